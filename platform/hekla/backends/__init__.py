@@ -1,0 +1,1 @@
+"""Where pods run. Each backend is a package of its own behind the one contract of `base`."""

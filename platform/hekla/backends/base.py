@@ -1,0 +1,156 @@
+"""The contract between the controller and whatever runs pods.
+
+Everything is named by a `PodKey`, so that to start a thing twice is to find it started. A backend keeps what it needs to
+answer after a restart of everything else; the controller keeps the history.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from hekla.domain.phases import PodPhase
+from hekla.domain.resources import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class PodKey:
+    """One attempt of one replica: the same key always means the same pod."""
+
+    job: str
+    task: str
+    index: int
+    attempt: int
+
+    @property
+    def name(self) -> str:
+        """A name that is safe in file systems and host names."""
+        return f"{self.job}-{self.task}-{self.index}-{self.attempt}"
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """A named set of packages. Without requirements it is the console's own interpreter."""
+
+    name: str
+    requirements: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodOrder:
+    """All that a backend needs to start a pod. `address` is what `Backend.address` gave for it."""
+
+    key: PodKey
+    node: str
+    command: tuple[str, ...]
+    address: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    hosts: Mapping[str, str] = field(default_factory=dict)
+    resources: Resources = field(default_factory=Resources)
+    environment: Environment | None = None
+    image: str = ""
+    working_dir: str = ""
+    grace_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What the backend knows of one pod now. Repeating it changes nothing."""
+
+    key: PodKey
+    phase: PodPhase
+    at: datetime
+    reason: str = ""
+    message: str = ""
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """Present states since a cursor. `complete`: all pods are here, so one that is missing is gone."""
+
+    pods: Sequence[Observation]
+    cursor: str
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInfo:
+    """A machine as the backend reports it."""
+
+    name: str
+    allocatable: Resources
+    labels: Mapping[str, str] = field(default_factory=dict)
+    ready: bool = True
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LogChunk:
+    """Bytes `offset .. next_offset` of a pod's log; `complete`: the pod has ended and no more will come."""
+
+    data: bytes
+    offset: int
+    next_offset: int
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What this backend can do, each a question."""
+
+    simulated: bool  # are its pods imagined?
+    enforces_limits: bool  # does a pod that asks for 1 GiB get killed above it?
+    has_endpoints: bool  # can a person's browser be brought to a port of a pod?
+
+
+class BackendError(Exception):
+    """The backend could not do it now; the same call may work later."""
+
+
+class StartRefused(BackendError):
+    """This pod can never start here (no such command, environment cannot be built); its message says why."""
+
+
+class UnknownPod(BackendError):
+    """No pod of that key is or was here."""
+
+
+class Backend(Protocol):
+    """One place where pods run. Every method may be called again with the same arguments."""
+
+    capabilities: Capabilities
+
+    def nodes(self) -> Sequence[NodeInfo]:
+        """The machines, with what they can give to pods."""
+
+    def address(self, slot: int) -> str:
+        """The address at which the pod with this slot number can be reached, known before it starts.
+
+        A slot belongs to one replica of one job for all its attempts; no two live replicas share one.
+        """
+
+    def start(self, order: PodOrder) -> None:
+        """Start the pod unless it was started already. Raises BackendError, StartRefused."""
+
+    def stop(self, key: PodKey, *, reason: str) -> None:
+        """Ask the pod to end, and make it end when its grace is over. Unknown or ended pods are left alone."""
+
+    def observe(self, since: str | None) -> Observations:
+        """What is so now: of all pods (`since=None`), or at least of those that changed after that cursor."""
+
+    def forget(self, keys: Sequence[PodKey]) -> None:
+        """The ends of these pods are recorded: `observe` need not tell of them again. Logs stay."""
+
+    def wait(self, timeout_seconds: float) -> bool:
+        """Block until something may have changed (True) or the time is over (False). One caller at a time."""
+
+    def logs(self, key: PodKey, *, offset: int, limit: int) -> LogChunk:
+        """Up to `limit` bytes of standard output and error together, from `offset`. Raises UnknownPod."""
+
+    def endpoint(self, key: PodKey, port: int) -> tuple[str, int]:
+        """Host and port where a server in the pod listens. Raises UnknownPod."""
+
+    def remove(self, job: str) -> None:
+        """Delete everything of this job that is not history: folders, logs, services. Idempotent."""

@@ -1,0 +1,1 @@
+"""What Hekla speaks about: frozen, typed, pure. No Django, no I/O."""

@@ -1,0 +1,95 @@
+"""Amounts of cpu, memory and devices, as exact numbers.
+
+Units are Volcano's internal ones: `cpu` and every device in thousandths (one core or one GPU is 1000), `memory` in
+bytes, `pods` as a count. Text comes in as Kubernetes quantities (`250m`, `4Gi`, `2`).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+_QUANTITY = re.compile(r"^(?P<number>\d+(?:\.\d+)?|\.\d+)(?P<suffix>m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?$")
+_SUFFIXES = {
+    None: 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
+    "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50, "Ei": 2.0**60,
+}  # fmt: skip
+_WHOLE = frozenset({"memory", "pods"})
+_BINARY_UNITS = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
+MAX_AMOUNT = 2.0**60
+
+
+class BadQuantity(ValueError):
+    """The text is not an amount such as `250m`, `4Gi` or `2`."""
+
+
+def parse_quantity(name: str, text: str | int | float) -> float:
+    """The amount of resource `name` in internal units. Raises BadQuantity."""
+    match = _QUANTITY.match(str(text).strip())
+    if not match:
+        raise BadQuantity(f"“{str(text)[:40]}” is not an amount; write for example 2, 250m or 4Gi")
+    amount = float(match["number"]) * _SUFFIXES[match["suffix"]]
+    if amount > MAX_AMOUNT:
+        raise BadQuantity(f"“{str(text)[:40]}” is more than any machine has")
+    return amount if name in _WHOLE else amount * 1000
+
+
+def format_quantity(name: str, amount: float) -> str:
+    """The amount as a Kubernetes quantity that parses back to the same number."""
+    if name == "memory":
+        for unit, size in _BINARY_UNITS:
+            if amount >= size and amount % size == 0:
+                return f"{int(amount // size)}{unit}"
+        return str(int(amount))
+    if name == "pods":
+        return str(int(amount))
+    return str(int(amount // 1000)) if amount % 1000 == 0 else f"{int(amount)}m"
+
+
+class Resources(Mapping[str, float]):
+    """An immutable amount per resource name. A name that is absent counts as zero."""
+
+    __slots__ = ("_amounts",)
+
+    def __init__(self, amounts: Mapping[str, float] | None = None) -> None:
+        self._amounts = MappingProxyType({name: float(n) for name, n in (amounts or {}).items() if n})
+
+    @classmethod
+    def parse(cls, quantities: Mapping[str, str | int | float]) -> "Resources":
+        """From Kubernetes quantities. Raises BadQuantity."""
+        return cls({name: parse_quantity(name, text) for name, text in quantities.items()})
+
+    def quantities(self) -> dict[str, str]:
+        """As Kubernetes quantities, for manifests and stored rows."""
+        return {name: format_quantity(name, amount) for name, amount in self.items()}
+
+    def __getitem__(self, name: str) -> float:
+        return self._amounts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._amounts)
+
+    def __len__(self) -> int:
+        return len(self._amounts)
+
+    def amount(self, name: str) -> float:
+        """The amount of `name`, zero where it is absent."""
+        return self._amounts.get(name, 0.0)
+
+    def __add__(self, other: Mapping[str, float]) -> "Resources":
+        return Resources({n: self.amount(n) + other.get(n, 0.0) for n in {*self, *other}})
+
+    def __sub__(self, other: Mapping[str, float]) -> "Resources":
+        return Resources({n: self.amount(n) - other.get(n, 0.0) for n in {*self, *other}})
+
+    def __mul__(self, factor: float) -> "Resources":
+        return Resources({n: amount * factor for n, amount in self.items()})
+
+    def fits_in(self, room: Mapping[str, float]) -> bool:
+        """Whether every amount asked for is there."""
+        return all(amount <= room.get(name, 0.0) for name, amount in self.items())
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._amounts.items()))
+
+    def __repr__(self) -> str:
+        return f"Resources({self.quantities()})"

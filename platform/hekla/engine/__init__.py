@@ -1,0 +1,5 @@
+"""The scheduler as a library: a state and a policy in, decisions and reasons out. numpy only; no Django, no I/O."""
+
+from hekla.engine.cycle import cycle
+
+__all__ = ["cycle"]

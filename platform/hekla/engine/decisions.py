@@ -1,0 +1,72 @@
+"""What the engine answers: who goes where, who must yield, who is let in, and why the others wait."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from hekla.domain.phases import GangPhase
+from hekla.domain.resources import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Start this task on this node."""
+
+    job: str
+    task: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """Stop this task, for whom, by which action, and by which plugins' leave."""
+
+    job: str
+    task: str
+    node: str
+    action: str
+    for_job: str = ""
+    plugins: tuple[str, ...] = ()
+
+
+class Cause(StrEnum):
+    """Who says no: the colour of a reason on the timeline."""
+
+    CAPACITY = "capacity"
+    QUOTA = "quota"
+    GANG = "gang"
+    PRIORITY = "priority"
+    CONSTRAINT = "constraint"
+    DATA = "data"
+    POLICY = "policy"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a job (or some of its tasks) does not start, in facts; sentences are made elsewhere.
+
+    `need` and `have` are amounts of the same resources; `nodes` counts nodes by the refusal they gave
+    (`{"insufficient cpu": 3, "taint gpu=true": 1}`); `ever` is False where no change of load can help: the job asks
+    for more than the cluster, its queue or any single node has.
+    """
+
+    cause: Cause
+    action: str
+    plugin: str
+    code: str
+    need: Resources = field(default_factory=Resources)
+    have: Resources = field(default_factory=Resources)
+    tasks: int = 0
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    ever: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """The outcome of one cycle. `phases` holds every job's gang phase after the session closed."""
+
+    binds: tuple[Bind, ...] = ()
+    evictions: tuple[Eviction, ...] = ()
+    pipelined: Mapping[str, str] = field(default_factory=dict)
+    phases: Mapping[str, GangPhase] = field(default_factory=dict)
+    reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)

@@ -1,0 +1,120 @@
+"""What the engine is told: nodes, queues and jobs with their tasks, as they stand at one instant.
+
+Names are Volcano's: a *Job* here is a PodGroup (a gang), a *Task* is one pod. `hekla.domain.resources` gives the units.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from hekla.domain.phases import GangPhase
+from hekla.domain.resources import Resources
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class TaskStatus(StrEnum):
+    """Where a pod stands for the scheduler (`volcano-spec` §3.6)."""
+
+    PENDING = "pending"
+    ALLOCATED = "allocated"
+    PIPELINED = "pipelined"
+    BINDING = "binding"
+    BOUND = "bound"
+    RUNNING = "running"
+    RELEASING = "releasing"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A machine. `allocatable` must hold `pods`: a node without it can hold none."""
+
+    name: str
+    allocatable: Resources
+    labels: Mapping[str, str] = NOTHING
+    annotations: Mapping[str, str] = NOTHING
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A share of the cluster. `capability`, `guarantee`, `deserved`: None where no bound was set."""
+
+    name: str
+    weight: int = 1
+    capability: Resources | None = None
+    guarantee: Resources | None = None
+    deserved: Resources | None = None
+    reclaimable: bool = True
+    priority: int = 0
+    parent: str = ""
+    is_open: bool = True
+    created_at: float = 0.0
+    annotations: Mapping[str, str] = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One pod: what it asks for, where it is, and what it may land on."""
+
+    uid: str
+    name: str
+    role: str
+    request: Resources
+    status: TaskStatus = TaskStatus.PENDING
+    node: str = ""
+    priority: int = 1
+    preemptable: bool = True
+    created_at: float = 0.0
+    node_selector: Mapping[str, str] = NOTHING
+    tolerations: tuple[Toleration, ...] = ()
+    labels: Mapping[str, str] = NOTHING
+    annotations: Mapping[str, str] = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A gang. `min_resources` None means that no least amount was stated (enqueue then always admits)."""
+
+    uid: str
+    name: str
+    queue: str
+    namespace: str = ""
+    priority: int = 0
+    min_available: int = 1
+    min_task_member: Mapping[str, int] = field(default_factory=dict)
+    min_resources: Resources | None = None
+    phase: GangPhase = GangPhase.PENDING
+    preemptable: bool = False
+    created_at: float = 0.0
+    tasks: tuple[Task, ...] = ()
+    annotations: Mapping[str, str] = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """Everything one cycle decides on. Order is meaningful: it is the canonical order of ties."""
+
+    nodes: tuple[Node, ...]
+    queues: tuple[Queue, ...]
+    jobs: tuple[Job, ...]

@@ -1,0 +1,1 @@
+"""Small things that could belong to any project: clocks, text, paging."""

@@ -1,0 +1,11 @@
+"""Time as a value that is passed in, so that tests and simulations choose it."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+Clock = Callable[[], datetime]
+
+
+def now() -> datetime:
+    """The present instant, in UTC."""
+    return datetime.now(tz=UTC)
