@@ -1,0 +1,308 @@
+"""What a person asks for: a job of tasks, each with replicas. Every door (form, YAML, REST, CLI) ends here.
+
+A `JobSpec` that exists is well formed; whether its queue is open or its name free is asked elsewhere. Everything in it
+is bounded, since it is kept in a row, copied into pods and shown on pages.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core.core_schema import ValidationInfo
+
+from hekla.domain import policies
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.policies import Policy
+from hekla.domain.resources import Resources, parse_quantity
+from hekla.domain.validation import Inconsistent, explain, join, shown
+
+MAX_TASKS = 50
+MAX_REPLICAS = 10_000
+MAX_FILES = 32
+MAX_FILE_BYTES = 256 * 1024
+MAX_ENV_BYTES = 128 * 1024
+MAX_JOB_NAME = 53
+MAX_HOST_NAME = 63
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_RESOURCE = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_NODE_LABEL = _RESOURCE
+
+
+def _label(text: str) -> str:
+    if not _LABEL.fullmatch(text):
+        raise ValueError(
+            f"{shown(text)} is not a name: use small letters a–z, digits and hyphens, "
+            "with a letter or digit at both ends."
+        )
+    return text
+
+
+def _label_or_nothing(text: str) -> str:
+    return text and _label(text)
+
+
+def _number_as_text(value: object) -> object:
+    """YAML and JSON write `cpu: 2` and `LR: 0.1` without quotes; what is meant is clear."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _printable(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("The character NUL cannot be passed to a program.")
+    return text
+
+
+Text = Annotated[str, BeforeValidator(_number_as_text), AfterValidator(_printable)]
+Label = Annotated[str, Field(min_length=1, max_length=63), AfterValidator(_label)]
+Whole = Annotated[int, Field(strict=True)]
+Strings = Annotated[dict[str, Text], Field(max_length=256)]
+
+
+class TaskSpec(BaseModel):
+    """A role in a job, such as `ps` or `worker`: so many replicas of one command."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Label
+    replicas: Annotated[Whole, Field(ge=0, le=MAX_REPLICAS)] = 1
+    min_available: Annotated[Whole, Field(ge=0)] | None = None
+    command: Annotated[tuple[Annotated[Text, Field(max_length=65_536)], ...], Field(min_length=1, max_length=512)]
+    resources: Strings = {}
+    env: Strings = {}
+    environment: Annotated[str, Field(max_length=63), AfterValidator(_label_or_nothing)] = ""
+    image: Annotated[Text, Field(max_length=512)] = ""
+    working_dir: Annotated[Text, Field(max_length=1024)] = ""
+    policies: Annotated[tuple[Policy, ...], Field(max_length=32)] = ()
+    max_retry: Annotated[Whole, Field(ge=-1, le=1000)] = 3
+    node_selector: Strings = {}
+    grace_seconds: Annotated[Whole, Field(ge=0, le=86_400)] = 30
+
+    @field_validator("min_available")
+    @classmethod
+    def _minimum_fits(cls, value: int | None, info: ValidationInfo) -> int | None:
+        replicas = info.data.get("replicas")
+        if value is not None and replicas is not None and value > replicas:
+            raise ValueError(f"The task has {replicas} replicas, so {value} of them can never be available.")
+        return value
+
+    @field_validator("command")
+    @classmethod
+    def _names_a_program(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value[0].strip():
+            raise Inconsistent([Problem("0", "The first word is the program to start; it must not be empty.")])
+        return value
+
+    @field_validator("resources")
+    @classmethod
+    def _are_amounts(cls, value: dict[str, str]) -> dict[str, str]:
+        _raise_any([problem for name, text in value.items() if (problem := _resource_problem(name, text))])
+        return value
+
+    @field_validator("env")
+    @classmethod
+    def _are_variables(cls, value: dict[str, str]) -> dict[str, str]:
+        problems = [
+            Problem(name, "A variable's name has letters, digits and underscores, and begins with no digit.")
+            for name in value
+            if not _VARIABLE.fullmatch(name)
+        ]
+        if sum(len(name) + len(text) for name, text in value.items()) > MAX_ENV_BYTES:
+            problems.append(Problem("", f"All variables together may have {MAX_ENV_BYTES // 1024} KiB."))
+        _raise_any(problems)
+        return value
+
+    @field_validator("node_selector")
+    @classmethod
+    def _are_node_labels(cls, value: dict[str, str]) -> dict[str, str]:
+        _raise_any(
+            [
+                Problem(name, "This is not the name of a node label.")
+                for name in value
+                if not _NODE_LABEL.fullmatch(name)
+            ]
+        )
+        return value
+
+    @field_validator("policies")
+    @classmethod
+    def _policies_agree(cls, value: tuple[Policy, ...]) -> tuple[Policy, ...]:
+        return _without_contradiction(value)
+
+    @field_validator("max_retry")
+    @classmethod
+    def _is_not_zero(cls, value: int) -> int:
+        if value == 0:
+            raise ValueError("This must be at least 1, or -1 for no limit.")
+        return value
+
+    @cached_property
+    def request(self) -> Resources:
+        """What one replica asks for."""
+        return Resources.parse(self.resources)
+
+    @property
+    def minimum(self) -> int:
+        """How many replicas the task needs at least."""
+        return self.replicas if self.min_available is None else self.min_available
+
+
+class JobSpec(BaseModel):
+    """A job as it was asked for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, max_length=MAX_JOB_NAME), AfterValidator(_label)]
+    description: Annotated[Text, Field(max_length=2_000)] = ""
+    kind: Annotated[str, Field(max_length=32), AfterValidator(_label)] = "training"
+    queue: Label = "default"
+    priority: Annotated[Whole, Field(ge=-1_000_000_000, le=1_000_000_000)] = 0
+    tasks: Annotated[tuple[TaskSpec, ...], Field(min_length=1, max_length=MAX_TASKS)]
+    min_available: Annotated[Whole, Field(ge=1)] | None = None
+    min_success: Annotated[Whole, Field(ge=1)] | None = None
+    max_retry: Annotated[Whole, Field(ge=1, le=1000)] = 3
+    ttl_seconds_after_finished: Annotated[Whole, Field(ge=0, le=10 * 365 * 86_400)] | None = None
+    policies: Annotated[tuple[Policy, ...], Field(max_length=32)] = ()
+    plugins: Annotated[dict[str, tuple[Annotated[str, Field(max_length=4096)], ...]], Field(max_length=32)] = {}
+    files: Annotated[dict[str, Text], Field(max_length=MAX_FILES)] = {}
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> "JobSpec":
+        """The job that this JSON-like document describes. Raises Invalid with every problem in it."""
+        try:
+            return cls.model_validate(document)
+        except ValidationError as error:
+            raise Invalid(explain(error, cls)) from error
+
+    def document(self) -> dict[str, Any]:
+        """As JSON-like data without what is left at its default; `parse` reads it back."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+    @property
+    def replicas(self) -> int:
+        """The number of pods when all is there."""
+        return sum(task.replicas for task in self.tasks)
+
+    @property
+    def gang_minimum(self) -> int:
+        """How many pods must be placed together for the job to start at all."""
+        return self.min_available if self.min_available is not None else sum(task.minimum for task in self.tasks)
+
+    def task(self, name: str) -> TaskSpec:
+        """The task of that name. Raises KeyError."""
+        return next((task for task in self.tasks if task.name == name), None) or _no_task(name)
+
+    def minimum_resources(self) -> Resources:
+        """What the gang needs to start: the amounts that admission to the queue is asked for."""
+        total = Resources()
+        for task, count in zip(self.tasks, self._minimum_members(), strict=True):
+            total += task.request * count
+        return total
+
+    def _minimum_members(self) -> list[int]:
+        """How many pods of each task make up the smallest gang, earlier tasks first."""
+        wanted = self.gang_minimum
+        minimums_fit = wanted >= sum(task.minimum for task in self.tasks)
+        members = [task.minimum if minimums_fit else 0 for task in self.tasks]
+        for place, task in enumerate(self.tasks):
+            members[place] += min(task.replicas - members[place], wanted - sum(members))
+        return members
+
+    @field_validator("tasks")
+    @classmethod
+    def _tasks_agree(cls, value: tuple[TaskSpec, ...], info: ValidationInfo) -> tuple[TaskSpec, ...]:
+        problems = _repeated_names(value) + _long_host_names(str(info.data.get("name", "")), value)
+        total = sum(task.replicas for task in value)
+        if total > MAX_REPLICAS:
+            problems.append(
+                Problem("", f"All tasks together may have {MAX_REPLICAS:,} replicas; these have {total:,}.")
+            )
+        if total == 0:
+            problems.append(Problem("", "No task has a replica, so there is nothing to run."))
+        _raise_any(problems)
+        return value
+
+    @field_validator("min_available", "min_success")
+    @classmethod
+    def _minimum_fits(cls, value: int | None, info: ValidationInfo) -> int | None:
+        total = sum(task.replicas for task in info.data.get("tasks", ()))
+        if value is not None and "tasks" in info.data and value > total:
+            raise ValueError(f"The tasks have {total} replicas together, so {value} can never be reached.")
+        return value
+
+    @field_validator("policies")
+    @classmethod
+    def _policies_agree(cls, value: tuple[Policy, ...]) -> tuple[Policy, ...]:
+        return _without_contradiction(value)
+
+    @field_validator("files")
+    @classmethod
+    def _files_agree(cls, value: dict[str, str]) -> dict[str, str]:
+        problems = [Problem(path, sentence) for path in value if (sentence := _path_problem(path, value))]
+        size = sum(len(text.encode()) for text in value.values())
+        if size > MAX_FILE_BYTES:
+            problems.append(
+                Problem(
+                    "", f"All files together may have {MAX_FILE_BYTES // 1024} KiB; these have {size / 1024:.0f} KiB."
+                )
+            )
+        _raise_any(problems)
+        return value
+
+
+def _raise_any(problems: list[Problem]) -> None:
+    if problems:
+        raise Inconsistent(problems)
+
+
+def _no_task(name: str) -> TaskSpec:
+    raise KeyError(name)
+
+
+def _without_contradiction(value: tuple[Policy, ...]) -> tuple[Policy, ...]:
+    _raise_any([Problem(str(place), sentence) for place, sentence in policies.contradictions(value)])
+    return value
+
+
+def _resource_problem(name: str, text: str) -> Problem | None:
+    if not _RESOURCE.fullmatch(name) or name == "pods":
+        return Problem(name, f"{shown(name)} is not a resource; write for example cpu, memory or nvidia.com/gpu.")
+    try:
+        parse_quantity(name, text)
+    except ValueError as error:
+        return Problem(name, f"{error}.")
+    return None
+
+
+def _repeated_names(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
+    names = [task.name for task in tasks]
+    return [
+        Problem(join(place, "name"), f"Another task is called {shown(name)} already.")
+        for place, name in enumerate(names)
+        if name in names[:place]
+    ]
+
+
+def _long_host_names(job: str, tasks: tuple[TaskSpec, ...]) -> list[Problem]:
+    """Replicas find one another by `job-task-index`, which must be a host name."""
+    problems = []
+    for place, task in enumerate(tasks):
+        excess = len(f"{job}-{task.name}-{max(task.replicas - 1, 0)}") - MAX_HOST_NAME
+        if job and excess > 0:
+            sentence = f"Its replicas would have host names of more than {MAX_HOST_NAME} letters; shorten the name"
+            problems.append(Problem(join(place, "name"), f"{sentence} of the job or the task by {excess}."))
+    return problems
+
+
+def _path_problem(path: str, files: Mapping[str, str]) -> str:
+    if not path or len(path) > 255 or path.startswith("/") or any(c in path for c in "\0\\\n"):  # noqa: PLR2004
+        return "A file's name is a relative path such as train.py or conf/model.yaml."
+    if str(PurePosixPath(path)) != path or ".." in PurePosixPath(path).parts:
+        return "A file stays in the working folder: no “.”, no “..”, no double or last slash."
+    if any(str(parent) in files for parent in PurePosixPath(path).parents):
+        return "A file cannot lie inside another file."
+    return ""

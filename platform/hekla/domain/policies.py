@@ -1,0 +1,103 @@
+"""What may happen to a job, what may be done about it, and the rules by which a person ties the one to the other.
+
+The names are Volcano's, as manifests spell them. A rule (`Policy`) names events or an exit code, never both; the rules
+of a pod's task are read before those of its job, and the first that matches decides.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Event(StrEnum):
+    """Something that happened to a job or to one of its pods."""
+
+    ANY = "*"
+    POD_FAILED = "PodFailed"
+    POD_EVICTED = "PodEvicted"
+    POD_PENDING = "PodPending"
+    POD_RUNNING = "PodRunning"
+    UNKNOWN = "Unknown"
+    TASK_COMPLETED = "TaskCompleted"
+    TASK_FAILED = "TaskFailed"
+    JOB_UPDATED = "JobUpdated"
+    OUT_OF_SYNC = "OutOfSync"
+    COMMAND_ISSUED = "CommandIssued"
+
+
+class Action(StrEnum):
+    """Something that can be done with a job."""
+
+    ABORT_JOB = "AbortJob"
+    RESTART_JOB = "RestartJob"
+    RESTART_TASK = "RestartTask"
+    RESTART_POD = "RestartPod"
+    RESTART_PARTITION = "RestartPartition"
+    TERMINATE_JOB = "TerminateJob"
+    COMPLETE_JOB = "CompleteJob"
+    RESUME_JOB = "ResumeJob"
+    SYNC_JOB = "SyncJob"
+
+
+INTERNAL_EVENTS = frozenset({Event.POD_RUNNING, Event.OUT_OF_SYNC, Event.COMMAND_ISSUED})
+POLICY_ACTIONS = frozenset(Action) - {Action.SYNC_JOB, Action.RESTART_PARTITION}
+
+
+class Policy(BaseModel):
+    """On one of these events, or on this exit code, do that; after `timeout_seconds` if it is still so then."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    events: Annotated[tuple[Event, ...], Field(max_length=16)] = ()
+    exit_code: Annotated[int, Field(strict=True, ge=-255, le=255)] | None = None
+    action: Action
+    timeout_seconds: Annotated[float, Field(ge=0, le=30 * 86_400)] | None = None
+
+    @model_validator(mode="after")
+    def _well_formed(self) -> "Policy":
+        if bool(self.events) == (self.exit_code is not None):
+            raise ValueError("A policy names events or an exit code: one of the two, not both.")
+        if self.exit_code == 0:
+            raise ValueError("Exit code 0 means success; a policy is for other codes.")
+        if internal := sorted(INTERNAL_EVENTS.intersection(self.events)):
+            raise ValueError(f"{', '.join(internal)} happens inside the platform; policies cannot name it.")
+        if self.action not in POLICY_ACTIONS:
+            raise ValueError(f"{self.action} cannot be the action of a policy; choose from {_listed(POLICY_ACTIONS)}.")
+        return self
+
+    def matches(self, event: Event, exit_code: int | None) -> bool:
+        """Whether this rule speaks about such an event (waiting for a place counts only with a timeout)."""
+        if self.exit_code is not None:
+            return exit_code == self.exit_code
+        if event is Event.POD_PENDING and self.timeout_seconds is None:
+            return False
+        return event in self.events or Event.ANY in self.events
+
+
+RESTART_ON_LOSS = (Policy(events=(Event.POD_FAILED, Event.POD_EVICTED), action=Action.RESTART_JOB),)
+"""What distributed training wants: when one replica is gone the others wait for it for ever, so all begin again."""
+
+
+def contradictions(policies: Iterable[Policy]) -> list[tuple[int, str]]:
+    """The places in one list of policies where a rule can never be reached, each with a sentence."""
+    found: list[tuple[int, str]] = []
+    events: set[Event] = set()
+    codes: set[int] = set()
+    for place, policy in enumerate(policies):
+        found += [(place, f"{event} is named by an earlier policy.") for event in policy.events if event in events]
+        if policy.exit_code is not None and policy.exit_code in codes:
+            found.append((place, f"Exit code {policy.exit_code} is named by an earlier policy."))
+        if (policy.events and Event.ANY in events) or (
+            Event.ANY in policy.events and (events or len(policy.events) > 1)
+        ):
+            found.append((place, "“*” stands for every event, so no other policy beside it may name events."))
+        events.update(policy.events)
+        if policy.exit_code is not None:
+            codes.add(policy.exit_code)
+    return found
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
