@@ -42,6 +42,7 @@ class Action(StrEnum):
 
 
 INTERNAL_EVENTS = frozenset({Event.POD_RUNNING, Event.OUT_OF_SYNC, Event.COMMAND_ISSUED})
+PARTIAL_ACTIONS = frozenset({Action.RESTART_TASK, Action.RESTART_POD})
 POLICY_ACTIONS = frozenset(Action) - {Action.SYNC_JOB, Action.RESTART_PARTITION}
 
 

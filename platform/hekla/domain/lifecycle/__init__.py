@@ -1,0 +1,42 @@
+"""The life of a job: what happened, what is to be done about it, and where that leads.
+
+Pure steps, each a function of facts that are passed in:
+
+1. `stimulus_of` reads what a pod's present state means, `resolve` reads the policies: stimulus -> action. (`overdue`
+   finds the policies with a timeout whose time has come.)
+2. `advance` looks the action up in `TRANSITIONS`, a table of phase x action, and answers with an `Outcome`: the new
+   phase, the pods to stop, the pods to create.
+3. The caller writes all of the outcome in one transaction and carries it out; it calls again with `Action.SYNC_JOB`
+   whenever a fact changed. To call once too often changes nothing.
+
+The semantics are Volcano's. Where its bookkeeping works against the person who waits for the job, this differs:
+
+- `max_retry` is the number of restarts that are really done; the next one that is asked for fails the job.
+- A restart or a resumption that a person asks for is a wish, not a retry: it is not counted.
+- Resuming keeps what had succeeded; all else, also what had failed, runs again.
+- While a job restarts it can still be aborted, completed or terminated.
+- Counts are taken from the pods that are there, also after a kill; the last retry is like the others.
+- A pod that was lost (its node or its record is gone) is replaced like a deleted one, but only as often as its task's
+  `max_retry` says; then it counts as failed. So a pod that breaks its machines does not do so for ever.
+- Asking for an action that the phase does not know is an error for a person, and nothing for a policy.
+"""
+
+from hekla.domain.lifecycle.facts import JobFacts, PodFacts, PodRef, Target
+from hekla.domain.lifecycle.stimuli import Stimulus, overdue, resolve, stimulus_of
+from hekla.domain.lifecycle.transitions import TRANSITIONS, ImpossibleTransition, Outcome, Step, advance
+
+__all__ = [
+    "TRANSITIONS",
+    "ImpossibleTransition",
+    "JobFacts",
+    "Outcome",
+    "PodFacts",
+    "PodRef",
+    "Step",
+    "Stimulus",
+    "Target",
+    "advance",
+    "overdue",
+    "resolve",
+    "stimulus_of",
+]

@@ -1,0 +1,381 @@
+"""The state machine of a job: a table of phase x action, and the moves that stand in it.
+
+A move changes a `_Course`, the job while it is on its way; then the rules of the phase that was reached are applied
+until nothing follows any more.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hekla.domain.errors import Refused
+from hekla.domain.lifecycle.facts import JobFacts, PodFacts, PodRef, Roster, Slot, Target
+from hekla.domain.phases import GangPhase, JobPhase, PodPhase
+from hekla.domain.policies import Action
+
+
+class Step(NamedTuple):
+    """A phase that was entered, and why."""
+
+    phase: JobPhase
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What to write and to do.
+
+    `steps` are the phases entered on the way, in order (none: the phase is as before); `reason` and `message` say how
+    the job stands, also when its phase did not change. The pods in `stop` are to be marked as stopping, all of them,
+    and ended if they still live. `create` are new attempts, to be written with the job's new `version`. A job that is
+    final may still have pods in `stop` that hold their resources until they have ended.
+    """
+
+    phase: JobPhase
+    gang_phase: GangPhase
+    version: int
+    retry_count: int
+    reason: str = ""
+    message: str = ""
+    steps: tuple[Step, ...] = ()
+    stop: tuple[PodRef, ...] = ()
+    create: tuple[PodRef, ...] = ()
+
+
+class ImpossibleTransition(Refused):
+    """The job's phase does not know this action."""
+
+    code = "impossible_transition"
+
+    def __init__(self, phase: JobPhase, action: Action) -> None:
+        known = [
+            other
+            for (other, known_action), move in TRANSITIONS.items()
+            if known_action is action and move is not TRANSITIONS[other, Action.SYNC_JOB]
+        ]
+        usable = f"is for jobs that are {' or '.join(known)}" if known else "cannot be asked for"
+        super().__init__(f"The job is {phase}; {action} {usable}.")
+
+
+def advance(
+    job: JobFacts, pods: Sequence[PodFacts], action: Action, target: Target | None = None, *, by_person: bool = False
+) -> Outcome:
+    """Do `action`, then whatever follows from the facts. `pods` are all attempts on record.
+
+    `target` says which part RestartTask and RestartPod are about; `by_person` that a restart is a wish and no retry.
+    Raises ImpossibleTransition when the action does not fit the phase.
+    """
+    course = _Course(job, Roster(job.spec, pods), target, counted=not by_person)
+    move = TRANSITIONS.get((job.phase, action))
+    if move is None:
+        raise ImpossibleTransition(job.phase, action)
+    move(course)
+    while True:
+        before = course.phase
+        TRANSITIONS[before, Action.SYNC_JOB](course)
+        if course.phase is before:
+            return course.outcome()
+
+
+@dataclass
+class _Tally:
+    """How many replicas stand where; `failed_pods` and `succeeded_by_task` for sentences and for rules by task."""
+
+    running: int = 0
+    succeeded: int = 0
+    ending: int = 0
+    pending: int = 0
+    failed_pods: list[PodFacts] = field(default_factory=list)
+    succeeded_by_task: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> int:
+        return len(self.failed_pods)
+
+
+class _Course:
+    """A job on its way from one phase to the next."""
+
+    def __init__(self, job: JobFacts, roster: Roster, target: Target | None, *, counted: bool) -> None:
+        self.spec, self.roster, self.target, self.counted = job.spec, roster, target, counted
+        self.phase, self.gang_phase = job.phase, job.gang_phase
+        self.version, self.retry_count = job.version, job.retry_count
+        self.steps: list[Step] = []
+        self.note = ("", "")
+        self.stopped: set[PodRef] = set()
+
+    def enter(self, phase: JobPhase, reason: str, message: str) -> None:
+        self.phase = phase
+        self.steps.append(Step(phase, reason, message))
+        self.note = (reason, message)
+
+    def current(self) -> dict[Slot, PodFacts]:
+        """The attempts that count now."""
+        found = ((slot, self.roster.current(task, slot, self.version)) for task, slot in self.roster.slots())
+        return {slot: pod for slot, pod in found if pod and pod.ref not in self.stopped}
+
+    def alive(self) -> list[PodFacts]:
+        return self.roster.alive()
+
+    def stop(self, pods: Sequence[PodFacts]) -> None:
+        self.stopped.update(pod.ref for pod in pods if not pod.stopping)
+
+    def tally(self) -> _Tally:
+        tally = _Tally()
+        current = self.current()
+        for _, slot in self.roster.slots():
+            pod = current.get(slot)
+            if pod is None:
+                tally.ending += any(other.is_alive for other in self.roster.attempts(slot))
+            elif pod.phase is PodPhase.RUNNING:
+                tally.running += 1
+            elif pod.phase is PodPhase.SUCCEEDED:
+                tally.succeeded += 1
+                tally.succeeded_by_task[pod.task] = tally.succeeded_by_task.get(pod.task, 0) + 1
+            elif pod.phase.is_final:
+                tally.failed_pods.append(pod)
+        tally.pending = self.spec.replicas - tally.running - tally.succeeded - tally.failed - tally.ending
+        return tally
+
+    def outcome(self) -> Outcome:
+        reason, message = self.note
+        return Outcome(
+            phase=self.phase,
+            gang_phase=self.gang_phase,
+            version=self.version,
+            retry_count=self.retry_count,
+            reason=reason,
+            message=message,
+            steps=tuple(self.steps),
+            stop=tuple(sorted(self.stopped)),
+            create=tuple(self._missing()),
+        )
+
+    def _missing(self) -> list[PodRef]:
+        """New attempts for replicas without one, once the gang was let in; never beside one that still lives."""
+        if self.phase not in _WORKING or self.gang_phase is GangPhase.PENDING:
+            return []
+        current = self.current()
+        empty = [slot for _, slot in self.roster.slots() if slot not in current]
+        free = [slot for slot in empty if not any(pod.is_alive for pod in self.roster.attempts(slot))]
+        return [self.roster.next_attempt(slot) for slot in free]
+
+
+_WORKING = frozenset({JobPhase.PENDING, JobPhase.RUNNING})
+
+
+# What the phases do by themselves.
+
+
+def _start(course: _Course) -> None:
+    """Pending: enough pods have come to work."""
+    _drop_extra(course)
+    tally = course.tally()
+    if course.spec.gang_minimum <= tally.running + tally.succeeded + tally.failed:
+        course.enter(JobPhase.RUNNING, "GangStarted", f"{tally.running} of {course.spec.replicas} pods run.")
+
+
+def _judge(course: _Course) -> None:
+    """Running: is it over, and how? The rules of `volcano-spec` §2.3."""
+    _drop_extra(course)
+    spec, tally = course.spec, course.tally()
+    if not spec.replicas:
+        return
+    if spec.min_success is not None and tally.succeeded >= spec.min_success:
+        _finish(course, JobPhase.COMPLETED, "MinSuccessReached", f"{tally.succeeded} pods succeeded, as was asked.")
+    elif tally.succeeded + tally.failed == spec.replicas:
+        _finish(course, *_verdict(course, tally))
+    elif tally.pending > spec.replicas - spec.gang_minimum:
+        message = f"{tally.pending} pods wait for a place; fewer than {spec.gang_minimum} are left at work."
+        course.enter(JobPhase.PENDING, "TooFewPods", message)
+    elif tally.failed_pods:
+        fact = f"{_told(tally.failed_pods)}. No policy says what to do then"
+        course.note = ("PodFailed", f"{fact}, so the others go on; the job is judged when all have ended.")
+
+
+def _verdict(course: _Course, tally: _Tally) -> tuple[JobPhase, str, str]:
+    """How a job ends whose pods have all ended."""
+    spec = course.spec
+    failures = f"{_told(tally.failed_pods)}." if tally.failed_pods else ""
+    summary = f"{tally.succeeded} of {spec.replicas} pods succeeded. {failures}".strip()
+    if spec.gang_minimum >= sum(task.minimum for task in spec.tasks):
+        for task in spec.tasks:
+            done = tally.succeeded_by_task.get(task.name, 0)
+            if task.min_available is not None and done < task.min_available:
+                needed = f"Task {task.name} needed {task.min_available} successes and had {done}. "
+                return JobPhase.FAILED, "TaskFailed", needed + failures
+    if spec.min_success is not None:
+        return JobPhase.FAILED, "TooFewSuccesses", f"{spec.min_success} successes were asked for. {summary}"
+    if tally.succeeded >= spec.gang_minimum:
+        return JobPhase.COMPLETED, "PodsSucceeded", summary
+    return JobPhase.FAILED, "PodsFailed", summary
+
+
+def _begin_again(course: _Course) -> None:
+    """Restarting: enough of the old pods are gone."""
+    if course.spec.replicas - course.tally().ending >= course.spec.gang_minimum:
+        course.enter(JobPhase.PENDING, course.note[0] or "Restarted", course.note[1] or "The old pods are gone.")
+
+
+def _ended(phase: JobPhase, message: str) -> "Move":
+    """Aborting, completing, terminating: all pods are gone."""
+
+    def move(course: _Course) -> None:
+        course.stop(course.alive())
+        if not course.alive():
+            course.enter(phase, course.note[0] or str(phase).capitalize(), course.note[1] or message)
+            if phase is not JobPhase.ABORTED:
+                course.gang_phase = GangPhase.COMPLETED
+
+    return move
+
+
+def _rest(course: _Course) -> None:
+    """Final: nothing happens, and nothing goes on."""
+    course.stop(course.alive())
+
+
+# What is done to a job.
+
+
+def _restart(course: _Course) -> None:
+    """Everything from the start: a new version, and admission to the queue anew."""
+    if _take_retry(course):
+        course.stop(course.alive())
+        course.version += 1
+        course.gang_phase = GangPhase.PENDING
+
+
+def _restart_task(course: _Course) -> None:
+    """One task from the start; the gang keeps its admission."""
+    _restart_part(course, Target(course.target.task) if course.target else None)
+
+
+def _restart_pod(course: _Course) -> None:
+    """One replica from the start."""
+    _restart_part(course, course.target)
+
+
+def _restart_part(course: _Course, part: Target | None) -> None:
+    """While the job restarts anyway, a further part of it is not counted once more."""
+    if part is None:
+        raise Refused("To restart a part of a job, say which.")
+    chosen = [pod for slot, pod in course.current().items() if _is_in(slot, part)]
+    if course.phase is JobPhase.RESTARTING or _take_retry(course):
+        course.stop(chosen)
+
+
+def _take_retry(course: _Course) -> bool:
+    """Count a restart and enter Restarting; or fail the job when there were as many as allowed."""
+    cause, limit = _cause(course), course.spec.max_retry
+    if not course.counted:
+        course.enter(JobPhase.RESTARTING, "RestartRequested", "A person asked for a restart.")
+        return True
+    if course.retry_count >= limit:
+        times = "once" if limit == 1 else f"{limit} times"
+        _finish(
+            course, JobPhase.FAILED, "RetriesExhausted", f"{cause}It was restarted {times} before; no more is allowed."
+        )
+        return False
+    course.retry_count += 1
+    course.enter(JobPhase.RESTARTING, "Restarting", f"{cause}Restart {course.retry_count} of {limit}.")
+    return True
+
+
+def _resume(course: _Course) -> None:
+    """An aborted job goes on: what succeeded is kept."""
+    unfinished = [pod for pod in course.current().values() if pod.phase is not PodPhase.SUCCEEDED]
+    course.stop(unfinished)
+    course.gang_phase = GangPhase.PENDING
+    course.enter(JobPhase.RESTARTING, "Resumed", "What had succeeded is kept; the rest runs again.")
+
+
+def _end(phase: JobPhase, reason: str) -> "Move":
+    """Stop what runs, keep what has ended, and lead to a final phase."""
+
+    def move(course: _Course) -> None:
+        message = _cause(course).strip()
+        course.stop(course.alive())
+        course.gang_phase = GangPhase.PENDING
+        course.enter(phase, reason, message)
+
+    return move
+
+
+def _finish(course: _Course, phase: JobPhase, reason: str, message: str) -> None:
+    course.enter(phase, reason, message)
+    course.gang_phase = GangPhase.COMPLETED
+    course.stop(course.alive())
+
+
+def _drop_extra(course: _Course) -> None:
+    """Pods beyond the number of replicas that is wanted now."""
+    wanted = {slot for _, slot in course.roster.slots()}
+    course.stop([pod for pod in course.alive() if pod.slot not in wanted])
+
+
+def _is_in(slot: Slot, target: Target) -> bool:
+    return slot.task == target.task and target.index in (None, slot.index)
+
+
+def _cause(course: _Course) -> str:
+    """A sentence about the pod that gave rise to an action, with a space behind it; nothing where none did."""
+    if course.target is None:
+        return ""
+    pods = [pod for slot, pod in course.current().items() if _is_in(slot, course.target)]
+    guilty = [pod for pod in pods if pod.phase in (PodPhase.FAILED, PodPhase.LOST)]
+    return f"{_told(guilty)}. " if guilty else ""
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _told(failed: Sequence[PodFacts]) -> str:
+    """“worker-1 failed with exit code 1, and 3 other pods failed too”."""
+    first = failed[0]
+    code = f" with exit code {first.exit_code}" if first.exit_code is not None else ""
+    how = "was lost" if first.phase is PodPhase.LOST else f"failed{code}"
+    others = len(failed) - 1
+    more = f", and {others} other pod{'s' if others > 1 else ''} failed too" if others else ""
+    return f"{first.slot} {how}{more}"
+
+
+Move = Callable[[_Course], None]
+
+
+def _table() -> Mapping[tuple[JobPhase, Action], Move]:
+    """Rows: where the job is. Columns: what is asked. A gap: the phase does not know the action."""
+    phase = JobPhase
+    task, pod = _restart_task, _restart_pod
+    abort = _end(phase.ABORTING, "AbortRequested")
+    finish = _end(phase.COMPLETING, "CompleteRequested")
+    kill = _end(phase.TERMINATING, "TerminateRequested")
+    is_aborted = _ended(phase.ABORTED, "All pods have stopped; the job can be resumed.")
+    is_finished = _ended(phase.COMPLETED, "All pods have stopped.")
+    is_killed = _ended(phase.TERMINATED, "All pods have stopped.")
+    again, rest, gap = _begin_again, _rest, None
+    columns = (
+        Action.SYNC_JOB, Action.RESTART_JOB, Action.RESTART_TASK, Action.RESTART_POD,
+        Action.ABORT_JOB, Action.COMPLETE_JOB, Action.TERMINATE_JOB, Action.RESUME_JOB,
+    )  # fmt: skip
+    rows: dict[JobPhase, tuple[Move | None, ...]] = {
+        #                   Sync         Restart   …Task  …Pod  Abort       Complete     Terminate  Resume
+        phase.PENDING:     (_start,      _restart, task,  pod,  abort,      finish,      kill,      gap),
+        phase.RUNNING:     (_judge,      _restart, task,  pod,  abort,      finish,      kill,      gap),
+        phase.RESTARTING:  (again,       again,    task,  pod,  abort,      finish,      kill,      again),
+        phase.ABORTING:    (is_aborted,  gap,      gap,   gap,  is_aborted, gap,         gap,       _resume),
+        phase.ABORTED:     (rest,        gap,      gap,   gap,  rest,       gap,         gap,       _resume),
+        phase.COMPLETING:  (is_finished, gap,      gap,   gap,  gap,        is_finished, gap,       gap),
+        phase.COMPLETED:   (rest,        gap,      gap,   gap,  gap,        rest,        gap,       gap),
+        phase.TERMINATING: (is_killed,   gap,      gap,   gap,  gap,        gap,         is_killed, gap),
+        phase.TERMINATED:  (rest,        gap,      gap,   gap,  gap,        gap,         rest,      gap),
+        phase.FAILED:      (rest,        gap,      gap,   gap,  gap,        gap,         gap,       gap),
+    }  # fmt: skip
+    return {
+        (row, column): move for row, moves in rows.items() for column, move in zip(columns, moves, strict=True) if move
+    }
+
+
+TRANSITIONS = _table()

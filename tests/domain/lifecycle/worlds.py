@@ -1,0 +1,85 @@
+"""A small world for the lifecycle: it writes outcomes down as the services do, and lets pods live and die."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.lifecycle import JobFacts, Outcome, PodFacts, PodRef, Stimulus, Target, advance, resolve, stimulus_of
+from hekla.domain.lifecycle.facts import Slot
+from hekla.domain.phases import GangPhase, PodPhase
+from hekla.domain.policies import Action
+
+
+def spec(*tasks: dict, **fields) -> JobSpec:
+    """A job of these tasks; a task needs only what matters to the test."""
+    wanted = [{"name": f"task{place}", "command": ["true"], **task} for place, task in enumerate(tasks)]
+    return JobSpec.parse({"name": "job", "tasks": wanted, **fields})
+
+
+class World:
+    """A job with its pods. Everything that happens is carried through `resolve` and `advance`."""
+
+    def __init__(self, job_spec: JobSpec) -> None:
+        self.job = JobFacts(job_spec)
+        self.pods: dict[PodRef, PodFacts] = {}
+        self.last: Outcome | None = None
+
+    @property
+    def phase(self) -> str:
+        return str(self.job.phase)
+
+    def do(self, action: Action, target: Target | None = None, *, by_person: bool = False) -> Outcome:
+        outcome = advance(self.job, list(self.pods.values()), action, target, by_person=by_person)
+        for ref in outcome.stop:
+            self.pods[ref] = replace(self.pods[ref], stopping=True)
+        for ref in outcome.create:
+            assert ref not in self.pods
+            self.pods[ref] = PodFacts(ref.task, ref.index, ref.attempt, outcome.version)
+        self.job = replace(
+            self.job,
+            phase=outcome.phase,
+            gang_phase=outcome.gang_phase,
+            version=outcome.version,
+            retry_count=outcome.retry_count,
+        )
+        self.last = outcome
+        return outcome
+
+    def sync(self) -> Outcome:
+        return self.do(Action.SYNC_JOB)
+
+    def admit(self) -> Outcome:
+        """The scheduler lets the gang in."""
+        if self.job.gang_phase is GangPhase.PENDING:
+            self.job = replace(self.job, gang_phase=GangPhase.INQUEUE)
+        return self.sync()
+
+    def report(self, phase: PodPhase, refs: Iterable[PodRef], exit_code: int | None = None) -> None:
+        """The backend says that these pods are in this phase now."""
+        for ref in refs:
+            self.pods[ref] = replace(self.pods[ref], phase=phase, exit_code=exit_code)
+            self.hear(stimulus_of(self.job, list(self.pods.values()), self.pods[ref]))
+
+    def hear(self, stimulus: Stimulus) -> None:
+        self.do(resolve(self.job, stimulus), stimulus.target)
+
+    def evict(self, ref: PodRef) -> None:
+        """The scheduler wishes this pod away."""
+        self.pods[ref] = replace(self.pods[ref], stopping=True, evicted=True)
+        self.sync()
+
+    def stopped_pods_end(self) -> None:
+        for pod in [pod for pod in self.pods.values() if pod.stopping and pod.is_alive]:
+            self.report(PodPhase.FAILED, [pod.ref], exit_code=143)
+
+    def latest(self, task: str, index: int) -> PodRef:
+        return max(ref for ref in self.pods if ref.slot == Slot(task, index))
+
+    def all_latest(self) -> list[PodRef]:
+        return [self.latest(slot.task, slot.index) for slot in sorted({ref.slot for ref in self.pods})]
+
+    def start(self) -> "World":
+        """Admitted, and every pod runs."""
+        self.admit()
+        self.report(PodPhase.RUNNING, self.all_latest())
+        return self
