@@ -273,10 +273,8 @@ def _take_retry(course: _Course) -> bool:
         course.enter(JobPhase.RESTARTING, "RestartRequested", "A person asked for a restart.")
         return True
     if course.retry_count >= limit:
-        times = "once" if limit == 1 else f"{limit} times"
-        _finish(
-            course, JobPhase.FAILED, "RetriesExhausted", f"{cause}It was restarted {times} before; no more is allowed."
-        )
+        message = f"{cause}The job was restarted {_times(limit)} already, as often as is allowed."
+        _finish(course, JobPhase.FAILED, "RetriesExhausted", message)
         return False
     course.retry_count += 1
     course.enter(JobPhase.RESTARTING, "Restarting", f"{cause}Restart {course.retry_count} of {limit}.")

@@ -1,0 +1,145 @@
+"""What holds for every job, in whatever order things happen to it."""
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.domain.lifecycle.worlds import World, spec
+
+from hekla.domain.lifecycle import TRANSITIONS, JobFacts, PodRef, Target
+from hekla.domain.phases import FINAL_JOB_PHASES, GangPhase, JobPhase, PodPhase
+from hekla.domain.policies import POLICY_ACTIONS, Action
+
+EVENTS = st.sampled_from(["PodFailed", "PodEvicted", "TaskCompleted", "TaskFailed", "*"])
+POLICIES = st.lists(
+    st.builds(
+        lambda event, action: {"events": [event], "action": str(action)},
+        EVENTS,
+        st.sampled_from(sorted(POLICY_ACTIONS - {Action.RESUME_JOB})),
+    ),
+    max_size=1,
+)
+TASKS = st.integers(1, 3).flatmap(
+    lambda replicas: st.fixed_dictionaries(
+        {"replicas": st.just(replicas), "policies": POLICIES, "max_retry": st.sampled_from([1, 2])},
+        optional={"min_available": st.integers(0, replicas)},
+    )
+)
+NEXT = {
+    PodPhase.PENDING: [PodPhase.BOUND, PodPhase.FAILED],
+    PodPhase.BOUND: [PodPhase.PREPARING, PodPhase.RUNNING, PodPhase.FAILED, PodPhase.LOST],
+    PodPhase.PREPARING: [PodPhase.RUNNING, PodPhase.FAILED, PodPhase.LOST],
+    PodPhase.RUNNING: [PodPhase.SUCCEEDED, PodPhase.FAILED, PodPhase.LOST],
+}
+COMMANDS = [Action.ABORT_JOB, Action.RESUME_JOB, Action.TERMINATE_JOB, Action.COMPLETE_JOB, Action.RESTART_JOB]
+
+
+class AnyJob(RuleBasedStateMachine):
+    """Pods live and die, the scheduler admits and evicts, people command; in any order."""
+
+    @initialize(tasks=st.lists(TASKS, min_size=1, max_size=2), policies=POLICIES, data=st.data())
+    def submit(self, tasks, policies, data):
+        total = sum(task["replicas"] for task in tasks)
+        fields = data.draw(
+            st.fixed_dictionaries(
+                {"max_retry": st.integers(1, 2)},
+                optional={"min_available": st.integers(1, total), "min_success": st.integers(1, total)},
+            )
+        )
+        self.world = World(spec(*tasks, policies=policies, **fields))
+        self.final: JobPhase | None = None
+
+    def living(self) -> list[PodRef]:
+        return sorted(ref for ref, pod in self.world.pods.items() if pod.is_alive)
+
+    def watch(self) -> None:
+        """Remember a final phase that was reached, and see that it stays."""
+        if self.final is not None:
+            assert self.world.job.phase is self.final
+        self.final = self.world.job.phase if self.world.job.phase in FINAL_JOB_PHASES else None
+
+    @precondition(lambda self: self.world.job.phase in (JobPhase.PENDING, JobPhase.RUNNING))
+    @rule()
+    def scheduler_admits(self):
+        self.world.admit()
+        self.watch()
+
+    @precondition(lambda self: self.living())
+    @rule(data=st.data())
+    def pod_changes(self, data):
+        ref = data.draw(st.sampled_from(self.living()))
+        phase = data.draw(st.sampled_from(NEXT[self.world.pods[ref].phase]))
+        self.world.report(phase, [ref], exit_code=1 if phase is PodPhase.FAILED else None)
+        self.watch()
+
+    @precondition(lambda self: self.living())
+    @rule(data=st.data())
+    def scheduler_evicts(self, data):
+        self.world.evict(data.draw(st.sampled_from(self.living())))
+        self.watch()
+
+    @rule(action=st.sampled_from(COMMANDS), by_person=st.booleans())
+    def person_commands(self, action, by_person):
+        if (self.world.job.phase, action) in TRANSITIONS:
+            if action is Action.RESUME_JOB:
+                self.final = None
+            self.world.do(action, by_person=by_person)
+            self.watch()
+
+    @rule(data=st.data(), action=st.sampled_from([Action.RESTART_TASK, Action.RESTART_POD]))
+    def part_is_restarted(self, data, action):
+        if (self.world.job.phase, action) in TRANSITIONS:
+            task = data.draw(st.sampled_from(self.world.job.spec.tasks))
+            self.world.do(action, Target(task.name, data.draw(st.integers(0, task.replicas - 1))))
+            self.watch()
+
+    @rule()
+    def look_again(self):
+        self.world.sync()
+        again = self.world.sync()
+        assert (again.steps, again.stop, again.create) == ((), (), ())
+        self.watch()
+
+    @invariant()
+    def one_attempt_at_a_time(self):
+        slots = [ref.slot for ref in self.living()]
+        assert len(slots) == len(set(slots))
+
+    @invariant()
+    def retries_are_bounded(self):
+        assert self.world.job.retry_count <= self.world.job.spec.max_retry
+
+    @invariant()
+    def nothing_is_left_running_when_all_is_over(self):
+        if self.world.job.phase in FINAL_JOB_PHASES:
+            assert all(self.world.pods[ref].stopping for ref in self.living())
+
+    @invariant()
+    def no_more_pods_than_replicas(self):
+        wanted = {(task.name, index) for task in self.world.job.spec.tasks for index in range(task.replicas)}
+        assert {(ref.task, ref.index) for ref in self.world.pods} <= wanted
+
+    def teardown(self):
+        """From wherever it is: when the scheduler admits and pods do their work, the job comes to an end."""
+        if not hasattr(self, "world"):
+            return
+        for _ in range(30):
+            if self.world.job.phase in FINAL_JOB_PHASES:
+                return
+            self.world.admit()
+            for ref in self.living():
+                if self.world.pods[ref].is_alive:
+                    self.world.report(PodPhase.SUCCEEDED, [ref])
+        raise AssertionError(f"still {self.world.job.phase}")
+
+
+AnyJob.TestCase.settings = settings(max_examples=120, stateful_step_count=40, deadline=None)
+TestAnyJob = AnyJob.TestCase
+
+
+def test_a_job_whose_pods_have_all_ended_is_over():
+    """Also when nobody looked in between."""
+    world = World(spec({"replicas": 2}))
+    world.job = JobFacts(world.job.spec, gang_phase=GangPhase.RUNNING)
+    world.admit()
+    world.report(PodPhase.FAILED, world.all_latest(), exit_code=1)
+    assert world.job.phase is JobPhase.FAILED
