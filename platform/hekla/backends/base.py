@@ -1,7 +1,7 @@
 """The contract between the controller and whatever runs pods.
 
-Everything is named by a `PodKey`, so that to start a thing twice is to find it started. A backend keeps what it needs to
-answer after a restart of everything else; the controller keeps the history.
+Everything is named by a `PodKey`, so that to start a thing twice is to find it started. A backend keeps what it needs
+to answer after a restart of everything else; the controller keeps the history.
 """
 
 from collections.abc import Mapping, Sequence
@@ -132,10 +132,13 @@ class Backend(Protocol):
         """
 
     def start(self, order: PodOrder) -> None:
-        """Start the pod unless it was started already. Raises BackendError, StartRefused."""
+        """Start the pod unless it was started, or stopped, already. Raises BackendError, StartRefused."""
 
     def stop(self, key: PodKey, *, reason: str) -> None:
-        """Ask the pod to end, and make it end when its grace is over. Unknown or ended pods are left alone."""
+        """Ask the pod to end, and make it end when its grace is over. An ended pod is left alone.
+
+        A pod that was not started yet never will run: it is observed as failed, with the reason Stopped.
+        """
 
     def observe(self, since: str | None) -> Observations:
         """What is so now: of all pods (`since=None`), or at least of those that changed after that cursor."""

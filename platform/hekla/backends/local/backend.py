@@ -1,0 +1,278 @@
+"""The backend `local`: pods as process groups of this machine, for users who trust one another.
+
+On disk, below `home/local/<cluster>/`:
+
+    pods/<job>/<pod>/     one folder a pod (`podfolder`)
+    active/<entry>        an empty file for each pod whose end is not recorded yet, so that `observe` costs what is
+                          there and not what ever was
+    wake                  a named pipe that shims write to when something changed
+"""
+
+import contextlib
+import os
+import re
+import select
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hekla.backends.base import (
+    BackendError,
+    Capabilities,
+    LogChunk,
+    NodeInfo,
+    Observation,
+    Observations,
+    PodKey,
+    PodOrder,
+    StartRefused,
+    UnknownPod,
+)
+from hekla.backends.local import addresses, care, machine, orders
+from hekla.backends.local.podfolder import FINAL, PodFolder, Status, StopRequest
+from hekla.domain.phases import PodPhase
+from hekla.domain.resources import Resources
+from hekla.lib.clock import Clock
+
+REMOVE_PATIENCE_SECONDS = 10.0
+NO_GRACE_CAP = 86_400.0
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+
+
+class LocalBackend:
+    """Implements `base.Backend`. Any number of processes may open the same cluster."""
+
+    capabilities = Capabilities(simulated=False, enforces_limits=False, has_endpoints=True)
+
+    def __init__(self, *, cluster: str, config: Mapping[str, Any], home: Path, clock: Clock) -> None:
+        self._overrides = Resources.parse(config.get("allocatable", {}))
+        self._labels = dict(config.get("labels", {}))
+        self._clock = clock
+        self._root = home.resolve() / "local" / cluster
+        self._pods = self._root / "pods"
+        self._active = self._root / "active"
+        self._wake = self._root / "wake"
+        self._environments = home.resolve() / "environments"
+        self._pipe: int | None = None
+        self._make_folders()
+
+    def nodes(self) -> Sequence[NodeInfo]:
+        """This machine."""
+        return [machine.node(self._root, self._overrides, self._labels)]
+
+    def address(self, slot: int) -> str:
+        """A loopback address for this slot alone."""
+        return addresses.address_of(slot)
+
+    def start(self, order: PodOrder) -> None:
+        """Claim the pod's folder and send for a shim, as far as this is not done. Raises BackendError, StartRefused."""
+        orders.check(order)
+        try:
+            folder = self._folder(order.key)
+        except UnknownPod as error:
+            raise StartRefused(str(error)) from error
+        if not os.path.isdir(folder.path):
+            self._claim(order, folder)
+        status = folder.status()
+        if status and status["phase"] in FINAL:
+            return
+        self._mark_active(order.key)
+        care.look(folder, patience_seconds=0.0)
+
+    def stop(self, key: PodKey, *, reason: str) -> None:
+        """The shim ends it, in its own time. A pod that was not started yet never will run."""
+        try:
+            folder = self._folder(key)
+        except UnknownPod:
+            return
+        if not os.path.isdir(folder.path) and self._bury(key, folder, reason):
+            return
+        self._ask_to_stop(folder, reason, NO_GRACE_CAP)
+
+    def observe(self, since: str | None) -> Observations:  # noqa: ARG002  (always tells of all)
+        """Every pod whose end is not recorded."""
+        cursor = self._clock().isoformat()
+        return Observations(pods=list(self._look_at_all()), cursor=cursor, complete=True)
+
+    def forget(self, keys: Sequence[PodKey]) -> None:
+        """Tell no more of these pods."""
+        for key in keys:
+            (self._active / _entry(key)).unlink(missing_ok=True)
+
+    def wait(self, timeout_seconds: float) -> bool:
+        """Until a shim writes to the pipe. The first call opens it, and what was before that may have been missed."""
+        if self._pipe is None:
+            self._pipe = os.open(self._wake, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+            return True
+        ready, _, _ = select.select([self._pipe], [], [], timeout_seconds)
+        if not ready:
+            return False
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._pipe, 65536)
+        return True
+
+    def logs(self, key: PodKey, *, offset: int, limit: int) -> LogChunk:
+        """What the pod wrote, as it wrote it."""
+        folder = self._known(key)
+        status = folder.status()
+        try:
+            with open(folder.log, "rb") as log:
+                size = log.seek(0, os.SEEK_END)
+                log.seek(min(max(offset, 0), size))
+                begin, data = log.tell(), log.read(limit)
+        except FileNotFoundError:
+            size, begin, data = 0, 0, b""
+        ended = status is not None and status["phase"] in FINAL
+        return LogChunk(data, begin, begin + len(data), complete=ended and begin + len(data) >= size)
+
+    def endpoint(self, key: PodKey, port: int) -> tuple[str, int]:
+        """The pod's own address."""
+        order = self._known(key).order()
+        if order is None:
+            raise UnknownPod(f"{key.name} was never started")
+        return order["address"], port
+
+    def remove(self, job: str) -> None:
+        """End what still runs of the job at once, and delete its folders. Raises BackendError where that takes long."""
+        if not _SAFE.fullmatch(job):
+            return
+        folders = [PodFolder(str(path)) for path in self._children(self._pods / job)]
+        for folder in folders:
+            self._ask_to_stop(folder, "Its job is removed", grace_seconds=0.0)
+        self._await_ends(folders)
+        for entry in self._active.glob(f"{job}:*"):
+            entry.unlink(missing_ok=True)
+        self._delete(self._pods / job)
+
+    # Folders
+
+    def _make_folders(self) -> None:
+        for folder in (self._pods, self._active):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            os.mkfifo(self._wake, 0o600)
+
+    def _folder(self, key: PodKey) -> PodFolder:
+        if not (_SAFE.fullmatch(key.job) and _SAFE.fullmatch(key.task)):
+            raise UnknownPod(f"“{key.name[:80]}” cannot be the name of a pod")
+        return PodFolder(str(self._pods / key.job / key.name))
+
+    def _known(self, key: PodKey) -> PodFolder:
+        folder = self._folder(key)
+        if not os.path.isdir(folder.path):
+            raise UnknownPod(f"There is no pod {key.name} here")
+        return folder
+
+    def _children(self, folder: Path) -> list[Path]:
+        try:
+            return [path for path in folder.iterdir() if not path.name.startswith(".")]
+        except FileNotFoundError:
+            return []
+
+    def _claim(self, order: PodOrder, folder: PodFolder) -> None:
+        with self._draft(folder) as draft:
+            orders.write(order, draft, final=folder.path, wake=self._wake, environments=self._environments)
+
+    def _bury(self, key: PodKey, folder: PodFolder, reason: str) -> bool:
+        """A stopped pod in place of one that was never started, so that it never starts. False: it was started now."""
+        with self._draft(folder) as draft:
+            care.end(draft, "failed", "Stopped", reason)
+        self._mark_active(key)
+        return folder.order() is None
+
+    @contextlib.contextmanager
+    def _draft(self, folder: PodFolder) -> Iterator[PodFolder]:
+        """A new folder that takes the place of `folder` in one step, unless that is there by then."""
+        job = os.path.dirname(folder.path)
+        draft = os.path.join(job, f".draft-{uuid.uuid4().hex}")
+        try:
+            os.makedirs(draft, mode=0o700)
+            yield PodFolder(draft)
+            with contextlib.suppress(FileExistsError):
+                _rename_new(draft, folder.path)
+        except OSError as error:
+            raise BackendError(f"The pod's folder could not be written: {error}") from error
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+    def _delete(self, folder: Path) -> None:
+        for _ in range(3):
+            shutil.rmtree(folder, onerror=_make_writable_and_retry)
+            if not folder.exists():
+                return
+        raise BackendError(f"The folder {folder} could not be deleted")
+
+    # Pods
+
+    def _mark_active(self, key: PodKey) -> None:
+        (self._active / _entry(key)).touch(mode=0o600)
+
+    def _look_at_all(self) -> Iterator[Observation]:
+        for name in os.listdir(self._active):
+            key = _key(name)
+            status = care.look(self._folder(key))
+            if status is not None:
+                yield _observation(key, status)
+            elif not os.path.isdir(self._folder(key).path):
+                (self._active / name).unlink(missing_ok=True)
+
+    def _ask_to_stop(self, folder: PodFolder, reason: str, grace_seconds: float) -> None:
+        status = folder.status()
+        if status and status["phase"] in FINAL:
+            return
+        earlier = folder.stop_request()
+        if earlier is None or grace_seconds < earlier["grace_seconds"]:
+            request = StopRequest(reason=reason, at=time.time(), grace_seconds=grace_seconds)
+            folder.request_stop(request)
+        care.look(folder)
+
+    def _await_ends(self, folders: Sequence[PodFolder]) -> None:
+        give_up_at = time.monotonic() + REMOVE_PATIENCE_SECONDS
+        for folder in folders:
+            while folder.holder() is not None:
+                if time.monotonic() > give_up_at:
+                    raise BackendError("A pod of the job has not ended yet")
+                time.sleep(0.02)
+
+
+def _entry(key: PodKey) -> str:
+    return f"{key.job}:{key.task}-{key.index}-{key.attempt}"
+
+
+def _key(entry: str) -> PodKey:
+    job, _, rest = entry.partition(":")
+    task, index, attempt = rest.rsplit("-", 2)
+    return PodKey(job, task, int(index), int(attempt))
+
+
+def _observation(key: PodKey, status: Status) -> Observation:
+    return Observation(
+        key=key,
+        phase=PodPhase(status["phase"]),
+        at=datetime.fromtimestamp(status["at"], tz=UTC),
+        reason=status.get("reason", ""),
+        message=status.get("message", ""),
+        exit_code=status.get("exit_code"),
+    )
+
+
+def _rename_new(draft: str, final: str) -> None:
+    """Raises FileExistsError where `final` is there already; a folder in use is never empty."""
+    try:
+        os.rename(draft, final)
+    except OSError as error:
+        if os.path.isdir(final):
+            raise FileExistsError(final) from error
+        raise
+
+
+def _make_writable_and_retry(delete: Callable[[str], object], path: str, _error: object) -> None:
+    """Pods may leave folders without the right to write in them."""
+    with contextlib.suppress(OSError):
+        os.chmod(os.path.dirname(path), 0o700)
+        os.chmod(path, 0o700)
+        delete(path)

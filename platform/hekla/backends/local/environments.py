@@ -1,0 +1,83 @@
+"""Virtual environments built from a requirements list: once each, by the shim of the first pod that wants it.
+
+A file beside the environment is locked while it is built; other shims wait for it. The marker in it is written last, so
+a build that was cut off is begun anew. Standard library only: this runs in the shim.
+"""
+
+import fcntl
+import os
+import shutil
+import time
+from typing import Protocol
+
+from hekla.backends.local.podfolder import EnvironmentOrder
+from hekla.backends.local.refusals import Refused
+
+MARKER = ".hekla-ready"
+TAIL_CHARACTERS = 2000
+_LOOK_EVERY_SECONDS = 0.1
+
+
+class Pod(Protocol):
+    """What a build needs of the shim that does it."""
+
+    def note(self, line: str) -> None:
+        """One line into the pod's log."""
+
+    def pause(self, seconds: float) -> None:
+        """Sleep. Raises Stopped."""
+
+    def run_step(self, argv: list[str], env: dict[str, str]) -> int:
+        """Run a command, its output in the pod's log; its exit code. Raises Refused, Stopped."""
+
+    def log_tail(self, characters: int) -> str:
+        """The end of the pod's log."""
+
+
+def is_ready(wanted: EnvironmentOrder) -> bool:
+    """Whether it stands whole."""
+    return os.path.exists(os.path.join(wanted["folder"], MARKER))
+
+
+def build(wanted: EnvironmentOrder, pod: Pod) -> None:
+    """Build it, or wait for another shim that does. Raises Refused, Stopped."""
+    os.makedirs(os.path.dirname(wanted["folder"]), exist_ok=True)
+    with open(wanted["folder"] + ".lock", "w", encoding="utf-8") as lock:
+        _wait_for(lock.fileno(), wanted, pod)
+        if not is_ready(wanted):
+            _build_alone(wanted, pod)
+
+
+def _wait_for(lock: int, wanted: EnvironmentOrder, pod: Pod) -> None:
+    told = False
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not told:
+                pod.note(f"Another pod builds the environment {wanted['name']}; waiting for it")
+            told = True
+            pod.pause(_LOOK_EVERY_SECONDS)
+        else:
+            return
+
+
+def _build_alone(wanted: EnvironmentOrder, pod: Pod) -> None:
+    folder, requirements = wanted["folder"], wanted["folder"] + ".txt"
+    begun = time.monotonic()
+    pod.note(f"Building the environment {wanted['name']}")
+    shutil.rmtree(folder, ignore_errors=True)
+    with open(requirements, "w", encoding="utf-8") as file:
+        file.write("\n".join(wanted["requirements"]) + "\n")
+    _uv(wanted, pod, ["venv", "--python", wanted["python"], folder])
+    _uv(wanted, pod, ["pip", "install", "--python", folder, "--requirements", requirements])
+    with open(os.path.join(folder, MARKER), "x", encoding="utf-8"):
+        pass
+    pod.note(f"The environment {wanted['name']} is ready after {time.monotonic() - begun:.1f} s")
+
+
+def _uv(wanted: EnvironmentOrder, pod: Pod, arguments: list[str]) -> None:
+    exit_code = pod.run_step([*wanted["uv"], *arguments], wanted["env"])
+    if exit_code:
+        message = f"The environment {wanted['name']} could not be built"
+        raise Refused("EnvironmentFailed", f"{message}:\n{pod.log_tail(TAIL_CHARACTERS)}")

@@ -1,0 +1,17 @@
+"""The script that becomes a pod's shim: `python -I -S launch.py POD_FOLDER`.
+
+It detaches before anything else is imported: own session, and a parent that has already ended, so that neither the end
+of the process that started it nor a signal to that one's group or tree reaches it.
+"""
+
+import os
+import sys
+
+if __name__ == "__main__":
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    sys.path.append(os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 3)))
+    from hekla.backends.local.shim import main
+
+    main(sys.argv[1])

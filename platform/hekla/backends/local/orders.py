@@ -1,0 +1,132 @@
+"""From what the controller orders to a pod's folder: checked, complete, and nothing of the console's own secrets in it.
+
+The environment of a pod is made from nothing; what the console itself was started with is not passed on.
+"""
+
+import getpass
+import hashlib
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from hekla.backends.base import Environment, PodOrder, StartRefused
+from hekla.backends.local.podfolder import EnvironmentOrder, Order, PodFolder, boot_id
+from hekla.backends.local.processes import MARK
+
+MAX_FILES = 1000
+MAX_FILE_BYTES = 16 * 2**20
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_PASSED_TO_BUILDS = (
+    "HOME", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE",
+    "SSL_CERT_DIR", "UV_CONFIG_FILE", "UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_OFFLINE", "UV_FIND_LINKS",
+)  # fmt: skip
+
+
+def check(order: PodOrder) -> None:
+    """Raises StartRefused where the order cannot be carried out as it is written."""
+    if not order.command or not order.command[0]:
+        raise StartRefused("The pod has no command")
+    if any("\0" in text for text in (*order.command, *order.env, *order.env.values(), order.working_dir)):
+        raise StartRefused("The command, the environment and the working folder may not hold a zero byte")
+    if any(not name or "=" in name for name in order.env):
+        raise StartRefused("A name in the environment is empty or holds “=”")
+    if ".." in PurePosixPath(order.working_dir).parts:
+        raise StartRefused("The working folder may not lead upwards (“..”)")
+    _check_files(order.files)
+    for requirement in order.environment.requirements if order.environment else ():
+        if "\n" in requirement or requirement.lstrip().startswith("-"):
+            raise StartRefused(f"“{requirement[:80]}” is not a requirement; options are not taken here")
+
+
+def write(order: PodOrder, folder: PodFolder, *, final: str, wake: Path, environments: Path) -> None:
+    """Fill a new folder that will be renamed to `final`."""
+    work = Path(folder.work)
+    os.makedirs(folder.work)
+    os.makedirs(folder.tmp)
+    for name, content in order.files.items():
+        path = work / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8", newline="")
+    if not PurePosixPath(order.working_dir).is_absolute():
+        (work / order.working_dir).mkdir(parents=True, exist_ok=True)
+    Path(folder.hosts).write_text(_hosts(order.hosts), encoding="utf-8")
+    environment = _environment(order.environment, environments)
+    folder.write_order(_order(order, PodFolder(final), environment, wake))
+
+
+def mark(order: Order) -> str:
+    """The value of `HEKLA_POD` in every process of the pod."""
+    job, task, index, attempt = order["key"]
+    return f"{job}:{task}-{index}-{attempt}"
+
+
+def _check_files(files: Mapping[str, str]) -> None:
+    if len(files) > MAX_FILES or sum(len(content) for content in files.values()) > MAX_FILE_BYTES:
+        raise StartRefused(f"A pod may bring {MAX_FILES} files with {MAX_FILE_BYTES // 2**20} MiB in all")
+    for name in files:
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
+            raise StartRefused(f"“{name[:80]}” is not a file below the working folder")
+
+
+def _order(order: PodOrder, folder: PodFolder, environment: EnvironmentOrder | None, wake: Path) -> Order:
+    key = order.key
+    made = Order(
+        key=(key.job, key.task, key.index, key.attempt),
+        boot=boot_id(),
+        command=list(order.command),
+        working_dir=order.working_dir,
+        env={},
+        address=order.address,
+        grace_seconds=order.grace_seconds,
+        wake=str(wake),
+        environment=environment,
+    )
+    made["env"] = {
+        **_base_env(folder, environment),
+        **order.env,
+        "HEKLA_POD_ADDRESS": order.address,
+        "HEKLA_HOSTS_FILE": folder.hosts,
+        MARK: mark(made),
+    }
+    return made
+
+
+def _base_env(folder: PodFolder, environment: EnvironmentOrder | None) -> dict[str, str]:
+    interpreter = os.path.join(environment["folder"], "bin") if environment else os.path.dirname(sys.executable)
+    return {
+        "PATH": f"{interpreter}:{SYSTEM_PATH}",
+        "HOME": folder.work,
+        "TMPDIR": folder.tmp,
+        "USER": getpass.getuser(),
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        **{name: os.environ[name] for name in ("TZ",) if name in os.environ},
+    }
+
+
+def _hosts(hosts: Mapping[str, str]) -> str:
+    lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in hosts.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _environment(environment: Environment | None, environments: Path) -> EnvironmentOrder | None:
+    if environment is None or not environment.requirements:
+        return None
+    requirements = sorted(set(environment.requirements))
+    digest = hashlib.sha256("\n".join([sys.version, *requirements]).encode()).hexdigest()[:24]
+    beside = os.path.join(os.path.dirname(sys.executable), "uv")
+    return EnvironmentOrder(
+        name=environment.name,
+        folder=str(environments / digest),
+        requirements=requirements,
+        python=sys.executable,
+        uv=[beside] if os.access(beside, os.X_OK) else [sys.executable, "-m", "uv"],
+        env={
+            "PATH": SYSTEM_PATH,
+            "LANG": "C.UTF-8",
+            "UV_CACHE_DIR": str(environments / "cache"),
+            **{name: os.environ[name] for name in _PASSED_TO_BUILDS if name in os.environ},
+        },
+    )

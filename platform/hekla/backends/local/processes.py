@@ -1,0 +1,92 @@
+"""Finding and ending every process of a pod, also those that left its group.
+
+While the shim lives it is the reaper of all descendants, so the process tree tells (`descendants`). After it, the
+session that the pod began with and the mark in the environment of its processes tell (`remains`).
+
+Standard library only; without /proc (macOS) there is the process group and nothing more.
+"""
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from typing import NamedTuple
+
+MARK = "HEKLA_POD"
+
+
+class Process(NamedTuple):
+    """One row of the process table; `started` in ticks since boot, which with the pid names it for ever."""
+
+    pid: int
+    parent: int
+    session: int
+    started: str
+
+
+def process_table() -> Iterator[Process]:
+    """Every living process that /proc shows."""
+    try:
+        names = os.listdir("/proc")
+    except FileNotFoundError:
+        return
+    for name in names:
+        if name.isdigit() and (process := read_process(int(name))):
+            yield process
+
+
+def read_process(pid: int) -> Process | None:
+    """The row of `pid`; None where it has ended, waits to be reaped, or cannot be looked at."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+    if fields[0] in "ZX":
+        return None
+    return Process(pid, int(fields[1]), int(fields[3]), fields[19])
+
+
+def descendants(ancestor: int) -> list[int]:
+    """Children, their children, and so on."""
+    children: dict[int, list[int]] = {}
+    for process in process_table():
+        children.setdefault(process.parent, []).append(process.pid)
+    found: list[int] = []
+    ahead = [ancestor]
+    while ahead:
+        offspring = children.get(ahead.pop(), [])
+        found += offspring
+        ahead += offspring
+    return found
+
+
+def remains(mark: str, leader: int | None, leader_started: str) -> list[int]:
+    """What still lives of a pod whose shim is dead: marked processes and members of the leader's session.
+
+    A session's number is given away again only when the last member has ended.
+    """
+    now = read_process(leader) if leader else None
+    session = leader if now is None or now.started == leader_started else None
+    return [p.pid for p in process_table() if p.session == session or _is_marked(p.pid, mark)]
+
+
+def kill(pids: list[int]) -> None:
+    """SIGKILL to each that still is."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def signal_group(group: int, number: int) -> None:
+    """`number` to the whole process group, if any of it is left."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def _is_marked(pid: int, mark: str) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return f"{MARK}={mark}".encode() in file.read().split(b"\0")
+    except OSError:
+        return False

@@ -1,0 +1,311 @@
+"""The shim: one small process beside each pod that starts it, waits for it, ends it, and writes down how it ended.
+
+It outlives everything else of the console and needs none of it. It looks at its folder (`podfolder`) and at its
+children, never at a message: a signal only says that there is something to look at.
+
+Never twice: `launched` is on the disk before the pod's process is made, and a shim that finds it there does nothing.
+Standard library only, few imports: see `podfolder`.
+"""
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import sys
+import time
+
+from hekla.backends.local.podfolder import FINAL, Order, PodFolder, Status, boot_id, poke
+from hekla.backends.local.processes import descendants, kill, read_process, signal_group
+from hekla.backends.local.refusals import Refused, Stopped
+
+MAX_TRIES = 3
+LAST_KILL_SECONDS = 5.0
+RETRY_SECONDS = 1.0
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_INHERITED_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+def main(path: str) -> None:
+    """Bring the pod in this folder to its end, unless another shim does or did."""
+    folder = PodFolder(path)
+    if folder.acquire() is None:
+        return
+    order, status = folder.order(), folder.status() or Status()
+    if order is None or status.get("phase") in FINAL or status.get("launched"):
+        return
+    os.chdir("/")
+    os.umask(0o077)
+    Shim(folder, order, tries=status.get("tries", 0) + 1).run()
+
+
+class Shim:
+    """One pod's life, from the lock to the final status."""
+
+    def __init__(self, folder: PodFolder, order: Order, tries: int) -> None:
+        self._folder = folder
+        self._order = order
+        self._status = Status(boot=boot_id(), tries=tries)
+        self._log = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._terminated = False
+        self._written = True
+        self._wakes = self._watch_signals()
+        prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+    def run(self) -> None:
+        """Prepare, launch, wait, and say how it ended."""
+        try:
+            self._refuse_if_hopeless()
+            self._prepare()
+            exit_code, stopped = self._run_pod()
+        except Stopped:
+            self._finish("failed", "Stopped", self._stop_message())
+        except Refused as refused:
+            self.note(refused.message)
+            self._finish("failed", refused.reason, refused.message, refused.exit_code)
+        except OSError as error:
+            self._finish("failed", "StartRefused", f"The machine could not start it: {error}")
+        else:
+            self._finish(*self._verdict(exit_code, stopped))
+
+    def note(self, line: str) -> None:
+        """One line of the console's own into the pod's log."""
+        os.write(self._log, f"[hekla] {line}\n".encode())
+
+    def log_tail(self, characters: int) -> str:
+        """The end of the pod's log."""
+        with open(self._folder.log, "rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            log.seek(max(0, size - 4 * characters))
+            return log.read().decode(errors="replace")[-characters:].strip()
+
+    def check_stop(self) -> None:
+        """Raises Stopped where the pod is to end."""
+        if self._terminated or self._folder.stop_request():
+            raise Stopped
+
+    def run_step(self, argv: list[str], env: dict[str, str]) -> int:
+        """Run a command of the preparation, its output in the pod's log; its exit code. Raises Refused, Stopped."""
+        exit_code, stopped = self._wait(self._spawn(argv, env, self._folder.tmp), grace_seconds=5.0)
+        if stopped:
+            raise Stopped
+        return exit_code
+
+    def pause(self, seconds: float) -> None:
+        """Sleep, but not through a signal. Raises Stopped."""
+        self._sleep(seconds)
+        self.check_stop()
+
+    # Phases
+
+    def _refuse_if_hopeless(self) -> None:
+        if self._status["tries"] > MAX_TRIES:
+            raise Refused("PreparationDied", f"Its preparation was cut off {MAX_TRIES} times")
+
+    def _prepare(self) -> None:
+        self.check_stop()
+        wanted = self._order["environment"]
+        if wanted:
+            from hekla.backends.local import environments  # noqa: PLC0415  (few pods need it, all would wait for it)
+
+            if not environments.is_ready(wanted):
+                self._publish("preparing")
+                environments.build(wanted, self)
+
+    def _run_pod(self) -> tuple[int, bool]:
+        self.check_stop()
+        self._status["launched"] = True
+        self._publish("preparing")
+        working_dir = os.path.join(self._folder.work, self._order["working_dir"])
+        pid = self._spawn(self._order["command"], self._order["env"], working_dir)
+        process = read_process(pid)
+        self._status.update(pid=pid, pid_started=process.started if process else "")
+        self._publish_when_possible("running")
+        return self._wait(pid, self._order["grace_seconds"])
+
+    def _verdict(self, exit_code: int, stopped: bool) -> tuple[str, str, str, int]:
+        code = exit_code if exit_code >= 0 else 128 - exit_code
+        if stopped:
+            return "failed", "Stopped", self._stop_message(), code
+        if exit_code < 0:
+            name = signal.Signals(-exit_code).name if -exit_code in set(signal.Signals) else f"signal {-exit_code}"
+            return "failed", name, f"Its process was ended by {name}", code
+        if exit_code > 0:
+            return "failed", "Error", f"Its process ended with exit code {exit_code}", code
+        return "succeeded", "", "", code
+
+    def _stop_message(self) -> str:
+        request = self._folder.stop_request()
+        return request["reason"] if request else "The shim was told to end"
+
+    def _finish(self, phase: str, reason: str, message: str, exit_code: int | None = None) -> None:
+        self._kill_all(self._status.get("pid"))
+        self._status.update(reason=reason, message=message, exit_code=exit_code)
+        self._publish_when_possible(phase)
+        while not self._written:
+            self._sleep(RETRY_SECONDS)
+            self._write_again()
+
+    def _publish(self, phase: str) -> None:
+        self._status.update(phase=phase, at=time.time())
+        self._folder.write_status(self._status)
+        poke(self._order["wake"])
+
+    def _publish_when_possible(self, phase: str) -> None:
+        """A full disk does not end a pod that runs: what could not be written is written later."""
+        self._status.update(phase=phase, at=time.time())
+        self._write_again()
+
+    def _write_again(self) -> None:
+        try:
+            self._folder.write_status(self._status)
+        except FileNotFoundError:
+            self._written = True  # the folder was removed: nobody asks any more
+        except OSError:
+            self._written = False
+        else:
+            self._written = True
+            poke(self._order["wake"])
+
+    # Processes
+
+    def _spawn(self, argv: list[str], env: dict[str, str], working_dir: str) -> int:
+        """Start a process as the leader of its own session; it runs when this returns. Raises Refused."""
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            become(argv, env, working_dir, self._log, writer)
+        os.close(writer)
+        with os.fdopen(reader, "rb") as failure:
+            told = failure.read()
+        if told:
+            os.waitpid(pid, 0)
+            raise _refusal(told, argv[0], working_dir)
+        return pid
+
+    def _wait(self, leader: int, grace_seconds: float) -> tuple[int, bool]:
+        """The exit code of `leader` (negative: the signal), and whether it had been asked to end."""
+        kill_at: float | None = None
+        while True:
+            for pid, exit_code in reap():
+                if pid == leader:
+                    self._kill_all(leader)
+                    return exit_code, kill_at is not None
+            if kill_at is None and (grace := self._grace(grace_seconds)) is not None:
+                signal_group(leader, signal.SIGTERM)
+                kill_at = time.monotonic() + grace
+            elif kill_at is not None and time.monotonic() >= kill_at:
+                signal_group(leader, signal.SIGKILL)
+                kill(descendants(os.getpid()))
+            if not self._written:
+                self._write_again()
+            self._sleep(self._patience(kill_at))
+
+    def _patience(self, kill_at: float | None) -> float | None:
+        """How long to sleep when no signal comes."""
+        if not self._written:
+            return RETRY_SECONDS
+        return None if kill_at is None else max(0.05, kill_at - time.monotonic())
+
+    def _grace(self, default: float) -> float | None:
+        """How long a pod that is to end may still take; None where it need not end."""
+        request = self._folder.stop_request()
+        if request:
+            return min(default, request["grace_seconds"])
+        return default if self._terminated else None
+
+    def _kill_all(self, leader: int | None) -> None:
+        """End the group and every descendant, and see them gone."""
+        if leader is not None:
+            signal_group(leader, signal.SIGKILL)
+        give_up_at = time.monotonic() + LAST_KILL_SECONDS
+        while has_children() and time.monotonic() < give_up_at:
+            kill(descendants(os.getpid()))
+            self._sleep(0.02)
+
+    # Signals
+
+    def _watch_signals(self) -> int:
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+        os.set_blocking(writer, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        for number in (signal.SIGCHLD, signal.SIGUSR1):
+            signal.signal(number, _ignore)
+        signal.signal(signal.SIGTERM, self._terminate)
+        for number in (signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        return reader
+
+    def _terminate(self, _number: int, _frame: object) -> None:
+        self._terminated = True
+
+    def _sleep(self, seconds: float | None) -> None:
+        select.select([self._wakes], [], [], seconds)
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._wakes, 4096)
+
+
+def become(argv: list[str], env: dict[str, str], working_dir: str, log: int, failure: int) -> None:
+    """In the child: be the pod's process. Where that fails, tell through `failure` what and with which error number."""
+    stage = "setup"
+    try:
+        os.setsid()
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGHUP, signal.SIGINT, *_INHERITED_IGNORED):
+            signal.signal(number, signal.SIG_DFL)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        for handle, standard in ((nothing, 0), (log, 1), (log, 2)):
+            os.dup2(handle, standard)
+        os.umask(0o022)
+        stage = "chdir"
+        os.chdir(working_dir)
+        stage = "exec"
+        os.execvpe(argv[0], argv, env)  # noqa: S606  (a list of arguments, no shell)
+    except OSError as error:
+        os.write(failure, f"{stage} {error.errno}".encode())
+    finally:
+        os._exit(NOT_FOUND)
+
+
+def _refusal(told: bytes, command: str, working_dir: str) -> Refused:
+    stage, number = told.decode().split()
+    sentence = os.strerror(int(number))
+    if stage == "chdir":
+        return Refused("WorkingDirMissing", f"The working folder {working_dir} cannot be entered: {sentence}")
+    if stage == "setup":
+        return Refused("StartRefused", f"The machine could not start it: {sentence}")
+    if isinstance(OSError(int(number), ""), FileNotFoundError | NotADirectoryError):
+        return Refused("CommandNotFound", f"There is no command “{command}” here", NOT_FOUND)
+    return Refused("CommandNotExecutable", f"The command “{command}” cannot be run: {sentence}", NOT_EXECUTABLE)
+
+
+def reap() -> list[tuple[int, int]]:
+    """Children that ended since the last look: process and exit code (negative: the signal)."""
+    ended = []
+    with contextlib.suppress(ChildProcessError):
+        while (found := os.waitpid(-1, os.WNOHANG))[0]:
+            ended.append((found[0], os.waitstatus_to_exitcode(found[1])))
+    return ended
+
+
+def has_children() -> bool:
+    """Whether a child lives still, after those that ended are reaped."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
+
+
+def prctl(option: int, value: int) -> None:
+    """Linux' process control; where there is none, the process group is all that holds a pod together."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _ignore(_number: int, _frame: object) -> None:
+    """The wake-up pipe tells of the signal; an ignored SIGCHLD would reap children by itself."""
