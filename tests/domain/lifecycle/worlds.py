@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.lifecycle import JobFacts, Outcome, PodFacts, PodRef, Stimulus, Target, advance, resolve, stimulus_of
+from hekla.domain.lifecycle import JobFacts, Outcome, PodFacts, PodRef, Stimulus, Target, advance, resolve, stimuli_of
 from hekla.domain.lifecycle.facts import Slot
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.domain.policies import Action
@@ -58,7 +58,8 @@ class World:
         """The backend says that these pods are in this phase now."""
         for ref in refs:
             self.pods[ref] = replace(self.pods[ref], phase=phase, exit_code=exit_code)
-            self.hear(stimulus_of(self.job, list(self.pods.values()), self.pods[ref]))
+            for stimulus in stimuli_of(self.job, list(self.pods.values()), [self.pods[ref]]):
+                self.hear(stimulus)
 
     def hear(self, stimulus: Stimulus) -> None:
         self.do(resolve(self.job, stimulus), stimulus.target)

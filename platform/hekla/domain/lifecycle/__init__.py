@@ -2,7 +2,7 @@
 
 Pure steps, each a function of facts that are passed in:
 
-1. `stimulus_of` reads what a pod's present state means, `resolve` reads the policies: stimulus -> action. (`overdue`
+1. `stimuli_of` reads what the news of pods mean, `resolve` reads the policies: stimulus -> action. (`overdue`
    finds the policies with a timeout whose time has come.)
 2. `advance` looks the action up in `TRANSITIONS`, a table of phase x action, and answers with an `Outcome`: the new
    phase, the pods to stop, the pods to create.
@@ -22,7 +22,7 @@ The semantics are Volcano's. Where its bookkeeping works against the person who 
 """
 
 from hekla.domain.lifecycle.facts import JobFacts, PodFacts, PodRef, Target
-from hekla.domain.lifecycle.stimuli import Stimulus, overdue, resolve, stimulus_of
+from hekla.domain.lifecycle.stimuli import Stimulus, overdue, resolve, stimuli_of
 from hekla.domain.lifecycle.transitions import TRANSITIONS, ImpossibleTransition, Outcome, Step, advance
 
 __all__ = [
@@ -38,5 +38,5 @@ __all__ = [
     "advance",
     "overdue",
     "resolve",
-    "stimulus_of",
+    "stimuli_of",
 ]

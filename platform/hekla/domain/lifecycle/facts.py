@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 
 
@@ -89,37 +89,35 @@ class Roster:
 
     def __init__(self, spec: JobSpec, pods: Iterable[PodFacts]) -> None:
         self.spec = spec
+        self._loss_limit = {task.name: task.max_retry for task in spec.tasks}
         self._attempts: dict[Slot, list[PodFacts]] = {}
         for pod in pods:
             self._attempts.setdefault(pod.slot, []).append(pod)
         for attempts in self._attempts.values():
             attempts.sort(key=lambda pod: pod.attempt)
 
-    def slots(self) -> list[tuple[TaskSpec, Slot]]:
+    def slots(self) -> list[Slot]:
         """Every replica that the job should have."""
-        return [(task, Slot(task.name, index)) for task in self.spec.tasks for index in range(task.replicas)]
+        return [Slot(task.name, index) for task in self.spec.tasks for index in range(task.replicas)]
 
     def attempts(self, slot: Slot) -> list[PodFacts]:
         """Every attempt of a replica, the first one first."""
         return self._attempts.get(slot, [])
 
-    def current(self, task: TaskSpec, slot: Slot, version: int) -> PodFacts | None:
+    def current(self, slot: Slot, version: int) -> PodFacts | None:
         """The attempt that counts for a replica; None where there is none, or only one that is to be replaced."""
         attempts = self.attempts(slot)
         if not attempts or attempts[-1].stopping or attempts[-1].version != version:
             return None
-        if attempts[-1].phase is PodPhase.LOST and self.replaces_losses(task, slot, version):
+        if attempts[-1].phase is PodPhase.LOST and self.replaces_losses(slot, version):
             return None
         return attempts[-1]
 
-    def replaces_losses(self, task: TaskSpec, slot: Slot, version: int) -> bool:
+    def replaces_losses(self, slot: Slot, version: int) -> bool:
         """Whether a lost attempt of this replica is replaced once more."""
-        lost = [
-            pod
-            for pod in self.attempts(slot)
-            if pod.phase is PodPhase.LOST and pod.version == version and not pod.stopping
-        ]
-        return task.max_retry < 0 or len(lost) <= task.max_retry
+        limit = self._loss_limit.get(slot.task, 0)
+        attempts = [pod for pod in self.attempts(slot) if pod.version == version and not pod.stopping]
+        return limit < 0 or sum(pod.phase is PodPhase.LOST for pod in attempts) <= limit
 
     def next_attempt(self, slot: Slot) -> PodRef:
         """The name of the attempt that would come after those on record."""

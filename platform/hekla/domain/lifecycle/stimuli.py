@@ -1,10 +1,11 @@
 """From what happened to what is to be done: the reading of policies."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hekla.domain.lifecycle.facts import JobFacts, PodFacts, Roster, Target
+from hekla.domain.jobspec import TaskSpec
+from hekla.domain.lifecycle.facts import JobFacts, PodFacts, Roster, Slot, Target
 from hekla.domain.lifecycle.transitions import TRANSITIONS
 from hekla.domain.phases import PodPhase
 from hekla.domain.policies import INTERNAL_EVENTS, PARTIAL_ACTIONS, Action, Event, Policy
@@ -27,11 +28,15 @@ class Stimulus:
         return Target(self.task, self.index) if self.task else None
 
 
-def stimulus_of(job: JobFacts, pods: Sequence[PodFacts], pod: PodFacts) -> Stimulus:
-    """What it means that `pod` has just come into its phase; `pods` are all of the job's, this one included."""
-    event = _event_of(job, pods, pod)
-    code = pod.exit_code if event is Event.POD_FAILED else None
-    return Stimulus(event=event, task=pod.task, index=pod.index, version=pod.version, exit_code=code)
+def stimuli_of(job: JobFacts, pods: Sequence[PodFacts], changed: Iterable[PodFacts]) -> list[Stimulus]:
+    """What it means that the pods in `changed` have just come into their phases; `pods` are all of the job's.
+
+    The caller resolves each, and advances the job with fresh facts for every action but SYNC_JOB, with that once at
+    the end: news of the pods that a restart has stopped come to nothing by themselves.
+    """
+    roster = Roster(job.spec, pods)
+    done = {task.name for task in job.spec.tasks if _has_succeeded(job, roster, task)}
+    return [_stimulus(job, roster, done, pod) for pod in changed]
 
 
 def resolve(job: JobFacts, stimulus: Stimulus) -> Action:
@@ -53,7 +58,7 @@ def resolve(job: JobFacts, stimulus: Stimulus) -> Action:
 def overdue(job: JobFacts, pods: Sequence[PodFacts], now: datetime) -> tuple[Action, Target] | None:
     """An action whose policy waited for its timeout, and the replica it is about, where it is still so by now."""
     roster = Roster(job.spec, pods)
-    for _, slot in roster.slots():
+    for slot in roster.slots():
         attempts = [pod for pod in roster.attempts(slot) if pod.version == job.version]
         if not attempts or attempts[-1].phase in (PodPhase.RUNNING, PodPhase.SUCCEEDED):
             continue
@@ -89,19 +94,19 @@ def _state_event(pod: PodFacts) -> Event | None:
     return _EVENTS.get(pod.phase)
 
 
-def _event_of(job: JobFacts, pods: Sequence[PodFacts], pod: PodFacts) -> Event:
+def _stimulus(job: JobFacts, roster: Roster, done: set[str], pod: PodFacts) -> Stimulus:
     event = _state_event(pod) or Event.OUT_OF_SYNC
-    task = next((task for task in job.spec.tasks if task.name == pod.task), None)
-    if task is None or pod.stopping:
-        return event
-    roster = Roster(job.spec, pods)
-    if pod.phase is PodPhase.LOST and not roster.replaces_losses(task, pod.slot, job.version):
-        return Event.TASK_FAILED
-    if pod.phase is PodPhase.SUCCEEDED:
-        counting = (roster.current(task, slot, job.version) for each, slot in roster.slots() if each is task)
-        done = all(other is not None and other.phase is PodPhase.SUCCEEDED for other in counting)
-        return Event.TASK_COMPLETED if done else Event.OUT_OF_SYNC
-    return event
+    if pod.phase is PodPhase.SUCCEEDED and not pod.stopping and pod.task in done:
+        event = Event.TASK_COMPLETED
+    if pod.phase is PodPhase.LOST and not pod.stopping and not roster.replaces_losses(pod.slot, job.version):
+        event = Event.TASK_FAILED
+    code = pod.exit_code if event is Event.POD_FAILED else None
+    return Stimulus(event=event, task=pod.task, index=pod.index, version=pod.version, exit_code=code)
+
+
+def _has_succeeded(job: JobFacts, roster: Roster, task: TaskSpec) -> bool:
+    pods = (roster.current(Slot(task.name, index), job.version) for index in range(task.replicas))
+    return all(pod is not None and pod.phase is PodPhase.SUCCEEDED for pod in pods)
 
 
 _EVENTS = {

@@ -112,7 +112,7 @@ class _Course:
 
     def current(self) -> dict[Slot, PodFacts]:
         """The attempts that count now."""
-        found = ((slot, self.roster.current(task, slot, self.version)) for task, slot in self.roster.slots())
+        found = ((slot, self.roster.current(slot, self.version)) for slot in self.roster.slots())
         return {slot: pod for slot, pod in found if pod and pod.ref not in self.stopped}
 
     def alive(self) -> list[PodFacts]:
@@ -124,7 +124,7 @@ class _Course:
     def tally(self) -> _Tally:
         tally = _Tally()
         current = self.current()
-        for _, slot in self.roster.slots():
+        for slot in self.roster.slots():
             pod = current.get(slot)
             if pod is None:
                 tally.ending += any(other.is_alive for other in self.roster.attempts(slot))
@@ -157,7 +157,7 @@ class _Course:
         if self.phase not in _WORKING or self.gang_phase is GangPhase.PENDING:
             return []
         current = self.current()
-        empty = [slot for _, slot in self.roster.slots() if slot not in current]
+        empty = [slot for slot in self.roster.slots() if slot not in current]
         free = [slot for slot in empty if not any(pod.is_alive for pod in self.roster.attempts(slot))]
         return [self.roster.next_attempt(slot) for slot in free]
 
@@ -309,7 +309,7 @@ def _finish(course: _Course, phase: JobPhase, reason: str, message: str) -> None
 
 def _drop_extra(course: _Course) -> None:
     """Pods beyond the number of replicas that is wanted now."""
-    wanted = {slot for _, slot in course.roster.slots()}
+    wanted = set(course.roster.slots())
     course.stop([pod for pod in course.alive() if pod.slot not in wanted])
 
 
