@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core.core_schema import ValidationInfo
 
-from hekla.domain import policies
+from hekla.domain import frameworks, policies
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.policies import Policy
 from hekla.domain.resources import Resources, parse_quantity
@@ -238,6 +238,13 @@ class JobSpec(BaseModel):
     @classmethod
     def _policies_agree(cls, value: tuple[Policy, ...]) -> tuple[Policy, ...]:
         return _without_contradiction(value)
+
+    @field_validator("plugins")
+    @classmethod
+    def _plugins_agree(cls, value: dict[str, tuple[str, ...]], info: ValidationInfo) -> dict[str, tuple[str, ...]]:
+        if "tasks" in info.data:
+            _raise_any(frameworks.check(value, info.data["tasks"]))
+        return value
 
     @field_validator("files")
     @classmethod

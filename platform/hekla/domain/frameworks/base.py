@@ -1,0 +1,115 @@
+"""What a job plugin is made of."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hekla.domain.errors import Problem
+from hekla.domain.validation import nearest, shown
+
+if TYPE_CHECKING:  # a JobSpec is checked with the help of this package
+    from hekla.domain.jobspec import JobSpec, TaskSpec
+
+Value = str | int | bool
+Options = Mapping[str, Value]
+MAX_PORT = 65_535
+
+
+@dataclass(frozen=True, slots=True)
+class PodSettings:
+    """What is set for one pod: variables, files (paths relative to its working folder), names and their addresses."""
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    hosts: Mapping[str, str] = field(default_factory=dict)
+
+    def __or__(self, other: "PodSettings") -> "PodSettings":
+        """Both; where both set the same thing, `other` holds."""
+        return PodSettings(
+            env={**self.env, **other.env}, files={**self.files, **other.files}, hosts={**self.hosts, **other.hosts}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which pod of a job this is, and where every pod of it can be reached (an IP address or a DNS name)."""
+
+    spec: "JobSpec"
+    task: str
+    index: int
+    addresses: Mapping[tuple[str, int], str]
+
+    def addresses_of(self, task: "TaskSpec", port: Value | None = None) -> list[str]:
+        """The addresses of a task's replicas in order, with the port where one is given."""
+        suffix = "" if port is None else f":{port}"
+        return [f"{self.addresses[task.name, index]}{suffix}" for index in range(task.replicas)]
+
+    def find(self, name: Value) -> "TaskSpec | None":
+        """The job's task of that name."""
+        return next((task for task in self.spec.tasks if task.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An argument of a plugin, written `--name=value`. Its default tells its type; whole numbers are ports."""
+
+    name: str
+    default: Value
+
+    def read(self, text: str | None) -> Value:
+        """The value that was written. Raises ValueError with a sentence."""
+        if isinstance(self.default, bool):
+            return self._truth(text)
+        if not text:
+            raise ValueError(f"--{self.name} needs a value, for example --{self.name}={self.default}.")
+        if isinstance(self.default, str):
+            return text
+        if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= MAX_PORT:
+            raise ValueError(f"--{self.name} must be a port from 1 to {MAX_PORT}, not {shown(text)}.")
+        return int(text)
+
+    def _truth(self, text: str | None) -> bool:
+        if text is None or text.lower() in ("true", "1", "t"):
+            return True
+        if text.lower() in ("false", "0", "f"):
+            return False
+        raise ValueError(f"--{self.name} must be true or false, not {shown(text)}.")
+
+
+def _nothing_wrong(_tasks: Sequence["TaskSpec"], _options: Options) -> list[str]:
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """A job plugin. `implies` names others that it needs; `problems` says what is wrong with a job that asks for it."""
+
+    name: str
+    summary: str
+    settings: Callable[[Place, Options], PodSettings]
+    options: tuple[Option, ...] = ()
+    implies: tuple[str, ...] = ()
+    problems: Callable[[Sequence["TaskSpec"], Options], list[str]] = _nothing_wrong
+
+    def read(self, arguments: Sequence[str]) -> tuple[Options, list[Problem]]:
+        """The options that the arguments set, over the defaults; and what is wrong with them, by their number."""
+        known = {option.name: option for option in self.options}
+        values: dict[str, Value] = {option.name: option.default for option in self.options}
+        problems = []
+        for place, argument in enumerate(arguments):
+            name, _, text = argument.lstrip("-").partition("=")
+            if not argument.startswith("-") or name not in known:
+                problems.append(Problem(str(place), self._unknown(argument, name)))
+                continue
+            try:
+                values[name] = known[name].read(text if "=" in argument else None)
+            except ValueError as error:
+                problems.append(Problem(str(place), str(error)))
+        return values, problems
+
+    def _unknown(self, argument: str, name: str) -> str:
+        names = [option.name for option in self.options]
+        if not names:
+            return f"The plugin {self.name} takes no arguments."
+        hint = nearest(name, names) or f"; it knows {', '.join(f'--{known}=…' for known in names)}."
+        return f"The plugin {self.name} has no argument {shown(argument)}{hint}"

@@ -1,0 +1,11 @@
+"""`env`: a pod learns its index in its task."""
+
+from hekla.domain.frameworks.base import Framework, Options, Place, PodSettings
+
+
+def _settings(place: Place, _options: Options) -> PodSettings:
+    index = str(place.index)
+    return PodSettings(env={"VC_TASK_INDEX": index, "VK_TASK_INDEX": index})
+
+
+ENV = Framework("env", "Tells every pod its number, as VC_TASK_INDEX.", _settings)

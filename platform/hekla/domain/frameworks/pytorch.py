@@ -1,0 +1,55 @@
+"""`pytorch`: the address of the master, the size of the world and the pod's rank, as torch.distributed reads them.
+
+The master's replicas have the first ranks. One task may be both: `--master=worker` makes the first worker the master.
+The pods of a gang start together and torch waits for its master, so the arguments that make workers wait are taken
+and need nothing done.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings
+
+if TYPE_CHECKING:
+    from hekla.domain.jobspec import TaskSpec
+
+
+def _settings(place: Place, options: Options) -> PodSettings:
+    master, worker = place.find(options["master"]), place.find(options["worker"])
+    if master is None or place.task not in (options["master"], options["worker"]):
+        return PodSettings()
+    workers = worker.replicas if worker and worker is not master else 0
+    first_rank = 0 if place.task == master.name else master.replicas
+    return PodSettings(
+        env={
+            "MASTER_ADDR": place.addresses[master.name, 0],
+            "MASTER_PORT": str(options["port"]),
+            "WORLD_SIZE": str(master.replicas + workers),
+            "RANK": str(first_rank + place.index),
+        }
+    )
+
+
+def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    master = next((task for task in tasks if task.name == options["master"]), None)
+    if master is None:
+        names = ", ".join(task.name for task in tasks)
+        return [f"No task is called “{options['master']}”; say which one leads with --master=NAME ({names})."]
+    return [] if master.replicas else ["The task that leads has no replica."]
+
+
+PYTORCH = Framework(
+    "pytorch",
+    "Sets MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK for torch.distributed.",
+    _settings,
+    options=(
+        Option("master", "master"),
+        Option("worker", "worker"),
+        Option("port", 23456),
+        Option("wait-master-enabled", False),
+        Option("wait-master-timeout", "300"),
+        Option("wait-master-image", "busybox:1.36.1"),
+    ),
+    implies=("svc",),
+    problems=_problems,
+)

@@ -1,0 +1,52 @@
+"""`svc`: the pods of a job know one another's addresses.
+
+A task's addresses come as a variable, as a file with one a line, and as host names `<job>-<task>-<index>`, with and
+without the job's name behind a dot. Names of addresses that are names already are left to the cluster's DNS.
+"""
+
+from ipaddress import ip_address
+
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings
+
+FOLDER = "etc/volcano"
+
+
+def _settings(place: Place, options: Options) -> PodSettings:
+    env, files = {}, {}
+    for task in place.spec.tasks:
+        addresses = place.addresses_of(task)
+        name = task.name.upper().replace("-", "_")
+        env[f"VC_{name}_HOSTS"] = ",".join(addresses)
+        env[f"VC_{name}_NUM"] = str(task.replicas)
+        files[f"{FOLDER}/{task.name}.host"] = "".join(f"{address}\n" for address in addresses)
+    return PodSettings(env=env if options["inject-hosts-env"] else {}, files=files, hosts=_names(place))
+
+
+def _names(place: Place) -> dict[str, str]:
+    job = place.spec.name
+    names: dict[str, str] = {}
+    for (task, index), address in place.addresses.items():
+        if _is_ip(address):
+            pod = f"{job}-{task}-{index}"
+            names |= {pod: address, f"{pod}.{job}": address}
+    return names
+
+
+def _is_ip(address: str) -> bool:
+    try:
+        ip_address(address)
+    except ValueError:
+        return False
+    return True
+
+
+SVC = Framework(
+    "svc",
+    "Gives the pods of a job one another's addresses.",
+    _settings,
+    options=(
+        Option("publish-not-ready-addresses", False),
+        Option("disable-network-policy", False),
+        Option("inject-hosts-env", True),
+    ),
+)

@@ -1,0 +1,42 @@
+"""`tensorflow`: TF_CONFIG, the description of the cluster and of the pod's role that TensorFlow reads.
+
+A job of a single pod gets none, since TensorFlow then trains alone; neither do pods of tasks that have no role in it.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings
+
+if TYPE_CHECKING:
+    from hekla.domain.jobspec import TaskSpec
+
+ROLES = ("ps", "worker", "chief", "evaluator")
+
+
+def _settings(place: Place, options: Options) -> PodSettings:
+    tasks = {role: task for role in ROLES if (task := place.find(options[role]))}
+    own_role = next((role for role, task in tasks.items() if task.name == place.task), None)
+    if own_role is None or place.spec.replicas == 1:
+        return PodSettings()
+    cluster = {role: place.addresses_of(task, options["port"]) for role, task in tasks.items()}
+    config = {"cluster": cluster, "task": {"type": own_role, "index": place.index}}
+    return PodSettings(env={"TF_CONFIG": json.dumps(config)})
+
+
+def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    names = {options[role] for role in ROLES}
+    if names.isdisjoint(task.name for task in tasks):
+        return ["No task is called ps, worker, chief or evaluator; say which is what, for example --worker=trainer."]
+    return []
+
+
+TENSORFLOW = Framework(
+    "tensorflow",
+    "Sets TF_CONFIG for distributed TensorFlow.",
+    _settings,
+    options=(*(Option(role, role) for role in ROLES), Option("port", 2222)),
+    implies=("svc",),
+    problems=_problems,
+)

@@ -1,0 +1,102 @@
+"""The event log's vocabulary: what is written can be read, and nothing else."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from hekla.domain import events
+from hekla.domain.errors import Invalid
+from hekla.domain.phases import JobPhase, PodPhase
+
+
+def test_the_kinds_are_the_names_that_old_logs_hold():
+    assert set(events.kinds()) == set(EXAMPLES)
+
+
+def test_every_event_survives_the_log():
+    for kind, payload in EXAMPLES.items():
+        event = events.parse(kind, payload)
+        assert event.kind == kind
+        assert event.payload() == payload
+        assert events.parse(kind, json.loads(json.dumps(event.payload()))) == event
+
+
+@given(st.text(), st.one_of(st.none(), st.integers()))
+def test_whatever_a_program_said_can_be_stored_as_json_text(message, code):
+    event = events.PodPhaseChanged(
+        task="ps", index=0, attempt=1, old=PodPhase.RUNNING, new=PodPhase.FAILED, message=message, exit_code=code
+    )
+    written = json.dumps(event.payload(), ensure_ascii=False).encode()
+    assert b"\\u0000" not in written
+    assert events.parse(event.kind, json.loads(written)) == event
+
+
+@pytest.mark.parametrize("kind", events.kinds())
+def test_unknown_fields_are_refused(kind):
+    with pytest.raises(Invalid) as raised:
+        events.parse(kind, {**EXAMPLES[kind], "colour": "red"})
+    assert [problem.path for problem in raised.value.problems] == ["colour"]
+
+
+def test_an_unknown_kind_is_named():
+    with pytest.raises(events.UnknownKind, match="JobPainted"):
+        events.parse("JobPainted", {})
+
+
+def test_a_long_message_is_cut_and_the_fact_recorded():
+    event = events.JobPhaseChanged(old=JobPhase.RUNNING, new=JobPhase.FAILED, message="x" * 100_000)
+    assert len(event.message) == events.MAX_MESSAGE
+    assert event.message.endswith("…")
+
+
+def test_documents_do_not_fit():
+    with pytest.raises(ValidationError, match="at most 32 KiB"):
+        events.JobWaits(reasons=({"text": "x" * 40_000},))
+
+
+def test_an_event_cannot_be_changed():
+    event = events.PodPhaseChanged(task="ps", index=0, attempt=1, old=PodPhase.BOUND, new=PodPhase.RUNNING)
+    with pytest.raises(ValidationError):
+        event.index = 3
+
+
+_NAMED = {"name": "a"}
+_POD = {"task": "ps", "index": 0, "attempt": 1}
+_CHANGED = {"name": "a", "changes": {"weight": {"old": 1, "new": 2}}}
+EXAMPLES = {
+    "ClusterChanged": _CHANGED,
+    "ClusterCreated": {"name": "here", "backend": "local"},
+    "EnvironmentChanged": _CHANGED,
+    "EnvironmentCreated": _NAMED,
+    "GangPhaseChanged": {"old": "pending", "new": "inqueue"},
+    "JobChanged": {"changes": {"priority": {"old": 1, "new": 2}}},
+    "JobCommanded": {"action": "AbortJob"},
+    "JobDeleted": _NAMED,
+    "JobPhaseChanged": {"old": "pending", "new": "running"},
+    "JobSubmitted": {"name": "digits", "queue": "default"},
+    "JobWaits": {"reasons": [{"cause": "capacity"}], "text": "No node has 8 GPUs."},
+    "LeaseTaken": {"epoch": 3, "holder": "worker-1"},
+    "MemberAdded": {"username": "alice", "role": "member"},
+    "MemberRemoved": {"username": "alice"},
+    "MemberRoleChanged": {"username": "alice", "old": "member", "new": "admin"},
+    "NodeChanged": {"node": "n1", "ready": True},
+    "PodBound": {**_POD, "node": "n1"},
+    "PodCreated": _POD,
+    "PodPhaseChanged": {**_POD, "old": "bound", "new": "running"},
+    "PodStopRequested": {**_POD, "reason": "preempt"},
+    "PolicyChanged": {"cluster": "here", "version": 2},
+    "QueueChanged": _CHANGED,
+    "QueueClosed": _NAMED,
+    "QueueCreated": _NAMED,
+    "QueueOpened": _NAMED,
+    "SignedIn": {"username": "alice", "method": "password"},
+    "TenantChanged": _CHANGED,
+    "TenantCreated": _NAMED,
+    "TokenCreated": {"name": "ci", "scopes": ["jobs:write"], "expires_at": "2027-01-01T00:00:00Z"},
+    "TokenRevoked": _NAMED,
+    "UserChanged": {"username": "alice", "changes": {}},
+    "UserCreated": {"username": "alice"},
+}

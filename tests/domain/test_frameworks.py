@@ -1,0 +1,149 @@
+"""What the pods of a job are told about one another."""
+
+import json
+
+import pytest
+
+from hekla.domain.errors import Invalid
+from hekla.domain.frameworks import PodSettings, known, settings_for
+from hekla.domain.jobspec import JobSpec
+
+
+def job(plugins, **replicas):
+    tasks = [{"name": name.replace("_", "-"), "replicas": n, "command": ["run"]} for name, n in replicas.items()]
+    return JobSpec.parse({"name": "digits", "plugins": plugins, "tasks": tasks})
+
+
+def addresses(spec):
+    slots = [(task.name, index) for task in spec.tasks for index in range(task.replicas)]
+    return {slot: f"127.0.0.{number}" for number, slot in enumerate(slots, start=2)}
+
+
+def told(spec, task, index):
+    return settings_for(spec, task, index, addresses(spec))
+
+
+def test_without_plugins_nothing_is_set():
+    assert told(job({}, ps=1), "ps", 0) == PodSettings()
+
+
+def test_env_tells_the_index_in_both_spellings():
+    assert told(job({"env": []}, worker=3), "worker", 2).env == {"VC_TASK_INDEX": "2", "VK_TASK_INDEX": "2"}
+
+
+def test_svc_gives_addresses_as_variables_files_and_names():
+    settings = told(job({"svc": []}, ps=1, gpu_worker=2), "ps", 0)
+    assert settings.env == {
+        "VC_PS_HOSTS": "127.0.0.2",
+        "VC_PS_NUM": "1",
+        "VC_GPU_WORKER_HOSTS": "127.0.0.3,127.0.0.4",
+        "VC_GPU_WORKER_NUM": "2",
+    }
+    assert settings.files["etc/volcano/gpu-worker.host"] == "127.0.0.3\n127.0.0.4\n"
+    assert settings.hosts["digits-gpu-worker-1"] == settings.hosts["digits-gpu-worker-1.digits"] == "127.0.0.4"
+
+
+def test_svc_leaves_names_of_a_cluster_to_its_dns():
+    settings = settings_for(job({"svc": []}, ps=1), "ps", 0, {("ps", 0): "digits-ps-0.digits"})
+    assert (settings.hosts, settings.env["VC_PS_HOSTS"]) == ({}, "digits-ps-0.digits")
+
+
+def test_svc_can_leave_the_variables_out():
+    settings = told(job({"svc": ["--inject-hosts-env=false"]}, ps=1), "ps", 0)
+    assert (settings.env, list(settings.files)) == ({}, ["etc/volcano/ps.host"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "port"), [([], 2222), (["--port=5000"], 5000), (["-port=5000"], 5000), (["--port=1", "--port=2"], 2)]
+)
+def test_tensorflow_describes_cluster_and_role(arguments, port):
+    settings = told(job({"tensorflow": arguments}, ps=1, worker=2), "worker", 1)
+    assert json.loads(settings.env["TF_CONFIG"]) == {
+        "cluster": {"ps": [f"127.0.0.2:{port}"], "worker": [f"127.0.0.3:{port}", f"127.0.0.4:{port}"]},
+        "task": {"type": "worker", "index": 1},
+    }
+    assert settings.env["VC_WORKER_NUM"] == "2"
+
+
+def test_tensorflow_takes_the_roles_names_from_its_arguments():
+    settings = told(job({"tensorflow": ["--worker=trainer"]}, trainer=2, logger=1), "trainer", 0)
+    assert json.loads(settings.env["TF_CONFIG"])["task"] == {"type": "worker", "index": 0}
+
+
+@pytest.mark.parametrize(
+    ("spec", "task"),
+    [(job({"tensorflow": []}, worker=1), "worker"), (job({"tensorflow": []}, worker=2, logger=1), "logger")],
+)
+def test_tensorflow_says_nothing_to_who_trains_alone_or_has_no_role(spec, task):
+    assert "TF_CONFIG" not in told(spec, task, 0).env
+
+
+@pytest.mark.parametrize(
+    ("task", "index", "rank"), [("master", 0, "0"), ("worker", 0, "1"), ("worker", 1, "2"), ("logger", 0, None)]
+)
+def test_pytorch_ranks(task, index, rank):
+    env = told(job({"pytorch": []}, master=1, worker=2, logger=1), task, index).env
+    assert env.get("RANK") == rank
+    if rank is not None:
+        assert (env["MASTER_ADDR"], env["MASTER_PORT"], env["WORLD_SIZE"]) == ("127.0.0.2", "23456", "3")
+
+
+def test_pytorch_with_one_task_only():
+    spec = job({"pytorch": ["--master=worker", "--port=4000"]}, worker=3)
+    ranks = [told(spec, "worker", index).env["RANK"] for index in range(3)]
+    env = told(spec, "worker", 2).env
+    assert ranks == ["0", "1", "2"]
+    assert (env["MASTER_ADDR"], env["MASTER_PORT"], env["WORLD_SIZE"]) == ("127.0.0.2", "4000", "3")
+
+
+def test_every_rank_is_given_once():
+    spec = job({"pytorch": []}, master=2, worker=3)
+    ranks = [told(spec, *slot).env["RANK"] for slot in addresses(spec)]
+    assert sorted(ranks) == ["0", "1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize(
+    ("plugins", "path", "words"),
+    [
+        ({"pytorh": []}, "plugins.pytorh", "did you mean “pytorch”?"),
+        ({"nonsense": []}, "plugins.nonsense", "there are env, pytorch, svc, tensorflow"),
+        ({"env": ["--x=1"]}, "plugins.env.0", "takes no arguments"),
+        ({"svc": ["--inject-host-env=true"]}, "plugins.svc.0", "did you mean “inject-hosts-env”?"),
+        ({"svc": ["--inject-hosts-env=maybe"]}, "plugins.svc.0", "true or false"),
+        ({"tensorflow": ["--port=70000"]}, "plugins.tensorflow.0", "a port from 1 to 65535"),
+        ({"tensorflow": ["--port=٣"]}, "plugins.tensorflow.0", "a port from 1 to 65535"),
+        ({"tensorflow": ["--ps=", "--port"]}, "plugins.tensorflow.1", "needs a value"),
+        ({"tensorflow": ["port=1"]}, "plugins.tensorflow.0", "no argument “port=1”"),
+        ({"tensorflow": []}, "plugins.tensorflow", "say which is what"),
+        ({"pytorch": []}, "plugins.pytorch", "--master=NAME (task)"),
+        ({"pytorch": "--port=1"}, "plugins.pytorch", "must be a list"),
+    ],
+)
+def test_wrong_arguments_are_told_with_their_place(plugins, path, words):
+    with pytest.raises(Invalid) as raised:
+        job(plugins, task=1)
+    assert {problem.path: problem.message for problem in raised.value.problems}[path].count(words) == 1
+
+
+RING = """
+from hekla.domain.frameworks import Framework, Option, PodSettings
+
+def settings(place, options):
+    return PodSettings(env={"RING": f"{options['size']} {place.task}"})
+
+RING = Framework("ring", "A ring.", settings, options=(Option("size", "3"),))
+"""
+
+
+def test_a_framework_of_ones_own_is_found_by_its_entry_point(tmp_path, monkeypatch):
+    (tmp_path / "ring_framework.py").write_text(RING)
+    package = tmp_path / "ring_framework-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: ring-framework\nVersion: 1\n")
+    (package / "entry_points.txt").write_text("[hekla.frameworks]\nring = ring_framework:RING\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    known.cache_clear()
+    try:
+        assert told(job({"ring": ["--size=9"]}, ps=1), "ps", 0).env == {"RING": "9 ps"}
+    finally:
+        known.cache_clear()
