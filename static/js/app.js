@@ -1,0 +1,41 @@
+// Starts what every page has. Most of it listens on the document, so that parts that come later need no starting;
+// what must look at each part runs again for what htmx or the live connection brings.
+
+import { startCopy } from "./copy.js";
+import { startCsrf } from "./csrf.js";
+import { startDialogs } from "./dialog.js";
+import { startDrafts } from "./form.js";
+import { startKeys } from "./keys.js";
+import { startList } from "./list.js";
+import { startLive } from "./live.js";
+import { startLogs } from "./log_view.js";
+import { startMenus } from "./menu.js";
+import { startPalette } from "./palette.js";
+import { startPlots } from "./plots.js";
+import { startRows } from "./rows.js";
+import { startTabs } from "./tabs.js";
+import { startTheme } from "./theme.js";
+import { startTime } from "./time.js";
+import { startToasts } from "./toast.js";
+
+startCopy();
+startDialogs();
+startCsrf(); // after the question, which stops a form that is not yet agreed to
+startKeys();
+startList();
+startMenus();
+startPalette();
+startRows();
+startTheme();
+startTime();
+startToasts();
+startDrafts();
+startLive();
+
+for (const start of [startTabs, startPlots, startLogs]) {
+  start(document);
+  document.addEventListener("htmx:load", (event) => start(event.detail.elt));
+  document.addEventListener("hekla:live", () => start(document));
+}
+
+document.querySelector("[data-focus-first]")?.focus();

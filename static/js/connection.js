@@ -1,0 +1,42 @@
+// The strip that says whether what one sees is live.
+
+import { language, say } from "./messages.js";
+
+const PATIENCE_MS = 1000; // a restart shorter than this is not worth a word
+const clock = new Intl.DateTimeFormat(language, { timeStyle: "medium" });
+let since = null;
+let timer = null;
+
+function tell(state, sentence) {
+  const strip = document.getElementById("connection");
+  if (!strip) return;
+  const words = strip.querySelector("[data-connection-words]");
+  strip.hidden = false;
+  strip.dataset.state = state;
+  if (words.textContent !== sentence) words.textContent = sentence;
+}
+
+function recovered() {
+  clearTimeout(timer);
+  since = null;
+}
+
+export function connecting() {
+  tell("connecting", say("connecting"));
+}
+
+export function live() {
+  recovered();
+  tell("live", say("live"));
+}
+
+export function behind(events) {
+  recovered();
+  tell("behind", say("catching_up", { n: events }));
+}
+
+export function offline() {
+  if (since) return;
+  since = new Date();
+  timer = setTimeout(() => tell("offline", say("offline", { time: clock.format(since) })), PATIENCE_MS);
+}

@@ -1,0 +1,54 @@
+// Dialogs, and the question before something dangerous.
+//
+// <button data-dialog-open="id"> opens the dialog of that id. <form data-confirm="what will happen to whom"> asks first:
+// data-confirm-title, data-confirm-do (the word of the button), data-confirm-name (a name to type, for what cannot be undone).
+
+import { say } from "./messages.js";
+
+const agreed = new WeakSet();
+
+function fill(dialog, form) {
+  const { confirm, confirmTitle, confirmDo, confirmName } = form.dataset;
+  const typed = dialog.querySelector("[data-confirm-typed]");
+  const go = dialog.querySelector("[data-confirm-go]");
+  const input = typed.querySelector("input");
+  dialog.querySelector("h2").textContent = confirmTitle || confirmDo || "";
+  dialog.querySelector("[data-confirm-text]").textContent = confirm;
+  if (confirmDo) go.textContent = confirmDo;
+  typed.hidden = !confirmName;
+  dialog.querySelector("[data-confirm-label]").textContent = say("type_name", { name: confirmName ?? "" });
+  input.value = "";
+  go.disabled = Boolean(confirmName);
+  input.oninput = () => {
+    go.disabled = input.value !== confirmName;
+  };
+}
+
+function ask(form, submitter) {
+  const dialog = document.getElementById("confirm-dialog");
+  fill(dialog, form);
+  dialog.returnValue = "cancel";
+  dialog.addEventListener("close", () => {
+    if (dialog.returnValue !== "confirm") return;
+    agreed.add(form);
+    form.requestSubmit(submitter);
+  }, { once: true });
+  dialog.showModal();
+}
+
+function onSubmit(event) {
+  const form = event.target;
+  if (!form.dataset.confirm || agreed.delete(form)) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  ask(form, event.submitter);
+}
+
+export function startDialogs() {
+  document.addEventListener("submit", onSubmit, { capture: true });
+  document.addEventListener("click", (event) => {
+    const opener = event.target.closest("[data-dialog-open]");
+    if (opener) document.getElementById(opener.dataset.dialogOpen)?.showModal();
+    else if (event.target.matches?.("dialog")) event.target.close("cancel"); // its backdrop
+  });
+}

@@ -1,0 +1,112 @@
+// Nothing typed is ever lost: <form data-draft="name"> keeps what is typed in this tab until it was taken by the server.
+// A draft that was sent is dropped by the first page that no longer shows its form; a page that shows it again with
+// problems has the values from the server, and those count. data-unsaved-warning asks before the tab is left.
+
+import { say } from "./messages.js";
+import { addRow } from "./rows.js";
+
+const PREFIX = "hekla.draft.";
+const KEEPS_MS = 300;
+const NEVER = /password|secret|token|csrf/i;
+
+function storage() {
+  try {
+    return window.sessionStorage;
+  } catch {
+    return null; // forbidden: then nothing is kept
+  }
+}
+
+function controls(form) {
+  return [...form.elements].filter((control) => control.name && !NEVER.test(control.name) && !["password", "file", "submit", "button"].includes(control.type));
+}
+
+function read(form) {
+  return controls(form).map((control) => [control.name, control.type === "checkbox" || control.type === "radio" ? control.checked : control.value, control.value]);
+}
+
+function save(form, sent = false) {
+  try {
+    storage()?.setItem(PREFIX + form.dataset.draft, JSON.stringify({ sent, values: read(form) }));
+  } catch {
+    // Full: the form itself still holds what was typed.
+  }
+}
+
+function growRows(form, values) {
+  for (const box of form.querySelectorAll("[data-rows]")) {
+    const wanted = values.find(([name]) => name === `${box.dataset.rows}-TOTAL_FORMS`);
+    while (wanted && box.querySelectorAll("[data-row]").length < Math.min(Number(wanted[1]), Number(box.dataset.rowsMax))) addRow(box);
+  }
+}
+
+function restore(form, values) {
+  growRows(form, values);
+  const left = [...values];
+  for (const control of controls(form)) {
+    const ticked = control.type === "checkbox" || control.type === "radio";
+    const at = left.findIndex(([name, , value]) => name === control.name && (!ticked || value === control.value));
+    if (at < 0 || control.name.endsWith("_FORMS") || control.type === "hidden") continue;
+    const [[, value]] = left.splice(at, 1);
+    if (ticked) control.checked = value;
+    else control.value = value;
+  }
+}
+
+function offerFresh(form) {
+  const discard = document.createElement("button");
+  discard.type = "button";
+  discard.className = "button button-quiet button-small";
+  discard.textContent = say("draft_discard");
+  discard.addEventListener("click", () => {
+    storage()?.removeItem(PREFIX + form.dataset.draft);
+    delete form.dataset.dirty;
+    location.reload();
+  });
+  const line = document.createElement("p");
+  line.className = "help";
+  line.append(say("draft_restored"), " ", discard);
+  form.prepend(line);
+}
+
+function open(form) {
+  const draft = JSON.parse(storage()?.getItem(PREFIX + form.dataset.draft) ?? "null");
+  const answered = form.querySelector(".field-wrong") || document.querySelector(".notice[role=alert]");
+  if (!draft || answered) return;
+  if (JSON.stringify(draft.values) === JSON.stringify(read(form))) return;
+  restore(form, draft.values);
+  offerFresh(form);
+}
+
+function dropTaken() {
+  const here = new Set([...document.querySelectorAll("form[data-draft]")].map((form) => PREFIX + form.dataset.draft));
+  const kept = storage();
+  for (const key of kept ? Object.keys(kept) : []) {
+    if (key.startsWith(PREFIX) && !here.has(key) && JSON.parse(kept.getItem(key)).sent) kept.removeItem(key);
+  }
+}
+
+function watch(form) {
+  let timer;
+  form.addEventListener("input", () => {
+    form.dataset.dirty = "yes";
+    clearTimeout(timer);
+    timer = setTimeout(() => save(form), KEEPS_MS);
+  });
+  form.addEventListener("submit", () => {
+    clearTimeout(timer);
+    delete form.dataset.dirty;
+    save(form, true);
+  });
+}
+
+export function startDrafts() {
+  dropTaken();
+  for (const form of document.querySelectorAll("form[data-draft]")) {
+    open(form);
+    watch(form);
+  }
+  addEventListener("beforeunload", (event) => {
+    if (document.querySelector("form[data-unsaved-warning][data-dirty]")) event.preventDefault();
+  });
+}

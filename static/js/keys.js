@@ -1,0 +1,20 @@
+// Keys that work everywhere. One rule: they rest while somebody types or a dialog is open.
+
+/** Is the person typing, or is a dialog in the way? */
+export function isBusy(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return true;
+  return Boolean(event.target.closest?.("input, textarea, select, [contenteditable]"));
+}
+
+function showKeys() {
+  document.getElementById("keys-dialog")?.showModal();
+}
+
+export function startKeys() {
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "?" && !isBusy(event)) showKeys();
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-keys-open]")) showKeys();
+  });
+}

@@ -1,0 +1,134 @@
+// The log view of components/log.html: follows one pod's log while it is in sight, and stops following the end when
+// one scrolls up.
+
+import { copyText } from "./copy.js";
+import { LogLines } from "./log_lines.js";
+import { LogSearch } from "./log_search.js";
+import { followLog } from "./log_stream.js";
+import { say } from "./messages.js";
+
+const DRAW_MS = 40; // what comes within this time is drawn together
+const NEAR_END = 24; // pixels
+const SENTENCES = { live: "following", lost: "log_reconnecting", refused: "log_refused", complete: "log_complete" };
+
+class LogView {
+  constructor(root) {
+    this.root = root;
+    this.part = (name) => root.querySelector(`[data-log-${name}]`);
+    this.box = this.part("box");
+    this.lines = new LogLines(this.part("lines"));
+    this.search = new LogSearch(this.lines);
+    this.waiting = "";
+    this.timer = null;
+    this.following = true;
+    this.lastTop = 0;
+    this.listen();
+    this.part("state").textContent = say("log_waiting");
+    this.stream = followLog(root.dataset.log, {
+      onText: (text) => this.take(text),
+      onSkipped: () => this.part("older").removeAttribute("hidden"),
+      onState: (state) => this.tell(state),
+    });
+  }
+
+  listen() {
+    const on = (name, event, action) => this.part(name).addEventListener(event, action);
+    this.box.addEventListener("scroll", () => this.onScroll(), { passive: true });
+    on("follow", "click", () => this.follow());
+    on("search", "input", (event) => this.find(() => this.search.search(event.target.value)));
+    on("search", "keydown", (event) => event.key === "Enter" && this.find(() => this.search.step(event.shiftKey ? -1 : 1)));
+    on("next", "click", () => this.find(() => this.search.step(1)));
+    on("previous", "click", () => this.find(() => this.search.step(-1)));
+    on("wrap", "click", (event) => this.wrap(event.currentTarget));
+    on("copy", "click", () => copyText(this.lines.text));
+    addEventListener("hashchange", () => this.goToLine());
+  }
+
+  take(text) {
+    this.waiting += text;
+    this.timer ??= setTimeout(() => this.draw(), DRAW_MS);
+  }
+
+  draw() {
+    this.timer = null;
+    this.lines.append(this.waiting);
+    this.waiting = "";
+    this.tellOlder();
+    if (this.following) this.toEnd();
+    if (!this.aimed) this.goToLine();
+  }
+
+  tellOlder() {
+    if (!this.lines.dropped) return;
+    this.part("older").hidden = false;
+    this.part("older").textContent = say("log_older", { n: this.lines.dropped });
+  }
+
+  tell(state) {
+    if (!this.root.isConnected) this.stream?.close();
+    const nothing = state === "live" && !this.lines.count && !this.waiting;
+    this.part("state").textContent = say(nothing ? "log_waiting" : SENTENCES[state]);
+    this.root.dataset.logState = state;
+  }
+
+  toEnd() {
+    this.box.scrollTop = this.box.scrollHeight;
+    this.lastTop = this.box.scrollTop;
+  }
+
+  onScroll() {
+    const atEnd = this.box.scrollHeight - this.box.clientHeight - this.box.scrollTop < NEAR_END;
+    if (atEnd) this.setFollowing(true);
+    else if (this.box.scrollTop < this.lastTop) this.setFollowing(false);
+    this.lastTop = this.box.scrollTop;
+  }
+
+  setFollowing(following) {
+    this.following = following;
+    this.part("follow").hidden = following;
+  }
+
+  follow() {
+    this.setFollowing(true);
+    this.toEnd();
+  }
+
+  find(action) {
+    action();
+    const { found, at, wanted } = this.search;
+    if (found.length) this.setFollowing(false);
+    const answer = found.length ? say("log_found", { i: at + 1, n: found.length }) : say("log_not_found");
+    this.part("found").textContent = wanted ? answer : "";
+  }
+
+  wrap(button) {
+    const wrapped = this.root.classList.toggle("log-wrapped");
+    button.setAttribute("aria-pressed", String(wrapped));
+    if (this.following) this.toEnd();
+  }
+
+  goToLine() {
+    const row = this.lines.row(Number(/^#L(\d+)$/.exec(location.hash)?.[1]));
+    if (!row) return;
+    this.aimed = true;
+    this.setFollowing(false);
+    this.root.querySelector(".log-target")?.classList.remove("log-target");
+    row.element.classList.add("log-target");
+    row.element.scrollIntoView({ block: "center" });
+  }
+}
+
+const inSight = new IntersectionObserver((entries) => {
+  for (const { isIntersecting, target } of entries) {
+    if (!isIntersecting) continue;
+    inSight.unobserve(target);
+    new LogView(target);
+  }
+});
+
+export function startLogs(root) {
+  for (const element of root.querySelectorAll("[data-log]:not([data-log-started])")) {
+    element.dataset.logStarted = "yes";
+    inSight.observe(element);
+  }
+}

@@ -1,0 +1,88 @@
+// Ctrl/⌘ K: go to anything. It offers the ways of the rail, what the page marks with data-palette, and a search in
+// each list that has one (data-searchable on its way in the rail).
+
+import { icon } from "./icon.js";
+import { say } from "./messages.js";
+
+const MOST = 12;
+let chosen = 0;
+
+function iconOf(link) {
+  return link.querySelector("use")?.getAttribute("href").split("#")[1] ?? "link";
+}
+
+function entries(typed) {
+  const wanted = typed.trim().toLowerCase();
+  const links = [...document.querySelectorAll("[data-nav] a[href]:not([data-more]), a[data-palette]")];
+  const words = (link) => link.textContent.trim().replace(/\s+/g, " ");
+  const ways = links.map((link) => ({ label: words(link), href: link.href, icon: iconOf(link) }));
+  const searches = wanted ? links.filter((link) => "searchable" in link.dataset) : [];
+  return ways
+    .filter(({ label }) => label && label.toLowerCase().includes(wanted))
+    .concat(searches.map((link) => ({ label: `${words(link)}: ${typed.trim()}`, href: `${link.href}?q=${encodeURIComponent(typed.trim())}`, icon: "search" })))
+    .slice(0, MOST);
+}
+
+function draw(dialog) {
+  const list = dialog.querySelector("ul");
+  const input = dialog.querySelector("input");
+  const all = entries(input.value);
+  chosen = Math.max(0, Math.min(chosen, all.length - 1));
+  list.replaceChildren(...all.map((entry, index) => {
+    const item = document.createElement("li");
+    item.role = "option";
+    item.id = `palette-${index}`;
+    item.dataset.href = entry.href;
+    item.ariaSelected = String(index === chosen);
+    item.append(icon(entry.icon), entry.label);
+    return item;
+  }));
+  if (all.length) input.setAttribute("aria-activedescendant", `palette-${chosen}`);
+  else {
+    const none = document.createElement("li");
+    none.className = "palette-none";
+    none.textContent = say("no_results");
+    list.append(none);
+  }
+  list.children[chosen]?.scrollIntoView({ block: "nearest" });
+}
+
+function go(item) {
+  if (item?.dataset.href) location.assign(item.dataset.href);
+}
+
+function onKey(event, dialog) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step) {
+    event.preventDefault();
+    chosen += step;
+    draw(dialog);
+  } else if (event.key === "Enter") {
+    event.preventDefault();
+    go(dialog.querySelector('[aria-selected="true"]'));
+  }
+}
+
+function openPalette(dialog) {
+  dialog.querySelector("input").value = "";
+  chosen = 0;
+  draw(dialog);
+  dialog.showModal();
+}
+
+export function startPalette() {
+  const dialog = document.getElementById("palette");
+  if (!dialog) return;
+  dialog.addEventListener("keydown", (event) => onKey(event, dialog));
+  dialog.addEventListener("input", () => {
+    chosen = 0;
+    draw(dialog);
+  });
+  dialog.querySelector("ul").addEventListener("click", (event) => go(event.target.closest("li")));
+  document.addEventListener("click", (event) => event.target.closest("[data-palette-open]") && openPalette(dialog));
+  document.addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "k" || document.querySelector("dialog[open]")) return;
+    event.preventDefault();
+    openPalette(dialog);
+  });
+}

@@ -1,0 +1,69 @@
+// A websocket that comes back: back-off from 0.3 to 10 s with jitter, at once when the network or the tab returns.
+
+const FIRST_MS = 300;
+const LAST_MS = 10_000;
+
+/**
+ * Keeps a websocket of JSON messages open.
+ * address(): where to connect now (asked anew each time); onMessage(message); onOpen(); onLost(code): the connection ended.
+ * Returns { close(), restart() }: close ends it for good, restart connects afresh.
+ */
+export function keepOpen({ address, onMessage, onOpen = () => {}, onLost = () => {} }) {
+  let socket = null;
+  let timer = null;
+  let tries = 0;
+  let ended = false;
+
+  function connect() {
+    clearTimeout(timer);
+    timer = null;
+    if (ended) return;
+    const url = new URL(address(), location.href);
+    url.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+    const own = new WebSocket(url);
+    socket = own;
+    own.onopen = () => onOpen();
+    own.onmessage = (event) => {
+      tries = 0;
+      if (own === socket) onMessage(JSON.parse(event.data));
+    };
+    own.onclose = (event) => own === socket && lost(event.code);
+  }
+
+  function lost(code) {
+    socket = null;
+    if (ended) return;
+    onLost(code);
+    if (ended) return;
+    const most = Math.min(LAST_MS, FIRST_MS * 2 ** tries);
+    tries += 1;
+    timer = setTimeout(connect, most / 2 + Math.random() * (most / 2));
+  }
+
+  function hurry() {
+    if (timer && !document.hidden) connect();
+  }
+
+  function drop() {
+    const old = socket;
+    socket = null;
+    old?.close();
+  }
+
+  addEventListener("online", hurry);
+  document.addEventListener("visibilitychange", hurry);
+  connect();
+  return {
+    close() {
+      ended = true;
+      clearTimeout(timer);
+      removeEventListener("online", hurry);
+      document.removeEventListener("visibilitychange", hurry);
+      drop();
+    },
+    restart() {
+      drop();
+      connect();
+    },
+  };
+}

@@ -1,0 +1,64 @@
+// Times for people: <time datetime data-relative> becomes "3 min ago" in the page's language, with the exact instant
+// on hover; data-exact shows the instant; data-from (and data-to, when it is over) a duration that counts on.
+
+import { language } from "./messages.js";
+
+const STEPS = [["second", 60], ["minute", 60], ["hour", 24], ["day", 30], ["month", 12], ["year", Infinity]];
+const timeZone = document.body.dataset.timeZone || undefined;
+const relative = new Intl.RelativeTimeFormat(language, { style: "short", numeric: "auto" });
+const exact = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "long", timeZone });
+const brief = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium", timeZone });
+const duration = Intl.DurationFormat ? new Intl.DurationFormat(language, { style: "narrow" }) : null;
+
+/** "3 min ago" for an instant in milliseconds. */
+export function ago(instant, now = Date.now()) {
+  let amount = (instant - now) / 1000;
+  for (const [unit, size] of STEPS) {
+    if (Math.abs(amount) < size) return relative.format(Math.round(amount), unit);
+    amount /= size;
+  }
+  return exact.format(instant);
+}
+
+/** "1h 4m" for milliseconds: the two greatest units that matter. */
+export function long(milliseconds) {
+  const seconds = Math.max(0, Math.round(milliseconds / 1000));
+  const parts = { days: Math.floor(seconds / 86400), hours: Math.floor(seconds / 3600) % 24, minutes: Math.floor(seconds / 60) % 60, seconds: seconds % 60 };
+  const names = Object.keys(parts);
+  const first = Math.max(0, names.findIndex((name) => parts[name] > 0));
+  const shown = seconds ? names.slice(first, first + 2).filter((name) => parts[name] > 0) : ["seconds"];
+  return duration.format(Object.fromEntries(shown.map((name) => [name, parts[name]]))) || `${seconds}s`;
+}
+
+function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+function tellInstant(element) {
+  const instant = Date.parse(element.dateTime);
+  if (Number.isNaN(instant)) return;
+  element.title = exact.format(instant);
+  write(element, "exact" in element.dataset ? brief.format(instant) : ago(instant));
+}
+
+function tellDuration(element) {
+  const { from, to } = element.dataset;
+  if (duration) write(element, long((to ? Date.parse(to) : Date.now()) - Date.parse(from)));
+}
+
+function tellAll() {
+  document.querySelectorAll("time[data-relative], time[data-exact]").forEach(tellInstant);
+  document.querySelectorAll("time[data-from]").forEach(tellDuration);
+}
+
+export function startTime() {
+  tellAll();
+  for (const event of ["hekla:live", "htmx:load", "visibilitychange"]) document.addEventListener(event, tellAll);
+  let seconds = 0;
+  setInterval(() => {
+    if (document.hidden) return;
+    seconds += 1;
+    if (seconds % 10 === 0) tellAll();
+    else document.querySelectorAll("time[data-from]:not([data-to])").forEach(tellDuration);
+  }, 1000);
+}
