@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeGuard
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core.core_schema import ValidationInfo
@@ -17,7 +17,7 @@ from hekla.domain import frameworks, policies
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.policies import Policy
 from hekla.domain.resources import Resources, parse_quantity
-from hekla.domain.validation import Inconsistent, explain, join, shown
+from hekla.domain.validation import Inconsistent, explain, is_text, join, shown
 
 MAX_TASKS = 50
 MAX_REPLICAS = 10_000
@@ -47,17 +47,24 @@ def _label_or_nothing(text: str) -> str:
 
 
 def _number_as_text(value: object) -> object:
-    """YAML and JSON write `cpu: 2` and `LR: 0.1` without quotes; what is meant is clear."""
+    """YAML and JSON write `cpu: 2` without quotes; what is meant is clear."""
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 def _printable(text: str) -> str:
-    if "\0" in text:
-        raise ValueError("The character NUL cannot be passed to a program.")
+    if not is_text(text):
+        raise ValueError("The character NUL, or half of a character, cannot be passed to a program.")
     return text
 
 
-Text = Annotated[str, BeforeValidator(_number_as_text), AfterValidator(_printable)]
+def _folder(path: str) -> str:
+    if ".." in PurePosixPath(path).parts:
+        raise ValueError("A folder's path must not contain “..”.")
+    return path
+
+
+Text = Annotated[str, AfterValidator(_printable)]
+Amount = Annotated[Text, BeforeValidator(_number_as_text)]
 Label = Annotated[str, Field(min_length=1, max_length=63), AfterValidator(_label)]
 Whole = Annotated[int, Field(strict=True)]
 Strings = Annotated[dict[str, Text], Field(max_length=256)]
@@ -72,11 +79,11 @@ class TaskSpec(BaseModel):
     replicas: Annotated[Whole, Field(ge=0, le=MAX_REPLICAS)] = 1
     min_available: Annotated[Whole, Field(ge=0)] | None = None
     command: Annotated[tuple[Annotated[Text, Field(max_length=65_536)], ...], Field(min_length=1, max_length=512)]
-    resources: Strings = {}
+    resources: Annotated[dict[str, Amount], Field(max_length=64)] = {}
     env: Strings = {}
     environment: Annotated[str, Field(max_length=63), AfterValidator(_label_or_nothing)] = ""
     image: Annotated[Text, Field(max_length=512)] = ""
-    working_dir: Annotated[Text, Field(max_length=1024)] = ""
+    working_dir: Annotated[Text, Field(max_length=1024), AfterValidator(_folder)] = ""
     policies: Annotated[tuple[Policy, ...], Field(max_length=32)] = ()
     max_retry: Annotated[Whole, Field(ge=-1, le=1000)] = 3
     node_selector: Strings = {}
@@ -167,7 +174,7 @@ class JobSpec(BaseModel):
     max_retry: Annotated[Whole, Field(ge=1, le=1000)] = 3
     ttl_seconds_after_finished: Annotated[Whole, Field(ge=0, le=10 * 365 * 86_400)] | None = None
     policies: Annotated[tuple[Policy, ...], Field(max_length=32)] = ()
-    plugins: Annotated[dict[str, tuple[Annotated[str, Field(max_length=4096)], ...]], Field(max_length=32)] = {}
+    plugins: Annotated[dict[str, tuple[Annotated[Text, Field(max_length=4096)], ...]], Field(max_length=32)] = {}
     files: Annotated[dict[str, Text], Field(max_length=MAX_FILES)] = {}
 
     @classmethod
@@ -176,7 +183,29 @@ class JobSpec(BaseModel):
         try:
             return cls.model_validate(document)
         except ValidationError as error:
-            raise Invalid(explain(error, cls)) from error
+            raise Invalid([*explain(error, cls), *cls._behind(document, error)]) from error
+
+    @classmethod
+    def _behind(cls, document: Mapping[str, Any], error: ValidationError) -> list[Problem]:
+        """What is wrong between the job and its tasks, at which pydantic does not look while a task is wrong in itself.
+
+        Told only where it is certain: where names and numbers of the tasks are right.
+        """
+        wrong = {details["loc"] for details in error.errors()}
+        tasks = document.get("tasks") if isinstance(document, Mapping) else None
+        places = {(loc[0], loc[-1]) for loc in wrong if len(loc) > 1}
+        if not _are_mappings(tasks) or places & {("tasks", "name"), ("tasks", "replicas")} or ("tasks",) in wrong:
+            return []
+        numbers = [{key: task[key] for key in ("name", "replicas") if key in task} for task in tasks]
+        right = [key for key in ("min_available", "min_success", "plugins") if not any(loc[0] == key for loc in wrong)]
+        try:
+            cls.model_validate(
+                {"name": "x", "tasks": [{**task, "command": ["x"]} for task in numbers]}
+                | {key: document[key] for key in right if key in document}
+            )
+        except ValidationError as more:
+            return explain(more, cls)
+        return []
 
     def document(self) -> dict[str, Any]:
         """As JSON-like data without what is left at its default; `parse` reads it back."""
@@ -261,6 +290,10 @@ class JobSpec(BaseModel):
         return value
 
 
+def _are_mappings(tasks: object) -> TypeGuard[list[Mapping[str, Any]]]:
+    return isinstance(tasks, list) and all(isinstance(task, Mapping) for task in tasks)
+
+
 def _raise_any(problems: list[Problem]) -> None:
     if problems:
         raise Inconsistent(problems)
@@ -306,7 +339,7 @@ def _long_host_names(job: str, tasks: tuple[TaskSpec, ...]) -> list[Problem]:
 
 
 def _path_problem(path: str, files: Mapping[str, str]) -> str:
-    if not path or len(path) > 255 or path.startswith("/") or any(c in path for c in "\0\\\n"):  # noqa: PLR2004
+    if not path or len(path) > 255 or path.startswith("/") or not is_text(path) or any(c in path for c in "\\\n"):  # noqa: PLR2004
         return "A file's name is a relative path such as train.py or conf/model.yaml."
     if str(PurePosixPath(path)) != path or ".." in PurePosixPath(path).parts:
         return "A file stays in the working folder: no “.”, no “..”, no double or last slash."

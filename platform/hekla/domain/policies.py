@@ -4,11 +4,13 @@ The names are Volcano's, as manifests spell them. A rule (`Policy`) names events
 of a pod's task are read before those of its job, and the first that matches decides.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from hekla.domain.validation import one_of
 
 
 class Event(StrEnum):
@@ -43,7 +45,19 @@ class Action(StrEnum):
 
 INTERNAL_EVENTS = frozenset({Event.POD_RUNNING, Event.OUT_OF_SYNC, Event.COMMAND_ISSUED})
 PARTIAL_ACTIONS = frozenset({Action.RESTART_TASK, Action.RESTART_POD})
-POLICY_ACTIONS = frozenset(Action) - {Action.SYNC_JOB, Action.RESTART_PARTITION}
+POLICY_EVENTS = tuple(event for event in Event if event not in INTERNAL_EVENTS)
+POLICY_ACTIONS = tuple(action for action in Action if action not in (Action.SYNC_JOB, Action.RESTART_PARTITION))
+
+
+def _among(choices: Sequence[str]) -> BeforeValidator:
+    """Refuse what is not among the choices, in words that name only what a person may choose."""
+
+    def check(given: object) -> object:
+        if given not in choices:
+            raise ValueError(one_of(given, choices))
+        return given
+
+    return BeforeValidator(check)
 
 
 class Policy(BaseModel):
@@ -51,10 +65,10 @@ class Policy(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    events: Annotated[tuple[Event, ...], Field(max_length=16)] = ()
+    events: Annotated[tuple[Annotated[Event, _among(POLICY_EVENTS)], ...], Field(max_length=16)] = ()
     exit_code: Annotated[int, Field(strict=True, ge=-255, le=255)] | None = None
-    action: Action
-    timeout_seconds: Annotated[float, Field(ge=0, le=30 * 86_400)] | None = None
+    action: Annotated[Action, _among(POLICY_ACTIONS)]
+    timeout_seconds: Annotated[int, Field(strict=True, ge=1, le=30 * 86_400)] | None = None
 
     @model_validator(mode="after")
     def _well_formed(self) -> "Policy":
@@ -62,10 +76,6 @@ class Policy(BaseModel):
             raise ValueError("A policy names events or an exit code: one of the two, not both.")
         if self.exit_code == 0:
             raise ValueError("Exit code 0 means success; a policy is for other codes.")
-        if internal := sorted(INTERNAL_EVENTS.intersection(self.events)):
-            raise ValueError(f"{', '.join(internal)} happens inside the platform; policies cannot name it.")
-        if self.action not in POLICY_ACTIONS:
-            raise ValueError(f"{self.action} cannot be the action of a policy; choose from {_listed(POLICY_ACTIONS)}.")
         return self
 
     def matches(self, event: Event, exit_code: int | None) -> bool:
@@ -98,7 +108,3 @@ def contradictions(policies: Iterable[Policy]) -> list[tuple[int, str]]:
         if policy.exit_code is not None:
             codes.add(policy.exit_code)
     return found
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))

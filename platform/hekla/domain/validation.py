@@ -5,6 +5,7 @@ Whoever sends a wrong job should learn at once everything that is wrong, where, 
 
 import difflib
 import json
+import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, get_args
@@ -39,10 +40,21 @@ def shown(value: object) -> str:
     return {None: "nothing", True: "true", False: "false"}.get(value, f"{value!s:.40}")  # type: ignore[call-overload, no-any-return]
 
 
-def nearest(word: str, choices: Iterable[str]) -> str:
+def nearest(word: str, choices: Iterable[str], *, likeness: float = 0.6) -> str:
     """“; did you mean x?” where a choice is close, else nothing."""
-    close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word[:80], list(choices), n=1, cutoff=likeness)
     return f"; did you mean “{close[0]}”?" if close else ""
+
+
+def one_of(given: object, choices: Sequence[str]) -> str:
+    """That what was given is none of the choices, with the one that is like it."""
+    hint = nearest(given, choices) if isinstance(given, str) else ""
+    return f"{shown(given)} is not one of {', '.join(choices)}{hint or '.'}"
+
+
+def is_text(text: str) -> bool:
+    """Whether programs, files and databases can all take it: no NUL, and no half of a surrogate pair."""
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def join(*parts: object) -> str:
@@ -97,6 +109,11 @@ def _bound(words: str, key: str) -> Callable[[ErrorDetails], str]:
     return lambda details: f"This must be {words} {details['ctx'][key]}, not {shown(details['input'])}."
 
 
+def _text(details: ErrorDetails) -> str:
+    hint = "; put it in quotes" if isinstance(details["input"], int | float) else ""
+    return f"This must be text, not {shown(details['input'])}{hint}."
+
+
 def _list(details: ErrorDetails) -> str:
     given = details["input"]
     if details["loc"][-1] != "command" or not isinstance(given, str):
@@ -106,13 +123,6 @@ def _list(details: ErrorDetails) -> str:
     except ValueError:
         words = given.split()
     return f"This must be a list of words, for example {json.dumps(words, ensure_ascii=False)[:120]}, not one text."
-
-
-def _choice(details: ErrorDetails) -> str:
-    given, expected = details["input"], details["ctx"]["expected"]
-    choices = [choice.strip("'") for choice in expected.replace(" or ", ", ").split(", ")]
-    hint = nearest(given, choices) if isinstance(given, str) else ""
-    return f"{shown(given)} is not one of {', '.join(choices)}{hint or '.'}"
 
 
 def _length(words: str, key: str, unit: str) -> Callable[[ErrorDetails], str]:
@@ -125,7 +135,7 @@ def _length(words: str, key: str, unit: str) -> Callable[[ErrorDetails], str]:
 
 _SENTENCES: dict[str, Callable[[ErrorDetails], str]] = {
     "missing": lambda _: "This must be given.",
-    "string_type": _wants("text"),
+    "string_type": _text,
     "int_type": _wants("a whole number"),
     "int_parsing": _wants("a whole number"),
     "int_from_float": _wants("a whole number"),
@@ -140,16 +150,13 @@ _SENTENCES: dict[str, Callable[[ErrorDetails], str]] = {
     "datetime_parsing": _wants("an instant such as 2026-01-31T12:00:00Z"),
     "tuple_type": _list,
     "list_type": _list,
-    "enum": _choice,
-    "literal_error": _choice,
+    "enum": lambda details: one_of(details["input"], re.findall(r"'([^']*)'", details["ctx"]["expected"])),
     "greater_than_equal": _bound("at least", "ge"),
     "greater_than": _bound("more than", "gt"),
     "less_than_equal": _bound("at most", "le"),
     "less_than": _bound("less than", "lt"),
-    "too_short": _length("no fewer than", "min_length", "entries"),
+    "too_short": lambda _: "At least one must be given.",
     "too_long": _length("at most", "max_length", "entries"),
     "string_too_short": lambda _: "This must not be empty.",
     "string_too_long": _length("at most", "max_length", "letters"),
 }
-
-__all__ = ["Inconsistent", "explain", "join", "nearest", "shown"]

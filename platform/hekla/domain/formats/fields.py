@@ -1,0 +1,116 @@
+"""Walking through a manifest so that nothing in it is lost: what was not taken is reported, with its path.
+
+A reader takes the fields that it understands from `Fields`; `Fields.close` turns the others into warnings. Problems and
+warnings of a whole manifest gather in one `Findings`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.validation import nearest, shown
+
+MAX_WARNINGS = 50
+
+
+@dataclass
+class Findings:
+    """What is wrong with a manifest, what in it has no effect, and which of its places each part of a job came from."""
+
+    problems: list[Problem] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    origins: dict[str, str] = field(default_factory=dict)
+
+    def problem(self, path: str, message: str) -> None:
+        self.problems.append(Problem(path, message))
+
+    def not_honoured(self, path: str, why: str = "") -> None:
+        self.ignored.append(f"{path}: not honoured{f': {why}' if why else '.'}")
+
+    def warnings(self) -> tuple[str, ...]:
+        """What has no effect; of very many only the first, and how many more there are."""
+        more = len(self.ignored) - MAX_WARNINGS
+        return (*self.ignored[:MAX_WARNINGS], *([f"… and {more} more fields are not honoured."] if more > 0 else []))
+
+    def place_of(self, path: str) -> str:
+        """The manifest's path for a path in the JobSpec: that of the nearest part whose origin is known."""
+        known, rest = path, ""
+        while known and known not in self.origins:
+            known, _, last = known.rpartition(".")
+            rest = f"[{last}]{rest}" if last.isdigit() else f".{last}{rest}"
+        return f"{self.origins[known]}{rest}" if known else path
+
+    def raise_any(self, more: Invalid | None = None) -> None:
+        """Raise Invalid with what was found, and with what a JobSpec made of it complains about."""
+        known = {problem.path for problem in self.problems}
+        translated = [Problem(self.place_of(p.path), p.message) for p in (more.problems if more else ())]
+        problems = [*self.problems, *(problem for problem in translated if problem.path not in known)]
+        if problems:
+            raise Invalid(problems) from more
+
+
+class Fields:
+    """A mapping in a manifest, at its path."""
+
+    def __init__(self, data: object, path: str, findings: Findings) -> None:
+        self.path, self.findings = path, findings
+        self._known: set[str] = set()
+        self._data: Mapping[str, Any] = {}
+        if isinstance(data, Mapping):
+            self._data = {str(key): value for key, value in data.items()}
+        elif data is not None:
+            findings.problem(path, f"This must be a mapping of fields to values, not {shown(data)}.")
+
+    def __contains__(self, name: str) -> bool:
+        return self._data.get(name) is not None
+
+    def at(self, name: str) -> str:
+        """The path of a field."""
+        return f"{self.path}.{name}" if self.path else name
+
+    def take(self, name: str) -> Any:  # noqa: ANN401
+        """The value of a field as it stands; None where it is absent."""
+        self._known.add(name)
+        return self._data.get(name)
+
+    def text(self, name: str) -> str:
+        """A field that must be text; empty where it is absent."""
+        value = self.take(name)
+        if value is None or isinstance(value, str):
+            return value or ""
+        self.findings.problem(self.at(name), f"This must be text, not {shown(value)}.")
+        return ""
+
+    def fields(self, name: str) -> "Fields":
+        """A field that must be a mapping."""
+        return Fields(self.take(name), self.at(name), self.findings)
+
+    def sequence(self, name: str) -> list[Any]:
+        """A field that must be a list; empty where it is absent."""
+        value = self.take(name)
+        if value is None or isinstance(value, list):
+            return value or []
+        self.findings.problem(self.at(name), f"This must be a list, not {shown(value)}.")
+        return []
+
+    def list_of_fields(self, name: str) -> list["Fields"]:
+        """A field that must be a list of mappings."""
+        items = enumerate(self.sequence(name))
+        return [Fields(item, f"{self.at(name)}[{place}]", self.findings) for place, item in items]
+
+    def mapping(self, name: str) -> dict[str, Any]:
+        """A field that must be a mapping of free names; empty where it is absent."""
+        inner = self.fields(name)
+        return dict(inner._data)
+
+    def ignore(self, *names: str) -> None:
+        """Fields without consequence for how the job runs."""
+        self._known.update(names)
+
+    def close(self) -> None:
+        """Report the fields that nobody took."""
+        for name, value in self._data.items():
+            if name not in self._known and value not in (None, [], {}, ""):
+                hint = nearest(name, self._known, likeness=0.8).removeprefix("; ")
+                self.findings.not_honoured(self.at(name), hint)

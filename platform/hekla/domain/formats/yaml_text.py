@@ -1,0 +1,139 @@
+"""Reading YAML that came from a stranger: bounded in size, depth and expansion before anything is built from it.
+
+The rules for plain words follow Kubernetes' tools rather than YAML 1.1 where the two part: `22:30` and `2026-01-31` are
+text. A key that is written twice is an error, since one of the two would be lost.
+"""
+
+import re
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import yaml
+
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.validation import shown
+
+MAX_BYTES = 1024 * 1024
+MAX_DEPTH = 64
+MAX_NODES = 100_000
+
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Base):  # type: ignore[misc]
+    """The safe loader, with our rules for plain words and for repeated keys."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen = set()
+        for key, _ in node.value:
+            if key.value == "<<" or not isinstance(key, yaml.ScalarNode):
+                continue
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"{shown(key.value)} is given twice", key.start_mark
+                )
+            seen.add(key.value)
+        return dict(super().construct_mapping(node, deep))
+
+
+def _without(*tags: str) -> dict[str, list[tuple[str, re.Pattern[str]]]]:
+    resolvers = yaml.SafeLoader.yaml_implicit_resolvers
+    return {first: [(tag, rule) for tag, rule in rules if tag not in tags] for first, rules in resolvers.items()}
+
+
+_INT, _FLOAT, _TIME = (f"tag:yaml.org,2002:{name}" for name in ("int", "float", "timestamp"))
+_Loader.yaml_implicit_resolvers = _without(_INT, _FLOAT, _TIME)
+_Loader.add_implicit_resolver(_INT, re.compile(r"[-+]?(0|[1-9][0-9]*|0x[0-9a-fA-F]+|0o?[0-7]+)$"), list("-+0123456789"))
+_Loader.add_implicit_resolver(
+    _FLOAT,
+    re.compile(r"[-+]?([0-9]+\.[0-9]*|\.?[0-9]+)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$"),
+    list("-+0123456789."),
+)
+
+
+def read(text: str | bytes) -> list[Any]:
+    """The documents in the text, as plain data. Raises Invalid with a sentence."""
+    text = _decoded(text)
+    try:
+        _measure(text)
+        return [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
+    except yaml.YAMLError as error:
+        raise Invalid([Problem("", _told(error))]) from error
+    except (ValueError, RecursionError) as error:
+        raise Invalid([Problem("", f"This cannot be read as YAML: {error}.")]) from error
+
+
+def _decoded(text: str | bytes) -> str:
+    if len(text) > MAX_BYTES:
+        size = f"{len(text) / MAX_BYTES:.1f}"
+        raise Invalid([Problem("", f"The text has {size} MiB; at most {MAX_BYTES // 1024 // 1024} MiB is read.")])
+    if isinstance(text, str):
+        return text
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Invalid([Problem("", f"This is not UTF-8 text: byte {error.start + 1} cannot be read.")]) from error
+
+
+def _measure(text: str) -> None:
+    """Refuse what is too deep or, with all its aliases written out, too large: without building any of it."""
+    sizes: dict[str, int] = {}
+    open_nodes: list[tuple[str | None, int]] = [(None, 0)]
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            open_nodes.append((event.anchor, 1))
+            if len(open_nodes) > MAX_DEPTH:
+                raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
+            continue
+        grown = _size_of(event, sizes)
+        if isinstance(event, yaml.CollectionEndEvent):
+            anchor, grown = open_nodes.pop()
+            sizes |= {anchor: grown} if anchor else {}
+        outer, size = open_nodes[-1]
+        open_nodes[-1] = outer, size + grown
+        if size + grown > MAX_NODES:
+            raise ValueError(f"with its aliases written out it has more than {MAX_NODES:,} entries")
+
+
+def _size_of(event: yaml.Event, sizes: dict[str, int]) -> int:
+    if isinstance(event, yaml.AliasEvent):
+        if event.anchor not in sizes:
+            raise ValueError(f"the alias {shown(event.anchor)} names nothing, or something that contains it")
+        return sizes[event.anchor]
+    if isinstance(event, yaml.ScalarEvent):
+        if event.anchor:
+            sizes[event.anchor] = 1
+        return 1
+    return 0
+
+
+def _told(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
+    where = f"Line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    return f"{where}this is not YAML: {problem}." if "given twice" not in problem else f"{where}{problem}."
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as such."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def write(documents: list[dict[str, Any]]) -> str:
+    """The documents as YAML, in the order of their keys."""
+    return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+
+
+def entries(data: object) -> Iterator[tuple[str, Any]]:
+    """The keys (as text) and values of a mapping."""
+    if isinstance(data, dict):
+        yield from ((str(key), value) for key, value in data.items())
