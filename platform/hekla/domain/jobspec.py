@@ -17,7 +17,7 @@ from hekla.domain import frameworks, policies
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.policies import Policy
 from hekla.domain.resources import Resources, parse_quantity
-from hekla.domain.validation import Inconsistent, explain, is_text, join, shown
+from hekla.domain.validation import Inconsistent, explain, findings, is_text, join, shown
 
 MAX_TASKS = 50
 MAX_REPLICAS = 10_000
@@ -191,7 +191,7 @@ class JobSpec(BaseModel):
 
         Told only where it is certain: where names and numbers of the tasks are right.
         """
-        wrong = {details["loc"] for details in error.errors()}
+        wrong = {details["loc"] for details in findings(error)}
         tasks = document.get("tasks") if isinstance(document, Mapping) else None
         places = {(loc[0], loc[-1]) for loc in wrong if len(loc) > 1}
         if not _are_mappings(tasks) or places & {("tasks", "name"), ("tasks", "replicas")} or ("tasks",) in wrong:

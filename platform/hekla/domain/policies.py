@@ -100,10 +100,8 @@ def contradictions(policies: Iterable[Policy]) -> list[tuple[int, str]]:
         found += [(place, f"{event} is named by an earlier policy.") for event in policy.events if event in events]
         if policy.exit_code is not None and policy.exit_code in codes:
             found.append((place, f"Exit code {policy.exit_code} is named by an earlier policy."))
-        if (policy.events and Event.ANY in events) or (
-            Event.ANY in policy.events and (events or len(policy.events) > 1)
-        ):
-            found.append((place, "“*” stands for every event, so no other policy beside it may name events."))
+        if policy.events and Event.ANY in {*events, *policy.events} and (events or len(policy.events) > 1):
+            found.append((place, "“*” stands for every event, so it must be the only event in the list."))
         events.update(policy.events)
         if policy.exit_code is not None:
             codes.add(policy.exit_code)

@@ -24,9 +24,18 @@ class Inconsistent(ValueError):
         self.problems = tuple(problems)
 
 
+def findings(error: ValidationError) -> list[ErrorDetails]:
+    """What pydantic found, without its echoes: it also calls a list too short whose entries are there but wrong."""
+    return [
+        details
+        for details in error.errors()
+        if details["type"] != "too_short" or len(details["input"]) < details["ctx"]["min_length"]
+    ]
+
+
 def explain(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
     """Every finding as a problem, in the order of the document."""
-    return [problem for details in error.errors() if not _is_echo(details) for problem in _problems(details, model)]
+    return [problem for details in findings(error) for problem in _problems(details, model)]
 
 
 def shown(value: object) -> str:
@@ -37,7 +46,9 @@ def shown(value: object) -> str:
         return "a mapping"
     if isinstance(value, list | tuple):
         return "a list"
-    return {None: "nothing", True: "true", False: "false"}.get(value, f"{value!s:.40}")  # type: ignore[call-overload, no-any-return]
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "nothing" if value is None else f"{value!s:.40}"
 
 
 def nearest(word: str, choices: Iterable[str], *, likeness: float = 0.6) -> str:
@@ -73,11 +84,6 @@ def _problems(details: ErrorDetails, model: type[BaseModel]) -> list[Problem]:
         return [Problem(path, _unknown_field(details["loc"], model))]
     sentence = _SENTENCES.get(details["type"])
     return [Problem(path, sentence(details) if sentence else f"{details['msg']}.")]
-
-
-def _is_echo(details: ErrorDetails) -> bool:
-    """pydantic also calls a list too short when it has entries enough of which some are wrong."""
-    return details["type"] == "too_short" and len(details["input"]) >= details["ctx"]["min_length"]
 
 
 def _unknown_field(location: Sequence[int | str], model: type[BaseModel]) -> str:

@@ -1,0 +1,68 @@
+"""Any well-formed job, for properties."""
+
+from hypothesis import strategies as st
+
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.policies import POLICY_ACTIONS
+
+LABELS = st.from_regex(r"[a-z]([a-z0-9-]{0,6}[a-z0-9])?", fullmatch=True)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
+LINES = st.lists(TEXTS, max_size=4).map("\n".join)
+VARIABLES = st.from_regex(r"[A-Z_]{1,6}", fullmatch=True)
+AMOUNTS = st.sampled_from(["1", "250m", "4Gi", "0.5"])
+EVENTS = st.sampled_from(["PodFailed", "PodEvicted", "PodPending", "Unknown", "TaskCompleted", "TaskFailed"])
+PATHS = st.sampled_from(["train.py", "conf/model.yaml", "a b.txt", "data.csv", "conf/deep/x", "ü.txt"])
+
+
+def _unique_keys(policies):
+    """At most one policy by events and one by exit code never contradict one another."""
+    return list({"exit_code" in policy: policy for policy in policies}.values())
+
+
+POLICY = st.builds(
+    lambda cause, action, delay: {**cause, "action": str(action), **delay},
+    st.one_of(
+        st.fixed_dictionaries({"events": st.lists(EVENTS, min_size=1, max_size=3, unique=True)}),
+        st.fixed_dictionaries({"exit_code": st.integers(1, 255)}),
+    ),
+    st.sampled_from(POLICY_ACTIONS),
+    st.fixed_dictionaries({}, optional={"timeout_seconds": st.integers(1, 100_000)}),
+)
+POLICIES = st.lists(POLICY, max_size=3).map(_unique_keys)
+TASK = st.integers(1, 5).flatmap(
+    lambda replicas: st.fixed_dictionaries(
+        {"replicas": st.just(replicas), "command": st.lists(TEXTS, max_size=3).map(lambda words: ["run", *words])},
+        optional={
+            "min_available": st.integers(0, replicas),
+            "resources": st.dictionaries(st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]), AMOUNTS),
+            "env": st.dictionaries(VARIABLES, LINES, max_size=3),
+            "environment": LABELS,
+            "image": st.sampled_from(["", "python:3.12"]),
+            "working_dir": st.sampled_from(["", "src", "src/deep", "/data"]),
+            "policies": POLICIES,
+            "max_retry": st.sampled_from([-1, 1, 7]),
+            "node_selector": st.dictionaries(st.sampled_from(["gpu", "hekla.io/zone"]), TEXTS),
+            "grace_seconds": st.integers(0, 600),
+        },
+    )
+)
+DOCUMENTS = st.fixed_dictionaries(
+    {
+        "name": LABELS,
+        "tasks": st.lists(st.tuples(LABELS, TASK), min_size=1, max_size=3, unique_by=lambda pair: pair[0]),
+    },
+    optional={
+        "description": LINES,
+        "kind": st.sampled_from(["training", "debugging", "conversion"]),
+        "queue": LABELS,
+        "priority": st.integers(-1000, 1000),
+        "min_available": st.just(1),
+        "min_success": st.just(1),
+        "max_retry": st.integers(1, 9),
+        "ttl_seconds_after_finished": st.integers(0, 100_000),
+        "policies": POLICIES,
+        "plugins": st.sampled_from([{}, {"env": []}, {"env": [], "svc": ["--inject-hosts-env=false"]}]),
+        "files": st.dictionaries(PATHS, LINES, max_size=3),
+    },
+).map(lambda fields: {**fields, "tasks": [{"name": name, **task} for name, task in fields["tasks"]]})
+SPECS = DOCUMENTS.map(JobSpec.parse)

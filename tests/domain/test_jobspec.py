@@ -1,0 +1,206 @@
+"""What a job may be, and what people are told about one that is not."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.domain.specs import SPECS
+
+from hekla.domain.errors import Invalid
+from hekla.domain.jobspec import MAX_FILE_BYTES, JobSpec
+from hekla.domain.resources import Resources
+
+TASK = {"name": "worker", "command": ["python", "train.py"]}
+
+
+def job(**fields):
+    return {"name": "digits", "tasks": [TASK], **fields}
+
+
+def with_task(**fields):
+    return job(tasks=[{**TASK, **fields}])
+
+
+def told(document):
+    with pytest.raises(Invalid) as raised:
+        JobSpec.parse(document)
+    return {problem.path: problem.message for problem in raised.value.problems}
+
+
+def test_the_smallest_job_has_defaults():
+    spec = JobSpec.parse(job())
+    assert (spec.queue, spec.kind, spec.max_retry, spec.gang_minimum) == ("default", "training", 3, 1)
+    assert spec.document() == job()
+
+
+@given(SPECS)
+def test_a_job_survives_being_stored(spec):
+    assert JobSpec.parse(json.loads(json.dumps(spec.document()))) == spec
+
+
+@pytest.mark.parametrize(
+    ("document", "path", "sentence"),
+    [
+        (job(name="Digits"), "name", "“Digits” is not a name"),
+        (job(name="x" * 54), "name", "at most 53 letters; it has 54"),
+        (job(name=""), "name", "must not be empty"),
+        (job(name=7), "name", "must be text, not 7; put it in quotes"),
+        (job(tasks=[]), "tasks", "At least one must be given"),
+        (job(tasks="worker"), "tasks", "must be a list, not “worker”"),
+        (job(tasks=[3]), "tasks.0", "must be a mapping"),
+        (job(tasks=[TASK] * 51), "tasks", "at most 50 entries; it has 51"),
+        (job(tasks=[TASK, TASK]), "tasks.1.name", "Another task is called “worker”"),
+        (job(tasks=[{**TASK, "replicas": 0}]), "tasks", "nothing to run"),
+        (job(tasks=[{**TASK, "replicas": 6_000}, {**TASK, "name": "b", "replicas": 6_000}]), "tasks", "12,000"),
+        (job(name="j" * 53, tasks=[{**TASK, "name": "w" * 9}]), "tasks.0.name", "shorten the name"),
+        (job(quue="a"), "quue", "did you mean “queue”?"),
+        (job(zzz=1), "zzz", "The fields are name,"),
+        (job(min_available=2), "min_available", "1 replicas together, so 2 can never be reached"),
+        (job(min_success=2), "min_success", "can never be reached"),
+        (job(min_available=True), "min_available", "a whole number, not true"),
+        (job(max_retry=0), "max_retry", "at least 1, not 0"),
+        (job(priority=1.5), "priority", "a whole number, not 1.5"),
+        (job(ttl_seconds_after_finished=-1), "ttl_seconds_after_finished", "at least 0"),
+        (job(plugins={"nope": []}), "plugins.nope", "There is no plugin “nope”"),
+        (job(files={"/etc/passwd": ""}), "files./etc/passwd", "relative path"),
+        (job(files={"../x": ""}), "files.../x", "stays in the working folder"),
+        (job(files={"a//b": ""}), "files.a//b", "no double"),
+        (job(files={"a": "", "a/b": ""}), "files.a/b", "inside another file"),
+        (job(files={"a": "x" * (MAX_FILE_BYTES + 1)}), "files", "256 KiB"),
+        (job(files={str(n): "" for n in range(33)}), "files", "at most 32 entries"),
+        (job(files={"a": "\ud800"}), "files.a", "half of a character"),
+        (with_task(replicas="two"), "tasks.0.replicas", "a whole number, not “two”"),
+        (with_task(replicas="2"), "tasks.0.replicas", "a whole number, not “2”"),
+        (with_task(replicas=-1), "tasks.0.replicas", "at least 0, not -1"),
+        (with_task(replicas=10**9), "tasks.0.replicas", "at most 10000"),
+        (with_task(replica=2), "tasks.0.replica", "did you mean “replicas”?"),
+        (with_task(min_available=2), "tasks.0.min_available", "The task has 1 replicas"),
+        (with_task(command="python train.py"), "tasks.0.command", 'for example ["python", "train.py"]'),
+        (with_task(command=[]), "tasks.0.command", "At least one must be given"),
+        (with_task(command=[" "]), "tasks.0.command.0", "program to start"),
+        (with_task(command=["a", "b\0"]), "tasks.0.command.1", "NUL"),
+        (with_task(command=None), "tasks.0.command", "must be a list, not nothing"),
+        (with_task(resources={"cpu": "lots"}), "tasks.0.resources.cpu", "“lots” is not an amount"),
+        (with_task(resources={"cpu": -1}), "tasks.0.resources.cpu", "“-1” is not an amount"),
+        (with_task(resources={"pods": 1}), "tasks.0.resources.pods", "is not a resource"),
+        (with_task(resources=["cpu"]), "tasks.0.resources", "a mapping of names to values, not a list"),
+        (with_task(env={"1A": "x"}), "tasks.0.env.1A", "variable's name"),
+        (with_task(env={"A": 1.10}), "tasks.0.env.A", "put it in quotes"),
+        (with_task(env={"A": "x" * 200_000}), "tasks.0.env", "128 KiB"),
+        (with_task(environment="My Env"), "tasks.0.environment", "is not a name"),
+        (with_task(working_dir="a/../../b"), "tasks.0.working_dir", "“..”"),
+        (with_task(max_retry=0), "tasks.0.max_retry", "-1 for no limit"),
+        (with_task(node_selector={"-": "x"}), "tasks.0.node_selector.-", "node label"),
+        (job(policies=[{"events": ["PodFaild"], "action": "AbortJob"}]), "policies.0.events.0", "mean “PodFailed”?"),
+        (job(policies=[{"events": ["PodRunning"], "action": "AbortJob"}]), "policies.0.events.0", "is not one of"),
+        (job(policies=[{"events": ["*"], "action": "SyncJob"}]), "policies.0.action", "is not one of"),
+        (job(policies=[{"action": "AbortJob"}]), "policies.0", "events or an exit code"),
+        (job(policies=[{"events": ["*"], "exit_code": 1, "action": "AbortJob"}]), "policies.0", "not both"),
+        (job(policies=[{"exit_code": 0, "action": "AbortJob"}]), "policies.0", "means success"),
+        (
+            job(policies=[{"events": ["*"], "action": "AbortJob"}, {"events": ["Unknown"], "action": "AbortJob"}]),
+            "policies.1",
+            "only event in the list",
+        ),
+        (
+            job(policies=[{"exit_code": 1, "action": "AbortJob"}, {"exit_code": 1, "action": "RestartJob"}]),
+            "policies.1",
+            "earlier policy",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_path_in_a_sentence(document, path, sentence):
+    problems = told(document)
+    assert list(problems) == [path]
+    assert sentence in problems[path]
+
+
+def test_every_problem_is_told_at_once():
+    document = {
+        "name": "Digits",
+        "min_available": 9,
+        "plugins": {"tensorflow": ["--port=0"]},
+        "tasks": [
+            {"name": "ps", "command": "run", "resources": {"cpu": "much", "memory": "more"}},
+            {"name": "worker", "replicas": 2},
+        ],
+    }
+    assert sorted(told(document)) == [
+        "min_available",
+        "name",
+        "plugins.tensorflow.0",
+        "tasks.0.command",
+        "tasks.0.resources.cpu",
+        "tasks.0.resources.memory",
+        "tasks.1.command",
+    ]
+
+
+@pytest.mark.parametrize("nonsense", [None, 3, "job", [], [{"name": "x"}], {}, {"name": None, "tasks": None}])
+def test_nonsense_is_refused(nonsense):
+    assert told(nonsense)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = sorted(JobSpec.model_fields)
+
+
+@given(SPECS, st.sampled_from(FIELDS), JSON)
+def test_whatever_stands_in_a_field_the_answer_is_a_job_or_problems_there(spec, field, value):
+    try:
+        JobSpec.parse({**spec.document(), field: value})
+        problems = ()
+    except Invalid as error:
+        problems = error.problems
+    about = {problem.path.split(".")[0] for problem in problems}
+    assert about <= {field, "min_available", "min_success", "plugins", "tasks"}
+    assert all(problem.message.endswith((".", "?")) for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "minimum", "want"),
+    [
+        ([(2, None, "1"), (3, None, "2")], None, "8"),
+        ([(2, 1, "1"), (3, 1, "2")], None, "3"),
+        ([(2, 1, "1"), (3, 1, "2")], 3, "4"),
+        ([(2, 1, "1"), (3, 1, "2")], 4, "6"),
+        ([(2, None, "1"), (3, None, "2")], 1, "1"),
+        ([(2, None, "1"), (3, None, "2")], 4, "6"),
+    ],
+)
+def test_what_the_smallest_gang_asks_for(tasks, minimum, want):
+    """Each task's least number first, then earlier tasks; and only earlier tasks where less than that is asked."""
+    document = job(
+        tasks=[
+            {"name": f"t{place}", "command": ["x"], "replicas": replicas, "resources": {"cpu": cpu}}
+            | ({"min_available": least} if least is not None else {})
+            for place, (replicas, least, cpu) in enumerate(tasks)
+        ]
+    )
+    spec = JobSpec.parse(document | ({"min_available": minimum} if minimum else {}))
+    assert spec.minimum_resources() == Resources.parse({"cpu": want})
+
+
+@given(SPECS)
+def test_the_smallest_gang_is_part_of_the_job(spec):
+    everything = sum((task.request * task.replicas for task in spec.tasks), Resources())
+    assert spec.minimum_resources().fits_in(everything)
+    assert spec.gang_minimum <= spec.replicas
+
+
+def test_a_job_cannot_be_changed():
+    spec = JobSpec.parse(job())
+    with pytest.raises(ValueError, match="frozen"):
+        spec.queue = "other"
+
+
+def test_a_task_is_found_by_its_name():
+    spec = JobSpec.parse(job())
+    assert spec.task("worker").command == ("python", "train.py")
+    with pytest.raises(KeyError):
+        spec.task("ps")
