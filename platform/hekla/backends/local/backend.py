@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from hekla.backends import config as configuration
 from hekla.backends.base import (
     BackendError,
     Capabilities,
@@ -43,14 +44,22 @@ NO_GRACE_CAP = 86_400.0
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
+class LocalConfig(configuration.Config):
+    """What a person may say of this machine: amounts in place of those measured, and labels besides its own."""
+
+    allocatable: configuration.Quantities = {}
+    labels: dict[str, str] = {}
+
+
 class LocalBackend:
     """Implements `base.Backend`. Any number of processes may open the same cluster."""
 
     capabilities = Capabilities(simulated=False, enforces_limits=False, has_endpoints=True)
 
     def __init__(self, *, cluster: str, config: Mapping[str, Any], home: Path, clock: Clock) -> None:
-        self._overrides = Resources.parse(config.get("allocatable", {}))
-        self._labels = dict(config.get("labels", {}))
+        wanted = configuration.read(LocalConfig, config)
+        self._overrides = Resources.parse(wanted.allocatable)
+        self._labels = wanted.labels
         self._clock = clock
         self._root = home.resolve() / "local" / cluster
         self._pods = self._root / "pods"
@@ -214,10 +223,15 @@ class LocalBackend:
     def _look_at_all(self) -> Iterator[Observation]:
         for name in os.listdir(self._active):
             key = _key(name)
-            status = care.look(self._folder(key))
+            folder = self._folder(key)
+            try:
+                status = care.look(folder)
+            except BackendError as error:
+                status = care.waiting(folder)
+                status["message"] = str(error)
             if status is not None:
                 yield _observation(key, status)
-            elif not os.path.isdir(self._folder(key).path):
+            elif not os.path.isdir(folder.path):
                 (self._active / name).unlink(missing_ok=True)
 
     def _ask_to_stop(self, folder: PodFolder, reason: str, grace_seconds: float) -> None:

@@ -33,13 +33,13 @@ def look(folder: PodFolder, *, patience_seconds: float = LAUNCH_PATIENCE_SECONDS
         return status
     if holder is None:
         return _set_right(folder, order, status, patience_seconds)
-    return status or _waiting(folder)
+    return status or waiting(folder)
 
 
 def end(folder: PodFolder, phase: str, reason: str, message: str) -> Status:
     """Write the final status of a pod that no shim cares for."""
     status = folder.status() or Status()
-    status.update(phase=phase, at=time.time(), reason=reason, message=message, exit_code=None)
+    status.update(Status(phase=phase, at=time.time(), reason=reason, message=message, exit_code=None))
     folder.write_status(status)
     return status
 
@@ -54,10 +54,11 @@ def _set_right(folder: PodFolder, order: Order, status: Status | None, patience_
         return end(folder, "failed", "Stopped", request["reason"])
     if not 0 <= time.time() - folder.launch_asked_at() < patience_seconds:
         _launch(folder)
-    return status or _waiting(folder)
+    return status or waiting(folder)
 
 
-def _waiting(folder: PodFolder) -> Status:
+def waiting(folder: PodFolder) -> Status:
+    """A pod whose shim has said nothing yet."""
     return Status(phase="preparing", at=os.stat(folder.path).st_mtime, reason="", message="", exit_code=None)
 
 

@@ -95,8 +95,12 @@ class PodFolder:
         _write(self._order, order)
 
     def status(self) -> Status | None:
-        """What is so; None while no shim has said anything."""
-        return cast("Status | None", _read(self._status))
+        """What is so; None while no shim has said anything. What cannot be read back is a pod that is lost."""
+        try:
+            return cast("Status | None", _read(self._status))
+        except ValueError as error:
+            message = f"The record of the pod is damaged: {error}"
+            return Status(phase="lost", at=os.stat(self._status).st_mtime, reason="Unreadable", message=message)
 
     def write_status(self, status: Status) -> None:
         """Replace the status whole, on the disk when this returns."""

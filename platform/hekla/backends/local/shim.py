@@ -30,6 +30,7 @@ _INHERITED_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 def main(path: str) -> None:
     """Bring the pod in this folder to its end, unless another shim does or did."""
     folder = PodFolder(path)
+    signal.signal(signal.SIGUSR1, _ignore)  # whoever holds the lock may be signalled
     if folder.acquire() is None:
         return
     order, status = folder.order(), folder.status() or Status()
@@ -120,7 +121,7 @@ class Shim:
         working_dir = os.path.join(self._folder.work, self._order["working_dir"])
         pid = self._spawn(self._order["command"], self._order["env"], working_dir)
         process = read_process(pid)
-        self._status.update(pid=pid, pid_started=process.started if process else "")
+        self._status.update(Status(pid=pid, pid_started=process.started if process else ""))
         self._publish_when_possible("running")
         return self._wait(pid, self._order["grace_seconds"])
 
@@ -140,21 +141,21 @@ class Shim:
         return request["reason"] if request else "The shim was told to end"
 
     def _finish(self, phase: str, reason: str, message: str, exit_code: int | None = None) -> None:
-        self._kill_all(self._status.get("pid"))
-        self._status.update(reason=reason, message=message, exit_code=exit_code)
+        self._kill_descendants()
+        self._status.update(Status(reason=reason, message=message, exit_code=exit_code))
         self._publish_when_possible(phase)
         while not self._written:
             self._sleep(RETRY_SECONDS)
             self._write_again()
 
     def _publish(self, phase: str) -> None:
-        self._status.update(phase=phase, at=time.time())
+        self._status.update(Status(phase=phase, at=time.time()))
         self._folder.write_status(self._status)
         poke(self._order["wake"])
 
     def _publish_when_possible(self, phase: str) -> None:
         """A full disk does not end a pod that runs: what could not be written is written later."""
-        self._status.update(phase=phase, at=time.time())
+        self._status.update(Status(phase=phase, at=time.time()))
         self._write_again()
 
     def _write_again(self) -> None:
@@ -186,39 +187,45 @@ class Shim:
 
     def _wait(self, leader: int, grace_seconds: float) -> tuple[int, bool]:
         """The exit code of `leader` (negative: the signal), and whether it had been asked to end."""
-        kill_at: float | None = None
+        stopped_at: float | None = None
         while True:
             for pid, exit_code in reap():
                 if pid == leader:
-                    self._kill_all(leader)
-                    return exit_code, kill_at is not None
-            if kill_at is None and (grace := self._grace(grace_seconds)) is not None:
-                signal_group(leader, signal.SIGTERM)
-                kill_at = time.monotonic() + grace
-            elif kill_at is not None and time.monotonic() >= kill_at:
-                signal_group(leader, signal.SIGKILL)
-                kill(descendants(os.getpid()))
+                    signal_group(leader, signal.SIGKILL)
+                    self._kill_descendants()
+                    return exit_code, stopped_at is not None
+            grace = self._grace(grace_seconds)
+            if grace is not None:
+                stopped_at = self._press(leader, stopped_at, grace)
             if not self._written:
                 self._write_again()
-            self._sleep(self._patience(kill_at))
+            self._sleep(self._patience(stopped_at, grace))
 
-    def _patience(self, kill_at: float | None) -> float | None:
+    def _press(self, leader: int, stopped_at: float | None, grace: float) -> float:
+        """Ask the pod to end, once, and make it end when its grace is over; when it was asked."""
+        if stopped_at is None:
+            signal_group(leader, signal.SIGTERM)
+            return time.monotonic()
+        if time.monotonic() >= stopped_at + grace:
+            signal_group(leader, signal.SIGKILL)
+            kill(descendants(os.getpid()))
+        return stopped_at
+
+    def _patience(self, stopped_at: float | None, grace: float | None) -> float | None:
         """How long to sleep when no signal comes."""
-        if not self._written:
-            return RETRY_SECONDS
-        return None if kill_at is None else max(0.05, kill_at - time.monotonic())
+        if stopped_at is not None and grace is not None:
+            return min(RETRY_SECONDS, max(0.02, stopped_at + grace - time.monotonic()))
+        return None if self._written else RETRY_SECONDS
 
     def _grace(self, default: float) -> float | None:
-        """How long a pod that is to end may still take; None where it need not end."""
+        """How long a pod that is to end may take; None where it need not end."""
         request = self._folder.stop_request()
         if request:
             return min(default, request["grace_seconds"])
         return default if self._terminated else None
 
-    def _kill_all(self, leader: int | None) -> None:
-        """End the group and every descendant, and see them gone."""
-        if leader is not None:
-            signal_group(leader, signal.SIGKILL)
+    def _kill_descendants(self) -> None:
+        """End whatever the pod left behind, and see it gone."""
         give_up_at = time.monotonic() + LAST_KILL_SECONDS
         while has_children() and time.monotonic() < give_up_at:
             kill(descendants(os.getpid()))
