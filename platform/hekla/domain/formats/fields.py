@@ -109,8 +109,11 @@ class Fields:
         self._known.update(names)
 
     def close(self) -> None:
-        """Report the fields that nobody took."""
+        """Report the fields that nobody took: as having no effect, or as wrong where they are nearly a known one."""
         for name, value in self._data.items():
-            if name not in self._known and value not in (None, [], {}, ""):
-                hint = nearest(name, self._known, likeness=0.8).removeprefix("; ")
-                self.findings.not_honoured(self.at(name), hint)
+            if name in self._known or value in (None, [], {}, ""):
+                continue
+            if hint := nearest(name, self._known, likeness=0.8):
+                self.findings.problem(self.at(name), f"There is no field {shown(name)} here{hint}")
+            else:
+                self.findings.not_honoured(self.at(name))

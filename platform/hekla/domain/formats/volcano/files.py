@@ -50,10 +50,8 @@ class Mounts:
         source = volume.fields("configMap")
         data = self.config_maps.get(source.text("name")) if "configMap" in volume else None
         if data is None:
-            why = (
-                "the text has no such ConfigMap." if "configMap" in volume else "only ConfigMaps of the same text are."
-            )
-            self.findings.not_honoured(volume.path, why)
+            missing, other = "the text holds no such ConfigMap.", "only ConfigMaps in the same text are."
+            self.findings.not_honoured(volume.path, missing if "configMap" in volume else other)
             self._reported.add(name)
             return
         self._texts[name] = _chosen(source, data)

@@ -1,0 +1,352 @@
+"""Volcano Jobs in and out: nothing lost silently, everything wrong told with its place in the manifest."""
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.domain.specs import SPECS
+
+from hekla.domain.errors import Invalid
+from hekla.domain.formats import volcano
+from hekla.domain.jobspec import JobSpec
+
+DIGITS = """
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: digits-code
+data:
+  train.py: |
+    print("training")
+---
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata:
+  name: digits
+  annotations:
+    hekla.io/environment: numpy
+    hekla.io/priority: "5"
+spec:
+  schedulerName: volcano
+  queue: research
+  minAvailable: 3
+  maxRetry: 0
+  plugins: {env: [], tensorflow: ["--port=2222"]}
+  policies:
+  - {event: PodEvicted, action: RestartJob}
+  tasks:
+  - name: ps
+    replicas: 1
+    template:
+      spec:
+        restartPolicy: Never
+        containers:
+        - name: ps
+          command: [python, train.py]
+          args: [--role, ps]
+          resources: {requests: {cpu: 1}, limits: {cpu: 1, memory: 1Gi}}
+          volumeMounts: [{name: code, mountPath: /code}]
+        volumes: [{name: code, configMap: {name: digits-code}}]
+  - name: worker
+    replicas: 2
+    policies:
+    - {events: [TaskCompleted], action: CompleteJob}
+    - {exitCode: 3, action: RestartTask, timeout: 1m30s}
+    template:
+      metadata: {annotations: {hekla.io/environment: torch}}
+      spec:
+        nodeSelector: {gpu: "true"}
+        terminationGracePeriodSeconds: 5
+        containers:
+        - name: worker
+          image: python:3.12
+          workingDir: /code
+          command: [python, train.py]
+          env: [{name: LR, value: "0.1"}, {name: EMPTY}]
+          volumeMounts: [{name: code, mountPath: /code}]
+        volumes: [{name: code, configMap: {name: digits-code}}]
+"""
+
+
+def test_one_file_holds_a_whole_distributed_training():
+    loaded = volcano.load(DIGITS)
+    assert loaded.warnings == ()
+    assert loaded.spec == JobSpec.parse(
+        {
+            "name": "digits",
+            "queue": "research",
+            "priority": 5,
+            "min_available": 3,
+            "plugins": {"env": [], "tensorflow": ["--port=2222"]},
+            "policies": [{"events": ["PodEvicted"], "action": "RestartJob"}],
+            "files": {"train.py": 'print("training")\n'},
+            "tasks": [
+                {
+                    "name": "ps",
+                    "environment": "numpy",
+                    "command": ["python", "train.py", "--role", "ps"],
+                    "resources": {"cpu": "1", "memory": "1Gi"},
+                },
+                {
+                    "name": "worker",
+                    "replicas": 2,
+                    "environment": "torch",
+                    "image": "python:3.12",
+                    "command": ["python", "train.py"],
+                    "env": {"LR": "0.1", "EMPTY": ""},
+                    "node_selector": {"gpu": "true"},
+                    "grace_seconds": 5,
+                    "policies": [
+                        {"events": ["TaskCompleted"], "action": "CompleteJob"},
+                        {"exit_code": 3, "action": "RestartTask", "timeout_seconds": 90},
+                    ],
+                },
+            ],
+        }
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(SPECS)
+def test_what_is_written_is_read_back_whole(spec):
+    loaded = volcano.load(volcano.dump(spec))
+    assert loaded.warnings == ()
+    assert loaded.spec == spec
+
+
+@settings(max_examples=50, deadline=None)
+@given(SPECS)
+def test_writing_again_changes_no_letter(spec):
+    text = volcano.dump(spec)
+    assert volcano.dump(volcano.load(text).spec) == text
+
+
+def test_json_is_taken_too():
+    spec = JobSpec.parse({"name": "a", "tasks": [{"name": "b", "command": ["c"]}]})
+    documents = list(yaml.safe_load_all(volcano.dump(spec)))
+    assert volcano.load(str(documents[0]).replace("'", '"')).spec == spec
+
+
+def changed(old, new, text=DIGITS):
+    assert old in text
+    return text.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "warning"),
+    [
+        ("  name: digits\n", "  name: digits\n  namespace: ml\n", "metadata.namespace: not honoured: a job belongs"),
+        ("  name: digits\n", "  name: digits\n  labels: {a: b}\n", "metadata.labels: not honoured."),
+        ("    hekla.io/priority", "    other: x\n    hekla.io/priority", "metadata.annotations.other: not honoured."),
+        ("  queue:", "  priorityClassName: high\n  queue:", "spec.priorityClassName: not honoured: priority classes"),
+        ("  queue:", "  volumes: [{mountPath: /data}]\n  queue:", "spec.volumes: not honoured."),
+        ("  queue:", "  networkTopology: {mode: hard}\n  queue:", "spec.networkTopology: not honoured."),
+        ("schedulerName: volcano", "schedulerName: mine", "spec.schedulerName: not honoured"),
+        ("    replicas: 2", "    replicas: 2\n    dependsOn: {name: [ps]}", "spec.tasks[1].dependsOn: not honoured."),
+        ("Never", "OnFailure", "spec.tasks[0].template.spec.restartPolicy: not honoured: a program"),
+        (
+            "        nodeSelector:",
+            "        tolerations: [{key: a}]\n        nodeSelector:",
+            "tolerations: not honoured.",
+        ),
+        ("limits: {cpu: 1,", "limits: {cpu: 2,", "resources.limits.cpu: not honoured: what is requested"),
+        ("{name: EMPTY}", "{name: B, valueFrom: {x: y}}", "containers[0].env[1].valueFrom: not honoured."),
+        (
+            "        - name: worker",
+            "        - {name: a, command: [b]}\n        - name: worker",
+            "containers[1]: not honoured",
+        ),
+        (
+            "configMap: {name: digits-code}",
+            "configMap: {name: other}",
+            "volumes[0]: not honoured: the text holds no such",
+        ),
+        ("configMap: {name: digits-code}", "hostPath: {path: /}", "volumes[0]: not honoured: only ConfigMaps"),
+        (
+            "{name: code, mountPath",
+            "{name: data, mountPath",
+            "volumeMounts[0]: not honoured: there is no volume “data”.",
+        ),
+        (
+            "train.py]\n          args",
+            "/code/train.py]\n          args",
+            "containers[0].command: not honoured: /code becomes",
+        ),
+        ("kind: ConfigMap", "kind: ConfigMap\nbinaryData: {a: b}", "ConfigMap digits-code.binaryData: not honoured."),
+        ("---\n", "---\napiVersion: v1\nkind: Service\n---\n", "document 2: not honoured: a “Service”"),
+    ],
+    ids=range(19),
+)
+def test_what_has_no_effect_is_told_with_its_path(old, new, warning):
+    assert [told for told in volcano.load(changed(old, new)).warnings if warning in told]
+
+
+def test_of_very_many_warnings_the_first_are_told():
+    fields = "".join(f"  field{number}: 1\n" for number in range(80))
+    warnings = volcano.load(changed("  queue: research\n", fields)).warnings
+    assert (len(warnings), warnings[-1]) == (51, "… and 30 more fields are not honoured.")
+
+
+WORKER = "spec.tasks[1].template.spec.containers[0]"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path", "sentence"),
+    [
+        ("replicas: 2", "replicas: two", "spec.tasks[1].replicas", "a whole number, not “two”"),
+        ("replicas: 2", "replicas: [2]", "spec.tasks[1].replicas", "a whole number, not a list"),
+        ("    replicas: 2", "    replica: 2", "spec.tasks[1].replica", "did you mean “replicas”?"),
+        ("minAvailable: 3", "minAvailable: 30", "spec.minAvailable", "3 replicas together"),
+        ("name: worker\n    replicas", "name: Worker\n    replicas", "spec.tasks[1].name", "“Worker” is not a name"),
+        ("[python, train.py]\n          env", "train.py\n          env", f"{WORKER}.command", "must be a list"),
+        ("[--role, ps]", "[--n, 3]", "spec.tasks[0].template.spec.containers[0].args[1]", "put it in quotes"),
+        ('value: "0.1"', "value: 0.1", f"{WORKER}.env[0].value", "put it in quotes"),
+        ("{name: LR,", "{", f"{WORKER}.env[0].name", "needs a name"),
+        (
+            "requests: {cpu: 1}",
+            "requests: {cpu: x}",
+            "spec.tasks[0].template.spec.containers[0].resources.requests.cpu",
+            "x",
+        ),
+        ("event: PodEvicted", "event: PodEvict", "spec.policies[0].event", "did you mean “PodEvicted”?"),
+        ("exitCode: 3", "exitCode: x", "spec.tasks[1].policies[1].exitCode", "a whole number"),
+        ("1m30s", "soon", "spec.tasks[1].policies[1].timeout", "such as 90s, 10m or 1h30m"),
+        ("--port=2222", "--port=x", "spec.plugins.tensorflow[0]", "must be a port"),
+        ("tensorflow:", "horovod:", "spec.plugins.horovod", "There is no plugin"),
+        ('priority: "5"', "priority: high", "metadata.annotations.hekla.io/priority", "a whole number in quotes"),
+        (
+            "environment: torch",
+            "environment: [x]",
+            "spec.tasks[1].template.metadata.annotations.hekla.io/environment",
+            "text",
+        ),
+        ("batch.volcano.sh/v1alpha1", "batch/v1", "apiVersion", "(this is a Job of Kubernetes itself)"),
+        ("  name: digits\n", "  name: [x]\n", "metadata.name", "must be text, not a list"),
+        ("  queue: research", "  queue: Research", "spec.queue", "is not a name"),
+        (
+            "terminationGracePeriodSeconds: 5",
+            "terminationGracePeriodSeconds: -5",
+            "terminationGracePeriodSeconds",
+            "at least 0",
+        ),
+        ("  tasks:\n", "  tasks: 3\n  job:\n", "spec.tasks", "must be a list, not 3"),
+        ("  train.py: |\n    print", "  train.py:\n    print", "data.train.py", "must be text, not a mapping"),
+    ],
+    ids=range(23),
+)
+def test_what_is_wrong_is_told_with_its_path_in_the_manifest(old, new, path, sentence):
+    text = changed(old, new).replace('print("training")', "print: 3" if "data.train" in path else 'print("training")')
+    with pytest.raises(Invalid) as raised:
+        volcano.load(text)
+    assert [problem for problem in raised.value.problems if problem.path.endswith(path) and sentence in problem.message]
+
+
+def test_everything_wrong_is_told_at_once():
+    text = changed("replicas: 2", "replicas: two", changed("1m30s", "soon", changed("maxRetry: 0", "maxRetry: -1")))
+    with pytest.raises(Invalid) as raised:
+        volcano.load(text)
+    assert sorted(problem.path for problem in raised.value.problems) == [
+        "spec.maxRetry",
+        "spec.tasks[1].policies[1].timeout",
+        "spec.tasks[1].replicas",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "The text holds no Job"),
+        ("hello", "Document 1 must be a mapping"),
+        ("[1, 2]", "Document 1 must be a mapping"),
+        ("kind: Service", "The text holds no Job"),
+        (f"{DIGITS}\n---\n{DIGITS}", "The text holds 2 Jobs"),
+        ("{}", "apiVersion: This must be batch.volcano.sh/v1alpha1"),
+        ("spec: 3", "spec: This must be a mapping of fields to values, not 3."),
+        ("a: b: c", "Line 1, column 5"),
+        ("x" * 10_000_000, "at most 1 MiB is read"),
+    ],
+    ids=range(9),
+)
+def test_nonsense_gets_a_plain_answer(text, sentence):
+    with pytest.raises(Invalid) as raised:
+        volcano.load(text)
+    assert sentence in raised.value.message
+
+
+TASK = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: a}
+spec:
+  tasks:
+  - name: t
+    template:
+      spec:
+        containers:
+        - {command: [run], workingDir: %s, volumeMounts: [%s]}
+        volumes:
+        - {name: v, configMap: {name: m}}
+        - {name: w, configMap: {name: n, items: [{key: f, path: deep/g}]}}
+---
+{kind: ConfigMap, metadata: {name: m}, data: {f: "1"}}
+---
+{kind: ConfigMap, metadata: {name: n}, data: {f: "2", unused: "3"}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("working_dir", "mounts", "files", "seen"),
+    [
+        ("", "{name: v, mountPath: /a}", {"f": "1"}, ""),
+        ("/a", "{name: v, mountPath: /a}", {"f": "1"}, ""),
+        ("/a/b", "{name: v, mountPath: /a}", {"f": "1"}, "b"),
+        ("/a", "{name: v, mountPath: /a/b}", {"b/f": "1"}, ""),
+        ("/z", "{name: v, mountPath: /a}", {"f": "1"}, "/z"),
+        ("/a", "{name: v, mountPath: /a}, {name: w, mountPath: /a/c}", {"f": "1", "c/deep/g": "2"}, ""),
+    ],
+)
+def test_mounted_files_come_into_the_pods_own_folder(working_dir, mounts, files, seen):
+    spec = volcano.load(TASK % (f'"{working_dir}"', mounts)).spec
+    assert (spec.files, spec.tasks[0].working_dir) == (files, seen)
+
+
+@pytest.mark.parametrize(
+    ("mounts", "path", "sentence"),
+    [
+        ("{name: v, mountPath: /a}, {name: w, mountPath: /b}", "volumeMounts[1].mountPath", "at /a and below it"),
+        ("{name: v, mountPath: /a/deep}, {name: v, mountPath: /a}, {name: w, mountPath: /a}", "mountPath", "/a/deep"),
+    ],
+)
+def test_files_cannot_be_all_over_the_place(mounts, path, sentence):
+    with pytest.raises(Invalid) as raised:
+        volcano.load(TASK % ('""', mounts))
+    assert raised.value.problems[0].path.endswith(path)
+    assert sentence in raised.value.message
+
+
+def test_two_files_cannot_be_at_one_place():
+    text = (TASK % ('""', "{name: v, mountPath: /a}, {name: w, mountPath: /a}")).replace("deep/g", "f")
+    with pytest.raises(Invalid, match="all pods of a job get the same files"):
+        volcano.load(text)
+
+
+WORDS = st.sampled_from(["kind", "metadata", "name", "spec", "tasks", "template", "containers", "env", "data"])
+LEAVES = st.sampled_from([None, True, 3, 0.5, "", "Job", "batch.volcano.sh/v1alpha1", "\0"])
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(WORDS, TREES))
+def test_any_tree_is_a_job_or_gets_problems(tree):
+    text = yaml.safe_dump({"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", **tree})
+    assert outcome(text)
+
+
+def outcome(text):
+    try:
+        return volcano.load(text).spec
+    except Invalid as error:
+        return error.problems

@@ -1,0 +1,93 @@
+"""YAML from a stranger: read, or refused with a sentence, and never at a price."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hekla.domain.errors import Invalid
+from hekla.domain.formats import yaml_text
+
+LAUGHS = "\n".join(
+    ["a0: &a0 [x, x, x, x, x, x, x, x, x]"] + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("x" * 10_000_000, "The text has 9.5 MiB; at most 1 MiB is read."),
+        (b"x" * 10_000_000, "The text has 9.5 MiB"),
+        ("[" * 500_000, "nested more than 64 levels"),
+        ("- " * 500_000, "nested more than 64 levels"),
+        ("{" * 100_000 + "a", "nested more than 64 levels"),
+        (LAUGHS, "more than 100,000 entries"),
+        ("- x\n" * 200_000, "more than 100,000 entries"),
+        ("a: &a [*a]", "something that contains it"),
+        ("a: *b", "names nothing"),
+        ("a: [1,\nb: }", "Line 2, column 4: this is not YAML"),
+        ("a:\n\t- b", "Line 2, column 1"),
+        ("a: 1\nb: 2\na: 3", "Line 3, column 1: “a” is given twice."),
+        ("!!python/object/apply:os.system [ls]", "could not determine a constructor"),
+        ("{a: b}: 1", "unhashable"),
+        ("a: \0", "control characters"),
+        (b"\xff\xfe", "not UTF-8 text: byte 1"),
+        ("a: " + "9" * 5_000, "cannot be read as YAML"),
+    ],
+    ids=range(17),
+)
+def test_what_is_refused(text, sentence):
+    with pytest.raises(Invalid) as raised:
+        yaml_text.read(text)
+    assert sentence in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("22:30", "22:30"),
+        ("2026-01-31", "2026-01-31"),
+        ("1_000", "1_000"),
+        ("0.5", 0.5),
+        ("1e3", 1000.0),
+        ("-3", -3),
+        ("0x1F", 31),
+        ("true", True),
+        ("~", None),
+        ("1.2.3", "1.2.3"),
+        ("1Gi", "1Gi"),
+    ],
+)
+def test_what_plain_words_mean(word, value):
+    assert yaml_text.read(f"a: {word}") == [{"a": value}]
+
+
+def test_aliases_and_merges_are_honoured():
+    assert yaml_text.read("a: &a {x: 1, y: 1}\nb: {<<: *a, y: 2}")[0]["b"] == {"x": 1, "y": 2}
+
+
+def test_empty_documents_are_left_out_and_a_mark_at_the_start_is_no_matter():
+    assert yaml_text.read(b"\xef\xbb\xbf---\n---\na: 1\n---\n") == [{"a": 1}]
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b", "<<x", "1"]), VALUES, min_size=1))
+def test_what_is_written_is_read(document):
+    assert yaml_text.read(yaml_text.write([document])) == [document]
+
+
+@given(st.text() | st.binary())
+def test_any_text_is_read_or_refused(text):
+    assert isinstance(outcome(text), list) or len(outcome(text)) == 1
+
+
+def outcome(text):
+    try:
+        return yaml_text.read(text)
+    except Invalid as error:
+        return error.problems
