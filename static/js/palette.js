@@ -60,7 +60,7 @@ function onKey(event, dialog) {
   } else if (event.key === "Enter") {
     event.preventDefault();
     go(dialog.querySelector('[aria-selected="true"]'));
-  }
+  } else if (event.key === "Escape") dialog.close(); // a search field would only empty itself
 }
 
 function openPalette(dialog) {

@@ -30,7 +30,7 @@ export function startTabs(root) {
     if (!bar.dataset.started) {
       bar.dataset.started = "yes";
       bar.addEventListener("click", onClick);
-      if (panelsOf(bar).some(([tab]) => tab.hash === location.hash)) scrollTo(0, 0);
+      if (panelsOf(bar).some(([tab]) => tab.hash === location.hash)) addEventListener("load", () => scrollTo(0, 0), { once: true });
       addEventListener("hashchange", () => select(bar, location.hash));
     }
     const now = bar.querySelector('[aria-current][href^="#"]');

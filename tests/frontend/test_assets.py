@@ -1,0 +1,156 @@
+"""What static files and templates promise one another, read from the files themselves."""
+
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+STATIC = ROOT / "static"
+TEMPLATES = ROOT / "templates"
+COMPONENTS = TEMPLATES / "components"
+
+TOKENS = (STATIC / "css" / "variables.css").read_text()
+CSS = {path.name: path.read_text() for path in sorted((STATIC / "css").glob("*.css"))}
+SCRIPTS = {path.name: path.read_text() for path in sorted((STATIC / "js").glob("*.js"))}
+PAGES = {str(path.relative_to(TEMPLATES)): path.read_text() for path in sorted(TEMPLATES.rglob("*.html"))}
+ICONS = set(re.findall(r'id="([\w-]+)"', (STATIC / "img" / "icons.svg").read_text()))
+
+COLOURS = {
+    name: (light, dark) for name, light, dark in re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\);", TOKENS)
+}
+STATES = ("waiting", "admitted", "running", "done", "failed", "stopped", "borrowed")
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance as WCAG 2 defines it."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def mixed(colour: str, share: float, ground: str) -> str:
+    """color-mix(in srgb, colour share, ground)."""
+    pairs = [(int(colour[at : at + 2], 16), int(ground[at : at + 2], 16)) for at in (1, 3, 5)]
+    return "#" + "".join(f"{round(one * share + other * (1 - share)):02x}" for one, other in pairs)
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize("name", ["text", "muted", "accent", *STATES])
+def test_text_is_readable_on_every_surface(name, theme):
+    colour = COLOURS[name][theme]
+    for surface in ("background", "surface", "sunken", "raised"):
+        assert contrast(colour, COLOURS[surface][theme]) >= 4.5, surface
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize("state", STATES)
+def test_a_badge_is_readable_on_its_own_tint(state, theme):
+    colour = COLOURS[state][theme]
+    assert contrast(colour, mixed(colour, 0.06, COLOURS["surface"][theme])) >= 4.5
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_controls_stand_out(theme):
+    assert contrast(COLOURS["on-accent"][theme], COLOURS["accent"][theme]) >= 4.5
+    assert contrast(COLOURS["line-strong"][theme], COLOURS["surface"][theme]) >= 3
+
+
+@pytest.mark.parametrize("name", CSS)
+def test_styles_use_tokens_that_exist(name):
+    known = set(re.findall(r"(--[\w-]+):", "".join(CSS.values())))
+    assert set(re.findall(r"var\((--[\w-]+)", CSS[name])) <= known
+
+
+def test_every_style_is_loaded_by_some_page():
+    loaded = set(re.findall(r"css/(\w+\.css)", "".join(PAGES.values())))
+    assert loaded == set(CSS)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_need_nothing_that_the_security_policy_forbids(name):
+    page = re.sub(r"{% comment %}.*?{% endcomment %}", "", PAGES[name], flags=re.S)
+    assert not re.search(r"\sstyle\s*=", page)
+    assert not re.search(r"<style\b", page)
+    assert not re.search(r"\son\w+\s*=\s*[\"']", page)
+    assert not re.search(r"\shx-on\b", page)
+    inline = re.findall(r"<script(?![^>]*\bsrc=)([^>]*)>", page)
+    assert all('type="application/json"' in attributes for attributes in inline)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_comments_of_templates_do_not_end_up_on_pages(name):
+    assert not re.search(r"{#(?:(?!#}).)*\n", PAGES[name]), "a comment of several lines needs {% comment %}"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_icons_exist(name):
+    named = set(re.findall(r'(?:<c-icon name|\bicon)="([\w-]+)"', PAGES[name]))
+    assert named <= ICONS
+
+
+def test_every_phase_has_a_shape_and_a_word():
+    from hekla.domain.phases import GangPhase, JobPhase, PodPhase
+
+    words = set(re.findall(r'phase == "(\w+)"', PAGES["_phase_word.html"]))
+    coloured = set(re.findall(r"\.phase-(\w+)", CSS["badge.css"]))
+    phases = {str(phase) for kind in (JobPhase, GangPhase, PodPhase) for phase in kind}
+    assert phases <= words
+    assert words <= coloured
+    assert {f"phase-{word}" for word in words} <= ICONS
+
+
+def declared(component: str) -> set[str]:
+    """The attributes that a component lists in its c-vars."""
+    found = re.search(r"<c-vars ([^>]*?)/>", (COMPONENTS / f"{component}.html").read_text())
+    return set(re.findall(r"([\w-]+)(?:=\"[^\"]*\")?", found[1])) if found else set()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_components_exist_and_raw_values_go_only_where_they_are_escaped(name):
+    for tag, attributes in re.findall(r"<c-([\w-]+)((?:\s+[:\w-]+(?:=\"[^\"]*\")?)*)", PAGES[name]):
+        if tag in ("vars", "slot"):
+            continue
+        component = tag.replace("-", "_")
+        assert (COMPONENTS / f"{component}.html").exists(), tag
+        for attribute in re.findall(r"\s:([\w-]+)=", attributes):
+            assert attribute in declared(component), f"c-{tag} would print :{attribute} unescaped"
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_are_small_and_import_what_exists(name):
+    script = SCRIPTS[name]
+    assert len(script.splitlines()) < 200
+    for other, names in (
+        (path, names) for names, path in re.findall(r"import \{?([^}]*?)\}? from \"\./(\w+\.js)\"", script)
+    ):
+        assert other in SCRIPTS
+        for wanted in names.replace("* as connection", "").split(","):
+            assert re.search(rf"export (?:async )?(?:function|class|const) {wanted.strip()}\b", SCRIPTS[other]), wanted
+
+
+def test_scripts_never_make_markup_of_text():
+    writers = {
+        name for name, script in SCRIPTS.items() if re.search(r"innerHTML|insertAdjacentHTML|outerHTML\s*=", script)
+    }
+    assert writers == {"morph.js", "rows.js"}, "the server's own renderings only"
+
+
+def test_scripts_speak_only_sentences_that_pages_give_them():
+    given = set(re.findall(r'^  "(\w+)":', PAGES["_messages.html"], flags=re.M))
+    spoken = set(re.findall(r"say\((?:\w+ \? )?\"(\w+)\"", "".join(SCRIPTS.values())))
+    chosen = set(re.findall(r'\w+: "(log_\w+|following)"', SCRIPTS["log_view.js"]))
+    assert spoken | chosen == given
+
+
+def test_what_others_wrote_is_listed_as_it_is():
+    licences = (STATIC / "vendor" / "LICENSES.md").read_text()
+    listed = dict(re.findall(r"\| `([\w.-]+)` \|.*`(\w{64})`", licences))
+    files = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (STATIC / "vendor").glob("*.js")}
+    assert listed == files
