@@ -17,6 +17,8 @@ MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 64
 MAX_NODES = 100_000
 
+# YAML folds these like line ends where they are not escaped.
+_OTHER_BREAKS = re.compile("[\r\x85\u2028\u2029]")
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -122,7 +124,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if _OTHER_BREAKS.search(text) else style)
 
 
 _Dumper.add_representer(str, _text)
