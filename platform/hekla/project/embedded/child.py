@@ -1,0 +1,66 @@
+"""Starting a process that does not outlive the one that started it, whatever ends that one.
+
+Each child leads a session of its own, so that Ctrl-C in a terminal reaches the parent alone, which then stops its
+children in their order. Should the parent be killed, the kernel sends each child its last signal (Linux only;
+elsewhere the next start finds and ends them).
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from hekla.domain.errors import Refused
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+class StartRefused(Refused):
+    """Hekla cannot start here; the message says what to do about it."""
+
+    code = "start_refused"
+
+
+def spawn(
+    argv: Sequence[str | Path],
+    *,
+    output: int,
+    env: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    user: int | None = None,
+    last_signal: signal.Signals = signal.SIGKILL,
+) -> subprocess.Popen[bytes]:
+    """Start `argv`; both its output streams go to the descriptor `output`.
+
+    Call it from the main thread: the kernel takes the end of the thread that forked for the end of the parent.
+    """
+    return subprocess.Popen(
+        [str(part) for part in argv],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        env=env,
+        cwd=folder,
+        user=user,
+        group=user,
+        extra_groups=[] if user is not None else None,
+        start_new_session=True,
+        preexec_fn=_follow(os.getpid(), last_signal),  # noqa: PLW1509  (one system call, and no threads when it runs)
+    )
+
+
+def _follow(parent: int, last_signal: signal.Signals) -> Callable[[], None] | None:
+    libc = _libc
+    if libc is None:
+        return None
+
+    def ask() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, int(last_signal))
+        if os.getppid() != parent:  # it died before we asked
+            os._exit(1)
+
+    return ask

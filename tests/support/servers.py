@@ -1,0 +1,73 @@
+"""A pytest plugin: PostgreSQL and Valkey of this run's own, up before Django's settings are read.
+
+Where DATABASE_URL and VALKEY_URL are given, the tests run on those servers instead. What was started here ends with
+pytest, also with one that is killed.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from hekla.project.embedded import Postgres, Valkey
+from hekla.project.embedded.rundir import run_dir
+
+READY_WITHIN_SECONDS = 60.0
+
+
+class Servers:
+    """What this run started, and where."""
+
+    def __init__(self) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="hekla-test-"))
+        self._started: list[tuple[Postgres | Valkey, subprocess.Popen[bytes]]] = []
+        self._log = self.home / "servers.log"
+
+    def start(self) -> None:
+        """Start what the environment does not name, and name it there."""
+        os.environ.setdefault("HEKLA_HOME", str(self.home))
+        os.environ.setdefault("HEKLA_SECRET_KEY", "test")
+        run = run_dir(self.home)
+        if "DATABASE_URL" not in os.environ:
+            postgres = Postgres(self.home / "postgres", run, transient=True)
+            self._launch(postgres)
+            os.environ["DATABASE_URL"] = postgres.url
+        if "VALKEY_URL" not in os.environ:
+            valkey = Valkey(run)
+            self._launch(valkey)
+            os.environ["VALKEY_URL"] = valkey.url
+        for server, process in self._started:
+            self._wait(server, process)
+
+    def stop(self) -> None:
+        """End them and remove their data."""
+        for server, process in reversed(self._started):
+            process.send_signal(server.stop_signal)
+            process.wait(timeout=30)
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def _launch(self, server: Postgres | Valkey) -> None:
+        server.prepare()
+        with self._log.open("ab") as log:
+            self._started.append((server, server.start(log.fileno())))
+
+    def _wait(self, server: Postgres | Valkey, process: subprocess.Popen[bytes]) -> None:
+        limit = time.monotonic() + READY_WITHIN_SECONDS
+        while not server.is_ready(process.pid):
+            if process.poll() is not None or time.monotonic() > limit:
+                raise pytest.UsageError(f"{type(server).__name__} does not start:\n{self._log.read_text()}")
+            time.sleep(0.02)
+
+
+_servers = Servers()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """The first hook of a run, before pytest-django reads the settings."""
+    _servers.start()
+    early_config.add_cleanup(_servers.stop)
