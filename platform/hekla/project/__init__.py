@@ -1,0 +1,1 @@
+"""Where the parts become one product: settings, addresses, processes."""

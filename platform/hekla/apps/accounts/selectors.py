@@ -1,0 +1,31 @@
+"""Questions about people."""
+
+from django.db.models import QuerySet
+
+from hekla.apps.accounts.models import ApiToken, User
+from hekla.apps.accounts.roles import BY_PLATFORM_ROLE, Permission
+
+
+def may(user: User, permission: Permission) -> bool:
+    """Whether the person's platform role allows it (tenant roles are asked in `tenancy`)."""
+    return user.is_active and permission in BY_PLATFORM_ROLE.get(user.platform_role, frozenset())
+
+
+def everybody() -> QuerySet[User]:
+    """All people, by name."""
+    return User.objects.order_by("username")
+
+
+def by_username(username: str) -> User | None:
+    """The person of that name."""
+    return User.objects.filter(username=username).first()
+
+
+def tokens_of(user: User) -> QuerySet[ApiToken]:
+    """The person's keys that were not revoked, newest first."""
+    return ApiToken.objects.filter(user=user, revoked_at=None).order_by("-created_at")
+
+
+def nobody_yet() -> bool:
+    """Whether this is a platform without people."""
+    return not User.objects.exists()

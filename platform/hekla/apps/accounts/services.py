@@ -1,0 +1,152 @@
+"""Changes to people and their keys."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError
+
+from hekla.apps.accounts import selectors
+from hekla.apps.accounts.models import ApiToken, SignInLink, User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.outbox import changes
+from hekla.apps.outbox.services import Actor, record, unit_of_work
+from hekla.domain import events
+from hekla.domain.errors import Invalid, NotFound, Problem, Refused
+
+LINK_LIFETIME = timedelta(hours=12)
+MAX_TOKEN_LIFETIME = timedelta(days=366)
+
+
+def actor_of(user: User) -> Actor:
+    """The person as the log names them."""
+    return Actor(user.pk, user.username)
+
+
+def create_user(
+    *, username: str, password: str | None, display_name: str = "", platform_role: str = "", actor: Actor, now: datetime
+) -> User:
+    """A new person. Without a password they can only sign in by link. Raises Invalid, Refused."""
+    user = User(username=username, display_name=display_name, platform_role=platform_role, date_joined=now)
+    _set_password(user, password)
+    try:
+        with unit_of_work():
+            user.save()
+            record(events.UserCreated(username=username), subject=_subject(user), actor=actor, at=now)
+    except IntegrityError as error:
+        raise Refused(f"Somebody is called “{username}” already; choose another name.", "username") from error
+    return user
+
+
+def change_user(user: User, values: Mapping[str, Any], *, password: str | None, actor: Actor, now: datetime) -> None:
+    """Change a person's fields, and the password where one is given. Raises Invalid, Refused."""
+    if values.get("platform_role", user.platform_role) != "admin" or not values.get("is_active", user.is_active):
+        _keep_one_admin(user)
+    with unit_of_work():
+        changed = changes.apply(user, values)
+        if password:
+            _set_password(user, password)
+        user.save()
+        record(events.UserChanged(username=user.username, changes=changed), subject=_subject(user), actor=actor, at=now)
+
+
+def issue_link(user: User, *, now: datetime) -> str:
+    """A secret that signs this person in, once, within twelve hours. Older unused ones end."""
+    secret = secrets.token_urlsafe(32)
+    with unit_of_work():
+        SignInLink.objects.filter(user=user, used_at=None).delete()
+        SignInLink.objects.create(user=user, digest=_digest(secret), expires_at=now + LINK_LIFETIME)
+    return secret
+
+
+def use_link(secret: str, *, now: datetime) -> User:
+    """The person whose link this is; the link is used up. Raises NotFound."""
+    with unit_of_work():
+        used = SignInLink.objects.filter(digest=_digest(secret), used_at=None, expires_at__gt=now).update(used_at=now)
+        if not used:
+            raise NotFound("This sign-in link was used already, or is too old.")
+        return User.objects.get(sign_in_links__digest=_digest(secret), is_active=True)
+
+
+def note_sign_in(user: User, *, method: str, address: str, now: datetime) -> None:
+    """Record that somebody signed in."""
+    with unit_of_work():
+        event = events.SignedIn(username=user.username, method=method, address=address)
+        record(event, subject=_subject(user), actor=actor_of(user), at=now)
+
+
+def create_token(user: User, *, name: str, lifetime: timedelta, now: datetime) -> str:
+    """A new key for programs; the only time that it is seen. Raises Invalid."""
+    if not name.strip() or not timedelta(0) < lifetime <= MAX_TOKEN_LIFETIME:
+        raise Invalid([Problem("name", "A token needs a name, and lives at most a year.")])
+    secret = f"hk_{secrets.token_urlsafe(32)}"
+    with unit_of_work():
+        token = ApiToken.objects.create(
+            user=user,
+            name=name.strip()[:80],
+            prefix=secret[:8],
+            digest=_digest(secret),
+            created_at=now,
+            expires_at=now + lifetime,
+        )
+        event = events.TokenCreated(name=token.name, expires_at=token.expires_at)
+        record(event, subject=_subject(user), actor=actor_of(user), at=now)
+    return secret
+
+
+def revoke_token(user: User, token_id: int, *, now: datetime) -> None:
+    """End one of a person's keys. Raises NotFound."""
+    with unit_of_work():
+        token = ApiToken.objects.select_for_update().filter(pk=token_id, user=user, revoked_at=None).first()
+        if token is None:
+            raise NotFound("There is no such token.")
+        token.revoked_at = now
+        token.save(update_fields=["revoked_at"])
+        record(events.TokenRevoked(name=token.name), subject=_subject(user), actor=actor_of(user), at=now)
+
+
+def owner_of_token(secret: str, *, now: datetime) -> User | None:
+    """Whose key this is; None where it is unknown, expired, revoked, or its person inactive."""
+    token = (
+        ApiToken.objects.select_related("user")
+        .filter(digest=_digest(secret), revoked_at=None, expires_at__gt=now, user__is_active=True)
+        .first()
+    )
+    if token is None:
+        return None
+    if token.last_used_at is None or now - token.last_used_at > timedelta(minutes=1):
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+    return token.user
+
+
+def require(user: User, permission: Permission) -> None:
+    """Refuse unless the person's platform role allows it. Raises Refused."""
+    if not selectors.may(user, permission):
+        raise Refused("Your role does not allow this. Ask a platform admin.")
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _subject(user: User) -> str:
+    return f"user:{user.pk}"
+
+
+def _set_password(user: User, password: str | None) -> None:
+    if password is not None:
+        try:
+            validate_password(password, user)
+        except ValidationError as error:
+            raise Invalid([Problem("password", sentence) for sentence in error.messages]) from error
+    user.set_password(password)
+
+
+def _keep_one_admin(user: User) -> None:
+    others = User.objects.filter(platform_role="admin", is_active=True).exclude(pk=user.pk)
+    if user.platform_role == "admin" and not others.exists():
+        raise Refused("This is the only platform admin; make somebody else one first.", "platform_role")

@@ -1,0 +1,1 @@
+"""Clusters: where pods run; their nodes, policies, leases and environments."""

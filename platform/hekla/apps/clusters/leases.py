@@ -1,0 +1,47 @@
+"""Who controls a cluster. A lease with a fencing epoch, so that a holder who slept too long can write nothing."""
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from hekla.apps.clusters.models import Cluster, Lease
+from hekla.apps.outbox.services import CONTROLLER, record, unit_of_work
+from hekla.domain import events
+from hekla.domain.errors import Refused
+
+LIFETIME = timedelta(seconds=5)
+
+
+class LeaseLost(Refused):
+    """Somebody else controls the cluster now; what this holder was about to write is void."""
+
+    code = "lease_lost"
+
+
+def take(cluster: Cluster, holder: str, *, now: datetime) -> int | None:
+    """Take or renew the lease. Returns the epoch to write under, or None while somebody else holds it."""
+    with unit_of_work():
+        lease, _ = Lease.objects.get_or_create(cluster=cluster, defaults={"holder": "", "expires_at": now})
+        lease = Lease.objects.select_for_update().get(pk=lease.pk)
+        if lease.holder != holder and lease.expires_at > now:
+            return None
+        if lease.holder != holder:
+            lease.holder, lease.epoch = holder, lease.epoch + 1
+            event = events.LeaseTaken(epoch=lease.epoch, holder=holder)
+            record(event, subject=f"cluster:{cluster.pk}", actor=CONTROLLER, at=now)
+        lease.expires_at = now + LIFETIME
+        lease.save()
+        return lease.epoch
+
+
+def release(holder: str, *, now: datetime) -> None:
+    """Give up every lease of this holder, so that the next one need not wait."""
+    Lease.objects.filter(holder=holder).update(expires_at=now)
+
+
+def assert_held(cluster_id: int, epoch: int) -> None:
+    """Inside a transaction: hold the lease's row so that no other epoch can begin before it ends. Raises LeaseLost."""
+    if not transaction.get_connection().in_atomic_block:
+        raise RuntimeError("A lease can only be asserted inside a transaction")
+    if not Lease.objects.select_for_update().filter(cluster_id=cluster_id, epoch=epoch).exists():
+        raise LeaseLost("Another controller has taken over this cluster.")

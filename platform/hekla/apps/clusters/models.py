@@ -1,0 +1,85 @@
+"""Clusters and what belongs to them."""
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Cluster(models.Model):
+    """A place where pods run. `config` is what its backend needs to know (see the backend's package)."""
+
+    class Kind(models.TextChoices):
+        LOCAL = "local", _("This machine")
+        SIMULATED = "simulated", _("Simulated")
+
+    name = models.SlugField(_("name"), max_length=40, unique=True)
+    kind = models.CharField(_("kind"), max_length=16, choices=Kind.choices)
+    config = models.JSONField(_("configuration"), default=dict, blank=True)
+    is_paused = models.BooleanField(_("paused"), default=False)
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_simulated(self) -> bool:
+        return self.kind == self.Kind.SIMULATED
+
+
+class Node(models.Model):
+    """A machine of a cluster, as last reported."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="nodes")
+    name = models.CharField(max_length=253)
+    allocatable = models.JSONField()
+    labels = models.JSONField(default=dict)
+    is_ready = models.BooleanField(default=True)
+    is_cordoned = models.BooleanField(default=False)
+    message = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="one_node_of_a_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PolicyVersion(models.Model):
+    """A scheduler configuration of a cluster. The one with the highest number is in force."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="policies")
+    number = models.PositiveIntegerField()
+    text = models.TextField(max_length=100_000)
+    note = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField()
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "number"], name="one_policy_of_a_number")]
+
+    def __str__(self) -> str:
+        return f"{self.cluster_id} #{self.number}"
+
+
+class Lease(models.Model):
+    """Who controls a cluster now. Every write of a decision names `epoch`, so a former holder can write nothing."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="lease")
+    holder = models.CharField(max_length=120)
+    epoch = models.PositiveBigIntegerField(default=0)
+    expires_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.cluster_id} by {self.holder} (epoch {self.epoch})"
+
+
+class Environment(models.Model):
+    """A named set of packages that pods run in; without requirements it is the console's own interpreter."""
+
+    name = models.SlugField(_("name"), max_length=63, unique=True)
+    description = models.CharField(_("description"), max_length=300, blank=True)
+    requirements = models.TextField(_("requirements"), max_length=20_000, blank=True)
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name

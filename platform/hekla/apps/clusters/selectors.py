@@ -1,0 +1,85 @@
+"""Questions about clusters."""
+
+from django.db.models import QuerySet
+
+from hekla.apps.clusters.models import Cluster, Environment, Lease, Node, PolicyVersion
+from hekla.domain.errors import NotFound
+
+
+def all_clusters() -> QuerySet[Cluster]:
+    """Every cluster, the first made first."""
+    return Cluster.objects.order_by("id")
+
+
+def get(name: str) -> Cluster:
+    """The cluster of that name. Raises NotFound."""
+    cluster = Cluster.objects.filter(name=name).first()
+    if cluster is None:
+        raise NotFound("There is no such cluster.")
+    return cluster
+
+
+def by_id(cluster_id: int) -> Cluster:
+    """The cluster with that id. Raises NotFound."""
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is None:
+        raise NotFound("There is no such cluster.")
+    return cluster
+
+
+def active() -> QuerySet[Cluster]:
+    """Clusters that the controller turns."""
+    return Cluster.objects.filter(is_paused=False).order_by("id")
+
+
+def nodes(cluster: Cluster | None = None) -> QuerySet[Node]:
+    """The machines of one cluster, or of all."""
+    found = Node.objects.select_related("cluster").order_by("cluster_id", "name")
+    return found if cluster is None else found.filter(cluster=cluster)
+
+
+def node(node_id: int) -> Node:
+    """The machine with that id. Raises NotFound."""
+    found = Node.objects.select_related("cluster").filter(pk=node_id).first()
+    if found is None:
+        raise NotFound("There is no such node.")
+    return found
+
+
+def policies(cluster: Cluster) -> QuerySet[PolicyVersion]:
+    """All versions of its policy, the one in force first."""
+    return PolicyVersion.objects.filter(cluster=cluster).select_related("created_by").order_by("-number")
+
+
+def policy_text(cluster: Cluster) -> str | None:
+    """The scheduler configuration in force; None where none was ever set."""
+    return policies(cluster).values_list("text", flat=True).first()
+
+
+def lease(cluster: Cluster) -> Lease | None:
+    """Who controls it."""
+    return Lease.objects.filter(cluster=cluster).first()
+
+
+def environments() -> QuerySet[Environment]:
+    """All named environments."""
+    return Environment.objects.order_by("name")
+
+
+def environment(name: str) -> Environment:
+    """The environment of that name. Raises NotFound."""
+    found = Environment.objects.filter(name=name).first()
+    if found is None:
+        raise NotFound("There is no such environment.")
+    return found
+
+
+def environment_requirements(name: str) -> tuple[str, ...]:
+    """The packages of an environment; none for the empty name. Raises NotFound."""
+    if not name:
+        return ()
+    environment = Environment.objects.filter(name=name).first()
+    if environment is None:
+        raise NotFound(f"There is no environment called “{name}”.")
+    lines = (line.split("#")[0].strip() for line in environment.requirements.splitlines())
+    return tuple(line for line in lines if line)

@@ -1,0 +1,123 @@
+"""Changes to clusters, their nodes, policies and environments."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError
+from django.db.models import Max
+
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters.models import Cluster, Environment, Node, PolicyVersion
+from hekla.apps.outbox import changes
+from hekla.apps.outbox.services import CONTROLLER, Actor, record, unit_of_work
+from hekla.domain import events
+from hekla.domain.errors import Refused
+
+
+def create(*, name: str, kind: str, config: Mapping[str, Any], actor: Actor, now: datetime) -> Cluster:
+    """A new cluster; the controller takes it up by itself. Raises Refused when the name is taken."""
+    try:
+        with unit_of_work():
+            cluster = Cluster.objects.create(name=name, kind=kind, config=dict(config), created_at=now)
+            _tell(cluster, events.ClusterCreated(name=name, backend=kind), actor, now)
+    except IntegrityError as error:
+        raise Refused(f"A cluster is called “{name}” already; choose another name.", "name") from error
+    return cluster
+
+
+def change(cluster: Cluster, values: Mapping[str, Any], *, actor: Actor, now: datetime) -> None:
+    """Change a cluster's fields (pause it, give it another configuration)."""
+    with unit_of_work():
+        changed = changes.apply(cluster, values)
+        cluster.save()
+        _tell(cluster, events.ClusterChanged(name=cluster.name, changes=changed), actor, now)
+
+
+def set_policy(
+    cluster: Cluster, text: str, *, note: str, by: User | None, actor: Actor, now: datetime
+) -> PolicyVersion:
+    """Put a scheduler configuration (already validated) in force as a new version."""
+    with unit_of_work():
+        Cluster.objects.select_for_update().get(pk=cluster.pk)
+        last = PolicyVersion.objects.filter(cluster=cluster).aggregate(last=Max("number"))["last"] or 0
+        policy = PolicyVersion.objects.create(
+            cluster=cluster, number=last + 1, text=text, note=note, created_by=by, created_at=now
+        )
+        event = events.PolicyChanged(cluster=cluster.name, version=policy.number, message=note)
+        _tell(cluster, event, actor, now)
+    return policy
+
+
+def observe_node(
+    cluster: Cluster,
+    *,
+    name: str,
+    allocatable: Mapping[str, str],
+    labels: Mapping[str, str],
+    ready: bool,
+    message: str,
+    now: datetime,
+) -> None:
+    """Take down what the backend reports of a machine; nothing is written where nothing changed."""
+    facts = {"allocatable": dict(allocatable), "labels": dict(labels), "is_ready": ready, "message": message[:500]}
+    node = Node.objects.filter(cluster=cluster, name=name).first()
+    if node and all(getattr(node, field) == value for field, value in facts.items()):
+        return
+    with unit_of_work():
+        node, _ = Node.objects.update_or_create(cluster=cluster, name=name, defaults=facts)
+        _tell(cluster, _node_event(node), CONTROLLER, now)
+
+
+def lose_node(node: Node, *, now: datetime) -> None:
+    """The backend does not know this machine any more."""
+    with unit_of_work():
+        event = events.NodeChanged(node=node.name, ready=False, present=False)
+        cluster = node.cluster
+        node.delete()
+        _tell(cluster, event, CONTROLLER, now)
+
+
+def cordon(node: Node, *, cordoned: bool, actor: Actor, now: datetime) -> None:
+    """Keep new pods off a machine, or let them on again."""
+    with unit_of_work():
+        node.is_cordoned = cordoned
+        node.save(update_fields=["is_cordoned"])
+        _tell(node.cluster, _node_event(node), actor, now)
+
+
+def create_environment(*, name: str, description: str, requirements: str, actor: Actor, now: datetime) -> Environment:
+    """A new named environment. Raises Refused when the name is taken."""
+    try:
+        with unit_of_work():
+            environment = Environment.objects.create(
+                name=name, description=description, requirements=requirements, created_at=now
+            )
+            event = events.EnvironmentCreated(name=name)
+            record(event, subject=f"environment:{environment.pk}", actor=actor, at=now)
+    except IntegrityError as error:
+        raise Refused(f"An environment is called “{name}” already; choose another name.", "name") from error
+    return environment
+
+
+def change_environment(environment: Environment, values: Mapping[str, Any], *, actor: Actor, now: datetime) -> None:
+    """Change an environment; jobs that start from now on get the new one."""
+    with unit_of_work():
+        changed = changes.apply(environment, values)
+        environment.save()
+        event = events.EnvironmentChanged(name=environment.name, changes=changed)
+        record(event, subject=f"environment:{environment.pk}", actor=actor, at=now)
+
+
+def _node_event(node: Node) -> events.NodeChanged:
+    return events.NodeChanged(
+        node=node.name,
+        ready=node.is_ready,
+        schedulable=not node.is_cordoned,
+        message=node.message,
+        allocatable=node.allocatable,
+    )
+
+
+def _tell(cluster: Cluster, event: events.Event, actor: Actor, now: datetime) -> None:
+    record(event, subject=f"cluster:{cluster.pk}", actor=actor, at=now)

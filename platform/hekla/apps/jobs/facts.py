@@ -1,0 +1,55 @@
+"""From rows to what the lifecycle works on."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from uuid import UUID
+
+from hekla.apps.jobs.models import Job, Pod
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.lifecycle import JobFacts, PodFacts
+from hekla.domain.phases import GangPhase, JobPhase, PodPhase
+
+
+def spec_of(job: Job) -> JobSpec:
+    """What was asked for. A job's specification does not change, so it is read once."""
+    cached = _cached_spec(job.uid)
+    if not cached:
+        cached.append(JobSpec.parse(job.spec))
+    return cached[0]
+
+
+@lru_cache(maxsize=4096)
+def _cached_spec(_uid: UUID) -> list[JobSpec]:
+    return []
+
+
+def job_facts(job: Job) -> JobFacts:
+    """The job as the lifecycle sees it."""
+    return JobFacts(
+        spec=spec_of(job),
+        phase=JobPhase(job.phase),
+        gang_phase=GangPhase(job.gang_phase),
+        version=job.version,
+        retry_count=job.retry_count,
+    )
+
+
+def pod_facts(pod: Pod) -> PodFacts:
+    """One attempt as the lifecycle sees it."""
+    phase = PodPhase(pod.phase)
+    return PodFacts(
+        task=pod.task,
+        index=pod.index,
+        attempt=pod.attempt,
+        version=pod.version,
+        phase=phase,
+        stopping=pod.stopping,
+        exit_code=pod.exit_code,
+        evicted=pod.evicted,
+        since=pod.finished_at or pod.started_at or pod.created_at,
+    )
+
+
+def all_pod_facts(pods: Iterable[Pod]) -> list[PodFacts]:
+    """Several attempts as the lifecycle sees them."""
+    return [pod_facts(pod) for pod in pods]

@@ -1,0 +1,107 @@
+"""Jobs and pods as they stand now. How they came there is in the event log."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, GangPhase, JobPhase, PodPhase
+
+
+def _choices(phases: type[JobPhase] | type[GangPhase] | type[PodPhase]) -> list[tuple[str, str]]:
+    return [(phase.value, phase.value) for phase in phases]
+
+
+class Job(models.Model):
+    """A job. `version` counts full restarts from 1; `waiting` holds the engine's reasons while it waits."""
+
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    name = models.CharField(max_length=53)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="jobs")
+    queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="jobs")
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="jobs")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="jobs")
+    spec = models.JSONField()
+    kind = models.CharField(max_length=32)
+    priority = models.IntegerField(default=0)
+    replicas = models.PositiveIntegerField()
+    phase = models.CharField(max_length=16, choices=_choices(JobPhase), default=JobPhase.PENDING)
+    gang_phase = models.CharField(max_length=16, choices=_choices(GangPhase), default=GangPhase.PENDING)
+    version = models.PositiveIntegerField(default=1)
+    retry_count = models.PositiveIntegerField(default=0)
+    reason = models.CharField(max_length=64, blank=True)
+    message = models.TextField(blank=True)
+    waiting = models.JSONField(default=list)
+    submitted_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True)
+    deleted_at = models.DateTimeField(null=True)
+    cleaned_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "name"], condition=models.Q(deleted_at__isnull=True), name="one_job_of_a_name"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["tenant", "-submitted_at"], name="job_by_tenant"),
+            models.Index(fields=["queue", "phase"], name="job_by_queue"),
+            models.Index(
+                fields=["cluster", "id"],
+                condition=~models.Q(phase__in=[phase.value for phase in FINAL_JOB_PHASES]),
+                name="job_alive",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_final(self) -> bool:
+        return JobPhase(self.phase).is_final
+
+
+class Pod(models.Model):
+    """One attempt of one replica. `slot` numbers the replica for all its attempts; addresses are made from it."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="pods")
+    task = models.CharField(max_length=63)
+    index = models.PositiveIntegerField()
+    attempt = models.PositiveIntegerField()
+    version = models.PositiveIntegerField()
+    slot = models.PositiveBigIntegerField()
+    address = models.CharField(max_length=120)
+    phase = models.CharField(max_length=16, choices=_choices(PodPhase), default=PodPhase.PENDING)
+    node = models.CharField(max_length=253, blank=True)
+    stopping = models.BooleanField(default=False)
+    evicted = models.BooleanField(default=False)
+    stop_reason = models.CharField(max_length=200, blank=True)
+    reason = models.CharField(max_length=64, blank=True)
+    message = models.TextField(blank=True)
+    exit_code = models.IntegerField(null=True)
+    created_at = models.DateTimeField()
+    bound_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["job", "task", "index", "attempt"], name="one_pod_of_a_key")]
+        indexes = [
+            models.Index(
+                fields=["job"],
+                condition=~models.Q(phase__in=[phase.value for phase in FINAL_POD_PHASES]),
+                name="pod_alive",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.task}-{self.index}"
+
+    @property
+    def is_final(self) -> bool:
+        return PodPhase(self.phase).is_final

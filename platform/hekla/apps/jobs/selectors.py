@@ -1,0 +1,141 @@
+"""Questions about jobs. What is outside one's tenants does not exist."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db.models import Count, Q, QuerySet
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox import selectors as outbox
+from hekla.apps.outbox.models import Event
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.domain.errors import NotFound
+from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, PLACED_POD_PHASES
+
+_FINAL_JOBS = [phase.value for phase in FINAL_JOB_PHASES]
+_FINAL_PODS = [phase.value for phase in FINAL_POD_PHASES]
+_PLACED_PODS = [phase.value for phase in PLACED_POD_PHASES]
+
+
+def visible_to(user: User) -> QuerySet[Job]:
+    """The jobs that exist for this person, newest first."""
+    jobs = Job.objects.filter(deleted_at=None).select_related("tenant", "queue", "cluster", "owner")
+    if not accounts.may(user, Permission.SEE_EVERYTHING):
+        jobs = jobs.filter(tenant__in=tenancy.where(user, Permission.SEE_TENANT))
+    return jobs.order_by("-submitted_at", "-id")
+
+
+def get(uid: UUID, user: User) -> Job:
+    """One job. Raises NotFound."""
+    job = visible_to(user).filter(uid=uid).first()
+    if job is None:
+        raise NotFound("There is no such job.")
+    return job
+
+
+def by_name(name: str, user: User) -> Job:
+    """The newest job of that name. Raises NotFound."""
+    job = visible_to(user).filter(name=name).first()
+    if job is None:
+        raise NotFound(f"There is no job called “{name[:60]}”.")
+    return job
+
+
+def may_act(user: User, job: Job) -> bool:
+    """Whether the person may abort, resume, restart or delete the job."""
+    own = job.owner_id == user.pk and tenancy.may(user, job.tenant_id, Permission.ACT_ON_OWN_JOBS)
+    wide = tenancy.may(user, job.tenant_id, Permission.ACT_ON_TENANT_JOBS)
+    return own or wide or accounts.may(user, Permission.ACT_ON_ANY_JOB)
+
+
+def pods(job: Job) -> QuerySet[Pod]:
+    """Every attempt of every replica, in order."""
+    return Pod.objects.filter(job=job).order_by("task", "index", "attempt")
+
+
+def current_pods(job: Job) -> list[Pod]:
+    """The last attempt of every replica."""
+    return list(pods(job).order_by("task", "index", "-attempt").distinct("task", "index"))
+
+
+def pod(pod_id: int, user: User) -> Pod:
+    """One pod. Raises NotFound."""
+    found = Pod.objects.select_related("job__cluster").filter(pk=pod_id).first()
+    if found is None or not visible_to(user).filter(pk=found.job_id).exists():
+        raise NotFound("There is no such pod.")
+    return found
+
+
+def history(job: Job) -> QuerySet[Event]:
+    """Everything that happened to the job, oldest first."""
+    return outbox.about(f"job:{job.uid}")
+
+
+def pod_counts(jobs: Sequence[Job]) -> dict[int, dict[str, int]]:
+    """For each job (by row id) how many current pods are in each phase."""
+    latest = (
+        Pod.objects.filter(job__in=[job.pk for job in jobs])
+        .order_by("job_id", "task", "index", "-attempt")
+        .distinct("job_id", "task", "index")
+        .values_list("job_id", "phase")
+    )
+    counts: dict[int, dict[str, int]] = {job.pk: {} for job in jobs}
+    for job_id, phase in latest:
+        counts[job_id][phase] = counts[job_id].get(phase, 0) + 1
+    return counts
+
+
+def phase_counts(jobs: QuerySet[Job]) -> dict[str, int]:
+    """How many of these jobs are in each phase."""
+    rows = jobs.order_by().values_list("phase").annotate(count=Count("id"))
+    return dict(rows)
+
+
+# What the controller asks.
+
+
+def unfinished(cluster_id: int) -> list[Job]:
+    """Jobs of a cluster that are not over, in the order of their submission."""
+    found = Job.objects.filter(cluster_id=cluster_id).exclude(phase__in=_FINAL_JOBS)
+    return list(found.select_related("queue").order_by("id"))
+
+
+def unfinished_pods(cluster_id: int) -> list[Pod]:
+    """Pods of a cluster that hold something or wait for it, also those of jobs that are over."""
+    found = Pod.objects.filter(job__cluster_id=cluster_id).exclude(phase__in=_FINAL_PODS)
+    return list(found.select_related("job").order_by("job_id", "task", "index", "attempt"))
+
+
+def pods_of(job_ids: Sequence[int]) -> list[Pod]:
+    """Every attempt of these jobs."""
+    return list(Pod.objects.filter(job_id__in=job_ids).order_by("job_id", "task", "index", "attempt"))
+
+
+def to_clean(cluster_id: int) -> list[Job]:
+    """Deleted jobs of which the backend still keeps something."""
+    return list(Job.objects.filter(cluster_id=cluster_id, deleted_at__isnull=False, cleaned_at=None)[:200])
+
+
+def placed(pods_on: QuerySet[Pod] | None = None) -> QuerySet[Pod]:
+    """Pods that hold resources on a node."""
+    return (pods_on if pods_on is not None else Pod.objects.all()).filter(phase__in=_PLACED_PODS)
+
+
+def usage_by_node(cluster_ids: Sequence[int]) -> list[Pod]:
+    """The pods that hold resources in these clusters, with their jobs."""
+    found = placed(Pod.objects.filter(job__cluster_id__in=cluster_ids))
+    return list(found.select_related("job__queue", "job__tenant"))
+
+
+def waiting_in(queue_ids: Sequence[int]) -> dict[int, int]:
+    """How many unfinished jobs of each queue have not started."""
+    rows = (
+        Job.objects.filter(queue_id__in=queue_ids, deleted_at=None)
+        .filter(Q(phase="pending"))
+        .values_list("queue_id")
+        .annotate(count=Count("id"))
+    )
+    return dict(rows)

@@ -1,0 +1,97 @@
+"""Recording what the engine decided, all of it before any of it is carried out.
+
+A gang's binds are one transaction: after a crash either all of them stand, and are carried out again (which does
+nothing where it was done), or none do. Each write names the lease's epoch. What changed under the engine's feet (a
+person aborted the job in the meantime) wins over the decision.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from hekla.apps.clusters import leases
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services.telling import tell
+from hekla.apps.jobs.services.transitions import request_stop, set_gang_phase
+from hekla.apps.outbox.services import CONTROLLER, unit_of_work
+from hekla.domain import events
+from hekla.domain.phases import GangPhase, PodPhase
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Why a job waits: the reasons as data, and one sentence for the log."""
+
+    reasons: tuple[dict[str, Any], ...]
+    text: str
+
+    def kind(self) -> list[tuple[str, str, str]]:
+        """What makes it another reason, and not the same one with other numbers."""
+        return [(str(r["cause"]), str(r["plugin"]), str(r["code"])) for r in self.reasons]
+
+
+@dataclass(frozen=True, slots=True)
+class JobDecision:
+    """The engine's decisions about one job. `binds`: pod row → node; `evictions`: pod row → why."""
+
+    job_id: int
+    version: int
+    gang_phase: GangPhase | None = None
+    binds: Mapping[int, str] = field(default_factory=dict)
+    evictions: Mapping[int, str] = field(default_factory=dict)
+    waiting: Waiting | None = None
+
+
+def commit(cluster_id: int, epoch: int, decisions: Sequence[JobDecision], *, now: datetime) -> int:
+    """Record the decisions about these jobs. Returns how many jobs changed. Raises LeaseLost."""
+    if not decisions:
+        return 0
+    with unit_of_work():
+        leases.assert_held(cluster_id, epoch)
+        ids = [decision.job_id for decision in decisions]
+        jobs = {job.pk: job for job in Job.objects.select_for_update().filter(pk__in=ids).order_by("pk")}
+        touched = [pod for decision in decisions for pod in (*decision.binds, *decision.evictions)]
+        pods = Pod.objects.in_bulk(touched)
+        return sum(_commit_one(jobs[d.job_id], d, pods, now) for d in decisions if d.job_id in jobs)
+
+
+def _commit_one(job: Job, decision: JobDecision, pods: Mapping[int, Pod], now: datetime) -> bool:
+    if job.is_final or job.version != decision.version or job.deleted_at is not None:
+        return False
+    changed = False
+    if decision.gang_phase is not None:
+        changed = set_gang_phase(job, decision.gang_phase, actor=CONTROLLER, now=now)
+    changed |= _bind(job, [(pods[pod], node) for pod, node in decision.binds.items() if pod in pods], now)
+    for pod, reason in decision.evictions.items():
+        if pod in pods:
+            request_stop(job, pods[pod], reason, actor=CONTROLLER, now=now, evicted=True)
+            changed = True
+    told = _write_waiting(job, decision.waiting, now)
+    if changed or told:
+        job.save(update_fields=["gang_phase", "waiting"])
+    return changed
+
+
+def _bind(job: Job, binds: list[tuple[Pod, str]], now: datetime) -> bool:
+    """All of a job's binds of one cycle, or none where a pod of them is not free any more."""
+    if not binds or any(pod.phase != PodPhase.PENDING or pod.stopping for pod, _ in binds):
+        return False
+    for pod, node in binds:
+        pod.phase, pod.node, pod.bound_at = PodPhase.BOUND, node, now
+        event = events.PodBound(task=pod.task, index=pod.index, attempt=pod.attempt, node=node)
+        tell(job, event, actor=CONTROLLER, now=now)
+    Pod.objects.bulk_update([pod for pod, _ in binds], ["phase", "node", "bound_at"], batch_size=1000)
+    return True
+
+
+def _write_waiting(job: Job, waiting: Waiting | None, now: datetime) -> bool:
+    """Keep the newest numbers on the row; tell the log only when the reason is another one."""
+    fresh = list(waiting.reasons) if waiting else []
+    if job.waiting == fresh:
+        return False
+    old = Waiting(tuple(job.waiting), "")
+    job.waiting = fresh
+    if waiting and waiting.kind() != old.kind():
+        tell(job, events.JobWaits(reasons=waiting.reasons, text=waiting.text), actor=CONTROLLER, now=now)
+    return True

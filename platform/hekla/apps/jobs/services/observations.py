@@ -1,0 +1,84 @@
+"""Taking down what a backend saw of its pods, and what follows from it for their jobs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from hekla.apps.clusters import leases
+from hekla.apps.jobs.facts import all_pod_facts, job_facts, pod_facts
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services.transitions import AddressOf, advance, enter_pod_phase
+from hekla.apps.outbox.services import CONTROLLER, unit_of_work
+from hekla.domain.lifecycle import resolve, stimuli_of
+from hekla.domain.phases import PodPhase
+from hekla.domain.policies import Action
+
+_ORDER = {
+    PodPhase.PENDING: 0,
+    PodPhase.BOUND: 1,
+    PodPhase.PREPARING: 2,
+    PodPhase.RUNNING: 3,
+    PodPhase.SUCCEEDED: 4,
+    PodPhase.FAILED: 4,
+    PodPhase.LOST: 4,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What was seen of one pod, at `at`."""
+
+    task: str
+    index: int
+    attempt: int
+    phase: PodPhase
+    at: datetime
+    reason: str = ""
+    message: str = ""
+    exit_code: int | None = None
+
+
+def observe(
+    cluster_id: int, epoch: int, job: UUID, sightings: Sequence[Sighting], *, address_of: AddressOf, now: datetime
+) -> bool:
+    """Take down what is new about one job's pods. A pod's phase only ever goes forward. Raises LeaseLost."""
+    with unit_of_work():
+        leases.assert_held(cluster_id, epoch)
+        row = Job.objects.select_for_update().filter(uid=job).first()
+        if row is None:
+            return False
+        pods = list(row.pods.order_by("task", "index", "attempt"))
+        by_ref = {(pod.task, pod.index, pod.attempt): pod for pod in pods}
+        changed: list[Pod] = []
+        for sighting in sightings:
+            pod = by_ref.get((sighting.task, sighting.index, sighting.attempt))
+            if pod is not None and _ORDER[sighting.phase] > _ORDER[PodPhase(pod.phase)]:
+                _take_down(row, pod, sighting)
+                changed.append(pod)
+        if changed:
+            _react(row, pods, changed, address_of, now)
+        return bool(changed)
+
+
+def _take_down(job: Job, pod: Pod, sighting: Sighting) -> None:
+    if sighting.phase.is_final and pod.started_at is None and sighting.exit_code is not None:
+        enter_pod_phase(job, pod, PodPhase.RUNNING, actor=CONTROLLER, now=sighting.at)
+    enter_pod_phase(
+        job,
+        pod,
+        sighting.phase,
+        reason=sighting.reason,
+        message=sighting.message,
+        exit_code=sighting.exit_code,
+        actor=CONTROLLER,
+        now=sighting.at,
+    )
+
+
+def _react(job: Job, pods: list[Pod], changed: list[Pod], address_of: AddressOf, now: datetime) -> None:
+    for stimulus in stimuli_of(job_facts(job), all_pod_facts(pods), [pod_facts(pod) for pod in changed]):
+        action = resolve(job_facts(job), stimulus)
+        if action is not Action.SYNC_JOB:
+            advance(job, pods, action, target=stimulus.target, address_of=address_of, actor=CONTROLLER, now=now)
+    advance(job, pods, Action.SYNC_JOB, address_of=address_of, actor=CONTROLLER, now=now)

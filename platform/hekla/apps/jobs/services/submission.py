@@ -1,0 +1,150 @@
+"""The one door behind all doors: form, YAML, REST and command line end in `submit`."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import IntegrityError
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters.models import Node
+from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.services.telling import tell
+from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.queues import selectors as queues
+from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import events
+from hekla.domain.errors import Invalid, NotFound, Problem, Refused
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.resources import Resources, format_quantity
+
+
+class QueueClosed(Refused):
+    """The queue takes no submissions now."""
+
+    code = "queue_closed"
+
+
+class NameTaken(Refused):
+    """The tenant has a job of that name."""
+
+    code = "name_taken"
+
+
+def submit(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime) -> Job:
+    """Take in a job. Raises NotFound, Refused, QueueClosed, NameTaken, Invalid (it could never run)."""
+    queue = check(spec=spec, tenant=tenant, user=user)
+    if Job.objects.filter(tenant=tenant, name=spec.name, deleted_at=None).exists():
+        raise _name_taken(spec, tenant)
+    try:
+        with unit_of_work():
+            job = _create(spec, tenant, queue, user, now)
+            event = events.JobSubmitted(name=spec.name, queue=queue.name, job_kind=spec.kind, replicas=spec.replicas)
+            tell(job, event, actor=actor_of(user), now=now)
+    except IntegrityError as error:
+        raise _name_taken(spec, tenant) from error
+    return job
+
+
+def check(*, spec: JobSpec, tenant: Tenant, user: User) -> Queue:
+    """Whether this person may submit this job here, and whether it could ever run. Returns the queue."""
+    if not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
+        raise NotFound(_("There is no such tenant."))
+    if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
+        raise Refused(_("You may look at this tenant, but not submit to it. Ask one of its admins."), "tenant")
+    queue = _open_queue(spec.queue, tenant)
+    problems = [*_unknown_environments(spec), *_never_fitting(spec, queue)]
+    if problems:
+        raise Invalid(problems)
+    return queue
+
+
+def _create(spec: JobSpec, tenant: Tenant, queue: Queue, user: User, now: datetime) -> Job:
+    return Job.objects.create(
+        name=spec.name,
+        tenant=tenant,
+        queue=queue,
+        cluster=queue.cluster,
+        owner=user,
+        spec=spec.document(),
+        kind=spec.kind,
+        priority=spec.priority,
+        replicas=spec.replicas,
+        submitted_at=now,
+    )
+
+
+def _name_taken(spec: JobSpec, tenant: Tenant) -> NameTaken:
+    sentence = _("%(tenant)s has a job called “%(name)s” already. Choose another name, or delete that job.")
+    return NameTaken(sentence % {"tenant": tenant, "name": spec.name}, "name")
+
+
+def _open_queue(name: str, tenant: Tenant) -> Queue:
+    open_to = list(queues.open_to(tenant))
+    queue = next((queue for queue in open_to if queue.name == name), None)
+    others = ", ".join(queue.name for queue in open_to if queue.is_open and queue.name != name) or _("none")
+    if queue is None:
+        sentence = _("%(tenant)s has no queue called “%(name)s”. It may submit to: %(others)s.")
+        raise Refused(sentence % {"tenant": tenant, "name": name, "others": others}, "queue")
+    if not queue.is_open:
+        sentence = _("Queue %(name)s is closed since %(since)s. Open queues: %(others)s. Or ask its admins.")
+        since = date_format(queue.changed_at, "DATETIME_FORMAT")
+        raise QueueClosed(sentence % {"name": name, "since": since, "others": others}, "queue")
+    return queue
+
+
+def _unknown_environments(spec: JobSpec) -> Iterable[Problem]:
+    known = set(clusters.environments().values_list("name", flat=True))
+    for place, task in enumerate(spec.tasks):
+        if task.environment and task.environment not in known:
+            names = ", ".join(sorted(known))
+            sentence = _("There is no environment called “%(name)s”. There are: %(names)s.")
+            yield Problem(f"tasks.{place}.environment", sentence % {"name": task.environment, "names": names})
+
+
+def _never_fitting(spec: JobSpec, queue: Queue) -> Iterable[Problem]:
+    """What is larger than any machine, than all machines together, or than the queue may ever hold."""
+    nodes = list(clusters.nodes(queue.cluster))
+    if nodes:
+        yield from _larger_than_any_node(spec, nodes)
+    whole = sum((Resources.parse(node.allocatable) for node in nodes), Resources())
+    bounds = [(whole, _("cluster %s") % queue.cluster)] if nodes else []
+    if queue.capability:
+        bounds.append((Resources.parse(queue.capability), _("queue %s") % queue))
+    least = spec.minimum_resources()
+    for bound, owner in bounds:
+        for name, need in least.items():
+            if need > bound.amount(name) and (owner.endswith(queue.cluster.name) or name in bound):
+                yield Problem("tasks", _too_much(name, need, bound.amount(name), owner))
+
+
+def _larger_than_any_node(spec: JobSpec, nodes: list[Node]) -> Iterable[Problem]:
+    sizes = [Resources.parse(node.allocatable) for node in nodes]
+    for place, task in enumerate(spec.tasks):
+        if any(task.request.fits_in(size) for size in sizes):
+            continue
+        for name, need in task.request.items():
+            largest = max(size.amount(name) for size in sizes)
+            if need > largest:
+                sentence = _("One replica asks for %(need)s of %(name)s; the largest node has %(have)s.")
+                have = format_quantity(name, largest)
+                facts = {"need": format_quantity(name, need), "name": name, "have": have}
+                yield Problem(f"tasks.{place}.resources.{name}", sentence % facts)
+
+
+def _too_much(name: str, need: float, have: float, owner: str) -> str:
+    sentence = _(
+        "The job needs at least %(need)s of %(name)s together; %(owner)s has %(have)s, so it could never start."
+    )
+    return sentence % {
+        "need": format_quantity(name, need),
+        "name": name,
+        "owner": owner,
+        "have": format_quantity(name, have),
+    }

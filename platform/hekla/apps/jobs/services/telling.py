@@ -1,0 +1,19 @@
+"""How events about jobs are addressed."""
+
+from datetime import datetime
+
+from hekla.apps.jobs.models import Job
+from hekla.apps.outbox.services import Actor, record
+from hekla.domain import events
+
+
+def tell(job: Job, event: events.Event, *, actor: Actor, now: datetime) -> None:
+    """Record an event about a job, for all who follow it, its queue or its cluster."""
+    record(
+        event,
+        subject=f"job:{job.uid}",
+        tenant=job.tenant_id,
+        topics=[f"queue:{job.queue_id}", f"cluster:{job.cluster_id}"],
+        actor=actor,
+        at=now,
+    )

@@ -1,0 +1,167 @@
+"""Writing down what the lifecycle decided: phases, pods to stop, pods to create."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from django.db import connection
+
+from hekla.apps.jobs.facts import all_pod_facts, job_facts, spec_of
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services.telling import tell
+from hekla.apps.outbox.services import Actor
+from hekla.domain import events, lifecycle
+from hekla.domain.lifecycle import Outcome, PodRef, Target
+from hekla.domain.phases import GangPhase, JobPhase, PodPhase
+from hekla.domain.policies import Action
+
+AddressOf = Callable[[int], str]
+
+
+def advance(
+    job: Job,
+    pods: Sequence[Pod],
+    action: Action,
+    *,
+    target: Target | None = None,
+    by_person: bool = False,
+    address_of: AddressOf | None = None,
+    actor: Actor,
+    now: datetime,
+) -> bool:
+    """Take the job one action further and write the outcome. Returns whether anything changed.
+
+    Call inside a unit of work, with the job's row locked. Without `address_of` no pods are created: whoever knows the
+    backend does that at the next look.
+    """
+    outcome = lifecycle.advance(job_facts(job), all_pod_facts(pods), action, target, by_person=by_person)
+    changed = _write_job(job, outcome, actor, now)
+    by_ref = {(pod.task, pod.index, pod.attempt): pod for pod in pods}
+    for ref in outcome.stop:
+        request_stop(job, by_ref[ref.task, ref.index, ref.attempt], outcome.reason or action, actor=actor, now=now)
+    if address_of and outcome.create:
+        _create_pods(job, pods, outcome.create, address_of, actor, now)
+    return changed or bool(outcome.stop) or bool(address_of and outcome.create)
+
+
+def _write_job(job: Job, outcome: Outcome, actor: Actor, now: datetime) -> bool:
+    before = (job.phase, job.gang_phase, job.version, job.retry_count, job.reason, job.message)
+    job.version, job.retry_count = outcome.version, outcome.retry_count
+    for step in outcome.steps:
+        _enter(job, step.phase, step.reason, step.message, actor, now)
+    if outcome.reason or outcome.message:
+        job.reason, job.message = outcome.reason[:64], outcome.message
+    set_gang_phase(job, outcome.gang_phase, actor=actor, now=now)
+    if (job.phase, job.gang_phase, job.version, job.retry_count, job.reason, job.message) == before:
+        return False
+    job.save()
+    return True
+
+
+def _enter(job: Job, phase: JobPhase, reason: str, message: str, actor: Actor, now: datetime) -> None:
+    event = events.JobPhaseChanged(
+        old=JobPhase(job.phase),
+        new=phase,
+        reason=reason,
+        message=message,
+        version=job.version,
+        retry_count=job.retry_count,
+    )
+    job.phase, job.reason, job.message = phase, reason[:64], message
+    if phase is JobPhase.RUNNING and job.started_at is None:
+        job.started_at = now
+    job.finished_at = now if phase.is_final else None
+    job.expires_at = _expiry(job, now) if phase.is_final else None
+    if phase.is_final:
+        job.waiting = []
+    tell(job, event, actor=actor, now=now)
+
+
+def _expiry(job: Job, now: datetime) -> datetime | None:
+    seconds = spec_of(job).ttl_seconds_after_finished
+    return None if seconds is None or job.phase == JobPhase.ABORTED else now + timedelta(seconds=seconds)
+
+
+def set_gang_phase(job: Job, phase: GangPhase, *, actor: Actor, now: datetime) -> bool:
+    """Move the gang on (not saved yet). Returns whether it moved."""
+    if job.gang_phase == phase:
+        return False
+    tell(job, events.GangPhaseChanged(old=GangPhase(job.gang_phase), new=phase), actor=actor, now=now)
+    job.gang_phase = phase
+    return True
+
+
+def request_stop(job: Job, pod: Pod, reason: str, *, actor: Actor, now: datetime, evicted: bool = False) -> None:
+    """Wish a pod's end. One that has no node has nothing to end, so it is over at once."""
+    if pod.stopping or pod.is_final:
+        return
+    pod.stopping, pod.evicted, pod.stop_reason = True, evicted, reason[:200]
+    ref = {"task": pod.task, "index": pod.index, "attempt": pod.attempt}
+    tell(job, events.PodStopRequested(**ref, reason=reason), actor=actor, now=now)
+    if pod.phase == PodPhase.PENDING:
+        enter_pod_phase(job, pod, PodPhase.FAILED, reason="Stopped", message=reason, actor=actor, now=now)
+    else:
+        pod.save()
+
+
+def enter_pod_phase(
+    job: Job,
+    pod: Pod,
+    phase: PodPhase,
+    *,
+    reason: str = "",
+    message: str = "",
+    exit_code: int | None = None,
+    actor: Actor,
+    now: datetime,
+) -> None:
+    """Move a pod to a phase, with its event, and save it."""
+    event = events.PodPhaseChanged(
+        task=pod.task,
+        index=pod.index,
+        attempt=pod.attempt,
+        old=PodPhase(pod.phase),
+        new=phase,
+        reason=reason,
+        message=message,
+        exit_code=exit_code,
+        node=pod.node,
+    )
+    pod.phase, pod.reason, pod.message, pod.exit_code = phase, reason[:64], message[:2000], exit_code
+    if phase is PodPhase.RUNNING and pod.started_at is None:
+        pod.started_at = now
+    if phase.is_final:
+        pod.finished_at = now
+    pod.save()
+    tell(job, event, actor=actor, now=now)
+
+
+def _create_pods(
+    job: Job, pods: Sequence[Pod], refs: Sequence[PodRef], address_of: AddressOf, actor: Actor, now: datetime
+) -> None:
+    slots = {(pod.task, pod.index): pod.slot for pod in pods}
+    fresh = _new_slots(sum((ref.task, ref.index) not in slots for ref in refs))
+    rows = []
+    for ref in refs:
+        slot = slots.get((ref.task, ref.index)) or fresh.pop()
+        row = Pod(
+            job=job,
+            task=ref.task,
+            index=ref.index,
+            attempt=ref.attempt,
+            version=job.version,
+            slot=slot,
+            address=address_of(slot),
+            created_at=now,
+        )
+        rows.append(row)
+        event = events.PodCreated(task=ref.task, index=ref.index, attempt=ref.attempt, address=row.address)
+        tell(job, event, actor=actor, now=now)
+    Pod.objects.bulk_create(rows, batch_size=1000)
+
+
+def _new_slots(count: int) -> list[int]:
+    if not count:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT nextval('jobs_slot') FROM generate_series(1, %s)", [count])
+        return sorted((row[0] for row in cursor.fetchall()), reverse=True)

@@ -1,0 +1,62 @@
+"""What the controller does for jobs between events: look again, settle stops, let the expired go."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from hekla.apps.clusters import leases
+from hekla.apps.jobs.facts import all_pod_facts, job_facts
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services.telling import tell
+from hekla.apps.jobs.services.transitions import AddressOf, advance, enter_pod_phase
+from hekla.apps.outbox.services import CONTROLLER, unit_of_work
+from hekla.domain import events
+from hekla.domain.lifecycle import overdue
+from hekla.domain.phases import PodPhase
+from hekla.domain.policies import Action
+
+
+def sync(cluster_id: int, epoch: int, job_id: int, *, address_of: AddressOf, now: datetime) -> bool:
+    """Look at a job again: create the pods it lacks, move it on where facts allow. Returns whether it changed."""
+    with unit_of_work():
+        leases.assert_held(cluster_id, epoch)
+        job = Job.objects.select_for_update().get(pk=job_id)
+        pods = list(job.pods.order_by("task", "index", "attempt"))
+        late = overdue(job_facts(job), all_pod_facts(pods), now)
+        action, target = late or (Action.SYNC_JOB, None)
+        return advance(job, pods, action, target=target, address_of=address_of, actor=CONTROLLER, now=now)
+
+
+def settle(cluster_id: int, epoch: int, pod_ids: Sequence[int], *, address_of: AddressOf, now: datetime) -> None:
+    """These pods were to be stopped and the backend never began them: they are over."""
+    for pod in Pod.objects.filter(pk__in=pod_ids):
+        with unit_of_work():
+            leases.assert_held(cluster_id, epoch)
+            job = Job.objects.select_for_update().get(pk=pod.job_id)
+            pods = list(job.pods.order_by("task", "index", "attempt"))
+            this = next(other for other in pods if other.pk == pod.pk)
+            if not this.is_final:
+                message = this.stop_reason
+                enter_pod_phase(
+                    job, this, PodPhase.FAILED, reason="Stopped", message=message, actor=CONTROLLER, now=now
+                )
+                advance(job, pods, Action.SYNC_JOB, address_of=address_of, actor=CONTROLLER, now=now)
+
+
+def delete_expired(cluster_id: int, *, now: datetime) -> int:
+    """Finished jobs whose time to live is over go off the lists; their events stay. Returns how many."""
+    expired = Job.objects.filter(cluster_id=cluster_id, expires_at__lte=now, deleted_at=None).values_list(
+        "pk", flat=True
+    )
+    for pk in expired[:200]:
+        with unit_of_work():
+            job = Job.objects.select_for_update().get(pk=pk)
+            if job.is_final and job.deleted_at is None:
+                job.deleted_at = now
+                job.save(update_fields=["deleted_at"])
+                tell(job, events.JobDeleted(name=job.name), actor=CONTROLLER, now=now)
+    return len(expired)
+
+
+def mark_cleaned(job_id: int, *, now: datetime) -> None:
+    """The backend keeps nothing of this deleted job any more."""
+    Job.objects.filter(pk=job_id).update(cleaned_at=now)

@@ -1,0 +1,87 @@
+"""Sentences about jobs: amounts, and why a job waits."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hekla.domain.resources import Resources
+
+_GIB = 2**30
+_MIB = 2**20
+
+
+def amounts(resources: Resources) -> str:
+    """`2 CPU, 4 GiB memory, 1 nvidia.com/gpu`; a dash for nothing."""
+    return ", ".join(_amount(name, value) for name, value in resources.items() if name != "pods") or "–"
+
+
+def _amount(name: str, value: float) -> str:
+    if name == "cpu":
+        return _("%(n)g CPU") % {"n": value / 1000}
+    if name == "memory":
+        size = f"{value / _GIB:.3g} GiB" if value >= _GIB else f"{value / _MIB:.3g} MiB"
+        return _("%(size)s memory") % {"size": size}
+    return f"{value / 1000:g} {name}"
+
+
+def reason(data: Mapping[str, Any]) -> str:
+    """Why a job waits, as one sentence that is true now."""
+    need, have = Resources.parse(data["need"]), Resources.parse(data["have"])
+    facts = {"need": amounts(need), "have": amounts(have), "tasks": data["tasks"], "nodes": _nodes(data["nodes"])}
+    sentence = _SENTENCES.get(data["cause"], _general)(facts)
+    if not data["ever"]:
+        sentence += " " + _("It can never start as things are.")
+    return sentence
+
+
+def _nodes(nodes: Mapping[str, int]) -> str:
+    return ", ".join(
+        ngettext("%(n)d node: %(why)s", "%(n)d nodes: %(why)s", count) % {"n": count, "why": why}
+        for why, count in nodes.items()
+    )
+
+
+def _capacity(facts: dict[str, Any]) -> str:
+    if facts["nodes"]:
+        return _("Waits for %(need)s; no node has room (%(nodes)s).") % facts
+    return _("Waits for %(need)s; %(have)s is free.") % facts
+
+
+def _quota(facts: dict[str, Any]) -> str:
+    return _("Waits for its queue's share: it needs %(need)s, and %(have)s is left.") % facts
+
+
+def _gang(facts: dict[str, Any]) -> str:
+    if facts["nodes"]:
+        sentence = _("Its pods start together or not at all; %(tasks)s of them found no place (%(nodes)s).")
+    else:
+        sentence = _("Its pods start together or not at all; %(tasks)s of them found no place.")
+    return sentence % facts
+
+
+def _priority(facts: dict[str, Any]) -> str:
+    return _("Jobs of higher priority go first; it needs %(need)s.") % facts
+
+
+def _constraint(facts: dict[str, Any]) -> str:
+    return _("No node meets its conditions (%(nodes)s).") % facts
+
+
+def _policy(facts: dict[str, Any]) -> str:
+    return _("The scheduling policy holds it back; it needs %(need)s, and %(have)s is left.") % facts
+
+
+def _general(facts: dict[str, Any]) -> str:
+    return _("Waits for %(need)s.") % facts
+
+
+_SENTENCES = {
+    "capacity": _capacity,
+    "quota": _quota,
+    "gang": _gang,
+    "priority": _priority,
+    "constraint": _constraint,
+    "policy": _policy,
+}

@@ -1,0 +1,1 @@
+"""The event log: what happened, in the order in which it became true."""

@@ -1,0 +1,33 @@
+"""Reading the log, by number and by subject."""
+
+from collections.abc import Iterable, Sequence
+
+from django.db.models import QuerySet
+
+from hekla.apps.outbox.models import Event
+
+
+def last_number() -> int:
+    """The number of the newest event; 0 before the first."""
+    return Event.objects.order_by("-id").values_list("id", flat=True).first() or 0
+
+
+def after(number: int, *, limit: int) -> Sequence[Event]:
+    """The events that follow `number`, at most `limit`, in order."""
+    return list(Event.objects.filter(id__gt=number).order_by("id")[:limit])
+
+
+def count_after(number: int, topics: Iterable[str], *, limit: int = 1000) -> int:
+    """How many events of these topics follow `number`, counted up to `limit`."""
+    return len(Event.objects.filter(id__gt=number, topics__overlap=list(topics)).values_list("id")[:limit])
+
+
+def about(subject: str) -> QuerySet[Event]:
+    """Everything that happened to one thing, oldest first."""
+    return Event.objects.filter(subject=subject).order_by("id")
+
+
+def recent(*, tenants: Iterable[int] | None = None) -> QuerySet[Event]:
+    """The newest events, of these tenants or (None) of the whole platform."""
+    found = Event.objects.order_by("-id")
+    return found if tenants is None else found.filter(tenant_id__in=list(tenants))

@@ -1,0 +1,88 @@
+"""Writing to the log, inside the transaction that makes the change.
+
+A reader follows the log by number, so a number must never become visible after a higher one. Events are therefore kept
+back until the end of the unit of work and numbered there, under one advisory lock that is held until the commit: the
+order of numbers is the order of commits. The lock is the last thing that a transaction takes, so nobody who holds it waits
+for anything else, and it cannot take part in a deadlock. See decision 0002.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection, transaction
+
+from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.signals import recorded
+from hekla.domain import events
+
+_NUMBERING_LOCK = 0x48454B4C41  # "HEKLA"
+_pending: ContextVar[list[Event] | None] = ContextVar("pending_events", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who did it: a person (with an id) or a part of the platform (without)."""
+
+    id: int | None
+    name: str
+
+
+CONTROLLER = Actor(None, "controller")
+PLATFORM = Actor(None, "platform")
+
+
+@contextmanager
+def unit_of_work() -> Iterator[None]:
+    """One transaction together with the events that tell of it. Joins the unit of work around it, if there is one."""
+    if _pending.get() is not None:
+        with transaction.atomic():
+            yield
+        return
+    token = _pending.set([])
+    try:
+        with transaction.atomic():
+            yield
+            _number(_pending.get() or [])
+    finally:
+        _pending.reset(token)
+
+
+def record(
+    event: events.Event,
+    *,
+    subject: str,
+    actor: Actor,
+    at: datetime,
+    tenant: int | None = None,
+    topics: Iterable[str] = (),
+) -> None:
+    """Add an event to the present unit of work. Raises RuntimeError outside of one."""
+    pending = _pending.get()
+    if pending is None:
+        raise RuntimeError("An event can only be recorded inside a unit of work")
+    tenant_topic = [f"tenant:{tenant}"] if tenant is not None else []
+    pending.append(
+        Event(
+            at=at,
+            kind=event.kind,
+            subject=subject,
+            tenant_id=tenant,
+            actor_id=actor.id,
+            actor_name=actor.name,
+            topics=[*dict.fromkeys([subject, *tenant_topic, *topics])],
+            payload=event.model_dump(mode="json"),
+        )
+    )
+
+
+def _number(pending: list[Event]) -> None:
+    if not pending:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_NUMBERING_LOCK])
+    Event.objects.bulk_create(pending, batch_size=2000)
+    actor, topics = pending[-1].actor_name, {topic for event in pending for topic in event.topics}
+    transaction.on_commit(lambda: recorded.send(sender=Event, actor=actor, topics=topics), robust=True)

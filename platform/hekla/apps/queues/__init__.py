@@ -1,0 +1,1 @@
+"""Queues: shares of a cluster that jobs are submitted to."""

@@ -1,0 +1,32 @@
+"""Queues."""
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.tenancy.models import Tenant
+
+
+class Queue(models.Model):
+    """A share of a cluster. `capability`, `guarantee`: Kubernetes quantities by resource; empty means no bound.
+
+    `tenants`: who may submit here; none means all.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="queues", verbose_name=_("cluster"))
+    name = models.SlugField(_("name"), max_length=63, unique=True)
+    description = models.CharField(_("description"), max_length=300, blank=True)
+    weight = models.PositiveIntegerField(_("weight"), default=1)
+    priority = models.PositiveIntegerField(_("priority"), default=0)
+    capability = models.JSONField(_("capability"), default=dict, blank=True)
+    guarantee = models.JSONField(_("guarantee"), default=dict, blank=True)
+    reclaimable = models.BooleanField(_("reclaimable"), default=True)
+    is_open = models.BooleanField(_("open"), default=True)
+    changed_at = models.DateTimeField()
+    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField()
+    tenants = models.ManyToManyField(Tenant, blank=True, related_name="queues", verbose_name=_("tenants"))
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,1 @@
+"""Tenants: the teams that share the machines, and their members."""

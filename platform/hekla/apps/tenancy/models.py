@@ -1,0 +1,40 @@
+"""Tenants and memberships."""
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from hekla.apps.accounts.roles import TENANT_ROLE_LABELS, TenantRole
+
+
+class Tenant(models.Model):
+    """A team that shares the machines with others. `slug` is its name in addresses and commands."""
+
+    slug = models.SlugField(_("short name"), max_length=40, unique=True)
+    name = models.CharField(_("name"), max_length=120)
+    description = models.TextField(_("description"), max_length=2000, blank=True)
+    is_active = models.BooleanField(_("active"), default=True)
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    """A person in a tenant."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(
+        _("role"),
+        max_length=16,
+        default=TenantRole.MEMBER,
+        choices=[(r.value, n) for r, n in TENANT_ROLE_LABELS.items()],
+    )
+    since = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["tenant", "user"], name="one_membership")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} in {self.tenant_id}: {self.role}"

@@ -1,0 +1,84 @@
+"""Changes to tenants and their members."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import TenantRole
+from hekla.apps.outbox import changes
+from hekla.apps.outbox.services import Actor, record, unit_of_work
+from hekla.apps.tenancy.models import Membership, Tenant
+from hekla.domain import events
+from hekla.domain.errors import NotFound, Refused
+
+
+def create(*, slug: str, name: str, description: str = "", actor: Actor, now: datetime) -> Tenant:
+    """A new tenant without members. Raises Refused when the short name is taken."""
+    try:
+        with unit_of_work():
+            tenant = Tenant.objects.create(slug=slug, name=name, description=description, created_at=now)
+            _tell(tenant, events.TenantCreated(name=slug), actor, now)
+    except IntegrityError as error:
+        raise Refused(f"A tenant is called “{slug}” already; choose another short name.", "slug") from error
+    return tenant
+
+
+def change(tenant: Tenant, values: Mapping[str, Any], *, actor: Actor, now: datetime) -> None:
+    """Change a tenant's fields."""
+    with unit_of_work():
+        changed = changes.apply(tenant, values)
+        tenant.save()
+        _tell(tenant, events.TenantChanged(name=tenant.slug, changes=changed), actor, now)
+
+
+def add_member(tenant: Tenant, user: User, role: str, *, actor: Actor, now: datetime) -> Membership:
+    """Make somebody a member. Raises Refused when they are one."""
+    try:
+        with unit_of_work():
+            membership = Membership.objects.create(tenant=tenant, user=user, role=role, since=now)
+            _tell(tenant, events.MemberAdded(username=user.username, role=role), actor, now)
+    except IntegrityError as error:
+        raise Refused(f"{user} is a member of {tenant} already.", "user") from error
+    return membership
+
+
+def change_role(tenant: Tenant, user_id: int, role: str, *, actor: Actor, now: datetime) -> None:
+    """Give a member another role. Raises NotFound, Refused for the last admin."""
+    with unit_of_work():
+        membership = _membership(tenant, user_id)
+        if role != TenantRole.ADMIN:
+            _keep_one_admin(membership)
+        event = events.MemberRoleChanged(username=membership.user.username, old=membership.role, new=role)
+        membership.role = role
+        membership.save(update_fields=["role"])
+        _tell(tenant, event, actor, now)
+
+
+def remove_member(tenant: Tenant, user_id: int, *, actor: Actor, now: datetime) -> None:
+    """Take somebody out of a tenant; their jobs stay. Raises NotFound, Refused for the last admin."""
+    with unit_of_work():
+        membership = _membership(tenant, user_id)
+        _keep_one_admin(membership)
+        membership.delete()
+        _tell(tenant, events.MemberRemoved(username=membership.user.username), actor, now)
+
+
+def _membership(tenant: Tenant, user_id: int) -> Membership:
+    found = Membership.objects.select_for_update(of=("self",)).filter(tenant=tenant, user_id=user_id)
+    membership = found.select_related("user").first()
+    if membership is None:
+        raise NotFound("There is no such member.")
+    return membership
+
+
+def _keep_one_admin(membership: Membership) -> None:
+    others = Membership.objects.filter(tenant=membership.tenant_id, role=TenantRole.ADMIN).exclude(pk=membership.pk)
+    if membership.role == TenantRole.ADMIN and not others.exists():
+        raise Refused("This is the tenant's only admin; make somebody else one first.", "role")
+
+
+def _tell(tenant: Tenant, event: events.Event, actor: Actor, now: datetime) -> None:
+    record(event, subject=f"tenant:{tenant.pk}", tenant=tenant.pk, actor=actor, at=now)

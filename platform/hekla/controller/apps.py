@@ -1,0 +1,10 @@
+from django.apps import AppConfig
+
+
+class ControllerConfig(AppConfig):
+    name = "hekla.controller"
+    label = "controller"
+
+    def ready(self) -> None:
+        """Wake the controller after every commit that it did not make itself."""
+        from hekla.controller import watch, wake  # noqa: PLC0415, F401  (both connect signals)

@@ -1,0 +1,65 @@
+"""From the engine's decisions to what the jobs app records."""
+
+from collections import defaultdict
+from typing import Any
+
+from hekla.apps.jobs.services.decisions import JobDecision, Waiting
+from hekla.controller.snapshot import Snapshot
+from hekla.domain.phases import GangPhase
+from hekla.engine.decisions import Decisions, Reason
+
+_KEPT_REASONS = 8
+
+
+def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
+    """One decision for each job about which there is something to record."""
+    binds: dict[str, dict[int, str]] = defaultdict(dict)
+    evictions: dict[str, dict[int, str]] = defaultdict(dict)
+    for bind in decisions.binds:
+        binds[bind.job][int(bind.task)] = bind.node
+    for eviction in decisions.evictions:
+        evictions[eviction.job][int(eviction.task)] = eviction.action
+    found = (
+        JobDecision(
+            job_id=job.pk,
+            version=job.version,
+            gang_phase=_new_phase(GangPhase(job.gang_phase), decisions.phases.get(uid)),
+            binds=binds[uid],
+            evictions=evictions[uid],
+            waiting=_waiting(decisions.reasons.get(uid, ())),
+        )
+        for uid, job in snapshot.jobs.items()
+    )
+    return [decision for decision in found if _says_something(decision, snapshot)]
+
+
+def _new_phase(old: GangPhase, new: GangPhase | None) -> GangPhase | None:
+    return None if new is None or new is old else new
+
+
+def _waiting(reasons: tuple[Reason, ...]) -> Waiting | None:
+    if not reasons:
+        return None
+    kept = reasons[:_KEPT_REASONS]
+    return Waiting(tuple(as_data(reason) for reason in kept), f"{kept[0].action}/{kept[0].plugin}: {kept[0].code}")
+
+
+def as_data(reason: Reason) -> dict[str, Any]:
+    """A reason as it is stored and sent: amounts as Kubernetes quantities."""
+    return {
+        "cause": str(reason.cause),
+        "action": reason.action,
+        "plugin": reason.plugin,
+        "code": reason.code,
+        "need": reason.need.quantities(),
+        "have": reason.have.quantities(),
+        "tasks": reason.tasks,
+        "nodes": dict(sorted(reason.nodes.items(), key=lambda item: -item[1])[:10]),
+        "ever": reason.ever,
+    }
+
+
+def _says_something(decision: JobDecision, snapshot: Snapshot) -> bool:
+    stored = snapshot.jobs[str(decision.job_id)].waiting
+    fresh = list(decision.waiting.reasons) if decision.waiting else []
+    return bool(decision.gang_phase or decision.binds or decision.evictions or stored != fresh)

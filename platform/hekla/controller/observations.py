@@ -1,0 +1,77 @@
+"""What the backend sees, taken down job by job; and what it does not see any more."""
+
+import logging
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from hekla.apps.jobs import selectors, services
+from hekla.apps.jobs.models import Pod
+from hekla.apps.jobs.services.observations import Sighting
+from hekla.backends.base import Backend, Observation, PodKey
+from hekla.domain.phases import PodPhase
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Memory:
+    """What one process remembers between turns: where it stands with the backend, and what it has seen started."""
+
+    cursor: str | None = None
+    seen: set[PodKey] = field(default_factory=set)
+
+
+def key_of(pod: Pod) -> PodKey:
+    """The backend's name of a pod."""
+    return PodKey(job=pod.job.uid.hex, task=pod.task, index=pod.index, attempt=pod.attempt)
+
+
+def take_down(cluster_id: int, epoch: int, backend: Backend, memory: Memory, *, now: datetime) -> bool:
+    """Record what is new. Returns whether anything was."""
+    found = backend.observe(memory.cursor)
+    live = {key_of(pod): pod for pod in selectors.unfinished_pods(cluster_id)}
+    memory.seen = {key for key in memory.seen if key in live} | {o.key for o in found.pods if o.key in live}
+    news = [o for o in found.pods if o.key in live and o.phase != live[o.key].phase]
+    if found.complete:
+        news += _missing(live, {o.key for o in found.pods}, now)
+    by_job: dict[str, list[Sighting]] = defaultdict(list)
+    for observation in sorted(news, key=lambda o: o.at):
+        by_job[observation.key.job].append(_sighting(observation))
+    changed = False
+    for job, sightings in by_job.items():
+        changed |= services.observe(cluster_id, epoch, UUID(job), sightings, address_of=backend.address, now=now)
+    _forget_ended(backend, found.pods, live)
+    memory.cursor = found.cursor
+    return changed
+
+
+def _missing(live: dict[PodKey, Pod], seen: set[PodKey], now: datetime) -> list[Observation]:
+    """Pods that were on their way or at work and that the backend knows nothing of any more."""
+    lost = "The backend does not know this pod any more."
+    return [
+        Observation(key=key, phase=PodPhase.LOST, at=now, reason="Vanished", message=lost)
+        for key, pod in live.items()
+        if key not in seen and pod.phase in (PodPhase.PREPARING, PodPhase.RUNNING)
+    ]
+
+
+def _forget_ended(
+    backend: Backend, seen: "list[Observation] | tuple[Observation, ...]", live: dict[PodKey, Pod]
+) -> None:
+    """Ends that are in the rows need not be told again; those recorded just now are forgotten next time."""
+    backend.forget([o.key for o in seen if o.phase.is_final and o.key not in live])
+
+
+def _sighting(o: Observation) -> Sighting:
+    return Sighting(
+        task=o.key.task,
+        index=o.key.index,
+        attempt=o.key.attempt,
+        phase=o.phase,
+        at=o.at,
+        reason=o.reason,
+        message=o.message,
+        exit_code=o.exit_code,
+    )

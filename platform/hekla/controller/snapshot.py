@@ -1,0 +1,116 @@
+"""From rows to what the engine is told."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters.models import Cluster, Node
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.queues import selectors as queues
+from hekla.apps.queues.models import Queue
+from hekla.domain.phases import GangPhase, PodPhase
+from hekla.domain.resources import Resources
+from hekla.engine import model
+
+_STATUS = {
+    PodPhase.PENDING: model.TaskStatus.PENDING,
+    PodPhase.BOUND: model.TaskStatus.BOUND,
+    PodPhase.PREPARING: model.TaskStatus.BOUND,
+    PodPhase.RUNNING: model.TaskStatus.RUNNING,
+    PodPhase.SUCCEEDED: model.TaskStatus.SUCCEEDED,
+    PodPhase.FAILED: model.TaskStatus.FAILED,
+    PodPhase.LOST: model.TaskStatus.FAILED,
+}
+_ONE_POD = Resources({"pods": 1})
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What the engine is told, and the rows behind it. Engine names: a job's and a pod's row id as text."""
+
+    state: model.ClusterState
+    jobs: dict[str, Job]
+    pods: dict[str, Pod]
+
+
+def take(cluster: Cluster) -> Snapshot:
+    """The cluster as it stands in the rows."""
+    live = jobs.unfinished(cluster.pk)
+    live_ids = {job.pk for job in live}
+    leftovers = [pod for pod in jobs.unfinished_pods(cluster.pk) if pod.job_id not in live_ids]
+    by_job: dict[int, list[Pod]] = {job.pk: [] for job in live}
+    for pod in [*jobs.pods_of(list(live_ids)), *leftovers]:
+        by_job.setdefault(pod.job_id, []).append(pod)
+    ending = {pod.job_id: pod.job for pod in leftovers}
+    state = model.ClusterState(
+        nodes=tuple(_node(node) for node in clusters.nodes(cluster)),
+        queues=tuple(_queue(queue) for queue in queues.of_cluster(cluster)),
+        jobs=tuple(_job(job, by_job[job.pk]) for job in (*live, *ending.values())),
+    )
+    return Snapshot(
+        state, {str(job.pk): job for job in live}, {str(pod.pk): pod for pods in by_job.values() for pod in pods}
+    )
+
+
+def _node(node: Node) -> model.Node:
+    return model.Node(
+        name=node.name,
+        allocatable=Resources.parse(node.allocatable),
+        labels=node.labels,
+        unschedulable=node.is_cordoned or not node.is_ready,
+    )
+
+
+def _queue(queue: Queue) -> model.Queue:
+    return model.Queue(
+        name=queue.name,
+        weight=queue.weight,
+        capability=Resources.parse(queue.capability) if queue.capability else None,
+        guarantee=Resources.parse(queue.guarantee) if queue.guarantee else None,
+        reclaimable=queue.reclaimable,
+        priority=queue.priority,
+        is_open=True,  # a closed queue takes no submissions; what is in goes on
+        created_at=queue.created_at.timestamp(),
+    )
+
+
+def _job(job: Job, pods: Iterable[Pod]) -> model.Job:
+    spec = spec_of(job)
+    requests = {task.name: task.request + _ONE_POD for task in spec.tasks}
+    selectors = {task.name: task.node_selector for task in spec.tasks}
+    counted = [pod for pod in pods if pod.version == job.version or not pod.is_final]
+    return model.Job(
+        uid=str(job.pk),
+        name=job.name,
+        namespace=str(job.tenant_id),
+        queue=job.queue.name,
+        priority=job.priority,
+        min_available=spec.gang_minimum,
+        min_task_member={task.name: task.minimum for task in spec.tasks},
+        min_resources=spec.minimum_resources(),
+        phase=GangPhase(job.gang_phase),
+        created_at=job.submitted_at.timestamp(),
+        tasks=tuple(_task(pod, job, requests, selectors) for pod in _latest(counted)),
+    )
+
+
+def _latest(pods: Iterable[Pod]) -> list[Pod]:
+    """The last attempt of each replica, and earlier ones that still hold something."""
+    last = {(pod.task, pod.index): pod.pk for pod in pods}
+    return [pod for pod in pods if not pod.is_final or last[pod.task, pod.index] == pod.pk and not pod.stopping]
+
+
+def _task(pod: Pod, job: Job, requests: dict[str, Resources], selectors: dict[str, dict[str, str]]) -> model.Task:
+    ending = pod.stopping and not pod.is_final
+    return model.Task(
+        uid=str(pod.pk),
+        name=f"{job.name}-{pod.task}-{pod.index}",
+        role=pod.task,
+        request=requests[pod.task],
+        status=model.TaskStatus.RELEASING if ending else _STATUS[PodPhase(pod.phase)],
+        node=pod.node,
+        created_at=pod.created_at.timestamp(),
+        node_selector=selectors[pod.task],
+    )

@@ -1,0 +1,23 @@
+"""Celery turns the controller; every task is one call that may be repeated or lost."""
+
+from celery import shared_task
+
+from hekla.apps.clusters import selectors as clusters
+from hekla.controller.turns import run
+from hekla.domain.errors import NotFound
+
+
+@shared_task(name="hekla.controller.turn")
+def turn(cluster_id: int) -> None:
+    """One turn of one cluster."""
+    try:
+        run(clusters.by_id(cluster_id))
+    except NotFound:
+        return
+
+
+@shared_task(name="hekla.controller.tick")
+def tick() -> None:
+    """The beat: a turn of every cluster, whether somebody asked or not."""
+    for cluster in clusters.active():
+        run(cluster)

@@ -1,0 +1,137 @@
+"""One turn of one cluster.
+
+Turns of a cluster never overlap: in a process a lock keeps them apart (who comes meanwhile asks for one more), between
+processes the lease does. What a process remembers between turns (`Memory`, the last number of the log that it has
+acted on) only saves work: a new process starts without it and comes to the same.
+"""
+
+import logging
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import Lock
+
+from hekla import engine
+from hekla.apps.clusters import leases
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs import services
+from hekla.apps.outbox import selectors as outbox
+from hekla.backends.base import Backend, BackendError
+from hekla.controller import decisions, nodes, observations, snapshot
+from hekla.controller.backends import backend_of
+from hekla.controller.carry_out import carry_out
+from hekla.controller.observations import Memory
+from hekla.controller.watch import holder
+from hekla.domain.phases import GangPhase
+from hekla.engine.policy import DEFAULT_POLICY_TEXT, Policy
+from hekla.engine.policy import parse as parse_policy
+from hekla.lib import clock
+
+log = logging.getLogger(__name__)
+_MAX_ROUNDS = 8
+_NODES_EVERY = timedelta(seconds=10)
+_LOOK_EVERY = timedelta(seconds=5)
+
+
+@dataclass
+class Keeper:
+    """What this process keeps about one cluster between turns."""
+
+    lock: Lock = field(default_factory=Lock)
+    again: bool = False
+    memory: Memory = field(default_factory=Memory)
+    epoch: int | None = None
+    acted_on: int = -1
+    looked_at: datetime | None = None
+    nodes_at: datetime | None = None
+    policy: tuple[str, Policy] | None = None
+
+
+_keepers: dict[int, Keeper] = {}
+_keepers_lock = Lock()
+
+
+def run(cluster: Cluster) -> None:
+    """Turn the cluster once, and once more for each wish that came meanwhile."""
+    keeper = _keeper(cluster.pk)
+    keeper.again = True
+    while keeper.again and keeper.lock.acquire(blocking=False):
+        try:
+            keeper.again = False
+            _turn(cluster, keeper)
+        except leases.LeaseLost:
+            log.warning("cluster %s: another controller has taken over", cluster)
+        except BackendError as error:
+            log.warning("cluster %s: its backend cannot answer now: %s", cluster, error)
+        finally:
+            keeper.lock.release()
+
+
+def _keeper(cluster_id: int) -> Keeper:
+    with _keepers_lock:
+        return _keepers.setdefault(cluster_id, Keeper())
+
+
+def _turn(cluster: Cluster, keeper: Keeper) -> None:
+    now = clock.now()
+    epoch = leases.take(cluster, holder(), now=now)
+    if epoch is None:
+        return
+    if epoch != keeper.epoch:
+        keeper.epoch, keeper.memory, keeper.acted_on = epoch, Memory(), -1
+    backend = backend_of(cluster)
+    if keeper.nodes_at is None or now - keeper.nodes_at > _NODES_EVERY:
+        nodes.refresh(cluster, backend, now=now)
+        keeper.nodes_at = now
+    observations.take_down(cluster.pk, epoch, backend, keeper.memory, now=now)
+    if _is_quiet(keeper, now):
+        return
+    last = outbox.last_number()
+    _decide(cluster, keeper, backend, epoch)
+    _clean(cluster, backend, now)
+    keeper.acted_on, keeper.looked_at = last, now
+
+
+def _is_quiet(keeper: Keeper, now: datetime) -> bool:
+    """Nothing happened since the last full look, and that is not long ago (time itself can make a difference)."""
+    recently = keeper.looked_at is not None and now - keeper.looked_at < _LOOK_EVERY
+    return recently and keeper.acted_on == outbox.last_number()
+
+
+def _decide(cluster: Cluster, keeper: Keeper, backend: Backend, epoch: int) -> None:
+    """Rounds of: move jobs on, ask the engine, record, carry out; until a round changes nothing."""
+    for _ in range(_MAX_ROUNDS):
+        now = clock.now()
+        moved = _sync_jobs(cluster, backend, epoch, now)
+        taken = snapshot.take(cluster)
+        decided = engine.cycle(taken.state, _policy(cluster, keeper), now.timestamp())
+        recorded = services.commit(cluster.pk, epoch, decisions.by_job(taken, decided), now=now)
+        carry_out(cluster.pk, epoch, backend, keeper.memory, now=now)
+        if not (moved or recorded):
+            return
+
+
+def _sync_jobs(cluster: Cluster, backend: Backend, epoch: int, now: datetime) -> bool:
+    """Jobs that were let in get their pods; jobs on their way somewhere move on."""
+    moved = False
+    for job in jobs.unfinished(cluster.pk):
+        if job.gang_phase != GangPhase.PENDING or job.phase not in ("pending",):
+            moved |= services.sync(cluster.pk, epoch, job.pk, address_of=backend.address, now=now)
+    return moved
+
+
+def _policy(cluster: Cluster, keeper: Keeper) -> Policy:
+    """The policy in force, parsed again only when its text changed."""
+    text = clusters.policy_text(cluster) or DEFAULT_POLICY_TEXT
+    if keeper.policy is None or keeper.policy[0] != text:
+        keeper.policy = (text, parse_policy(text))
+    return keeper.policy[1]
+
+
+def _clean(cluster: Cluster, backend: Backend, now: datetime) -> None:
+    """Deleted jobs leave nothing behind but their history."""
+    services.delete_expired(cluster.pk, now=now)
+    for job in jobs.to_clean(cluster.pk):
+        backend.remove(job.uid.hex)
+        services.mark_cleaned(job.pk, now=now)

@@ -1,0 +1,69 @@
+"""In the control worker, a thread a cluster waits for its backend to stir and then asks for a turn."""
+
+import logging
+import os
+import socket
+import threading
+from typing import Any
+
+from celery.signals import worker_ready, worker_shutting_down
+from django.db import DatabaseError, close_old_connections
+
+from hekla.apps.clusters import leases
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters.models import Cluster
+from hekla.backends.base import BackendError
+from hekla.controller.backends import backend_of
+from hekla.controller.wake import request_turn
+from hekla.domain.errors import HeklaError
+from hekla.lib import clock
+
+log = logging.getLogger(__name__)
+_stop = threading.Event()
+_watched: set[int] = set()
+
+
+def holder() -> str:
+    """Who this process is when it holds a lease."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+@worker_ready.connect
+def begin(sender: Any = None, **_kwargs: Any) -> None:  # noqa: ANN401
+    """Only the worker of the control queue watches."""
+    if "control" in {queue.name for queue in sender.task_consumer.queues}:
+        threading.Thread(target=_watch_all, name="watch", daemon=True).start()
+
+
+@worker_shutting_down.connect
+def end(**_kwargs: Any) -> None:  # noqa: ANN401
+    """A stopping worker gives its leases up, so that the next one need not wait for them to end."""
+    _stop.set()
+    try:
+        leases.release(holder(), now=clock.now())
+    except DatabaseError as error:
+        log.warning("could not give the leases up: %s", error)
+
+
+def _watch_all() -> None:
+    """Start a thread for each cluster that has none yet; look for new ones every few seconds."""
+    while not _stop.is_set():
+        try:
+            for cluster in clusters.active():
+                if cluster.pk not in _watched:
+                    _watched.add(cluster.pk)
+                    threading.Thread(target=_watch, args=[cluster], name=f"watch-{cluster}", daemon=True).start()
+        except DatabaseError as error:
+            log.warning("no database now: %s", error)
+        close_old_connections()
+        _stop.wait(3)
+
+
+def _watch(cluster: Cluster) -> None:
+    while not _stop.is_set():
+        try:
+            if backend_of(cluster).wait(1.0):
+                request_turn(cluster.pk)
+        except (BackendError, HeklaError, OSError) as error:
+            log.warning("cannot watch cluster %s: %s", cluster, error)
+            _stop.wait(2)

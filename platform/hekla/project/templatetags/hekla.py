@@ -1,0 +1,35 @@
+"""Filters for people: amounts and reasons in words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import template
+
+from hekla.apps.jobs import wording
+from hekla.domain.resources import Resources, format_quantity
+
+register = template.Library()
+
+
+@register.filter
+def amount(value: float, name: str) -> str:
+    """An amount in internal units as people write it (`250m`, `4Gi`)."""
+    return format_quantity(name, value)
+
+
+@register.filter
+def in_words(quantities: Mapping[str, str]) -> str:
+    """Kubernetes quantities as one phrase: `2 CPU, 4 GiB`."""
+    return wording.amounts(Resources.parse(quantities))
+
+
+@register.filter
+def reason_in_words(reason: Mapping[str, Any]) -> str:
+    """One of the engine's reasons as a sentence."""
+    return wording.reason(reason)
+
+
+@register.filter
+def entry(mapping: Mapping[str, Any], key: object) -> Any:  # noqa: ANN401
+    """The value of a key that is itself a variable; empty where it is absent."""
+    return mapping.get(str(key), "") if hasattr(mapping, "get") else ""
