@@ -45,12 +45,12 @@ def _without(*tags: str) -> dict[str, list[tuple[str, re.Pattern[str]]]]:
 
 _INT, _FLOAT, _TIME = (f"tag:yaml.org,2002:{name}" for name in ("int", "float", "timestamp"))
 _Loader.yaml_implicit_resolvers = _without(_INT, _FLOAT, _TIME)
-_Loader.add_implicit_resolver(_INT, re.compile(r"[-+]?(0|[1-9][0-9]*|0x[0-9a-fA-F]+|0o?[0-7]+)$"), list("-+0123456789"))
-_Loader.add_implicit_resolver(
-    _FLOAT,
-    re.compile(r"[-+]?([0-9]+\.[0-9]*|\.?[0-9]+)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$"),
-    list("-+0123456789."),
+_NUMBERS = (
+    (_INT, re.compile(r"[-+]?(0|[1-9][0-9]*|0x[0-9a-fA-F]+|0o?[0-7]+)$")),
+    (_FLOAT, re.compile(r"[-+]?([0-9]+\.[0-9]*|\.?[0-9]+)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$")),
 )
+for _tag, _rule in _NUMBERS:
+    _Loader.add_implicit_resolver(_tag, _rule, list("-+0123456789."))
 
 
 def read(text: str | bytes) -> list[Any]:
@@ -129,6 +129,8 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _text)
+for _tag, _rule in _NUMBERS:  # beside its own rules, so that text is in quotes wherever some reader sees a number
+    _Dumper.add_implicit_resolver(_tag, _rule, list("-+0123456789."))
 
 
 def write(documents: list[dict[str, Any]]) -> str:

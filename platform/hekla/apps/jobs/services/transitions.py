@@ -19,7 +19,7 @@ AddressOf = Callable[[int], str]
 
 def advance(
     job: Job,
-    pods: Sequence[Pod],
+    pods: list[Pod],
     action: Action,
     *,
     target: Target | None = None,
@@ -31,13 +31,13 @@ def advance(
     """Take the job one action further and write the outcome. Returns whether anything changed.
 
     Call inside a unit of work, with the job's row locked. Without `address_of` no pods are created: whoever knows the
-    backend does that at the next look.
+    backend does that at the next look. New pods are added to `pods`.
     """
     outcome = lifecycle.advance(job_facts(job), all_pod_facts(pods), action, target, by_person=by_person)
     changed = _write_job(job, outcome, actor, now)
     by_ref = {(pod.task, pod.index, pod.attempt): pod for pod in pods}
     for ref in outcome.stop:
-        request_stop(job, by_ref[ref.task, ref.index, ref.attempt], outcome.reason or action, actor=actor, now=now)
+        _stop(job, by_ref[ref.task, ref.index, ref.attempt], outcome.reason or action, actor, now)
     if address_of and outcome.create:
         _create_pods(job, pods, outcome.create, address_of, actor, now)
     return changed or bool(outcome.stop) or bool(address_of and outcome.create)
@@ -90,6 +90,15 @@ def set_gang_phase(job: Job, phase: GangPhase, *, actor: Actor, now: datetime) -
     return True
 
 
+def _stop(job: Job, pod: Pod, reason: str, actor: Actor, now: datetime) -> None:
+    """Wish a pod's end; one that has ended already no longer counts for its job."""
+    if pod.is_final and not pod.stopping:
+        pod.stopping, pod.stop_reason = True, reason[:200]
+        pod.save(update_fields=["stopping", "stop_reason"])
+    else:
+        request_stop(job, pod, reason, actor=actor, now=now)
+
+
 def request_stop(job: Job, pod: Pod, reason: str, *, actor: Actor, now: datetime, evicted: bool = False) -> None:
     """Wish a pod's end. One that has no node has nothing to end, so it is over at once."""
     if pod.stopping or pod.is_final:
@@ -136,7 +145,7 @@ def enter_pod_phase(
 
 
 def _create_pods(
-    job: Job, pods: Sequence[Pod], refs: Sequence[PodRef], address_of: AddressOf, actor: Actor, now: datetime
+    job: Job, pods: list[Pod], refs: Sequence[PodRef], address_of: AddressOf, actor: Actor, now: datetime
 ) -> None:
     slots = {(pod.task, pod.index): pod.slot for pod in pods}
     fresh = _new_slots(sum((ref.task, ref.index) not in slots for ref in refs))
@@ -157,6 +166,7 @@ def _create_pods(
         event = events.PodCreated(task=ref.task, index=ref.index, attempt=ref.attempt, address=row.address)
         tell(job, event, actor=actor, now=now)
     Pod.objects.bulk_create(rows, batch_size=1000)
+    pods.extend(rows)
 
 
 def _new_slots(count: int) -> list[int]:
