@@ -6,16 +6,19 @@ bytes, `pods` as a count. Text comes in as Kubernetes quantities (`250m`, `4Gi`,
 
 import re
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from types import MappingProxyType
 
-_QUANTITY = re.compile(r"^(?P<number>\d+(?:\.\d+)?|\.\d+)(?P<suffix>m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?$")
+_QUANTITY = re.compile(r"^(?P<number>\d+(?:\.\d+)?|\.\d+)(?P<suffix>m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?$", re.ASCII)
 _SUFFIXES = {
-    None: 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
-    "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50, "Ei": 2.0**60,
+    None: Fraction(1), "m": Fraction(1, 1000),
+    "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18,
+    "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60,
 }  # fmt: skip
 _WHOLE = frozenset({"memory", "pods"})
 _BINARY_UNITS = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
-MAX_AMOUNT = 2.0**60
+MAX_AMOUNT = 2**60
+MAX_LENGTH = 64
 
 
 class BadQuantity(ValueError):
@@ -24,13 +27,13 @@ class BadQuantity(ValueError):
 
 def parse_quantity(name: str, text: str | int | float) -> float:
     """The amount of resource `name` in internal units. Raises BadQuantity."""
-    match = _QUANTITY.match(str(text).strip())
-    if not match:
+    match = _QUANTITY.match(str(text).strip()[:MAX_LENGTH])
+    if not match or len(str(text)) > MAX_LENGTH:
         raise BadQuantity(f"“{str(text)[:40]}” is not an amount; write for example 2, 250m or 4Gi")
-    amount = float(match["number"]) * _SUFFIXES[match["suffix"]]
+    amount = Fraction(match["number"]) * _SUFFIXES[match["suffix"]]
     if amount > MAX_AMOUNT:
         raise BadQuantity(f"“{str(text)[:40]}” is more than any machine has")
-    return amount if name in _WHOLE else amount * 1000
+    return float(amount if name in _WHOLE else amount * 1000)
 
 
 def format_quantity(name: str, amount: float) -> str:

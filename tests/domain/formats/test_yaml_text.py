@@ -69,6 +69,13 @@ def test_empty_documents_are_left_out_and_a_mark_at_the_start_is_no_matter():
     assert yaml_text.read(b"\xef\xbb\xbf---\n---\na: 1\n---\n") == [{"a": 1}]
 
 
+@pytest.mark.parametrize(
+    "text", ["0E0", "1e3", "0o17", "09", "0x1F", "22:30", "true", "no", "~", "", " a", "a: b", "\x85"]
+)
+def test_text_that_looks_like_something_else_stays_text(text):
+    assert yaml_text.read(yaml_text.write([{"a": text}])) == [{"a": text}]
+
+
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(exclude_categories=["Cs"])),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),

@@ -16,6 +16,7 @@ from hekla.domain.lifecycle import (
     advance,
     overdue,
     resolve,
+    stimuli_of,
 )
 from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase, PodPhase
 from hekla.domain.policies import Action, Event
@@ -285,6 +286,13 @@ def test_to_ask_twice_for_the_same_end_is_to_find_it_done():
         world.do(Action.TERMINATE_JOB)
     world.stopped_pods_end()
     assert world.do(Action.TERMINATE_JOB).phase == "terminated"
+
+
+def test_the_last_successes_of_a_task_that_come_together_all_tell_of_it():
+    job = JobFacts(spec(WORKERS), JobPhase.RUNNING)
+    pods = [PodFacts("worker", index, 1, 1, PodPhase.SUCCEEDED) for index in range(3)]
+    assert [stimulus.event for stimulus in stimuli_of(job, pods, pods[:2])] == [Event.TASK_COMPLETED] * 2
+    assert [stimulus.event for stimulus in stimuli_of(job, pods[:2], pods[:2])] == [Event.OUT_OF_SYNC] * 2
 
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

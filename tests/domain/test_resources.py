@@ -1,0 +1,50 @@
+"""Amounts: what is written is what is meant."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hekla.domain.resources import BadQuantity, Resources, format_quantity, parse_quantity
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "amount"),
+    [
+        ("cpu", "2", 2000),
+        ("cpu", "250m", 250),
+        ("cpu", 0.5, 500),
+        ("nvidia.com/gpu", "1", 1000),
+        ("memory", "4Gi", 4 * 2**30),
+        ("memory", "1M", 10**6),
+        ("pods", 110, 110),
+    ],
+)
+def test_quantities_are_read_in_internal_units(name, text, amount):
+    assert parse_quantity(name, text) == amount
+
+
+@pytest.mark.parametrize("text", ["", "lots", "-1", "1 Gi Gi", "1e3", "9" * 30, "1KB", "٣"])
+def test_what_is_no_amount_is_refused(text):
+    with pytest.raises(BadQuantity):
+        parse_quantity("cpu", text)
+
+
+@given(st.sampled_from(["cpu", "memory", "pods"]), st.integers(1, 2**50))
+def test_an_amount_is_written_so_that_it_reads_back(name, amount):
+    assert parse_quantity(name, format_quantity(name, amount)) == amount
+
+
+AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "gpu"]), st.integers(0, 10**6)).map(Resources)
+
+
+@given(AMOUNTS, AMOUNTS)
+def test_sums_and_differences_belong_together(one, other):
+    assert one + other - other == one
+    assert one.fits_in(one + other)
+    assert hash(one + other) == hash(other + one)
+
+
+def test_an_absent_name_counts_as_zero():
+    assert Resources({"cpu": 0}) == Resources()
+    assert (Resources.parse({"cpu": "1"}) * 3).quantities() == {"cpu": "3"}
+    assert not Resources.parse({"cpu": "1"}).fits_in(Resources())
