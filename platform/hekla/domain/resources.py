@@ -10,7 +10,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 _QUANTITY = re.compile(r"^(?P<number>\d+(?:\.\d+)?|\.\d+)(?P<suffix>m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?$", re.ASCII)
-_SUFFIXES = {
+_SUFFIXES: dict[str | None, int | Fraction] = {
     None: Fraction(1), "m": Fraction(1, 1000),
     "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18,
     "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60,
