@@ -9,7 +9,7 @@ import { say } from "./messages.js";
 
 const DRAW_MS = 40; // what comes within this time is drawn together
 const NEAR_END = 24; // pixels
-const SENTENCES = { live: "following", lost: "log_reconnecting", refused: "log_refused", complete: "log_complete" };
+const SENTENCES = { lost: "log_reconnecting", refused: "log_refused", complete: "log_complete" };
 
 class LogView {
   constructor(root) {
@@ -19,11 +19,12 @@ class LogView {
     this.lines = new LogLines(this.part("lines"));
     this.search = new LogSearch(this.lines);
     this.waiting = "";
+    this.state = "live";
     this.timer = null;
     this.following = true;
     this.lastTop = 0;
     this.listen();
-    this.part("state").textContent = say("log_waiting");
+    this.tellState();
     this.stream = followLog(root.dataset.log, {
       onText: (text) => this.take(text),
       onSkipped: () => this.part("older").removeAttribute("hidden"),
@@ -54,6 +55,7 @@ class LogView {
     this.lines.append(this.waiting);
     this.waiting = "";
     this.tellOlder();
+    this.tellState();
     if (this.following) this.toEnd();
     if (!this.aimed) this.goToLine();
   }
@@ -66,9 +68,14 @@ class LogView {
 
   tell(state) {
     if (!this.root.isConnected) this.stream?.close();
-    const nothing = state === "live" && !this.lines.count && !this.waiting;
-    this.part("state").textContent = say(nothing ? "log_waiting" : SENTENCES[state]);
-    this.root.dataset.logState = state;
+    this.state = state;
+    this.tellState();
+  }
+
+  tellState() {
+    const nothing = !this.lines.count && !this.waiting;
+    const live = nothing ? "log_waiting" : this.following ? "following" : "log_paused";
+    this.part("state").textContent = say(this.state === "live" ? live : SENTENCES[this.state]);
   }
 
   toEnd() {
@@ -86,6 +93,7 @@ class LogView {
   setFollowing(following) {
     this.following = following;
     this.part("follow").hidden = following;
+    this.tellState();
   }
 
   follow() {
@@ -127,7 +135,7 @@ const inSight = new IntersectionObserver((entries) => {
 });
 
 export function startLogs(root) {
-  for (const element of root.querySelectorAll("[data-log]:not([data-log-started])")) {
+  for (const element of root.querySelectorAll('[data-log]:not([data-log=""], [data-log-started])')) {
     element.dataset.logStarted = "yes";
     inSight.observe(element);
   }
