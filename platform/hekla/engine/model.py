@@ -6,12 +6,9 @@ Names are Volcano's: a *Job* here is a PodGroup (a gang), a *Task* is one pod. `
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
-
-NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class TaskStatus(StrEnum):
@@ -50,8 +47,8 @@ class Node:
 
     name: str
     allocatable: Resources
-    labels: Mapping[str, str] = NOTHING
-    annotations: Mapping[str, str] = NOTHING
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
 
@@ -70,7 +67,7 @@ class Queue:
     parent: str = ""
     is_open: bool = True
     created_at: float = 0.0
-    annotations: Mapping[str, str] = NOTHING
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +83,10 @@ class Task:
     priority: int = 1
     preemptable: bool = True
     created_at: float = 0.0
-    node_selector: Mapping[str, str] = NOTHING
+    node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Toleration, ...] = ()
-    labels: Mapping[str, str] = NOTHING
-    annotations: Mapping[str, str] = NOTHING
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +105,7 @@ class Job:
     preemptable: bool = False
     created_at: float = 0.0
     tasks: tuple[Task, ...] = ()
-    annotations: Mapping[str, str] = NOTHING
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

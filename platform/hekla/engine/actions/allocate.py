@@ -1,0 +1,154 @@
+"""Give admitted gangs their places (`volcano-spec` §4).
+
+A turn places one gang up to its minimum, all or nothing; beyond the minimum each turn places one task, and after each
+turn queue and job go back into their order, so that queues and jobs take turns with what is left.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from hekla.domain.phases import GangPhase
+from hekla.engine.decisions import Cause, Reason
+from hekla.engine.gangs import Gang, Member
+from hekla.engine.heap import Heap
+from hekla.engine.model import Queue, TaskStatus
+from hekla.engine.policy import Argument
+from hekla.engine.session import Point, Session
+from hekla.engine.statement import Statement
+
+
+def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
+    """Turn by turn, until no queue has a job that can be helped."""
+    gangs = _by_queue(session)
+    tasks: dict[str, Heap[Member]] = {}
+    queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in sorted(gangs)))
+    while len(queues):
+        queue = queues.pop()
+        waiting = gangs[queue.name]
+        if not len(waiting):
+            continue
+        if session.any_says(Point.OVERUSED, queue):
+            _note_overused(session, waiting)
+            continue
+        gang = waiting.pop()
+        worksheet = tasks.setdefault(gang.job.uid, Heap(session.task_before, gang.pending()))
+        if len(worksheet) and _turn(session, queue, gang, worksheet) and len(worksheet):
+            waiting.push(gang)
+        queues.push(queue)
+
+
+def _by_queue(session: Session) -> dict[str, Heap[Gang]]:
+    admitted_only = "enqueue" in session.policy.actions
+    found: dict[str, Heap[Gang]] = {}
+    for gang in session.valid_gangs(admitted_only=admitted_only):
+        if gang.phase is GangPhase.PENDING:
+            gang.phase = GangPhase.INQUEUE
+        found.setdefault(gang.job.queue, Heap(session.job_before)).push(gang)
+    return found
+
+
+def _turn(session: Session, queue: Queue, gang: Gang, worksheet: Heap[Member]) -> bool:
+    """One turn of one gang. True when it may have another."""
+    statement = Statement(session)
+    failures = _Failures(session, gang)
+    while len(worksheet):
+        member = worksheet.pop()
+        if not session.all_agree(Point.ALLOCATABLE, queue, member):
+            failures.over_share(member)
+            continue
+        if member.task.role in failures.roles:
+            continue
+        best = session.places(member).best()
+        if best is None:
+            failures.nowhere(member)
+            if failures.are_final():
+                break
+            continue
+        statement.place(member, best[0], now=best[1])
+        if session.is_ready(gang):
+            break
+    failures.note()
+    if session.is_ready(gang):
+        statement.commit()
+        return True
+    if not session.is_pipelined(gang):
+        statement.discard()
+    return False
+
+
+class _Failures:
+    """What went wrong in a turn, gathered by role."""
+
+    def __init__(self, session: Session, gang: Gang) -> None:
+        self._session, self._gang = session, gang
+        self.roles: dict[str, Member] = {}
+        self._over_share: list[Member] = []
+
+    def nowhere(self, member: Member) -> None:
+        self.roles[member.task.role] = member
+
+    def over_share(self, member: Member) -> None:
+        self._over_share.append(member)
+
+    def are_final(self) -> bool:
+        """Whether the gang cannot reach its minimum any more in this turn."""
+        gang, roles = self._gang, self.roles
+        job = gang.job
+        if job.min_available >= len(gang.members):
+            return True
+        if job.min_available < sum(job.min_task_member.values()):
+            left = sum(m.task.role not in roles for m in gang.pending())
+            return gang.ready_count + gang.waiting_count + left < job.min_available
+        placed = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
+        return any(
+            job.min_task_member.get(role, 0) > sum(gang.by_role[role, status] for status in placed) for role in roles
+        )
+
+    def note(self) -> None:
+        """Write down why tasks of this gang have no place."""
+        reasons = [self._nowhere_reason(member) for member in self.roles.values()]
+        if self._over_share:
+            reasons.append(self._share_reason())
+        if reasons:
+            self._session.reasons[self._gang.job.uid] = reasons
+
+    def _nowhere_reason(self, member: Member) -> Reason:
+        places = self._session.places(member)
+        refused = places.why_nowhere(self._session.dimensions)
+        cause = Cause.CAPACITY if places.allowed.any() else Cause.CONSTRAINT
+        gang = self._gang
+        missing = gang.job.min_available - gang.ready_count - gang.waiting_count
+        starts_alone = missing <= 0 or gang.job.min_available == 1
+        return Reason(
+            cause=cause if starts_alone or cause is Cause.CONSTRAINT else Cause.GANG,
+            action="allocate",
+            plugin="predicates" if cause is Cause.CONSTRAINT else "resources",
+            code="no_node_fits",
+            need=member.task.request,
+            have=self._session.dimensions.resources(self._session.table.idle.max(axis=0, initial=0.0)),
+            tasks=max(missing, sum(m.task.role == member.task.role for m in gang.pending()) if missing <= 0 else 0),
+            nodes=dict(refused),
+            ever=places.could_ever(),
+        )
+
+    def _share_reason(self) -> Reason:
+        return Reason(
+            cause=Cause.QUOTA,
+            action="allocate",
+            plugin="proportion",
+            code="queue_share_used",
+            need=self._over_share[0].task.request,
+            tasks=len(self._over_share),
+        )
+
+
+def _note_overused(session: Session, waiting: Heap[Gang]) -> None:
+    """The queue has its whole share: all that waits in it waits for that."""
+    while len(waiting):
+        gang = waiting.pop()
+        pending = gang.pending()
+        if pending:
+            roles = Counter(member.task.role for member in pending)
+            need = gang.job.min_resources or pending[0].task.request
+            reason = Reason(Cause.QUOTA, "allocate", "proportion", "queue_overused", need, tasks=roles.total())
+            session.reasons[gang.job.uid] = [reason]

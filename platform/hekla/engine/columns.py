@@ -1,0 +1,94 @@
+"""Nodes as columns: one row a node (in order of their names), one column a resource, in float64.
+
+`future = idle + releasing - pipelined` is what a node will have once what ends has ended. A placement touches one row.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from hekla.domain.resources import Resources
+from hekla.engine.model import Node
+
+Vector = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp] | slice
+
+EPSILON = 0.1
+"""Amounts that differ by less count as equal (`volcano-spec` §3.5)."""
+
+
+class Dimensions:
+    """The resource names of a session, in a fixed order."""
+
+    def __init__(self, amounts: Iterable[Mapping[str, float]]) -> None:
+        names = {name for amount in amounts for name in amount}
+        self.names = ("cpu", "memory", "pods", *sorted(names - {"cpu", "memory", "pods"}))
+        self._place = {name: at for at, name in enumerate(self.names)}
+
+    def vector(self, amounts: Mapping[str, float]) -> Vector:
+        """The amounts as a row."""
+        row = np.zeros(len(self.names))
+        for name, amount in amounts.items():
+            row[self._place[name]] = amount
+        return row
+
+    def resources(self, row: Vector) -> Resources:
+        """A row as amounts; what is below zero shows as nothing."""
+        return Resources({name: max(0.0, float(n)) for name, n in zip(self.names, row, strict=True)})
+
+    @property
+    def without_pods(self) -> Mask:
+        """True for every dimension but the count of pods."""
+        return np.array([name != "pods" for name in self.names])
+
+
+def fits(request: Vector, room: Vector) -> Mask:
+    """Per row of `room`: whether the request fits, within the tolerance, in every dimension."""
+    answer: Mask = (request < room + EPSILON).all(axis=-1)
+    return answer
+
+
+def share(part: Vector, whole: Vector) -> float:
+    """The largest ratio over all dimensions; use of what there is none of counts as all of it."""
+    ratios = np.divide(part, whole, out=np.where(part > 0, 1.0, 0.0), where=whole > 0)
+    return float(ratios.max(initial=0.0))
+
+
+class NodeTable:
+    """The nodes of a session and what they have left."""
+
+    def __init__(self, nodes: Sequence[Node], dimensions: Dimensions) -> None:
+        self.nodes = sorted(nodes, key=lambda node: node.name)
+        self.row_of = {node.name: row for row, node in enumerate(self.nodes)}
+        shape = (len(self.nodes), len(dimensions.names))
+        self.allocatable = np.array([dimensions.vector(n.allocatable) for n in self.nodes]).reshape(shape)
+        self.idle = self.allocatable.copy()
+        self.used = np.zeros(shape)
+        self.releasing = np.zeros(shape)
+        self.pipelined = np.zeros(shape)
+        self.touched: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def future(self, rows: Rows = slice(None)) -> Vector:
+        """What will be free once everything that ends has ended."""
+        return self.idle[rows] + self.releasing[rows] - self.pipelined[rows]
+
+    def take(self, row: int, request: Vector, sign: int = 1) -> None:
+        """A pod takes its place (or, with sign -1, gives it back)."""
+        self.idle[row] -= sign * request
+        self.used[row] += sign * request
+        self.touched.append(row)
+
+    def promise(self, row: int, request: Vector, sign: int = 1) -> None:
+        """A pod is promised what will be released (or not any more)."""
+        self.pipelined[row] += sign * request
+        self.touched.append(row)
+
+    def release(self, row: int, request: Vector) -> None:
+        """A pod on this node is on its way out; it still holds its place."""
+        self.releasing[row] += request
+        self.touched.append(row)

@@ -1,0 +1,111 @@
+"""Jobs as the session changes them: their tasks by status, and the questions of readiness (`volcano-spec` §3.6)."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from hekla.domain.phases import GangPhase
+from hekla.engine.columns import Dimensions, Vector
+from hekla.engine.model import Job, Task, TaskStatus
+
+ALLOCATED = frozenset({TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING})
+_READY = ALLOCATED | {TaskStatus.SUCCEEDED}
+_VALID = _READY | {TaskStatus.PIPELINED, TaskStatus.PENDING}
+
+
+class Member:
+    """A task in the session: its class, its request as a row, its present status and node."""
+
+    __slots__ = ("best_effort", "job", "node", "request", "shape", "status", "task")
+
+    def __init__(self, task: Task, job: "Gang", request: Vector, best_effort: bool) -> None:
+        self.task, self.job, self.request, self.best_effort = task, job, request, best_effort
+        self.status, self.node = task.status, task.node
+        self.shape = (
+            tuple(request),
+            tuple(sorted(task.node_selector.items())),
+            task.tolerations,
+        )
+
+
+class Gang:
+    """A job in the session."""
+
+    def __init__(self, job: Job, dimensions: Dimensions) -> None:
+        self.job, self.phase = job, job.phase
+        self.members = [_member(task, self, dimensions) for task in job.tasks]
+        self.count = Counter(member.status for member in self.members)
+        self.by_role = Counter((member.task.role, member.status) for member in self.members)
+        self.pending_best_effort = sum(m.best_effort and m.status is TaskStatus.PENDING for m in self.members)
+        self.minimum = dimensions.vector(job.min_resources) if job.min_resources is not None else None
+        self.allocated = dimensions.vector({})
+        for member in self.members:
+            if member.status in ALLOCATED:
+                self.allocated += member.request
+        self.unplaced: dict[str, list[Member]] = {}
+
+    def move(self, member: Member, status: TaskStatus, node: str) -> None:
+        """Give a task another status; counts follow."""
+        for tally, key in ((self.count, member.status), (self.by_role, (member.task.role, member.status))):
+            tally[key] -= 1  # type: ignore[index]
+        if member.best_effort:
+            self.pending_best_effort += (status is TaskStatus.PENDING) - (member.status is TaskStatus.PENDING)
+        member.status, member.node = status, node
+        self.count[status] += 1
+        self.by_role[member.task.role, status] += 1
+
+    def pending(self) -> list[Member]:
+        """Tasks that wait for a place and ask for something."""
+        return [m for m in self.members if m.status is TaskStatus.PENDING and not m.best_effort]
+
+    @property
+    def ready_count(self) -> int:
+        return self._sum(_READY)
+
+    @property
+    def waiting_count(self) -> int:
+        return self.count[TaskStatus.PIPELINED]
+
+    @property
+    def valid_count(self) -> int:
+        return self._sum(_VALID)
+
+    @property
+    def is_ready(self) -> bool:
+        """Enough of it has a place for it to start."""
+        return self.ready_count + self.pending_best_effort >= self.job.min_available
+
+    @property
+    def is_pipelined(self) -> bool:
+        """Enough of it has a place, or is promised one."""
+        return self.waiting_count + self.ready_count + self.pending_best_effort >= self.job.min_available
+
+    def roles_have(self, statuses: Iterable[TaskStatus]) -> bool:
+        """Whether every role has its own minimum in these statuses (best-effort tasks count as placed)."""
+        minimums = self.job.min_task_member
+        if self.job.min_available < sum(minimums.values()):
+            return True
+        wanted = frozenset(statuses)
+        return all(self._in_role(role, wanted) >= least for role, least in minimums.items())
+
+    def _in_role(self, role: str, statuses: frozenset[TaskStatus]) -> int:
+        free = (
+            sum(m.best_effort and m.status is TaskStatus.PENDING and m.task.role == role for m in self.members)
+            if self.pending_best_effort and TaskStatus.PENDING not in statuses
+            else 0
+        )
+        return sum(self.by_role[role, status] for status in statuses) + free
+
+    def _sum(self, statuses: frozenset[TaskStatus]) -> int:
+        return sum(self.count[status] for status in statuses)
+
+    @property
+    def is_admitted(self) -> bool:
+        return self.phase is not GangPhase.PENDING
+
+
+def _member(task: Task, job: Gang, dimensions: Dimensions) -> Member:
+    request = dimensions.vector(task.request)
+    best_effort = not (request[dimensions.without_pods] > 0).any()
+    if not task.request.amount("pods"):
+        request = request + dimensions.vector({"pods": 1.0})
+    return Member(task, job, request, bool(best_effort))

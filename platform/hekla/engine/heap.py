@@ -1,0 +1,53 @@
+"""A priority queue under an order that may change while items wait in it.
+
+The moves are those of Go’s `container/heap` (up after a push; on a pop first and last change places, then down; equal
+items keep the parent), since the order of ties is part of the semantics that the engine follows.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+
+
+class Heap(Generic[Item]):
+    """`before(a, b)`: a must come out first."""
+
+    def __init__(self, before: Callable[[Item, Item], bool], items: Iterable[Item] = ()) -> None:
+        self._before = before
+        self._items: list[Item] = []
+        for item in items:
+            self.push(item)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def push(self, item: Item) -> None:
+        """Put one in."""
+        items = self._items
+        items.append(item)
+        at = len(items) - 1
+        while at > 0:
+            parent = (at - 1) // 2
+            if not self._before(items[at], items[parent]):
+                return
+            items[at], items[parent] = items[parent], items[at]
+            at = parent
+
+    def pop(self) -> Item:
+        """Take the first out. Raises IndexError when there is none."""
+        items = self._items
+        items[0], items[-1] = items[-1], items[0]
+        first = items.pop()
+        self._down()
+        return first
+
+    def _down(self) -> None:
+        items, at = self._items, 0
+        while (child := 2 * at + 1) < len(items):
+            if child + 1 < len(items) and self._before(items[child + 1], items[child]):
+                child += 1
+            if not self._before(items[child], items[at]):
+                return
+            items[at], items[child] = items[child], items[at]
+            at = child

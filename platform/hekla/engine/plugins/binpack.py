@@ -1,0 +1,37 @@
+"""Fill nodes before opening new ones: the weighted used part of what the task asks for (`volcano-spec` §5.6)."""
+
+import numpy as np
+
+from hekla.engine.columns import NodeTable, Rows, Vector
+from hekla.engine.gangs import Member
+from hekla.engine.policy import PluginOption
+from hekla.engine.session import Point, Session
+
+
+def open_session(session: Session, option: PluginOption) -> None:
+    """Score nodes, unless the plugin's weight is 0."""
+    weight = option.whole("binpack.weight", 1)
+    weights = _weights(session, option)
+    if not weight:
+        return
+
+    def score(member: Member, table: NodeTable, rows: Rows) -> Vector:
+        wanted = (member.request > 0) & (weights > 0)
+        divisor = weights[wanted].sum()
+        if not divisor:
+            return np.zeros(len(table.used[rows]))
+        whole = table.allocatable[rows][:, wanted]
+        after = table.used[rows][:, wanted] + member.request[wanted]
+        parts = np.divide(after, whole, out=np.zeros_like(whole), where=whole > 0)
+        total: Vector = (parts * weights[wanted]).sum(axis=1) / divisor * 100 * weight
+        return np.where((after > whole).any(axis=1), 0.0, total)
+
+    session.register(Point.NODE_ORDER, option, score)
+
+
+def _weights(session: Session, option: PluginOption) -> Vector:
+    named = {"cpu": option.whole("binpack.cpu", 1), "memory": option.whole("binpack.memory", 1)}
+    for name in str(option.arguments.get("binpack.resources", "")).split(","):
+        if name.strip():
+            named[name.strip()] = option.whole(f"binpack.resources.{name.strip()}", 1)
+    return np.array([float(w if (w := named.get(name, 0)) >= 0 else 1) for name in session.dimensions.names])

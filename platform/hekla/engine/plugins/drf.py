@@ -1,0 +1,24 @@
+"""Dominant resource fairness: the job that holds the smaller share of the cluster goes first (`volcano-spec` §5.1)."""
+
+from hekla.engine.columns import share
+from hekla.engine.gangs import Gang, Member
+from hekla.engine.policy import PluginOption
+from hekla.engine.session import Point, Session
+
+
+def open_session(session: Session, option: PluginOption) -> None:
+    """Order jobs by their share, which follows every placement of the session (promised ones count)."""
+    allocated = {uid: gang.allocated.copy() for uid, gang in session.gangs.items()}
+    shares = {uid: share(amount, session.total) for uid, amount in allocated.items()}
+
+    def follow(member: Member, sign: int) -> None:
+        uid = member.job.job.uid
+        allocated[uid] += sign * member.request
+        shares[uid] = share(allocated[uid], session.total)
+
+    def order(left: Gang, right: Gang) -> int:
+        mine, other = shares[left.job.uid], shares[right.job.uid]
+        return (mine > other) - (mine < other)
+
+    session.on_change.append(follow)
+    session.register(Point.JOB_ORDER, option, order)

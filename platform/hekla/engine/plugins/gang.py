@@ -1,0 +1,38 @@
+"""All or nothing: a gang starts when its minimum has places (`volcano-spec` §5.1)."""
+
+from hekla.engine.decisions import Cause, Reason
+from hekla.engine.gangs import ALLOCATED, Gang
+from hekla.engine.model import TaskStatus
+from hekla.engine.policy import PluginOption
+from hekla.engine.session import Point, Session, Vote
+
+_PLACED = ALLOCATED | {TaskStatus.SUCCEEDED}
+_PROMISED = _PLACED | {TaskStatus.PIPELINED}
+_VALID = _PROMISED | {TaskStatus.PENDING}
+
+
+def open_session(session: Session, option: PluginOption) -> None:
+    """Gangs below their minimum come first; they are ready only with all of it."""
+    session.register(Point.JOB_VALID, option, _invalid)
+    session.register(Point.JOB_ORDER, option, _unready_first)
+    session.register(Point.JOB_READY, option, _is_ready)
+    session.register(Point.JOB_PIPELINED, option, _pipelined)
+
+
+def _invalid(gang: Gang) -> Reason | None:
+    if gang.roles_have(_VALID) and gang.valid_count >= gang.job.min_available:
+        return None
+    missing = max(gang.job.min_available - gang.valid_count, 1)
+    return Reason(Cause.GANG, "allocate", "gang", "not_enough_pods", tasks=missing)
+
+
+def _unready_first(left: Gang, right: Gang) -> int:
+    return int(_is_ready(left)) - int(_is_ready(right))
+
+
+def _is_ready(gang: Gang) -> bool:
+    return gang.is_ready and gang.roles_have(_PLACED)
+
+
+def _pipelined(gang: Gang) -> Vote:
+    return Vote.PERMIT if gang.is_pipelined and gang.roles_have(_PROMISED) else Vote.REJECT

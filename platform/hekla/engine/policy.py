@@ -1,0 +1,170 @@
+"""Scheduler configurations in Volcano's format: which actions run, and which plugins have a say, tier by tier."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from hekla.domain.errors import Invalid, Problem
+from hekla.engine import registry
+
+DEFAULT_POLICY_TEXT = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+  - name: binpack
+"""
+MAX_POLICY_BYTES = 100_000
+
+SWITCHES = frozenset(
+    {
+        "enableJobOrder", "enableJobReady", "enableJobPipelined", "enableTaskOrder", "enablePreemptable",
+        "enableReclaimable", "enablePreemptive", "enableQueueOrder", "enablePredicate", "enableBestNode",
+        "enableNodeOrder", "enableTargetJob", "enableReservedNodes", "enableJobEnqueued", "enabledVictim",
+        "enableJobStarving", "enabledOverused", "enabledAllocatable", "enabledHyperNodeOrder", "enabledSubJobReady",
+        "enabledSubJobPipelined", "enabledSubJobOrder", "enabledHyperNodeGradient", "enableHierarchy",
+        "enabledClusterOrder",
+    }
+)  # fmt: skip
+_OFF_BY_DEFAULT = frozenset({"enableHierarchy", "enabledClusterOrder"})
+
+Argument = bool | int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class PluginOption:
+    """A plugin in a tier. `switches` holds only what was written; `default_on` says what the others are."""
+
+    name: str
+    switches: Mapping[str, bool] = field(default_factory=dict)
+    arguments: Mapping[str, Argument] = field(default_factory=dict)
+    default_on: bool = True
+
+    def has(self, switch: str) -> bool:
+        """Whether the plugin has a say at this point."""
+        return self.switches.get(switch, self.default_on and switch not in _OFF_BY_DEFAULT)
+
+    def number(self, name: str, default: float) -> float:
+        """A numeric argument; one of another type counts as absent."""
+        value = self.arguments.get(name)
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
+
+    def whole(self, name: str, default: int) -> int:
+        """A whole-number argument; one of another type counts as absent."""
+        value = self.arguments.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The configuration as the session needs it."""
+
+    actions: tuple[str, ...]
+    tiers: tuple[tuple[PluginOption, ...], ...]
+    configurations: Mapping[str, Mapping[str, Argument]] = field(default_factory=dict)
+
+
+def parse(text: str) -> Policy:
+    """The policy that this YAML describes. Raises Invalid with every problem and its place."""
+    document = _load(text)
+    problems: list[Problem] = []
+    actions = _actions(document.get("actions", ""), problems)
+    tiers = tuple(_tier(tier, f"tiers[{at}]", problems) for at, tier in enumerate(_list(document, "tiers", problems)))
+    configurations = _configurations(document, problems)
+    for key in sorted(set(document) - {"actions", "tiers", "configurations"}, key=str):
+        problems.append(Problem(str(key), "A policy has actions, tiers and configurations, and nothing else."))
+    if problems:
+        raise Invalid(problems)
+    return Policy(actions, tiers, configurations)
+
+
+def _load(text: str) -> dict[str, Any]:
+    if len(text.encode()) > MAX_POLICY_BYTES:
+        raise Invalid([Problem("", f"A policy may have {MAX_POLICY_BYTES // 1000} kB.")])
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise Invalid([Problem(where, f"This is not YAML: {getattr(error, 'problem', error)}.")]) from error
+    if not isinstance(document, dict):
+        raise Invalid([Problem("", "A policy is a YAML mapping with actions and tiers.")])
+    return document
+
+
+def _list(document: Mapping[str, Any], name: str, problems: list[Problem]) -> list[Any]:
+    value = document.get(name) or []
+    if isinstance(value, list):
+        return value
+    problems.append(Problem(name, "This must be a list."))
+    return []
+
+
+def _actions(value: object, problems: list[Problem]) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in str(value or "").split(",") if name.strip())
+    if not names:
+        problems.append(Problem("actions", "Name at least one action, for example “enqueue, allocate, backfill”."))
+    known = registry.actions()
+    for name in names:
+        if name not in known:
+            problems.append(Problem("actions", f"There is no action “{name[:40]}”. Known: {', '.join(sorted(known))}."))
+    return names
+
+
+def _tier(value: object, path: str, problems: list[Problem]) -> tuple[PluginOption, ...]:
+    if not isinstance(value, dict) or not isinstance(value.get("plugins"), list):
+        problems.append(Problem(path, "A tier is a mapping with a list of plugins."))
+        return ()
+    return tuple(_plugin(p, f"{path}.plugins[{at}]", problems) for at, p in enumerate(value["plugins"]))
+
+
+def _plugin(value: object, path: str, problems: list[Problem]) -> PluginOption:
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        problems.append(Problem(path, "A plugin is a mapping with a name."))
+        return PluginOption("")
+    name = value["name"]
+    if name not in registry.plugins():
+        known = ", ".join(sorted(registry.plugins()))
+        problems.append(Problem(f"{path}.name", f"There is no plugin “{name[:40]}”. Known: {known}."))
+    switches = {}
+    for key in sorted(set(value) - {"name", "arguments"}, key=str):
+        if key not in SWITCHES:
+            problems.append(Problem(f"{path}.{key}", "This is not a switch of a plugin."))
+        elif not isinstance(value[key], bool):
+            problems.append(Problem(f"{path}.{key}", "A switch is true or false."))
+        else:
+            switches[key] = value[key]
+    return PluginOption(name, switches, _arguments(value.get("arguments"), f"{path}.arguments", problems))
+
+
+def _arguments(value: object, path: str, problems: list[Problem]) -> dict[str, Argument]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        problems.append(Problem(path, "Arguments are a mapping of names to values."))
+        return {}
+    for name, argument in value.items():
+        if not isinstance(argument, bool | int | float | str):
+            problems.append(Problem(f"{path}.{name}", "An argument is a number, a text, true or false."))
+    return {str(name): argument for name, argument in value.items()}
+
+
+def _configurations(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, dict[str, Argument]]:
+    found = {}
+    for at, value in enumerate(_list(document, "configurations", problems)):
+        path = f"configurations[{at}]"
+        if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+            problems.append(Problem(path, "A configuration is a mapping with the name of an action."))
+            continue
+        found[value["name"]] = _arguments(value.get("arguments"), f"{path}.arguments", problems)
+    return found

@@ -1,0 +1,227 @@
+"""One cycle's working state: columns of nodes, gangs, queues, and what each plugin has to say at each point.
+
+Plugins register functions under an extension point; `session.ask…` combines their answers by Volcano's rules
+(`volcano-spec` §3.2): tiers in order, plugins in order, each only where its switch is on.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from hekla.domain.phases import GangPhase
+from hekla.engine.columns import Dimensions, NodeTable, Vector
+from hekla.engine.decisions import Bind, Eviction, Reason
+from hekla.engine.gangs import Gang, Member
+from hekla.engine.model import ClusterState, Queue, TaskStatus
+from hekla.engine.places import Places
+from hekla.engine.policy import PluginOption, Policy
+
+
+class Point(Enum):
+    """Where a plugin may speak, and the switch that lets it."""
+
+    JOB_ORDER = "enableJobOrder"
+    QUEUE_ORDER = "enableQueueOrder"
+    TASK_ORDER = "enableTaskOrder"
+    JOB_READY = "enableJobReady"
+    JOB_PIPELINED = "enableJobPipelined"
+    JOB_ENQUEUEABLE = "enableJobEnqueued"
+    JOB_ENQUEUED = "enableJobEnqueued:hook"
+    JOB_VALID = ""
+    OVERUSED = "enabledOverused"
+    ALLOCATABLE = "enabledAllocatable"
+    PREDICATE = "enablePredicate"
+    NODE_ORDER = "enableNodeOrder"
+
+    @property
+    def switch(self) -> str:
+        return self.value.partition(":")[0]
+
+
+class Vote(Enum):
+    PERMIT = 1
+    ABSTAIN = 0
+    REJECT = -1
+
+
+Answer = Callable[..., Any]
+
+
+class Session:
+    """See the module. `reasons` collects why jobs wait; `binds` and `evictions` what was decided."""
+
+    def __init__(self, state: ClusterState, policy: Policy, now: float) -> None:
+        self.policy, self.now = policy, now
+        self.dimensions = _dimensions(state)
+        self.table = NodeTable(state.nodes, self.dimensions)
+        self.total: Vector = self.table.allocatable.sum(axis=0)
+        self.queues: dict[str, Queue] = {queue.name: queue for queue in state.queues}
+        self.gangs = {job.uid: Gang(job, self.dimensions) for job in state.jobs if job.queue in self.queues}
+        self.binds: list[Bind] = []
+        self.evictions: list[Eviction] = []
+        self.reasons: dict[str, list[Reason]] = defaultdict(list)
+        self.on_change: list[Callable[[Member, int], None]] = []
+        self._answers: dict[Point, dict[int, Answer]] = defaultdict(dict)
+        self._places: dict[object, Places] = {}
+        self._seat_tasks()
+
+    def _seat_tasks(self) -> None:
+        """Put the tasks that hold something onto their nodes."""
+        for gang in self.gangs.values():
+            for member in gang.members:
+                row = self.table.row_of.get(member.node)
+                if row is None or member.status in _HOLD_NOTHING:
+                    continue
+                self.table.take(row, member.request)
+                if member.status is TaskStatus.RELEASING:
+                    self.table.release(row, member.request)
+        self.table.touched.clear()
+
+    # What plugins say.
+
+    def register(self, point: Point, option: PluginOption, answer: Answer) -> None:
+        """Let a plugin speak at a point, unless its switch is off."""
+        if not point.switch or option.has(point.switch):
+            self._answers[point][id(option)] = answer
+
+    def _in_tiers(self, point: Point) -> Iterator[list[Answer]]:
+        answers = self._answers[point]
+        for tier in self.policy.tiers:
+            yield [answers[id(option)] for option in tier if id(option) in answers]
+
+    def answers(self, point: Point) -> list[Answer]:
+        """Everything registered at a point, in order."""
+        return [answer for tier in self._in_tiers(point) for answer in tier]
+
+    def all_agree(self, point: Point, *arguments: object) -> bool:
+        """No plugin says no."""
+        return all(answer(*arguments) for answer in self.answers(point))
+
+    def any_says(self, point: Point, *arguments: object) -> bool:
+        """Some plugin says yes."""
+        return any(answer(*arguments) for answer in self.answers(point))
+
+    def is_permitted(self, point: Point, *arguments: object) -> bool:
+        """Votes: one rejection ends it, a tier with a permission decides, abstentions pass on."""
+        for tier in self._in_tiers(point):
+            votes = [answer(*arguments) for answer in tier]
+            if Vote.REJECT in votes:
+                return False
+            if Vote.PERMIT in votes:
+                return True
+        return True
+
+    # Order.
+
+    def job_before(self, left: Gang, right: Gang) -> bool:
+        """Job order: plugins, then age, then name."""
+        for answer in self.answers(Point.JOB_ORDER):
+            if sign := answer(left, right):
+                return bool(sign < 0)
+        return (left.job.created_at, left.job.uid) < (right.job.created_at, right.job.uid)
+
+    def queue_before(self, left: Queue, right: Queue) -> bool:
+        """Queue order: plugins, then age, then name."""
+        for answer in self.answers(Point.QUEUE_ORDER):
+            if sign := answer(left, right):
+                return bool(sign < 0)
+        return (left.created_at, left.name) < (right.created_at, right.name)
+
+    def task_before(self, left: Member, right: Member) -> bool:
+        """Task order: plugins, then the number at the end of the name, then age, then id."""
+        for answer in self.answers(Point.TASK_ORDER):
+            if sign := answer(left, right):
+                return bool(sign < 0)
+        return _task_key(left) < _task_key(right)
+
+    # Questions.
+
+    def is_ready(self, gang: Gang) -> bool:
+        """Enough of the gang has a place for it to start."""
+        return self.all_agree(Point.JOB_READY, gang)
+
+    def is_pipelined(self, gang: Gang) -> bool:
+        """Enough of the gang has a place, or is promised one."""
+        return self.is_permitted(Point.JOB_PIPELINED, gang)
+
+    def places(self, member: Member) -> Places:
+        """The places of the task's class."""
+        found = self._places.get(member.shape)
+        if found is None:
+            found = Places(member, self.table, self.answers(Point.PREDICATE), self.answers(Point.NODE_ORDER))
+            self._places[member.shape] = found
+        return found
+
+    def valid_gangs(self, *, admitted_only: bool) -> list[Gang]:
+        """Gangs that may be placed, in order of their ids; what makes the others invalid is noted."""
+        found = []
+        for uid in sorted(self.gangs):
+            gang = self.gangs[uid]
+            if gang.phase is GangPhase.PENDING and admitted_only:
+                continue
+            problem = next((p for p in (a(gang) for a in self.answers(Point.JOB_VALID)) if p is not None), None)
+            if problem is None:
+                found.append(gang)
+            else:
+                self.reasons[uid].append(problem)
+        return found
+
+    # Changes.
+
+    def place(self, member: Member, row: int, status: TaskStatus) -> None:
+        """Allocate or pipeline a task."""
+        if status is TaskStatus.PIPELINED:
+            self.table.promise(row, member.request)
+        else:
+            self.table.take(row, member.request)
+            member.job.allocated += member.request
+        member.job.move(member, status, self.table.nodes[row].name)
+        self._tell(member, 1)
+
+    def unplace(self, member: Member) -> None:
+        """Take back what `place` did."""
+        row = self.table.row_of[member.node]
+        if member.status is TaskStatus.PIPELINED:
+            self.table.promise(row, member.request, -1)
+        else:
+            self.table.take(row, member.request, -1)
+            member.job.allocated -= member.request
+        member.job.move(member, TaskStatus.PENDING, "")
+        self._tell(member, -1)
+
+    def _tell(self, member: Member, sign: int) -> None:
+        for heard in self.on_change:
+            heard(member, sign)
+
+
+_HOLD_NOTHING = frozenset(
+    {TaskStatus.PENDING, TaskStatus.SUCCEEDED, TaskStatus.FAILED, TaskStatus.UNKNOWN, TaskStatus.PIPELINED}
+)
+_PARTS_WITH_INDEX = 3
+
+
+def _task_key(member: Member) -> tuple[float, float, str]:
+    parts = member.task.name.rsplit("-", 1)
+    has_index = member.task.name.count("-") + 1 >= _PARTS_WITH_INDEX and parts[-1].isdigit()
+    return (float(parts[-1]) if has_index else 0.0, member.task.created_at, member.task.uid)
+
+
+def _dimensions(state: ClusterState) -> Dimensions:
+    amounts = [node.allocatable for node in state.nodes]
+    amounts += [task.request for job in state.jobs for task in job.tasks]
+    amounts += [job.min_resources for job in state.jobs if job.min_resources]
+    for queue in state.queues:
+        amounts += [bound for bound in (queue.capability, queue.guarantee, queue.deserved) if bound]
+    return Dimensions(amounts)
+
+
+def infinite_where_absent(session: Session, amounts: Any) -> Vector:  # noqa: ANN401
+    """A bound as a row: what is not named has no limit."""
+    row = np.full(len(session.dimensions.names), np.inf)
+    for at, name in enumerate(session.dimensions.names):
+        if amounts and name in amounts:
+            row[at] = amounts[name]
+    return row

@@ -1,0 +1,60 @@
+"""Figures that a job prints about itself: lines such as `::metric step=100 loss=0.23` in the logs of its pods."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from hekla.apps.jobs.models import Pod
+from hekla.live.logs import read_bytes
+
+_LINE = re.compile(r"^::metric((?:\s+[A-Za-z_][\w.-]{0,40}=[-+0-9.eE]{1,32})+)\s*$", re.MULTILINE)
+_PAIR = re.compile(r"([A-Za-z_][\w.-]*)=([-+0-9.eE]+)")
+_MOST_BYTES = 1024 * 1024
+_MOST_POINTS = 2000
+
+
+@dataclass
+class Series:
+    """One figure of one pod over its steps."""
+
+    pod: str
+    name: str
+    steps: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+
+def of_pods(pods: Iterable[Pod]) -> list[Series]:
+    """All figures in the first MiB of each pod's log, thinned to what a plot can show."""
+    found: dict[tuple[str, str], Series] = {}
+    for pod in pods:
+        text = read_bytes(pod, offset=0, limit=_MOST_BYTES).data.decode(errors="replace")
+        for match in _LINE.finditer(text):
+            _take(found, str(pod), _numbers(match[1]))
+    return [_thinned(series) for series in found.values()]
+
+
+def _numbers(text: str) -> dict[str, float]:
+    pairs = {}
+    for name, number in _PAIR.findall(text):
+        try:
+            pairs[name] = float(number)
+        except ValueError:
+            continue
+    return pairs
+
+
+def _take(found: dict[tuple[str, str], Series], pod: str, pairs: dict[str, float]) -> None:
+    step = pairs.pop("step", None)
+    for name, value in pairs.items():
+        series = found.setdefault((pod, name), Series(pod, name))
+        series.steps.append(step if step is not None else float(len(series.steps)))
+        series.values.append(value)
+
+
+def _thinned(series: Series) -> Series:
+    every = -(-len(series.values) // _MOST_POINTS) or 1
+    if every == 1:
+        return series
+    last = len(series.values) - 1
+    kept = [place for place in range(len(series.values)) if place % every == 0 or place == last]
+    return Series(series.pod, series.name, [series.steps[p] for p in kept], [series.values[p] for p in kept])

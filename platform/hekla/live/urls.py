@@ -1,0 +1,9 @@
+from django.urls import path
+
+from hekla.live import views
+
+app_name = "live"
+urlpatterns = [
+    path("jobs/<uuid:uid>/results/", views.results, name="results"),
+    path("pods/<int:pod_id>/log/", views.download_log, name="download_log"),
+]

@@ -1,0 +1,29 @@
+"""The wake-up for open pages: one word on a Valkey channel after each commit that recorded events."""
+
+import logging
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+from django.dispatch import receiver
+from redis import Redis
+from redis.exceptions import RedisError
+
+from hekla.apps.outbox.signals import recorded
+
+log = logging.getLogger(__name__)
+CHANNEL = "hekla:log"
+
+
+@cache
+def _valkey() -> Redis:
+    return Redis.from_url(settings.VALKEY_URL, socket_timeout=0.5, socket_connect_timeout=0.5)
+
+
+@receiver(recorded)
+def after_commit(**_kwargs: Any) -> None:  # noqa: ANN401
+    """Say that the log has grown. Whoever misses it looks within a second anyway."""
+    try:
+        _valkey().publish(CHANNEL, "")
+    except (RedisError, OSError) as error:
+        log.info("open pages will look by themselves: %s", error)
