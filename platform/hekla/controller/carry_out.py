@@ -3,15 +3,14 @@
 import logging
 from collections import defaultdict
 from datetime import datetime
-from uuid import UUID
 
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.observations import Sighting
-from hekla.backends.base import Backend, BackendError, Environment, PodOrder, StartRefused
-from hekla.controller.observations import Memory, key_of
+from hekla.backends.base import BackendError, Environment, PodOrder, StartRefused
+from hekla.controller.observations import Hold, key_of
 from hekla.domain.errors import NotFound
 from hekla.domain.frameworks import settings_for
 from hekla.domain.phases import PodPhase
@@ -19,29 +18,26 @@ from hekla.domain.phases import PodPhase
 log = logging.getLogger(__name__)
 
 
-def carry_out(cluster_id: int, epoch: int, backend: Backend, memory: Memory, *, now: datetime) -> None:
+def carry_out(hold: Hold, *, now: datetime) -> None:
     """Bring the backend to what the rows say."""
-    pods = selectors.unfinished_pods(cluster_id)
-    _stop(cluster_id, epoch, backend, memory, [pod for pod in pods if pod.stopping], now)
-    waiting = [pod for pod in pods if pod.phase == PodPhase.BOUND and not pod.stopping]
+    pods = selectors.unfinished_pods(hold.cluster_id)
+    _stop(hold, [pod for pod in pods if pod.stopping], now)
     by_job: dict[Job, list[Pod]] = defaultdict(list)
-    for pod in waiting:
-        if key_of(pod) not in memory.seen:
+    for pod in pods:
+        if pod.phase == PodPhase.BOUND and not pod.stopping and key_of(pod) not in hold.memory.seen:
             by_job[pod.job].append(pod)
-    for job, its in by_job.items():
-        _start(cluster_id, epoch, backend, memory, job, its, now)
+    for job, waiting in by_job.items():
+        _start(hold, job, waiting, now)
 
 
-def _start(
-    cluster_id: int, epoch: int, backend: Backend, memory: Memory, job: Job, pods: list[Pod], now: datetime
-) -> None:
+def _start(hold: Hold, job: Job, pods: list[Pod], now: datetime) -> None:
     hosts = {(pod.task, pod.index): pod.address for pod in selectors.pods(job)}
     for pod in pods:
         try:
-            backend.start(order_of(job, pod, hosts))
-            memory.seen.add(key_of(pod))
+            hold.backend.start(order_of(job, pod, hosts))
+            hold.memory.seen.add(key_of(pod))
         except (StartRefused, NotFound) as refusal:
-            _refused(cluster_id, epoch, backend, pod, str(refusal), now)
+            _refused(hold, pod, str(refusal), now)
         except BackendError as error:
             log.warning("could not start %s of %s, will try again: %s", pod, job, error)
 
@@ -68,7 +64,7 @@ def order_of(job: Job, pod: Pod, hosts: dict[tuple[str, int], str]) -> PodOrder:
     )
 
 
-def _refused(cluster_id: int, epoch: int, backend: Backend, pod: Pod, message: str, now: datetime) -> None:
+def _refused(hold: Hold, pod: Pod, message: str, now: datetime) -> None:
     """The backend can never start this pod: it has failed, and the job's policies say what follows."""
     sighting = Sighting(
         task=pod.task,
@@ -79,20 +75,19 @@ def _refused(cluster_id: int, epoch: int, backend: Backend, pod: Pod, message: s
         reason="StartRefused",
         message=message,
     )
-    job = UUID(pod.job.uid.hex)
-    services.observe(cluster_id, epoch, job, [sighting], address_of=backend.address, now=now)
+    hold.observe(pod.job.uid, [sighting], now)
 
 
-def _stop(cluster_id: int, epoch: int, backend: Backend, memory: Memory, pods: list[Pod], now: datetime) -> None:
+def _stop(hold: Hold, pods: list[Pod], now: datetime) -> None:
     """Ask each to end. One that was bound but never begun is over: the backend will not begin it any more."""
     never_begun = []
     for pod in pods:
         try:
-            backend.stop(key_of(pod), reason=pod.stop_reason)
+            hold.backend.stop(key_of(pod), reason=pod.stop_reason)
         except BackendError as error:
             log.warning("could not stop %s, will try again: %s", pod, error)
             continue
-        if pod.phase == PodPhase.BOUND and key_of(pod) not in memory.seen:
+        if pod.phase == PodPhase.BOUND and key_of(pod) not in hold.memory.seen:
             never_begun.append(pod.pk)
     if never_begun:
-        services.settle(cluster_id, epoch, never_begun, address_of=backend.address, now=now)
+        services.settle(hold.cluster_id, hold.epoch, never_begun, address_of=hold.backend.address, now=now)

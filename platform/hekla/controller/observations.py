@@ -2,6 +2,7 @@
 
 import logging
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -23,15 +24,30 @@ class Memory:
     seen: set[PodKey] = field(default_factory=set)
 
 
+@dataclass(frozen=True)
+class Hold:
+    """A cluster in one's hands for a turn: the epoch that every write names, its backend, and what one remembers."""
+
+    cluster_id: int
+    epoch: int
+    backend: Backend
+    memory: Memory
+
+    def observe(self, job: UUID, sightings: Sequence[Sighting], now: datetime) -> bool:
+        """Take down what was seen of one job's pods."""
+        return services.observe(self.cluster_id, self.epoch, job, sightings, address_of=self.backend.address, now=now)
+
+
 def key_of(pod: Pod) -> PodKey:
     """The backend's name of a pod."""
     return PodKey(job=pod.job.uid.hex, task=pod.task, index=pod.index, attempt=pod.attempt)
 
 
-def take_down(cluster_id: int, epoch: int, backend: Backend, memory: Memory, *, now: datetime) -> bool:
+def take_down(hold: Hold, *, now: datetime) -> bool:
     """Record what is new. Returns whether anything was."""
-    found = backend.observe(memory.cursor)
-    live = {key_of(pod): pod for pod in selectors.unfinished_pods(cluster_id)}
+    memory = hold.memory
+    found = hold.backend.observe(memory.cursor)
+    live = {key_of(pod): pod for pod in selectors.unfinished_pods(hold.cluster_id)}
     memory.seen = {key for key in memory.seen if key in live} | {o.key for o in found.pods if o.key in live}
     news = [o for o in found.pods if o.key in live and o.phase != live[o.key].phase]
     if found.complete:
@@ -41,8 +57,8 @@ def take_down(cluster_id: int, epoch: int, backend: Backend, memory: Memory, *, 
         by_job[observation.key.job].append(_sighting(observation))
     changed = False
     for job, sightings in by_job.items():
-        changed |= services.observe(cluster_id, epoch, UUID(job), sightings, address_of=backend.address, now=now)
-    _forget_ended(backend, found.pods, live)
+        changed |= hold.observe(UUID(job), sightings, now)
+    _forget_ended(hold.backend, found.pods, live)
     memory.cursor = found.cursor
     return changed
 
@@ -57,9 +73,7 @@ def _missing(live: dict[PodKey, Pod], seen: set[PodKey], now: datetime) -> list[
     ]
 
 
-def _forget_ended(
-    backend: Backend, seen: "list[Observation] | tuple[Observation, ...]", live: dict[PodKey, Pod]
-) -> None:
+def _forget_ended(backend: Backend, seen: Sequence[Observation], live: dict[PodKey, Pod]) -> None:
     """Ends that are in the rows need not be told again; those recorded just now are forgotten next time."""
     backend.forget([o.key for o in seen if o.phase.is_final and o.key not in live])
 

@@ -99,7 +99,7 @@ def _job(job: Job, pods: Iterable[Pod]) -> model.Job:
 def _latest(pods: Iterable[Pod]) -> list[Pod]:
     """The last attempt of each replica, and earlier ones that still hold something."""
     last = {(pod.task, pod.index): pod.pk for pod in pods}
-    return [pod for pod in pods if not pod.is_final or last[pod.task, pod.index] == pod.pk and not pod.stopping]
+    return [pod for pod in pods if not pod.is_final or (last[pod.task, pod.index] == pod.pk and not pod.stopping)]
 
 
 def _task(pod: Pod, job: Job, requests: dict[str, Resources], selectors: dict[str, dict[str, str]]) -> model.Task:

@@ -21,7 +21,7 @@ from hekla.backends.base import Backend, BackendError
 from hekla.controller import decisions, nodes, observations, snapshot
 from hekla.controller.backends import backend_of
 from hekla.controller.carry_out import carry_out
-from hekla.controller.observations import Memory
+from hekla.controller.observations import Hold, Memory
 from hekla.controller.watch import holder
 from hekla.domain.phases import GangPhase
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, Policy
@@ -84,11 +84,12 @@ def _turn(cluster: Cluster, keeper: Keeper) -> None:
     if keeper.nodes_at is None or now - keeper.nodes_at > _NODES_EVERY:
         nodes.refresh(cluster, backend, now=now)
         keeper.nodes_at = now
-    observations.take_down(cluster.pk, epoch, backend, keeper.memory, now=now)
+    hold = Hold(cluster.pk, epoch, backend, keeper.memory)
+    observations.take_down(hold, now=now)
     if _is_quiet(keeper, now):
         return
     last = outbox.last_number()
-    _decide(cluster, keeper, backend, epoch)
+    _decide(cluster, keeper, hold)
     _clean(cluster, backend, now)
     keeper.acted_on, keeper.looked_at = last, now
 
@@ -99,25 +100,25 @@ def _is_quiet(keeper: Keeper, now: datetime) -> bool:
     return recently and keeper.acted_on == outbox.last_number()
 
 
-def _decide(cluster: Cluster, keeper: Keeper, backend: Backend, epoch: int) -> None:
+def _decide(cluster: Cluster, keeper: Keeper, hold: Hold) -> None:
     """Rounds of: move jobs on, ask the engine, record, carry out; until a round changes nothing."""
     for _ in range(_MAX_ROUNDS):
         now = clock.now()
-        moved = _sync_jobs(cluster, backend, epoch, now)
+        moved = _sync_jobs(hold, now)
         taken = snapshot.take(cluster)
         decided = engine.cycle(taken.state, _policy(cluster, keeper), now.timestamp())
-        recorded = services.commit(cluster.pk, epoch, decisions.by_job(taken, decided), now=now)
-        carry_out(cluster.pk, epoch, backend, keeper.memory, now=now)
+        recorded = services.commit(cluster.pk, hold.epoch, decisions.by_job(taken, decided), now=now)
+        carry_out(hold, now=now)
         if not (moved or recorded):
             return
 
 
-def _sync_jobs(cluster: Cluster, backend: Backend, epoch: int, now: datetime) -> bool:
+def _sync_jobs(hold: Hold, now: datetime) -> bool:
     """Jobs that were let in get their pods; jobs on their way somewhere move on."""
     moved = False
-    for job in jobs.unfinished(cluster.pk):
+    for job in jobs.unfinished(hold.cluster_id):
         if job.gang_phase != GangPhase.PENDING or job.phase not in ("pending",):
-            moved |= services.sync(cluster.pk, epoch, job.pk, address_of=backend.address, now=now)
+            moved |= services.sync(hold.cluster_id, hold.epoch, job.pk, address_of=hold.backend.address, now=now)
     return moved
 
 
@@ -135,3 +136,9 @@ def _clean(cluster: Cluster, backend: Backend, now: datetime) -> None:
     for job in jobs.to_clean(cluster.pk):
         backend.remove(job.uid.hex)
         services.mark_cleaned(job.pk, now=now)
+
+
+def forget_all() -> None:
+    """Drop what this process keeps between turns, as a new process would."""
+    with _keepers_lock:
+        _keepers.clear()

@@ -1,0 +1,76 @@
+"""A platform with Alice, her tenant, a queue, and this machine as its cluster."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters import services as clusters
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs.models import Job
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy import services as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.controller import turns
+from hekla.controller.backends import backend_of
+from hekla.lib import clock
+
+LAST_SECONDS = 30.0
+
+
+@dataclass
+class World:
+    """What the tests act on."""
+
+    alice: User
+    tenant: Tenant
+    cluster: Cluster
+    queue: Queue
+
+    def turn_until(self, done: Callable[[], bool]) -> None:
+        """Let the controller turn whenever the backend stirs, until something is so."""
+        backend = backend_of(self.cluster)
+        deadline = clock.now().timestamp() + LAST_SECONDS
+        turns.run(self.cluster)
+        while not done():
+            assert clock.now().timestamp() < deadline, describe()
+            backend.wait(0.2)
+            turns.run(self.cluster)
+
+
+def describe() -> str:
+    """The state of all jobs, for a failing test."""
+    return "\n".join(
+        f"{job} {job.phase}/{job.gang_phase} {job.reason} {job.message} {job.waiting} "
+        + str([(str(p), p.attempt, p.phase, p.reason, p.message) for p in job.pods.all()])
+        for job in Job.objects.all()
+    )
+
+
+@pytest.fixture(params=["local", "simulated"])
+def world(request: pytest.FixtureRequest, transactional_db: None, settings, tmp_path) -> Iterator[World]:
+    """Four processors on one node."""
+    settings.HEKLA_HOME = tmp_path
+    now = clock.now()
+    turns.forget_all()
+    alice = accounts.create_user(username="alice", password=None, actor=PLATFORM, now=now)
+    tenant = tenancy.create(slug="lab", name="Lab", actor=PLATFORM, now=now)
+    tenancy.add_member(tenant, alice, "admin", actor=PLATFORM, now=now)
+    size = {"cpu": "4", "memory": "8Gi", "pods": "20"}
+    config = (
+        {"allocatable": size}
+        if request.param == "local"
+        else {
+            "nodes": [{"name": "n", "allocatable": size}],
+            "seed": 1,
+            "speed": 10,
+        }
+    )
+    cluster = clusters.create(name=request.param, kind=request.param, config=config, actor=PLATFORM, now=now)
+    queue = queues.create(cluster=cluster, name="default", actor=PLATFORM, now=now)
+    yield World(alice, tenant, cluster, queue)
+    turns.forget_all()

@@ -1,0 +1,81 @@
+"""From a submission to its end, with the real engine and real backends."""
+
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.policies import Action
+from hekla.lib import clock
+from tests.controller.conftest import World
+
+
+def spec(name: str, command: list[str], *, replicas: int = 1, cpu: str = "1", seconds: float = 1, **more) -> JobSpec:
+    task = {
+        "name": "worker",
+        "replicas": replicas,
+        "command": command,
+        "resources": {"cpu": cpu},
+        "env": {"HEKLA_SIM_SECONDS": str(seconds)},
+        "grace_seconds": 1,
+    }
+    return JobSpec.parse({"name": name, "tasks": [task], **more})
+
+
+def submit(world: World, *args, **kwargs) -> Job:
+    return services.submit(spec=spec(*args, **kwargs), tenant=world.tenant, user=world.alice, now=clock.now())
+
+
+def phase(job: Job) -> str:
+    return Job.objects.get(pk=job.pk).phase
+
+
+def test_a_job_runs_to_its_end(world: World) -> None:
+    job = submit(world, "one", ["sh", "-c", "echo hello"])
+    world.turn_until(lambda: phase(job) == "completed")
+    pod = Pod.objects.get(job=job)
+    assert (pod.phase, pod.exit_code, pod.attempt) == ("succeeded", 0, 1)
+    assert pod.started_at
+    assert pod.finished_at
+
+
+def test_two_gangs_of_four_never_mix_on_four_places(world: World) -> None:
+    first = submit(world, "first", ["sleep", "0.5"], replicas=4)
+    second = submit(world, "second", ["sleep", "0.5"], replicas=4)
+    mixed: list[set[int]] = []
+
+    def done() -> bool:
+        mixed.append(set(Pod.objects.filter(phase__in=["bound", "running"]).values_list("job_id", flat=True)))
+        return phase(first) == phase(second) == "completed"
+
+    world.turn_until(done)
+    assert all(len(jobs) <= 1 for jobs in mixed)
+    starts = [min(p.started_at for p in Pod.objects.filter(job=job)) for job in (first, second)]
+    ends = [max(p.finished_at for p in Pod.objects.filter(job=job)) for job in (first, second)]
+    assert ends[0] <= starts[1] or ends[1] <= starts[0]
+
+
+def test_an_aborted_job_lets_go_of_everything_and_can_be_resumed(world: World) -> None:
+    job = submit(world, "long", ["sleep", "60"], replicas=2, seconds=600)
+    world.turn_until(lambda: phase(job) == "running")
+    services.command(job, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    world.turn_until(lambda: phase(job) == "aborted")
+    assert not Pod.objects.exclude(phase__in=["failed", "succeeded"]).exists()
+    services.command(job, Action.RESUME_JOB, user=world.alice, now=clock.now())
+    world.turn_until(lambda: phase(job) == "running")
+    services.command(job, Action.TERMINATE_JOB, user=world.alice, now=clock.now())
+    world.turn_until(lambda: phase(job) == "terminated")
+
+
+def test_a_failing_pod_restarts_the_job_as_often_as_allowed(world: World) -> None:
+    restart = [{"events": ["PodFailed"], "action": "RestartJob"}]
+    job = Job.objects.get(
+        pk=submit(world, "bad", ["sh", "-c", "exit 3"], policies=restart, max_retry=2, seconds=0.1).pk
+    )
+    if world.cluster.kind == "simulated":
+        return_code = {**job.spec["tasks"][0]["env"], "HEKLA_SIM_EXIT": "3"}
+        job.spec["tasks"][0]["env"] = return_code
+        job.save()
+    world.turn_until(lambda: phase(job) == "failed")
+    job.refresh_from_db()
+    assert job.retry_count == 2
+    assert [pod.attempt for pod in job.pods.order_by("attempt")] == [1, 2, 3]
+    assert all(pod.exit_code == 3 for pod in job.pods.all())
