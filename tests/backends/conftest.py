@@ -1,0 +1,128 @@
+"""Backends in a folder of their own, and what every test of them needs to say shortly."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hekla.backends.base import Backend, Observation, PodKey, PodOrder
+from hekla.backends.registry import open_backend
+from hekla.domain.phases import FINAL_POD_PHASES, PodPhase
+from hekla.lib.clock import now
+
+PATIENCE_SECONDS = 20.0
+STARTER = Path(__file__).with_name("starter.py")
+CONFIGS = {
+    "local": {"allocatable": {"cpu": "4"}},
+    "simulated": {
+        "nodes": [{"name": "node", "count": 2, "allocatable": {"cpu": "8", "memory": "16Gi"}}],
+        "speed": 1000,
+        "prepare_seconds": {"min": 1, "max": 2},
+        "run_seconds": {"min": 20, "max": 40},
+    },
+}
+
+
+class Place:
+    """One cluster of one kind, that may be opened again and again."""
+
+    def __init__(self, kind: str, home: Path) -> None:
+        self.kind = kind
+        self.home = home
+        self._slot = 0
+        self._jobs: set[str] = set()
+        self.backend = self.reopened()
+
+    def reopened(self) -> Backend:
+        return open_backend(self.kind, cluster="c1", config=CONFIGS[self.kind], home=self.home, clock=now)
+
+    def order(self, index: int = 0, *, job: str = "job", script: str = "exit 0", **fields) -> PodOrder:
+        """A pod that runs a shell script; `runs_seconds` and `exit_code` say the same to the simulation."""
+        seconds, code = fields.pop("runs_seconds", 1.0), fields.pop("exit_code", 0)
+        self._slot += 1
+        self._jobs.add(job)
+        fields.setdefault("command", ("sh", "-c", script))
+        imagined = {"HEKLA_SIM_SECONDS": str(seconds), "HEKLA_SIM_EXIT": str(code)}
+        return PodOrder(
+            key=PodKey(job, "worker", index, 0),
+            node=self.backend.nodes()[0].name,
+            address=self.backend.address(self._slot),
+            env={**fields.pop("env", {}), **imagined},
+            **fields,
+        )
+
+    def long(self, index: int = 0, **fields) -> PodOrder:
+        """A pod that does not end by itself while a test looks."""
+        return self.order(index, script="exec sleep 1000", runs_seconds=1_000_000, **fields)
+
+    def started(self, order: PodOrder) -> PodKey:
+        self.backend.start(order)
+        return order.key
+
+    @contextlib.contextmanager
+    def starter(self, order: PodOrder) -> Iterator[subprocess.Popen[str]]:
+        """A process of its own that is ready to start this pod, see `starter`. It is killed at the end."""
+        wish = {"kind": self.kind, "home": str(self.home), "index": order.key.index, "address": order.address}
+        argument = json.dumps({**wish, "script": order.command[-1]})
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        pipe = subprocess.PIPE
+        command = [sys.executable, str(STARTER), argument]
+        with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True) as process:
+            try:
+                assert process.stdout.readline() == "ready\n"
+                yield process
+            finally:
+                process.kill()
+
+    def seen(self, key: PodKey) -> Observation | None:
+        return next((pod for pod in self.backend.observe(None).pods if pod.key == key), None)
+
+    def until(self, key: PodKey, *phases: PodPhase) -> Observation:
+        """Wait as the controller does, until the pod is in one of these phases."""
+        give_up_at = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < give_up_at:
+            pod = self.seen(key)
+            if pod and pod.phase in phases:
+                return pod
+            self.backend.wait(0.2)
+        raise AssertionError(f"{key} never came to {phases}: {self.seen(key)}")
+
+    def ended(self, key: PodKey) -> Observation:
+        return self.until(key, *FINAL_POD_PHASES)
+
+    def log(self, key: PodKey) -> str:
+        return self.backend.logs(key, offset=0, limit=1_000_000).data.decode()
+
+    def clear(self) -> None:
+        for job in self._jobs:
+            self.backend.remove(job)
+
+
+@pytest.fixture
+def make_place(tmp_path: Path) -> Iterator[Callable[[str], Place]]:
+    places: list[Place] = []
+
+    def make(kind: str) -> Place:
+        places.append(Place(kind, tmp_path / kind))
+        return places[-1]
+
+    yield make
+    for place in places:
+        place.clear()
+
+
+@pytest.fixture
+def local(make_place: Callable[[str], Place]) -> Place:
+    return make_place("local")
+
+
+@pytest.fixture(params=sorted(CONFIGS))
+def place(request: pytest.FixtureRequest, make_place: Callable[[str], Place]) -> Place:
+    """Both kinds, one after the other."""
+    return make_place(request.param)

@@ -1,0 +1,29 @@
+"""A process of its own that starts one pod: says that it is ready, starts at the first line of input, ends at the last.
+
+`python starter.py '{"kind": …, "home": …, "index": …, "address": …, "script": …}'`
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from hekla.backends.base import PodKey, PodOrder
+from hekla.backends.registry import open_backend
+from hekla.lib.clock import now
+
+if __name__ == "__main__":
+    wish = json.loads(sys.argv[1])
+    backend = open_backend(wish["kind"], cluster="c1", config={}, home=Path(wish["home"]), clock=now)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    backend.start(
+        PodOrder(
+            key=PodKey("job", "worker", wish["index"], 0),
+            node="node",
+            address=wish["address"],
+            command=("sh", "-c", wish["script"]),
+            env={"HEKLA_SIM_SECONDS": "1"},
+        )
+    )
+    print("started", flush=True)
+    sys.stdin.read()

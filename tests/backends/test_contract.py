@@ -1,0 +1,266 @@
+"""What the controller may rely on, whichever backend it has."""
+
+import contextlib
+import dataclasses
+from datetime import UTC
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hekla.backends.base import Backend, PodKey, UnknownPod
+from hekla.backends.registry import KINDS, open_backend
+from hekla.domain.errors import Invalid
+from hekla.domain.phases import PodPhase
+from hekla.lib.clock import now
+
+NOBODY = PodKey("nobody", "worker", 0, 0)
+
+
+def test_every_kind_has_a_contract_test(make_place):
+    assert {make_place(kind).kind for kind in KINDS} == set(KINDS)
+
+
+def test_nodes_have_names_and_room(place):
+    for node in place.backend.nodes():
+        assert node.name
+        assert node.ready
+        assert node.allocatable["cpu"] >= 4000
+        assert node.allocatable["pods"] > 0
+
+
+def test_a_pod_runs_to_its_end(place):
+    key = place.started(place.order())
+    pod = place.ended(key)
+    assert (pod.phase, pod.exit_code, pod.reason) == (PodPhase.SUCCEEDED, 0, "")
+    assert pod.at.tzinfo == UTC
+
+
+@pytest.mark.parametrize("code", [1, 3, 255])
+def test_the_exit_code_is_told(place, code):
+    pod = place.ended(place.started(place.order(script=f"exit {code}", exit_code=code)))
+    assert (pod.phase, pod.exit_code, pod.reason) == (PodPhase.FAILED, code, "Error")
+    assert str(code) in pod.message
+
+
+def test_a_pod_is_seen_from_the_moment_it_is_started(place):
+    key = place.started(place.long())
+    assert place.seen(key).phase in {PodPhase.PREPARING, PodPhase.RUNNING}
+    assert place.until(key, PodPhase.RUNNING).exit_code is None
+
+
+def test_what_is_observed_stays_observed(place):
+    key = place.started(place.order())
+    pod = place.ended(key)
+    assert place.seen(key) == pod == place.seen(key)
+
+
+def test_a_second_start_finds_the_first(place):
+    order = place.order(script="echo once")
+    place.backend.start(order)
+    place.backend.start(order)
+    pod = place.ended(order.key)
+    place.backend.start(order)
+    assert place.seen(order.key) == pod
+    if place.kind == "local":
+        assert place.log(order.key) == "once\n"
+
+
+def test_starts_from_several_processes_at_once_make_one_pod(place):
+    order = place.order(script="echo once")
+    with contextlib.ExitStack() as stack:
+        starters = [stack.enter_context(place.starter(order)) for _ in range(3)]
+        for starter in starters:
+            starter.stdin.write("go\n")
+            starter.stdin.flush()
+        assert [starter.stdout.readline() for starter in starters] == ["started\n"] * 3
+    place.ended(order.key)
+    assert [pod.key for pod in place.backend.observe(None).pods] == [order.key]
+    if place.kind == "local":
+        assert place.log(order.key) == "once\n"
+
+
+def test_a_pod_that_runs_can_be_stopped(place):
+    key = place.started(place.long())
+    place.until(key, PodPhase.RUNNING)
+    place.backend.stop(key, reason="Its job was aborted")
+    place.backend.stop(key, reason="Said twice")
+    pod = place.ended(key)
+    assert (pod.phase, pod.reason, pod.message) == (PodPhase.FAILED, "Stopped", "Its job was aborted")
+    assert pod.exit_code == 143
+
+
+def test_a_stop_right_after_the_start_is_not_lost(place):
+    key = place.started(place.long())
+    place.backend.stop(key, reason="Changed my mind")
+    assert place.ended(key).reason == "Stopped"
+
+
+def test_a_pod_that_was_stopped_before_its_start_never_runs(place):
+    order = place.long()
+    place.backend.stop(order.key, reason="Not wanted")
+    place.backend.start(order)
+    pod = place.seen(order.key)
+    assert (pod.phase, pod.reason, pod.message) == (PodPhase.FAILED, "Stopped", "Not wanted")
+
+
+def test_to_stop_an_ended_pod_changes_nothing(place):
+    key = place.started(place.order())
+    pod = place.ended(key)
+    place.backend.stop(key, reason="Too late")
+    assert place.seen(key) == pod
+
+
+def test_another_opening_of_the_same_cluster_sees_the_same(place):
+    running, ended = place.started(place.long(0)), place.started(place.order(1))
+    place.until(running, PodPhase.RUNNING)
+    place.ended(ended)
+    seen = {pod.key: pod for pod in place.reopened().observe(None).pods}
+    assert seen[running] == place.seen(running)
+    assert seen[ended] == place.seen(ended)
+
+
+def test_an_opening_that_was_there_before_sees_what_another_starts(place):
+    other = place.reopened()
+    other.observe(None)
+    key = place.started(place.long())
+    place.until(key, PodPhase.RUNNING)
+    assert [pod.key for pod in other.observe(None).pods] == [key]
+    assert other.logs(key, offset=0, limit=10).complete is False
+
+
+def test_observing_since_a_cursor_tells_at_least_what_changed(place):
+    first, second = place.started(place.long(0)), place.started(place.long(1))
+    place.until(first, PodPhase.RUNNING)
+    place.until(second, PodPhase.RUNNING)
+    cursor = place.backend.observe(None).cursor
+    place.backend.stop(first, reason="Enough")
+    place.ended(first)
+    changed = {pod.key: pod for pod in place.backend.observe(cursor).pods}
+    assert changed[first].phase == PodPhase.FAILED
+
+
+@pytest.mark.parametrize("cursor", ["", "nonsense", "0:0", "abc:99999999"])
+def test_a_cursor_that_means_nothing_here_tells_everything(place, cursor):
+    key = place.started(place.long())
+    seen = place.backend.observe(cursor)
+    assert [pod.key for pod in seen.pods] == [key]
+    assert seen.complete
+
+
+def test_the_log_is_read_by_offset(place):
+    key = place.started(place.order(script="printf 'one\\ntwo\\n'; printf 'three\\n' >&2"))
+    place.ended(key)
+    whole = place.backend.logs(key, offset=0, limit=100_000)
+    assert whole.complete
+    assert whole.next_offset == len(whole.data) > 0
+    pieces, offset, complete = b"", 0, False
+    while not complete:
+        chunk = place.backend.logs(key, offset=offset, limit=5)
+        assert chunk.offset == offset
+        pieces, offset, complete = pieces + chunk.data, chunk.next_offset, chunk.complete
+    assert pieces == whole.data
+    assert place.backend.logs(key, offset=10**9, limit=5).data == b""
+
+
+def test_a_forgotten_pod_is_told_of_no_more_but_keeps_its_log(place):
+    key = place.started(place.order(script="echo hello"))
+    place.ended(key)
+    log = place.log(key)
+    place.backend.forget([key, NOBODY])
+    place.backend.forget([key])
+    assert place.seen(key) is None
+    assert place.reopened().observe(None).pods == []
+    assert place.log(key) == log != ""
+
+
+def test_a_forgotten_pod_does_not_run_again(place):
+    order = place.order()
+    place.ended(place.started(order))
+    place.backend.forget([order.key])
+    place.backend.start(order)
+    assert place.seen(order.key) is None
+
+
+def test_a_removed_job_leaves_nothing(place):
+    mine, running = place.started(place.order(0)), place.started(place.long(1))
+    other = place.started(place.long(0, job="other"))
+    place.ended(mine)
+    place.until(running, PodPhase.RUNNING)
+    place.backend.remove("job")
+    place.backend.remove("job")
+    assert [pod.key for pod in place.backend.observe(None).pods] == [other]
+    for key in (mine, running):
+        with pytest.raises(UnknownPod):
+            place.backend.logs(key, offset=0, limit=1)
+
+
+def test_nobody_knows_a_pod_that_never_was(place):
+    with pytest.raises(UnknownPod):
+        place.backend.logs(NOBODY, offset=0, limit=1)
+    with pytest.raises(UnknownPod):
+        place.backend.endpoint(NOBODY, 80)
+    place.backend.remove("nobody")
+
+
+def test_a_pod_has_its_address_as_endpoint(place):
+    order = place.long()
+    place.backend.start(order)
+    assert place.backend.endpoint(order.key, 8080) == (order.address, 8080)
+
+
+def test_wait_ends_when_something_happens(place):
+    _settle(place.backend)
+    key = place.started(place.order(script="sleep 0.1"))
+    for _ in range(20):
+        assert place.backend.wait(10), "a change was not told"
+        if place.seen(key).phase.is_final:
+            return
+    raise AssertionError("it never ended")
+
+
+def test_wait_gives_up_in_time(place):
+    _settle(place.backend)
+    assert place.backend.wait(0.01) is False
+
+
+def _settle(backend: Backend) -> None:
+    """After an observation nothing is new; the very first wait may not know yet."""
+    backend.wait(0)
+    backend.observe(None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_slot_has_an_address_of_its_own(kind, tmp_path_factory):
+    backend = open_backend(kind, cluster="c1", config={}, home=tmp_path_factory.mktemp("home"), clock=now)
+
+    @given(st.sets(st.integers(0, 2**21), min_size=2, max_size=50))
+    def check(slots: set[int]) -> None:
+        addresses = {backend.address(slot) for slot in slots}
+        assert len(addresses) == len(slots)
+        assert addresses == {backend.address(slot) for slot in slots}
+
+    check()
+    with pytest.raises(ValueError, match="slot"):
+        backend.address(-1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("config", [{"colour": "red"}, {"nodes": 3}, {"allocatable": {"cpu": "many"}}])
+def test_a_wrong_configuration_is_refused_with_its_path(kind, config, tmp_path):
+    with pytest.raises(Invalid) as refusal:
+        open_backend(kind, cluster="c1", config=config, home=tmp_path, clock=now)
+    assert refusal.value.problems[0].path.startswith(f"config.{next(iter(config))}")
+
+
+def test_an_unknown_kind_is_refused(tmp_path):
+    with pytest.raises(Invalid):
+        open_backend("abacus", cluster="c1", config={}, home=tmp_path, clock=now)
+
+
+def test_keys_that_look_alike_are_different_pods(place):
+    first = place.order()
+    second = dataclasses.replace(first, key=PodKey("job", "worker-0", 0, 0))
+    place.backend.start(first)
+    place.backend.start(second)
+    assert {pod.key for pod in place.backend.observe(None).pods} == {first.key, second.key}
