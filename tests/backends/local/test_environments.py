@@ -1,0 +1,91 @@
+"""Environments built from a requirements list: from a package that the test makes itself, so without any network."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from hekla.backends.base import Environment, StartRefused
+from hekla.domain.phases import PodPhase
+
+METADATA = "Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n"
+WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+GREET = ("python", "-c", "import greeting; print(greeting.WORD)")
+
+
+@pytest.fixture
+def greeting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
+    """A package with one word in it, as an environment."""
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    wheel = tmp_path / "greeting-1.0-py3-none-any.whl"
+    members = {
+        "greeting.py": "WORD = 'good morning'\n",
+        "greeting-1.0.dist-info/METADATA": METADATA,
+        "greeting-1.0.dist-info/WHEEL": WHEEL,
+    }
+    record = "".join(f"{name},,\n" for name in [*members, "greeting-1.0.dist-info/RECORD"])
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, text in {**members, "greeting-1.0.dist-info/RECORD": record}.items():
+            archive.writestr(name, text)
+    return Environment("greetings", (f"greeting @ {wheel.as_uri()}",))
+
+
+def test_an_environment_is_built_once_and_shared(local, greeting):
+    first, second = (local.order(n, command=GREET, environment=greeting) for n in (0, 1))
+    local.backend.start(first)
+    local.backend.start(second)
+    for order in (first, second):
+        assert local.ended(order.key).phase == PodPhase.SUCCEEDED, local.log(order.key)
+        assert local.log(order.key).endswith("good morning\n")
+    built = [key for key in (first.key, second.key) if "Building the environment greetings" in local.log(key)]
+    assert len(built) == 1
+    third = local.started(local.order(2, command=GREET, environment=greeting))
+    local.ended(third)
+    assert local.log(third) == "good morning\n"
+
+
+def test_a_build_that_was_cut_off_is_begun_anew(local, greeting):
+    local.ended(local.started(local.order(0, command=GREET, environment=greeting)))
+    (marker,) = (local.home / "environments").glob("*/.hekla-ready")
+    marker.unlink()
+    (marker.parent / "bin" / "python").unlink()
+    again = local.started(local.order(1, command=GREET, environment=greeting))
+    assert local.ended(again).phase == PodPhase.SUCCEEDED
+    assert "is ready after" in local.log(again)
+
+
+def test_the_build_is_seen_as_preparation(local, greeting):
+    key = local.started(local.order(command=GREET, environment=greeting))
+    assert local.until(key, PodPhase.PREPARING, PodPhase.RUNNING).phase == PodPhase.PREPARING
+    local.ended(key)
+
+
+def test_an_environment_that_cannot_be_built_says_why(local, monkeypatch):
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    environment = Environment("dreams", ("no-such-package-anywhere==9.9",))
+    key = local.started(local.order(script="echo ran", environment=environment))
+    pod = local.ended(key)
+    assert (pod.phase, pod.reason, pod.exit_code) == (PodPhase.FAILED, "EnvironmentFailed", None)
+    assert "dreams" in pod.message
+    assert "no-such-package-anywhere" in pod.message
+    assert "ran\n" not in local.log(key)
+
+
+def test_a_build_can_be_stopped(local, greeting, tmp_path):
+    folder = tmp_path / "slow"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text(
+        "[build-system]\nrequires = []\nbuild-backend = 'slow'\nbackend-path = ['.']"
+    )
+    (folder / "slow.py").write_text("import time\ntime.sleep(1000)\n")
+    environment = Environment("slow", (f"slow @ {folder.as_uri()}",))
+    key = local.started(local.order(environment=environment))
+    local.until(key, PodPhase.PREPARING)
+    local.backend.stop(key, reason="Too slow")
+    assert local.ended(key).message == "Too slow"
+
+
+@pytest.mark.parametrize("requirement", ["--index-url=http://example.org", " -e .", "numpy\n--pre"])
+def test_options_are_not_requirements(local, requirement):
+    with pytest.raises(StartRefused):
+        local.backend.start(local.order(environment=Environment("sly", (requirement,))))

@@ -1,0 +1,136 @@
+"""What a pod finds around itself: its environment, files, addresses, and nothing of the console's."""
+
+import dataclasses
+import sys
+
+import pytest
+
+from hekla.backends.base import PodKey, StartRefused
+from hekla.backends.local import addresses
+from hekla.domain.phases import PodPhase
+
+LISTEN = """
+import os, socket
+with socket.create_server((os.environ["HEKLA_POD_ADDRESS"], int(os.environ["PORT"]))) as server:
+    print("listening")
+    connection, peer = server.accept()
+    with connection:
+        print(connection.recv(100).decode(), "from", peer[0])
+"""
+SPEAK = """
+import os, socket
+mine = os.environ["HEKLA_POD_ADDRESS"]
+with socket.create_server((mine, int(os.environ["PORT"]))):
+    for line in open(os.environ["HEKLA_HOSTS_FILE"]):
+        address, name = line.split()
+        if name == "ps-0":
+            with socket.create_connection((address, int(os.environ["PORT"])), source_address=(mine, 0)) as ps:
+                ps.sendall(b"hello")
+"""
+
+
+def free_port() -> str:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return str(server.getsockname()[1])
+
+
+def output(place, **fields) -> str:
+    key = place.started(place.order(**fields))
+    place.ended(key)
+    return place.log(key)
+
+
+def test_two_pods_listen_on_one_port_and_talk(local):
+    port = {"PORT": free_port()}
+    ps = local.order(0, command=("python", "-c", LISTEN), env=port)
+    worker = local.order(1, command=("python", "-c", SPEAK), env=port, hosts={"ps-0": ps.address})
+    local.backend.start(ps)
+    local.until(ps.key, PodPhase.RUNNING)
+    while "listening" not in local.log(ps.key):
+        assert not local.seen(ps.key).phase.is_final, local.log(ps.key)
+    local.backend.start(worker)
+    assert local.ended(worker.key).phase == PodPhase.SUCCEEDED, local.log(worker.key)
+    local.ended(ps.key)
+    assert local.log(ps.key) == f"listening\nhello from {worker.address}\n"
+
+
+def test_nothing_of_the_consoles_environment_reaches_a_pod(local, monkeypatch):
+    monkeypatch.setenv("HEKLA_SECRET_KEY", "very secret")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://secret")
+    names = {line.partition("=")[0] for line in output(local, script="env", env={"COLOUR": "red"}).splitlines()}
+    assert names - {"PWD", "OLDPWD", "SHLVL", "_", "TZ"} == {
+        "PATH", "HOME", "TMPDIR", "USER", "LANG", "PYTHONUNBUFFERED", "COLOUR", "HEKLA_POD", "HEKLA_POD_ADDRESS",
+        "HEKLA_HOSTS_FILE", "HEKLA_SIM_SECONDS", "HEKLA_SIM_EXIT",
+    }  # fmt: skip
+
+
+def test_nothing_of_the_consoles_environment_reaches_a_shim(local, monkeypatch):
+    monkeypatch.setenv("HEKLA_SECRET_KEY", "very secret")
+    assert "very secret" not in output(local, script="tr '\\0' '\\n' </proc/$PPID/environ")
+
+
+def test_the_consoles_own_interpreter_is_there_by_default(local):
+    assert output(local, command=("python", "-c", "import sys, numpy; print(sys.prefix)")).strip() == sys.prefix
+
+
+def test_files_lie_in_the_working_folder(local):
+    files = {"train.py": "print(open('data/a.txt').read())", "data/a.txt": "Grüße\r\n你好"}
+    assert output(local, command=("python", "train.py"), files=files) == "Grüße\n你好\n"
+
+
+@pytest.mark.parametrize("name", ["../up", "a/../../up", "/etc/x", "", ".", "a\0b"])
+def test_files_outside_of_it_are_refused(local, name):
+    order = local.order(files={name: "x"})
+    with pytest.raises(StartRefused):
+        local.backend.start(order)
+    assert local.seen(order.key) is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"command": ()},
+        {"command": ("",)},
+        {"command": ("a\0b",)},
+        {"env": {"A=B": "c"}},
+        {"env": {"": "c"}},
+        {"working_dir": "../.."},
+        {"files": {f"f{n}": "" for n in range(1001)}},
+        {"files": {"f": "x" * (16 * 2**20 + 1)}},
+        {"key": PodKey("../job", "worker", 0, 0)},
+        {"key": PodKey("job", "a/b", 0, 0)},
+    ],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_what_can_never_start_is_refused_at_once(local, fields):
+    with pytest.raises(StartRefused):
+        local.backend.start(dataclasses.replace(local.order(), **fields))
+    assert local.backend.observe(None).pods == []
+
+
+def test_the_working_folder_may_lie_deeper(local):
+    assert output(local, script="pwd", working_dir="a/b").endswith("/work/a/b\n")
+
+
+def test_a_working_folder_that_is_not_there_is_said(local):
+    pod = local.ended(local.started(local.order(working_dir="/no/such/folder")))
+    assert (pod.phase, pod.reason) == (PodPhase.FAILED, "WorkingDirMissing")
+    assert "/no/such/folder" in pod.message
+
+
+def test_both_streams_go_to_one_log_in_order(local):
+    assert output(local, script="echo a; echo b >&2; echo c") == "a\nb\nc\n"
+
+
+def test_there_is_nothing_to_read_from_standard_input(local):
+    assert output(local, script="cat; echo end") == "end\n"
+
+
+@pytest.mark.parametrize("slot", [0, 253, 254, 254 * 256, addresses.SLOTS - 1])
+def test_addresses_look_like_hosts(slot):
+    first, second, _, last = map(int, addresses.address_of(slot).split("."))
+    assert first == 127
+    assert 64 <= second < 128
+    assert 1 <= last <= 254

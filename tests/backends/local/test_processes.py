@@ -1,0 +1,189 @@
+"""What only real processes can get wrong: who outlives whom, what is left over, and that nothing ever runs twice."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from hekla.backends.base import PodKey
+from hekla.backends.local import processes
+from hekla.backends.local.podfolder import PodFolder, Status
+from hekla.domain.phases import PodPhase
+
+FAMILY = """
+(trap '' TERM; echo child $BASHPID; exec -a deaf sleep 1000) &
+(sh -c 'sleep 1000 & echo grandchild $!; wait') &
+setsid sh -c 'echo escaped $$; exec sleep 1000' &
+sleep 0.1; echo all; wait
+"""
+
+
+def folder_of(place, key: PodKey) -> PodFolder:
+    return PodFolder(str(place.home / "local" / "c1" / "pods" / key.job / key.name))
+
+
+def alive(pid: int) -> bool:
+    return processes.read_process(pid) is not None
+
+
+def eventually(question, seconds: float = 10.0) -> bool:
+    give_up_at = time.monotonic() + seconds
+    while not question():
+        if time.monotonic() > give_up_at:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def without_shim(place, key: PodKey) -> PodFolder:
+    """The folder of an ended pod, when its shim is gone too."""
+    place.ended(key)
+    folder = folder_of(place, key)
+    assert eventually(lambda: folder.holder() is None)
+    return folder
+
+
+def with_family(place) -> tuple[PodKey, dict[str, int]]:
+    """A pod with a child that ignores SIGTERM, a grandchild, and one that left the session; their process numbers."""
+    order = place.order(command=("bash", "-c", FAMILY), grace_seconds=0.2)
+    key = place.started(order)
+    assert eventually(lambda: "all\n" in place.log(key))
+    lines = [line.split() for line in place.log(key).splitlines()]
+    return key, {line[0]: int(line[1]) for line in lines if len(line) == 2}
+
+
+def test_a_pod_outlives_the_process_that_started_it(local):
+    order = local.order(script="sleep 0.3; echo finished")
+    with local.starter(order) as starter:
+        starter.stdin.write("go\n")
+        starter.stdin.flush()
+        assert starter.stdout.readline() == "started\n"
+        os.kill(starter.pid, signal.SIGKILL)
+    assert local.ended(order.key).phase == PodPhase.SUCCEEDED
+    assert local.log(order.key) == "finished\n"
+
+
+def test_shim_and_pod_have_sessions_of_their_own(local):
+    key = local.started(local.long())
+    local.until(key, PodPhase.RUNNING)
+    shim = processes.read_process(folder_of(local, key).holder())
+    pod = processes.read_process(folder_of(local, key).status()["pid"])
+    assert len({shim.session, pod.session, os.getsid(0)}) == 3
+    assert pod.parent == shim.pid
+    assert shim.parent != os.getpid()
+
+
+def test_a_stop_ends_the_whole_family(local):
+    key, family = with_family(local)
+    assert set(family) == {"child", "grandchild", "escaped"}
+    local.backend.stop(key, reason="Enough")
+    assert local.ended(key).reason == "Stopped"
+    assert not any(alive(pid) for pid in family.values())
+
+
+def test_what_a_pod_leaves_behind_ends_with_it(local):
+    key = local.started(local.order(script="sleep 1000 & echo $!; setsid sleep 1000 & echo $!"))
+    assert local.ended(key).phase == PodPhase.SUCCEEDED
+    assert not any(alive(int(pid)) for pid in local.log(key).split())
+
+
+def test_a_pod_has_its_grace(local):
+    script = "trap 'echo goodbye; exit 5' TERM; echo ready; while :; do sleep 0.02; done"
+    key = local.started(local.order(script=script, grace_seconds=10))
+    assert eventually(lambda: local.log(key) == "ready\n")
+    local.backend.stop(key, reason="Enough")
+    pod = local.ended(key)
+    assert (pod.reason, pod.exit_code) == ("Stopped", 5)
+    assert local.log(key).endswith("goodbye\n")
+
+
+def test_a_stop_goes_on_when_whoever_asked_is_dead(local):
+    """The request is a file: a shim that was not told finds it at its next look."""
+    key, family = with_family(local)
+    folder = folder_of(local, key)
+    folder.request_stop({"reason": "Enough", "at": time.time(), "grace_seconds": 0.1})
+    assert local.ended(key).message == "Enough"
+    assert not any(alive(pid) for pid in family.values())
+
+
+def test_a_killed_shim_takes_its_pod_along_and_nothing_runs_twice(local):
+    key, family = with_family(local)
+    folder = folder_of(local, key)
+    os.kill(folder.holder(), signal.SIGKILL)
+    pod = local.ended(key)
+    assert (pod.phase, pod.reason) == (PodPhase.LOST, "ShimDied")
+    assert not any(alive(pid) for pid in [*family.values(), folder.status()["pid"]])
+    local.backend.start(local.order(command=("bash", "-c", FAMILY)))
+    assert local.seen(key) == pod
+    assert folder.holder() is None
+    assert local.log(key).count("all\n") == 1
+
+
+def test_a_shim_that_dies_between_intent_and_launch_is_not_repeated(local):
+    key = local.started(local.order(script="echo ran"))
+    folder = without_shim(local, key)
+    Path(folder.log).write_bytes(b"")
+    folder.write_status(Status(phase="preparing", at=time.time(), launched=True))
+    assert local.seen(key).phase == PodPhase.LOST
+    assert local.log(key) == ""
+
+
+def test_a_crash_between_claim_and_launch_is_healed_by_the_next_look(local, monkeypatch):
+    with monkeypatch.context() as broken:
+        broken.setattr("hekla.backends.local.care._launch", lambda folder: None)
+        key = local.started(local.order(script="echo ran"))
+    assert local.seen(key).phase == PodPhase.PREPARING or local.seen(key).phase.is_final
+    local.backend.start(local.order(script="echo ran"))
+    assert local.ended(key).phase == PodPhase.SUCCEEDED
+    assert local.log(key) == "ran\n"
+
+
+def test_a_pod_from_before_the_machine_was_started_anew_is_lost(local):
+    key = local.started(local.order(script="echo ran"))
+    folder = without_shim(local, key)
+    order = folder.order()
+    folder.write_order({**order, "boot": "another"})
+    folder.write_status(Status(phase="running", at=time.time(), launched=True, pid=os.getpid(), pid_started="0"))
+    pod = local.seen(key)
+    assert (pod.phase, pod.reason) == (PodPhase.LOST, "NodeRestarted")
+
+
+def test_a_damaged_record_is_a_lost_pod_and_hides_no_other(local):
+    broken, whole = local.started(local.order(0)), local.started(local.order(1))
+    local.ended(broken)
+    local.ended(whole)
+    Path(folder_of(local, broken).path, "status.json").write_text("{")
+    assert local.seen(broken).phase == PodPhase.LOST
+    assert local.seen(whole).phase == PodPhase.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    ("command", "reason", "exit_code"),
+    [
+        (("no-such-command",), "CommandNotFound", 127),
+        (("/etc/passwd",), "CommandNotExecutable", 126),
+        (("sh", "-c", "kill -SEGV $$"), "SIGSEGV", 139),
+        (("sh", "-c", "kill -KILL $$"), "SIGKILL", 137),
+    ],
+)
+def test_a_failure_says_why(local, command, reason, exit_code):
+    pod = local.ended(local.started(local.order(command=command)))
+    assert (pod.phase, pod.reason, pod.exit_code) == (PodPhase.FAILED, reason, exit_code)
+    assert pod.message
+
+
+def test_a_pod_may_not_listen_to_the_shims_locks(local):
+    """Nothing is handed down but the three standard streams."""
+    key = local.started(local.order(script="ls /proc/$$/fd"))
+    local.ended(key)
+    assert local.log(key).split() == ["0", "1", "2"]
+
+
+def test_the_status_names_the_process(local):
+    key = local.started(local.long())
+    local.until(key, PodPhase.RUNNING)
+    status = json.loads(Path(folder_of(local, key).path, "status.json").read_text())
+    assert processes.read_process(status["pid"]).started == status["pid_started"]
