@@ -1,11 +1,14 @@
 """From a submission to its end, with the real engine and real backends."""
 
+from tests.controller.conftest import World
+from tests.support import auditor
+
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
+from hekla.controller import turns
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import Action
 from hekla.lib import clock
-from tests.controller.conftest import World
 
 
 def spec(name: str, command: list[str], *, replicas: int = 1, cpu: str = "1", seconds: float = 1, **more) -> JobSpec:
@@ -79,3 +82,30 @@ def test_a_failing_pod_restarts_the_job_as_often_as_allowed(world: World) -> Non
     assert job.retry_count == 2
     assert [pod.attempt for pod in job.pods.order_by("attempt")] == [1, 2, 3]
     assert all(pod.exit_code == 3 for pod in job.pods.all())
+
+
+def test_the_log_alone_tells_the_same_story_as_the_rows(world: World) -> None:
+    restart = [{"events": ["PodFailed"], "action": "RestartJob"}]
+    jobs = [
+        submit(world, "good", ["true"], replicas=3, seconds=0.1),
+        submit(world, "bad", ["false"], policies=restart, max_retry=1, seconds=0.1),
+        submit(world, "large", ["sleep", "0.2"], replicas=4, seconds=0.2),
+        submit(world, "stopped", ["sleep", "60"], seconds=600),
+    ]
+    world.turn_until(lambda: phase(jobs[3]) == "running")
+    services.command(jobs[3], Action.ABORT_JOB, user=world.alice, now=clock.now())
+    world.turn_until(lambda: all(Job.objects.get(pk=job.pk).is_final for job in jobs))
+    auditor.audit()
+
+
+def test_a_process_that_remembers_nothing_comes_to_the_same(world: World) -> None:
+    """Every turn as if by a new process: nothing is started twice and nothing is lost."""
+    job = submit(world, "amnesia", ["sleep", "0.5"], replicas=3, seconds=0.5)
+
+    def done() -> bool:
+        turns.forget_all()
+        return phase(job) == "completed"
+
+    world.turn_until(done)
+    assert [pod.attempt for pod in job.pods.all()] == [1, 1, 1]
+    auditor.audit()

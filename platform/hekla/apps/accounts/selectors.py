@@ -4,6 +4,7 @@ from django.db.models import QuerySet
 
 from hekla.apps.accounts.models import ApiToken, User
 from hekla.apps.accounts.roles import BY_PLATFORM_ROLE, Permission
+from hekla.domain.errors import NotFound
 
 
 def may(user: User, permission: Permission) -> bool:
@@ -29,3 +30,11 @@ def tokens_of(user: User) -> QuerySet[ApiToken]:
 def nobody_yet() -> bool:
     """Whether this is a platform without people."""
     return not User.objects.exists()
+
+
+def active(user_id: int) -> User:
+    """The person as they are now. Raises NotFound when they may not sign in any more."""
+    user = User.objects.filter(pk=user_id, is_active=True).first()
+    if user is None:
+        raise NotFound("There is no such active person.")
+    return user

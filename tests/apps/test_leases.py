@@ -1,0 +1,53 @@
+"""One controller a cluster; one that slept too long can write nothing."""
+
+from datetime import timedelta
+
+import pytest
+
+from hekla.apps.clusters import leases, services
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs.services.decisions import JobDecision, commit
+from hekla.apps.outbox.services import PLATFORM, unit_of_work
+from hekla.lib import clock
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return services.create(name="c", kind="simulated", config={}, actor=PLATFORM, now=clock.now())
+
+
+def test_while_one_holds_it_nobody_else_gets_it(cluster: Cluster) -> None:
+    now = clock.now()
+    assert leases.take(cluster, "a", now=now) == 1
+    assert leases.take(cluster, "b", now=now + leases.LIFETIME / 2) is None
+    assert leases.take(cluster, "a", now=now + leases.LIFETIME / 2) == 1
+
+
+def test_after_its_time_another_takes_over_under_a_new_epoch(cluster: Cluster) -> None:
+    now = clock.now()
+    leases.take(cluster, "a", now=now)
+    assert leases.take(cluster, "b", now=now + leases.LIFETIME + timedelta(seconds=1)) == 2
+
+
+def test_what_is_given_up_is_free_at_once(cluster: Cluster) -> None:
+    now = clock.now()
+    leases.take(cluster, "a", now=now)
+    leases.release("a", now=now)
+    assert leases.take(cluster, "b", now=now) == 2
+
+
+def test_a_stale_epoch_writes_nothing(cluster: Cluster) -> None:
+    now = clock.now()
+    stale = leases.take(cluster, "a", now=now)
+    leases.take(cluster, "b", now=now + leases.LIFETIME * 2)
+    with pytest.raises(leases.LeaseLost):
+        commit(cluster.pk, stale, [JobDecision(job_id=1, version=1)], now=now)
+    with unit_of_work():
+        leases.assert_held(cluster.pk, 2)
+
+
+def test_asserting_outside_a_transaction_is_a_mistake(cluster: Cluster) -> None:
+    with pytest.raises(RuntimeError):
+        leases.assert_held(cluster.pk, 1)

@@ -1,0 +1,115 @@
+"""The log: numbers are in the order of commits, nothing is told of what was not done, readers miss nothing."""
+
+import threading
+
+import pytest
+from django.db import connection, connections, transaction
+
+from hekla.apps.outbox import selectors
+from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.services import PLATFORM, record, unit_of_work
+from hekla.apps.outbox.signals import recorded
+from hekla.domain import events
+from hekla.lib import clock
+
+WRITERS, ROUNDS = 6, 25
+
+
+def tell(name: str, subject: str = "tenant:1") -> None:
+    record(events.TenantCreated(name=name), subject=subject, actor=PLATFORM, at=clock.now())
+
+
+def in_thread(work) -> threading.Thread:
+    def run() -> None:
+        try:
+            work()
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_reader_beside_concurrent_writers_steps_over_nothing() -> None:
+    """Writers hold their transactions open for different times; a reader that only goes forward sees every event."""
+    seen: list[int] = []
+    finished = threading.Event()
+
+    def write(writer: int) -> None:
+        for turn in range(ROUNDS):
+            with unit_of_work():
+                tell(f"{writer}-{turn}-a")
+                with connection.cursor() as cursor:
+                    cursor.execute("SELECT pg_sleep(%s)", [0.001 * ((writer * 7 + turn) % 5)])
+                tell(f"{writer}-{turn}-b")
+
+    def read() -> None:
+        cursor = 0
+        while True:
+            last_look = finished.is_set()
+            for event in selectors.after(cursor, limit=7):
+                seen.append(event.pk)
+                cursor = event.pk
+            if last_look and selectors.last_number() == cursor:
+                return
+
+    reader = in_thread(read)
+    writers = [in_thread(lambda n=n: write(n)) for n in range(WRITERS)]
+    for writer in writers:
+        writer.join()
+    finished.set()
+    reader.join()
+    everything = list(Event.objects.order_by("id").values_list("id", flat=True))
+    assert len(everything) == WRITERS * ROUNDS * 2
+    assert seen == everything
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_transaction_that_fails_tells_nothing() -> None:
+    def fail() -> None:
+        with unit_of_work():
+            tell("never")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert not Event.objects.exists()
+    with unit_of_work():
+        tell("later")
+    assert [event.payload["name"] for event in selectors.after(0, limit=10)] == ["later"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_unit_inside_a_unit_is_one_transaction() -> None:
+    heard: list[set[str]] = []
+
+    def hear(topics, **_kwargs) -> None:
+        heard.append(topics)
+
+    recorded.connect(hear)
+    try:
+        with unit_of_work():
+            tell("outer", "tenant:1")
+            with unit_of_work():
+                tell("inner", "tenant:2")
+            assert heard == []
+    finally:
+        recorded.disconnect(hear)
+    assert heard == [{"tenant:1", "tenant:2"}]
+    assert Event.objects.count() == 2
+
+
+@pytest.mark.django_db
+def test_outside_a_unit_of_work_nothing_can_be_recorded() -> None:
+    with transaction.atomic(), pytest.raises(RuntimeError):
+        tell("lost")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_every_stored_event_reads_back_as_its_type() -> None:
+    with unit_of_work():
+        tell("lab")
+    event = Event.objects.get()
+    assert events.parse(event.kind, event.payload) == events.TenantCreated(name="lab")
