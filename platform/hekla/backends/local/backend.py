@@ -9,6 +9,7 @@ On disk, below `home/local/<cluster>/`:
 """
 
 import contextlib
+import hashlib
 import os
 import re
 import select
@@ -33,7 +34,7 @@ from hekla.backends.base import (
     StartRefused,
     UnknownPod,
 )
-from hekla.backends.local import addresses, care, machine, orders
+from hekla.backends.local import addresses, care, limits, machine, orders
 from hekla.backends.local.podfolder import FINAL, PodFolder, Status, StopRequest
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
@@ -54,8 +55,6 @@ class LocalConfig(configuration.Config):
 class LocalBackend:
     """Implements `base.Backend`. Any number of processes may open the same cluster."""
 
-    capabilities = Capabilities(simulated=False, enforces_limits=False, has_endpoints=True)
-
     def __init__(self, *, cluster: str, config: Mapping[str, Any], home: Path, clock: Clock) -> None:
         wanted = configuration.read(LocalConfig, config)
         self._overrides = Resources.parse(wanted.allocatable)
@@ -68,6 +67,8 @@ class LocalBackend:
         self._environments = home.resolve() / "environments"
         self._pipe: int | None = None
         self._make_folders()
+        self._cgroup = limits.group_for_pods(_group_name(self._root))
+        self.capabilities = Capabilities(simulated=False, enforces_limits=bool(self._cgroup), has_endpoints=True)
 
     def nodes(self) -> Sequence[NodeInfo]:
         """This machine."""
@@ -184,7 +185,14 @@ class LocalBackend:
 
     def _claim(self, order: PodOrder, folder: PodFolder) -> None:
         with self._draft(folder) as draft:
-            orders.write(order, draft, final=folder.path, wake=self._wake, environments=self._environments)
+            orders.write(
+                order,
+                draft,
+                final=folder.path,
+                wake=self._wake,
+                environments=self._environments,
+                cgroup=self._cgroup,
+            )
 
     def _bury(self, key: PodKey, folder: PodFolder, reason: str) -> bool:
         """A stopped pod in place of one that was never started, so that it never starts. False: it was started now."""
@@ -251,6 +259,11 @@ class LocalBackend:
                 if time.monotonic() > give_up_at:
                     raise BackendError("A pod of the job has not ended yet")
                 time.sleep(0.02)
+
+
+def _group_name(root: Path) -> str:
+    """A name for the control group of this cluster that no other home on the machine has."""
+    return f"hekla-{root.name}-{hashlib.sha256(str(root).encode()).hexdigest()[:12]}"
 
 
 def _entry(key: PodKey) -> str:

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from hekla.backends.base import BackendError
-from hekla.backends.local import orders, processes
+from hekla.backends.local import limits, orders, processes
 from hekla.backends.local.podfolder import FINAL, Order, PodFolder, Status, boot_id
 
 LAUNCH = Path(__file__).with_name("launch.py")
@@ -63,6 +63,8 @@ def waiting(folder: PodFolder) -> Status:
 
 
 def _kill_remains(order: Order, status: Status) -> None:
+    if order["cgroup"]:
+        limits.end(order["cgroup"])
     for _ in range(_KILL_ROUNDS):
         left = processes.remains(orders.mark(order), status.get("pid"), status.get("pid_started", ""))
         if not left:

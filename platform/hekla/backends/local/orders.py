@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from hekla.backends.base import Environment, PodOrder, StartRefused
+from hekla.backends.local import limits
 from hekla.backends.local.podfolder import EnvironmentOrder, Order, PodFolder, boot_id
 from hekla.backends.local.processes import MARK
 
@@ -39,8 +40,10 @@ def check(order: PodOrder) -> None:
             raise StartRefused(f"“{requirement[:80]}” is not a requirement; options are not taken here")
 
 
-def write(order: PodOrder, folder: PodFolder, *, final: str, wake: Path, environments: Path) -> None:
-    """Fill a new folder that will be renamed to `final`."""
+def write(
+    order: PodOrder, folder: PodFolder, *, final: str, wake: Path, environments: Path, cgroup: str | None
+) -> None:
+    """Fill a new folder that will be renamed to `final`. `cgroup`: where its control group goes, if it gets one."""
     work = Path(folder.work)
     os.makedirs(folder.work)
     os.makedirs(folder.tmp)
@@ -52,7 +55,10 @@ def write(order: PodOrder, folder: PodFolder, *, final: str, wake: Path, environ
         (work / order.working_dir).mkdir(parents=True, exist_ok=True)
     Path(folder.hosts).write_text(_hosts(order.hosts), encoding="utf-8")
     environment = _environment(order.environment, environments)
-    folder.write_order(_order(order, PodFolder(final), environment, wake))
+    made = _order(order, PodFolder(final), environment, wake)
+    if cgroup:
+        made["cgroup"] = os.path.join(cgroup, mark(made).replace(":", "~"))
+    folder.write_order(made)
 
 
 def mark(order: Order) -> str:
@@ -82,6 +88,8 @@ def _order(order: PodOrder, folder: PodFolder, environment: EnvironmentOrder | N
         grace_seconds=order.grace_seconds,
         wake=str(wake),
         environment=environment,
+        cgroup="",
+        limits=limits.limits_of(order.resources.amount("cpu"), order.resources.amount("memory")),
     )
     made["env"] = {
         **_base_env(folder, environment),

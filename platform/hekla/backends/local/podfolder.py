@@ -59,6 +59,8 @@ class Order(TypedDict):
     grace_seconds: float
     wake: str
     environment: "EnvironmentOrder | None"
+    cgroup: str
+    limits: dict[str, str]
 
 
 class EnvironmentOrder(TypedDict):

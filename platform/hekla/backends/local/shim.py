@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 
+from hekla.backends.local import limits
 from hekla.backends.local.podfolder import FINAL, Order, PodFolder, Status, boot_id, poke
 from hekla.backends.local.processes import descendants, kill, read_process, signal_group
 from hekla.backends.local.refusals import Refused, Stopped
@@ -119,7 +120,10 @@ class Shim:
         self._status["launched"] = True
         self._publish("preparing")
         working_dir = os.path.join(self._folder.work, self._order["working_dir"])
-        pid = self._spawn(self._order["command"], self._order["env"], working_dir)
+        group = self._order["cgroup"]
+        if group:
+            limits.make(group, self._order["limits"])
+        pid = self._spawn(self._order["command"], self._order["env"], working_dir, group)
         process = read_process(pid)
         self._status.update(Status(pid=pid, pid_started=process.started if process else ""))
         self._publish_when_possible("running")
@@ -129,6 +133,8 @@ class Shim:
         code = exit_code if exit_code >= 0 else 128 - exit_code
         if stopped:
             return "failed", "Stopped", self._stop_message(), code
+        if exit_code and limits.ran_out_of_memory(self._order["cgroup"]):
+            return "failed", "OOMKilled", "It took more memory than it asked for", code
         if exit_code < 0:
             name = signal.Signals(-exit_code).name if -exit_code in set(signal.Signals) else f"signal {-exit_code}"
             return "failed", name, f"Its process was ended by {name}", code
@@ -142,6 +148,8 @@ class Shim:
 
     def _finish(self, phase: str, reason: str, message: str, exit_code: int | None = None) -> None:
         self._kill_descendants()
+        if self._order["cgroup"]:
+            limits.end(self._order["cgroup"])
         self._status.update(Status(reason=reason, message=message, exit_code=exit_code))
         self._publish_when_possible(phase)
         while not self._written:
@@ -171,12 +179,15 @@ class Shim:
 
     # Processes
 
-    def _spawn(self, argv: list[str], env: dict[str, str], working_dir: str) -> int:
-        """Start a process as the leader of its own session; it runs when this returns. Raises Refused."""
+    def _spawn(self, argv: list[str], env: dict[str, str], working_dir: str, group: str = "") -> int:
+        """Start a process as the leader of its own session; it runs when this returns. Raises Refused.
+
+        `group`: the control group that it enters, if any.
+        """
         reader, writer = os.pipe()
         pid = os.fork()
         if pid == 0:
-            become(argv, env, working_dir, self._log, writer)
+            become(argv, env, working_dir, self._log, writer, group=group)
         os.close(writer)
         with os.fdopen(reader, "rb") as failure:
             told = failure.read()
@@ -254,11 +265,13 @@ class Shim:
             os.read(self._wakes, 4096)
 
 
-def become(argv: list[str], env: dict[str, str], working_dir: str, log: int, failure: int) -> None:
+def become(argv: list[str], env: dict[str, str], working_dir: str, log: int, failure: int, *, group: str) -> None:
     """In the child: be the pod's process. Where that fails, tell through `failure` what and with which error number."""
     stage = "setup"
     try:
         os.setsid()
+        if group:
+            limits.enter(group)
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGHUP, signal.SIGINT, *_INHERITED_IGNORED):
