@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
 
+from django.db import InterfaceError, OperationalError
+
 from hekla import engine
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
@@ -62,6 +64,8 @@ def run(cluster: Cluster) -> None:
             _turn(cluster, keeper)
         except leases.LeaseLost:
             log.warning("cluster %s: another controller has taken over", cluster)
+        except (OperationalError, InterfaceError) as error:
+            log.warning("cluster %s: no database now: %s", cluster, error)
         except BackendError as error:
             log.warning("cluster %s: its backend cannot answer now: %s", cluster, error)
         finally:

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 from urllib.parse import parse_qsl
 
-from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
 from django.utils import translation
 
@@ -42,7 +42,7 @@ class PageConsumer(AsyncJsonWebsocketConsumer):
             return
         try:
             self.view = registry.find(self.params.get("view", ""))
-            topics = await sync_to_async(self.view.topics)(user, self.params)
+            topics = await database_sync_to_async(self.view.topics)(user, self.params)
         except NotFound:
             await self.close(UNKNOWN)
             return
@@ -61,7 +61,7 @@ class PageConsumer(AsyncJsonWebsocketConsumer):
 
     async def _send_changes(self, since: int) -> None:
         assert self.subscription is not None  # noqa: S101
-        missed = await sync_to_async(outbox.count_after)(since, self.subscription.topics)
+        missed = await database_sync_to_async(outbox.count_after)(since, self.subscription.topics)
         if missed:
             await self.send_json({"type": "behind", "events": missed})
             await self._send_rendering()
@@ -79,7 +79,7 @@ class PageConsumer(AsyncJsonWebsocketConsumer):
 
     async def _send_rendering(self) -> None:
         try:
-            number, html = await sync_to_async(self._render)()
+            number, html = await database_sync_to_async(self._render)()
         except NotFound:
             await self._say_gone()
             return
@@ -92,7 +92,7 @@ class PageConsumer(AsyncJsonWebsocketConsumer):
 
     async def _still_allowed(self) -> bool:
         try:
-            await sync_to_async(lambda: self.view.topics(_fresh(self.scope["user"]), self.params))()
+            await database_sync_to_async(lambda: self.view.topics(_fresh(self.scope["user"]), self.params))()
         except NotFound:
             await self._say_gone()
             return False
@@ -131,7 +131,9 @@ class LogConsumer(AsyncJsonWebsocketConsumer):
         first = True
         while True:
             try:
-                chunk = await sync_to_async(lambda at=offset: logs.read(self.pod_id, _fresh(self.scope["user"]), at))()
+                chunk = await database_sync_to_async(
+                    lambda at=offset: logs.read(self.pod_id, _fresh(self.scope["user"]), at)
+                )()
             except NotFound:
                 await self.close(UNKNOWN)
                 return
@@ -149,6 +151,9 @@ class LogConsumer(AsyncJsonWebsocketConsumer):
                 return
             first, offset = False, chunk.next_offset
             await asyncio.sleep(0 if chunk.is_full else logs.LOOK_EVERY_SECONDS)
+
+    def _read(self, offset: int) -> logs.LogText:
+        return logs.read(self.pod_id, _fresh(self.scope["user"]), offset)
 
 
 def _fresh(user: User) -> User:

@@ -9,7 +9,7 @@ import logging
 from collections import defaultdict
 from contextlib import suppress
 
-from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import DatabaseError
 from redis.asyncio import Redis
@@ -58,7 +58,7 @@ class Hub:
         for topic in topics:
             self._listeners[topic].add(subscription)
         if not self._tasks:
-            self._cursor = await sync_to_async(outbox.last_number)()
+            self._cursor = await database_sync_to_async(outbox.last_number)()
             self._tasks = [asyncio.create_task(self._follow()), asyncio.create_task(self._listen())]
         return subscription
 
@@ -85,7 +85,7 @@ class Hub:
 
     async def _look(self) -> None:
         while True:
-            events = await sync_to_async(outbox.after)(self._cursor or 0, limit=_BATCH)
+            events = await database_sync_to_async(outbox.after)(self._cursor or 0, limit=_BATCH)
             for event in events:
                 for topic in event.topics:
                     for subscription in self._listeners.get(topic, ()):

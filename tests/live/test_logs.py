@@ -1,0 +1,83 @@
+"""A log followed by offset: every byte once, in order, whatever the characters; strangers see nothing."""
+
+from pathlib import Path
+
+import pytest
+from asgiref.sync import async_to_sync
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.controller.conftest import World, world
+from tests.support.websocket import Socket
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.services import PLATFORM
+from hekla.domain.errors import NotFound
+from hekla.domain.jobspec import JobSpec
+from hekla.lib import clock
+from hekla.live import logs, metrics
+from hekla.live.consumers import LogConsumer
+
+__all__ = ["world"]
+only_local = pytest.mark.parametrize("world", ["local"], indirect=True)
+TEXT = "größe 火山 🌋 done\n"
+
+
+@given(st.text(max_size=30), st.integers(min_value=0, max_value=60))
+def test_a_cut_never_splits_a_character(text: str, cut: int) -> None:
+    data = text.encode()[:cut]
+    kept = logs._whole_characters(data)
+    assert data.startswith(kept)
+    assert len(data) - len(kept) <= 3
+    kept.decode()
+
+
+def run_job(world: World, script: str) -> Pod:
+    task = {"name": "main", "command": ["sh", "-c", script]}
+    spec = JobSpec.parse({"name": "talk", "tasks": [task]})
+    job = services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+    world.turn_until(lambda: Job.objects.get(pk=job.pk).is_final)
+    return Pod.objects.get(job=job)
+
+
+async def _follow(pod: Pod, user: object, offset: int) -> tuple[str, int]:
+    socket = Socket(
+        LogConsumer.as_asgi(),
+        f"/ws/logs/{pod.pk}/?offset={offset}",
+        user,
+        url_route={"kwargs": {"pod_id": str(pod.pk)}},
+    )
+    await socket.open()
+    text, at = "", offset
+    while True:
+        message = await socket.message()
+        assert message["offset"] == at
+        text, at = text + message["text"], message["next"]
+        if message["complete"]:
+            await socket.leave()
+            return text, at
+
+
+@only_local
+def test_all_of_a_log_and_its_rest_from_an_offset(world: World) -> None:
+    pod = run_job(world, f"printf '{TEXT}'; printf '{TEXT}'")
+    whole, size = async_to_sync(_follow)(pod, world.alice, 0)
+    assert (whole, size) == (TEXT * 2, len(TEXT.encode()) * 2)
+    rest, _ = async_to_sync(_follow)(pod, world.alice, len(TEXT.encode()))
+    assert rest == TEXT
+
+
+@only_local
+def test_a_stranger_sees_no_log(world: World) -> None:
+    pod = run_job(world, "echo secret")
+    stranger = accounts.create_user(username="mallory", password=None, actor=PLATFORM, now=clock.now())
+    with pytest.raises(NotFound):
+        logs.read(pod.pk, stranger, 0)
+
+
+@only_local
+def test_figures_are_read_from_the_log(world: World, tmp_path: Path) -> None:
+    pod = run_job(world, "echo ::metric step=1 loss=0.5; echo noise; echo ::metric step=2 loss=0.25 accuracy=0.9")
+    found = {series.name: (series.steps, series.values) for series in metrics.of_pods([pod])}
+    assert found == {"loss": ([1.0, 2.0], [0.5, 0.25]), "accuracy": ([2.0], [0.9])}

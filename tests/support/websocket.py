@@ -1,0 +1,47 @@
+"""A socket to a consumer without a server. (Channels' own needs Daphne, which nothing else here does.)"""
+
+import json
+from typing import Any
+
+from asgiref.testing import ApplicationCommunicator
+
+
+class Socket(ApplicationCommunicator):
+    """Talks to one ASGI websocket application as a browser would."""
+
+    def __init__(self, application: Any, path: str, user: Any, **scope: Any) -> None:
+        path, _, query = path.partition("?")
+        super().__init__(
+            application,
+            {
+                "type": "websocket",
+                "path": path,
+                "query_string": query.encode(),
+                "headers": [],
+                "subprotocols": [],
+                "user": user,
+                **scope,
+            },
+        )
+
+    async def open(self) -> None:
+        """Connect; the application must accept."""
+        await self.send_input({"type": "websocket.connect"})
+        assert (await self.receive_output(5))["type"] == "websocket.accept"
+
+    async def message(self, timeout: float = 3) -> dict[str, Any]:
+        """The next message."""
+        output = await self.receive_output(timeout)
+        assert output["type"] == "websocket.send", output
+        return json.loads(output["text"])
+
+    async def close_code(self) -> int:
+        """The code with which the application closes, now."""
+        output = await self.receive_output(3)
+        assert output["type"] == "websocket.close", output
+        return output["code"]
+
+    async def leave(self) -> None:
+        """Close as a browser does."""
+        await self.send_input({"type": "websocket.disconnect", "code": 1000})
+        await self.wait(3)
