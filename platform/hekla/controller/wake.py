@@ -28,6 +28,6 @@ def request_turn(cluster_id: int) -> None:
     from hekla.controller.tasks import turn  # noqa: PLC0415  (tasks import the whole controller)
 
     try:
-        turn.apply_async(args=[cluster_id], retry=False, expires=10)
+        turn.apply_async(args=(cluster_id,), retry=False, expires=10)
     except (OperationalError, OSError) as error:
         log.warning("could not send a wake-up, the next beat will do: %s", error)

@@ -1,6 +1,7 @@
 """The sockets of pages: one that sends renderings, one that follows a pod's log."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -9,7 +10,6 @@ from channels.generic.websocket import AsyncJsonWebsocketConsumer
 from django.utils import translation
 
 from hekla.apps.accounts import selectors as accounts
-from hekla.apps.accounts.models import User
 from hekla.apps.outbox import selectors as outbox
 from hekla.domain.errors import NotFound
 from hekla.live import logs, registry
@@ -28,6 +28,7 @@ class PageConsumer(AsyncJsonWebsocketConsumer):
     which nothing is missing from it.
     """
 
+    person: int | None = None
     subscription: Subscription | None = None
     sender: asyncio.Task[None] | None = None
 
@@ -36,13 +37,13 @@ class PageConsumer(AsyncJsonWebsocketConsumer):
         self.params = dict(parse_qsl(self.scope["query_string"].decode(errors="replace")))
         self.language = self.scope.get("cookies", {}).get("django_language", "en")
         await self.accept()
-        user = self.scope["user"]
-        if not user.is_authenticated:
+        self.person = _person(self.scope)
+        if self.person is None:
             await self.close(NOT_SIGNED_IN)
             return
         try:
             self.view = registry.find(self.params.get("view", ""))
-            topics = await database_sync_to_async(self.view.topics)(user, self.params)
+            topics = await database_sync_to_async(self._topics)()
         except NotFound:
             await self.close(UNKNOWN)
             return
@@ -88,11 +89,14 @@ class PageConsumer(AsyncJsonWebsocketConsumer):
     def _render(self) -> tuple[int, str]:
         number = outbox.last_number()
         with translation.override(self.language):
-            return number, self.view.render(_fresh(self.scope["user"]), self.params)
+            return number, self.view.render(accounts.active(self.person or 0), self.params)
+
+    def _topics(self) -> frozenset[str]:
+        return self.view.topics(accounts.active(self.person or 0), self.params)
 
     async def _still_allowed(self) -> bool:
         try:
-            await database_sync_to_async(lambda: self.view.topics(_fresh(self.scope["user"]), self.params))()
+            await database_sync_to_async(self._topics)()
         except NotFound:
             await self._say_gone()
             return False
@@ -106,13 +110,14 @@ class PageConsumer(AsyncJsonWebsocketConsumer):
 class LogConsumer(AsyncJsonWebsocketConsumer):
     """Follows one pod's log from a byte offset, until it is complete."""
 
+    person: int | None = None
     follower: asyncio.Task[None] | None = None
 
     async def connect(self) -> None:
         """Check the person and the pod, then follow."""
         await self.accept()
-        user = self.scope["user"]
-        if not user.is_authenticated:
+        self.person = _person(self.scope)
+        if self.person is None:
             await self.close(NOT_SIGNED_IN)
             return
         params = dict(parse_qsl(self.scope["query_string"].decode(errors="replace")))
@@ -132,7 +137,7 @@ class LogConsumer(AsyncJsonWebsocketConsumer):
         while True:
             try:
                 chunk = await database_sync_to_async(
-                    lambda at=offset: logs.read(self.pod_id, _fresh(self.scope["user"]), at)
+                    lambda at=offset: logs.read(self.pod_id, accounts.active(self.person or 0), at)
                 )()
             except NotFound:
                 await self.close(UNKNOWN)
@@ -153,12 +158,13 @@ class LogConsumer(AsyncJsonWebsocketConsumer):
             await asyncio.sleep(0 if chunk.is_full else logs.LOOK_EVERY_SECONDS)
 
     def _read(self, offset: int) -> logs.LogText:
-        return logs.read(self.pod_id, _fresh(self.scope["user"]), offset)
+        return logs.read(self.pod_id, accounts.active(self.person or 0), offset)
 
 
-def _fresh(user: User) -> User:
-    """The person as they are now: rights may have been taken since the socket opened. Raises NotFound."""
-    return accounts.active(user.pk)
+def _person(scope: Mapping[str, Any]) -> int | None:
+    """The id of who is signed in. Rights are asked anew each time: they may be taken while the socket is open."""
+    user = scope["user"]
+    return user.pk if user is not None and user.is_authenticated else None
 
 
 def _whole(text: str) -> int:

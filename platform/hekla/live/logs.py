@@ -1,5 +1,6 @@
 """Logs of pods, read from their backend for a person who may see them."""
 
+import codecs
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -12,7 +13,7 @@ from hekla.backends.opened import opened
 
 LOOK_EVERY_SECONDS = 0.2
 _CHUNK_BYTES = 64 * 1024
-_LONGEST_CHARACTER = 4
+_Utf8 = codecs.getincrementaldecoder("utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +65,7 @@ def _backend(pod: Pod) -> Backend:
 
 def _whole_characters(data: bytes) -> bytes:
     """Without the beginning of a character at the end, whose rest was not written yet."""
-    for cut in range(min(_LONGEST_CHARACTER, len(data) + 1)):
-        kept = data[: len(data) - cut]
-        try:
-            kept[-_LONGEST_CHARACTER * 2 :].decode(errors="strict")
-        except UnicodeDecodeError as error:
-            if error.reason != "unexpected end of data":
-                return data
-            continue
-        return kept
-    return data
+    decoder = _Utf8(errors="replace")
+    decoder.decode(data)
+    begun, _ = decoder.getstate()
+    return data[: len(data) - len(begun)]
