@@ -1,6 +1,8 @@
 """Pages' parts that are read from backends: results, and logs to keep."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -25,11 +27,34 @@ def _person(request: HttpRequest) -> User:
 def results(request: HttpRequest, uid: UUID) -> HttpResponse:
     """The figures that the job prints: the last value of each, and their course."""
     job = jobs.get(uid, _person(request))
-    series = metrics.of_pods(jobs.current_pods(job))
-    plots: dict[str, list[metrics.Series]] = {}
-    for one in series:
-        plots.setdefault(one.name, []).append(one)
+    plots: dict[str, Plot] = {}
+    for series in metrics.of_pods(jobs.current_pods(job)):
+        plots.setdefault(series.name, Plot()).series.append(series)
     return render(request, "jobs/_results.html", {"job": job, "plots": plots})
+
+
+@dataclass
+class Plot:
+    """One figure of a job, from every pod that prints it."""
+
+    series: list[metrics.Series] = field(default_factory=list)
+
+    @property
+    def last(self) -> str:
+        """The newest value of the first pod that prints it."""
+        return f"{self.series[0].values[-1]:.4g}"
+
+    @property
+    def pods(self) -> str:
+        return ", ".join(one.pod for one in self.series)
+
+    @property
+    def figure(self) -> dict[str, Any] | None:
+        """Its course as Plotly draws it; None for a single value."""
+        if max(len(one.values) for one in self.series) < 2:  # noqa: PLR2004
+            return None
+        lines = [{"x": one.steps, "y": one.values, "mode": "lines", "name": one.pod} for one in self.series]
+        return {"data": lines, "layout": {"xaxis": {"title": {"text": "step"}}}}
 
 
 @require_GET

@@ -6,5 +6,7 @@ class ProjectConfig(AppConfig):
     label = "project"
 
     def ready(self) -> None:
-        """Make Celery's application the one that every process sends through."""
-        from hekla.project import celery  # noqa: PLC0415, F401
+        """Make Celery's application the one that every process sends through, and the pages live."""
+        from hekla.project import celery, fragments  # noqa: PLC0415, F401
+
+        fragments.register_all()

@@ -5,15 +5,14 @@ It needs no rows, so that it looks the same on every installation and shows stat
 
 import re
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
+from hekla.project.config import CHECKOUT
 
 SURFACES = ("background", "surface", "sunken", "raised", "line", "line-strong", "text", "muted", "accent")
 STATES = ("waiting", "admitted", "running", "done", "failed", "stopped", "borrowed")
@@ -62,7 +61,7 @@ def samples(now: datetime) -> dict[str, Any]:
 
 def icon_names() -> list[str]:
     """The icons of the sprite, without the shapes of phases."""
-    sprite = Path(settings.CHECKOUT) / "static" / "img" / "icons.svg"
+    sprite = CHECKOUT / "static" / "img" / "icons.svg"
     names = re.findall(r'id="([\w-]+)"', sprite.read_text(encoding="utf-8"))
     return [name for name in names if not name.startswith("phase-")]
 

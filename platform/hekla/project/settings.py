@@ -90,6 +90,7 @@ TEMPLATES = [
     }
 ]
 COTTON_DIR = "components"
+COTTON_ISOLATE_BY_DEFAULT = True
 
 DATABASES = {"default": from_url(CONFIG.database_url)}
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": CONFIG.valkey_url}}

@@ -1,21 +1,32 @@
-"""All addresses. A page is declared in its app; this file only joins them."""
+"""All addresses. An app declares its own; this file joins them, and adds the pages that need several apps."""
 
 from django.urls import include, path
 
-from hekla.project import views
+from hekla.project import design, help_pages, views
+
+_clusters = [
+    path("nodes/", views.nodes, name="nodes"),
+    path("policy/", views.scheduling_policy, name="policy"),
+    path("", include("hekla.apps.clusters.urls")),
+]
+_queues = [
+    path("", views.queue_list, name="list"),
+    path("", include("hekla.apps.queues.urls")),
+    path("<slug:name>/", views.queue_detail, name="detail"),
+]
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("healthz", views.health, name="health"),
-    path("design/", views.design, name="design"),
-    path("examples/<slug:name>/run", views.run_example, name="run_example"),
+    path("favicon.ico", views.favicon, name="favicon"),
+    path("design/", design.show, name="design"),
+    path("examples/<slug:name>/run/", views.run_example, name="run_example"),
     path("language/", views.set_language_for_all, name="set_language"),
-    path("help/", include("hekla.project.help.urls")),
+    path("help/", include((help_pages.urlpatterns, "help"))),
     path("accounts/", include("hekla.apps.accounts.urls")),
     path("tenants/", include("hekla.apps.tenancy.urls")),
-    path("clusters/", include("hekla.apps.clusters.urls")),
-    path("queues/", include("hekla.apps.queues.urls")),
+    path("clusters/", include((_clusters, "clusters"))),
+    path("queues/", include((_queues, "queues"))),
     path("jobs/", include("hekla.apps.jobs.urls")),
-    path("api/", include("hekla.api.urls")),
     path("live/", include("hekla.live.urls")),
 ]

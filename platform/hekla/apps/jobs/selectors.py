@@ -1,6 +1,8 @@
 """Questions about jobs. What is outside one's tenants does not exist."""
 
+import re
 from collections.abc import Sequence
+from itertools import count
 from uuid import UUID
 
 from django.db.models import Count, Q, QuerySet
@@ -12,9 +14,11 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox import selectors as outbox
 from hekla.apps.outbox.models import Event
 from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import NotFound
 from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, PLACED_POD_PHASES
 
+_NUMBER_AT_END = re.compile(r"-\d+$")
 _FINAL_JOBS = [phase.value for phase in FINAL_JOB_PHASES]
 _FINAL_PODS = [phase.value for phase in FINAL_POD_PHASES]
 _PLACED_PODS = [phase.value for phase in PLACED_POD_PHASES]
@@ -139,3 +143,12 @@ def waiting_in(queue_ids: Sequence[int]) -> dict[int, int]:
         .annotate(count=Count("id"))
     )
     return dict(rows)
+
+
+def free_name(tenant: Tenant, wish: str) -> str:
+    """A name like the wished one that the tenant has not used: `train-1`, `train-2` …"""
+    stem = _NUMBER_AT_END.sub("", wish)[:45]
+    taken = set(
+        Job.objects.filter(tenant=tenant, deleted_at=None, name__startswith=stem).values_list("name", flat=True)
+    )
+    return next(name for n in count(1) if (name := f"{stem}-{n}") not in taken)

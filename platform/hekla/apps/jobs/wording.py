@@ -85,3 +85,12 @@ _SENTENCES = {
     "constraint": _constraint,
     "policy": _policy,
 }
+
+
+def part(used: Resources, capacity: Resources, name: str) -> str:
+    """`1.5 CPU of 4 CPU`, for a bar."""
+    nothing = _amount(name, 0.0)
+    return _("%(used)s of %(capacity)s") % {
+        "used": nothing if not used else amounts(used),
+        "capacity": _amount(name, capacity.amount(name)),
+    }

@@ -2,8 +2,8 @@
 
 A reader follows the log by number, so a number must never become visible after a higher one. Events are therefore kept
 back until the end of the unit of work and numbered there, under one advisory lock that is held until the commit: the
-order of numbers is the order of commits. The lock is the last thing that a transaction takes, so nobody who holds it waits
-for anything else, and it cannot take part in a deadlock. See decision 0002.
+order of numbers is the order of commits. The lock is the last thing that a transaction takes, so nobody who holds it
+waits for anything else, and it cannot take part in a deadlock. See decision 0002.
 """
 
 from collections.abc import Iterable, Iterator

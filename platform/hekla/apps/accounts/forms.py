@@ -1,0 +1,55 @@
+"""Forms about people."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from hekla.apps.accounts.models import User
+
+
+class PersonForm(forms.ModelForm):
+    """A person, as a platform admin edits them."""
+
+    password = forms.CharField(
+        label=_("Password"),
+        required=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=_("Empty: unchanged; a new person then signs in by a link that you give them."),
+    )
+
+    class Meta:
+        model = User
+        fields = ["username", "display_name", "platform_role", "is_active"]
+        labels = {"username": _("User name"), "is_active": _("May sign in")}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **kwargs)
+        self.fields["username"].help_text = _("Letters, digits and @ . + - _")
+        self.fields["is_active"].help_text = ""
+
+    def values(self) -> dict[str, Any]:
+        """What was typed, without the password."""
+        return {name: value for name, value in self.cleaned_data.items() if name != "password"}
+
+
+class ProfileForm(forms.ModelForm):
+    """What one may change about oneself."""
+
+    password = forms.CharField(
+        label=_("New password"),
+        required=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=_("At least 10 characters. Empty: unchanged."),
+    )
+
+    class Meta:
+        model = User
+        fields = ["display_name"]
+
+
+class TokenForm(forms.Form):
+    """A new key for programs."""
+
+    name = forms.CharField(label=_("What it is for"), max_length=80)
+    days = forms.IntegerField(label=_("Valid for days"), min_value=1, max_value=366, initial=90)

@@ -1,0 +1,56 @@
+"""What the forms of all apps share: refusals beside the field they are about, and amounts as people type them."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from hekla.domain.errors import HeklaError, Invalid, Refused
+from hekla.domain.resources import BadQuantity, format_quantity, parse_quantity
+
+
+def attach(form: forms.BaseForm, error: HeklaError) -> None:
+    """Show a service's refusal in the form: each problem at its field, the rest above."""
+    if isinstance(error, Invalid):
+        for problem in error.problems:
+            _add(form, problem.path, problem.message)
+    else:
+        _add(form, error.path if isinstance(error, Refused) else "", error.message)
+
+
+def _add(form: forms.BaseForm, path: str, message: str) -> None:
+    if path in form.fields:
+        form.add_error(path, message)
+    else:
+        form.add_error(None, f"{path}: {message}" if path else message)
+
+
+class QuantitiesField(forms.CharField):
+    """Amounts by resource, typed as `cpu=4, memory=8Gi`; cleans to Kubernetes quantities."""
+
+    def __init__(self, **kwargs: Any) -> None:  # noqa: ANN401
+        kwargs.setdefault("help_text", gettext_lazy("Such as: cpu=4, memory=8Gi. Empty: no bound."))
+        super().__init__(required=False, **kwargs)
+
+    def prepare_value(self, value: object) -> object:
+        """Stored quantities as they are typed."""
+        if isinstance(value, Mapping):
+            return ", ".join(f"{name}={amount}" for name, amount in value.items())
+        return value
+
+    def clean(self, value: str | None) -> dict[str, str]:
+        """The amounts, or every problem with what was typed."""
+        text = super().clean(value) or ""
+        found, wrong = {}, []
+        for part in re.split(r"[,\s]+", text.strip()) if text.strip() else []:
+            name, equals, amount = part.partition("=")
+            try:
+                found[name] = format_quantity(name, parse_quantity(name, amount))
+            except BadQuantity as error:
+                wrong.append(str(error) if equals else _("“%s” is not of the form name=amount") % part[:40])
+        if wrong:
+            raise forms.ValidationError(wrong)
+        return found

@@ -1,0 +1,84 @@
+"""What the pages of jobs show: gathered once, for the page itself and for its live parts alike."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs import selectors, story
+from hekla.apps.jobs.models import Job, Pod
+from hekla.domain.lifecycle import TRANSITIONS
+from hekla.domain.phases import JobPhase, PodPhase
+from hekla.domain.policies import Action
+
+_OFFERED = (Action.ABORT_JOB, Action.RESUME_JOB, Action.RESTART_JOB)
+_MOST_EVENTS = 200
+_MOST_PODS_SHOWN = 300
+PAGE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStrip:
+    """A task's pods for the gang strip."""
+
+    name: str
+    summary: str
+    pods: Sequence[dict[str, Any]]
+
+
+def detail(job: Job, user: User, *, all_events: bool = False) -> dict[str, Any]:
+    """Everything the job's page shows."""
+    pods = list(selectors.pods(job))
+    current = list({(pod.task, pod.index): pod for pod in pods}.values())
+    events = selectors.history(job)
+    shown = list(events if all_events else events.reverse()[:_MOST_EVENTS])
+    may_act = selectors.may_act(user, job)
+    return {
+        "job": job,
+        "spec": job.spec,
+        "strips": strips(job, current),
+        "pods": current[:_MOST_PODS_SHOWN],
+        "pod_count": len(current),
+        "earlier": len(pods) - len(current),
+        "timeline": sorted(story.lines(shown), key=lambda line: -line.number),
+        "more_events": not all_events and len(shown) == _MOST_EVENTS,
+        "actions": offered(job) if may_act else [],
+        "may_delete": may_act and job.is_final,
+        "is_waiting": bool(job.waiting) and not job.is_final,
+    }
+
+
+def offered(job: Job) -> list[str]:
+    """The actions that its phase knows and that would change something."""
+    phase = JobPhase(job.phase)
+    look = TRANSITIONS.get((phase, Action.SYNC_JOB))
+    moves = {action: TRANSITIONS.get((phase, action)) for action in _OFFERED}
+    return [str(action) for action, move in moves.items() if move is not None and move is not look]
+
+
+def strips(job: Job, current: Sequence[Pod]) -> list[TaskStrip]:
+    """The gang strip: every replica that the job should have, also those without a pod yet."""
+    phases = {(pod.task, pod.index): pod for pod in current}
+    found = []
+    for task in job.spec["tasks"]:
+        name, replicas = task["name"], task.get("replicas", 1)
+        pods = [_square(name, index, phases.get((name, index))) for index in range(replicas)]
+        running = sum(pod["phase"] == PodPhase.RUNNING for pod in pods)
+        done = sum(pod["phase"] == PodPhase.SUCCEEDED for pod in pods)
+        found.append(TaskStrip(name, f"{done or running} / {replicas}", pods))
+    return found
+
+
+def _square(task: str, index: int, pod: Pod | None) -> dict[str, Any]:
+    phase = pod.phase if pod else PodPhase.PENDING.value
+    return {"name": f"{task}-{index}", "phase": phase, "url": f"#pod-{pod.pk}" if pod else ""}
+
+
+def rows(jobs: Sequence[Job]) -> list[dict[str, Any]]:
+    """Jobs as rows of a list: each with how many of its pods run or are done."""
+    counts = selectors.pod_counts(jobs)
+    return [{"job": job, "counts": counts[job.pk], "busy": _busy(counts[job.pk])} for job in jobs]
+
+
+def _busy(counts: dict[str, int]) -> int:
+    return counts.get(PodPhase.RUNNING.value, 0) + counts.get(PodPhase.SUCCEEDED.value, 0)

@@ -1,0 +1,119 @@
+"""Events of a job as sentences, for its timeline."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.jobs import wording
+from hekla.apps.outbox.models import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a timeline. `state` gives its colour."""
+
+    number: int
+    at: datetime
+    state: str
+    sentence: str
+    actor: str
+
+
+def lines(events: list[Event]) -> list[Line]:
+    """The events as lines, those that say nothing to a person left out."""
+    told = ((event, _tell(event.kind, event.payload)) for event in events)
+    return [
+        Line(event.pk, event.at, state, sentence, "" if event.actor_id is None else event.actor_name)
+        for event, (state, sentence) in told
+        if sentence
+    ]
+
+
+def _tell(kind: str, facts: Mapping[str, Any]) -> tuple[str, str]:
+    teller = _TELLERS.get(kind)
+    return teller(facts) if teller else ("neutral", "")
+
+
+def _submitted(facts: Mapping[str, Any]) -> tuple[str, str]:
+    return "neutral", _("Submitted to queue %(queue)s, %(replicas)s pods.") % facts
+
+
+def _phase(facts: Mapping[str, Any]) -> tuple[str, str]:
+    words = _PHASE_WORDS.get(facts["new"])
+    sentence = str(words()) if words else facts["new"]
+    return _STATES.get(facts["new"], "neutral"), f"{sentence} {facts['message']}".strip()
+
+
+def _gang(facts: Mapping[str, Any]) -> tuple[str, str]:
+    admitted = facts["new"] == "inqueue" and facts["old"] == "pending"
+    return "admitted", _("Let in: its least resources fit.") if admitted else ""
+
+
+def _waits(facts: Mapping[str, Any]) -> tuple[str, str]:
+    return "waiting", wording.reason(facts["reasons"][0]) if facts["reasons"] else ""
+
+
+def _bound(facts: Mapping[str, Any]) -> tuple[str, str]:
+    return "admitted", _("%(task)s-%(index)s placed on %(node)s.") % facts
+
+
+def _pod(facts: Mapping[str, Any]) -> tuple[str, str]:
+    teller = _POD_WORDS.get(facts["new"])
+    if teller is None:
+        return "neutral", ""
+    detail = f" {facts['message']}" if facts["message"] else ""
+    code = _(" Exit code %s.") % facts["exit_code"] if facts["exit_code"] else ""
+    return _STATES.get(facts["new"], "neutral"), (teller() % facts) + code + detail
+
+
+def _stop(facts: Mapping[str, Any]) -> tuple[str, str]:
+    return "stopped", _("%(task)s-%(index)s is asked to stop (%(reason)s).") % facts
+
+
+def _command(facts: Mapping[str, Any]) -> tuple[str, str]:
+    words = {
+        "AbortJob": _("Asked to abort."),
+        "ResumeJob": _("Asked to resume."),
+        "RestartJob": _("Asked to restart."),
+        "TerminateJob": _("Asked to terminate."),
+        "CompleteJob": _("Asked to complete."),
+    }
+    return "neutral", words.get(facts["action"], facts["action"])
+
+
+_TELLERS = {
+    "JobSubmitted": _submitted,
+    "JobPhaseChanged": _phase,
+    "GangPhaseChanged": _gang,
+    "JobWaits": _waits,
+    "JobCommanded": _command,
+    "PodBound": _bound,
+    "PodPhaseChanged": _pod,
+    "PodStopRequested": _stop,
+}
+_STATES = {
+    "pending": "waiting", "running": "running", "completed": "done", "succeeded": "done", "failed": "failed",
+    "lost": "failed", "aborted": "stopped", "terminated": "stopped", "restarting": "waiting", "preparing": "admitted",
+}  # fmt: skip
+_PHASE_WORDS = {
+    "pending": lambda: _("Pending."),
+    "running": lambda: _("Running."),
+    "restarting": lambda: _("Restarting."),
+    "aborting": lambda: _("Aborting."),
+    "aborted": lambda: _("Aborted."),
+    "completing": lambda: _("Completing."),
+    "completed": lambda: _("Completed."),
+    "terminating": lambda: _("Terminating."),
+    "terminated": lambda: _("Terminated."),
+    "failed": lambda: _("Failed."),
+}
+_POD_WORDS = {
+    "preparing": lambda: _("%(task)s-%(index)s is being prepared on %(node)s."),
+    "running": lambda: _("%(task)s-%(index)s runs on %(node)s."),
+    "succeeded": lambda: _("%(task)s-%(index)s succeeded."),
+    "failed": lambda: _("%(task)s-%(index)s failed."),
+    "lost": lambda: _("%(task)s-%(index)s was lost."),
+}

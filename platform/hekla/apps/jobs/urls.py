@@ -1,0 +1,14 @@
+from django.urls import path
+
+from hekla.apps.jobs import views
+
+app_name = "jobs"
+urlpatterns = [
+    path("", views.jobs, name="list"),
+    path("submit/", views.submit, name="submit"),
+    path("submit/yaml/", views.submit_yaml, name="submit_yaml"),
+    path("<uuid:uid>/", views.detail, name="detail"),
+    path("<uuid:uid>/command/", views.command, name="command"),
+    path("<uuid:uid>/delete/", views.delete, name="delete"),
+    path("<uuid:uid>/manifest/", views.manifest, name="manifest"),
+]

@@ -1,0 +1,191 @@
+"""Pages of jobs: the list, the submission, one job and what can be done with it."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.forms import attach
+from hekla.apps.jobs import forms, presets, selectors, services, shown
+from hekla.apps.jobs.filters import JobFilter
+from hekla.apps.jobs.models import Job
+from hekla.apps.outbox import selectors as outbox
+from hekla.apps.people import person
+from hekla.apps.queues import selectors as queues
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.errors import HeklaError, Refused
+from hekla.domain.formats import volcano
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.policies import Action
+from hekla.lib import clock
+
+
+@require_safe
+def jobs(request: HttpRequest) -> HttpResponse:
+    """The jobs that one may see, narrowed and sorted by the address."""
+    since = outbox.last_number()
+    return render(request, "jobs/list.html", list_context(request) | {"since": since})
+
+
+def list_context(request: HttpRequest) -> dict[str, Any]:
+    """What the list shows for this address."""
+    visible = selectors.visible_to(person(request))
+    found = JobFilter(request.GET, queryset=visible, request=request)
+    page = Paginator(found.qs, shown.PAGE).get_page(request.GET.get("page"))
+    return {
+        "page": page,
+        "rows": shown.rows(list(page.object_list)),
+        "phase_counts": selectors.phase_counts(visible),
+        "chosen": request.GET.getlist("phase"),
+        "sort": request.GET.get("sort", ""),
+        "query": request.GET.urlencode(),
+        "is_filtered": bool(set(request.GET) - {"page", "sort"}),
+    }
+
+
+@require_safe
+def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """One job."""
+    since = outbox.last_number()
+    job = selectors.get(uid, person(request))
+    context = shown.detail(job, person(request), all_events=request.GET.get("events") == "all")
+    chosen = request.GET.get("log", "")
+    log = next((pod for pod in context["pods"] if str(pod.pk) == chosen), _first(context["pods"]))
+    return render(
+        request, "jobs/detail.html", context | {"since": since, "log": log, "manifest": volcano.dump(_spec(job))}
+    )
+
+
+def _first(pods: list[Any]) -> Any | None:  # noqa: ANN401
+    return pods[0] if pods else None
+
+
+def _spec(job: Job) -> JobSpec:
+    return JobSpec.parse(job.spec)
+
+
+@require_POST
+def command(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Abort, resume, restart."""
+    job = selectors.get(uid, person(request))
+    try:
+        action = Action(request.POST.get("action", ""))
+    except ValueError as error:
+        raise Refused(_("There is no such action.")) from error
+    services.command(job, action, user=person(request), now=clock.now())
+    return redirect("jobs:detail", uid)
+
+
+@require_POST
+def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Take a finished job off the lists."""
+    job = selectors.get(uid, person(request))
+    services.delete(job, user=person(request), now=clock.now())
+    messages.success(request, _("%s was deleted; its history stays in the log.") % job)
+    return redirect("jobs:list")
+
+
+@require_safe
+def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """The job as a file."""
+    job = selectors.get(uid, person(request))
+    response = HttpResponse(volcano.dump(_spec(job)), content_type="application/yaml; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{job.name}.yaml"'
+    return response
+
+
+@require_http_methods(["GET", "POST"])
+def submit(request: HttpRequest) -> HttpResponse:
+    """The form."""
+    tenant = _tenant(request)
+    if tenant is None:
+        return render(request, "jobs/no_tenant.html")
+    if request.method == "POST":
+        return _submit_form(request, tenant)
+    source = _source(request)
+    if source is not None and not presets.fits_form(source):
+        return redirect(f"{reverse('jobs:submit_yaml')}?clone={request.GET['clone']}")
+    first, tasks = presets.copy_of(source) if source else presets.preset(request.GET.get("preset", ""))
+    first["name"] = selectors.free_name(tenant, source.name if source else "train")
+    job = forms.JobForm(initial=first, queues=_queues(tenant))
+    rows = forms.TaskFormSet(initial=tasks, prefix="tasks", form_kwargs=_environments())
+    rows.min_num = 0
+    return _form_page(request, tenant, job, rows)
+
+
+def _submit_form(request: HttpRequest, tenant: Tenant) -> HttpResponse:
+    job = forms.JobForm(request.POST, queues=_queues(tenant))
+    rows = forms.TaskFormSet(request.POST, prefix="tasks", form_kwargs=_environments())
+    spec = forms.spec_of(job, rows)
+    if spec is not None:
+        try:
+            made = services.submit(spec=spec, tenant=tenant, user=person(request), now=clock.now())
+        except HeklaError as error:
+            forms.show(error, job, rows)
+        else:
+            return redirect("jobs:detail", made.uid)
+    return _form_page(request, tenant, job, rows)
+
+
+def _form_page(request: HttpRequest, tenant: Tenant, job: forms.JobForm, rows: Any) -> HttpResponse:  # noqa: ANN401
+    context = {"tenant": tenant, "form": job, "tasks": rows, "preset": request.GET.get("preset", "single")}
+    return render(request, "jobs/submit.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def submit_yaml(request: HttpRequest) -> HttpResponse:
+    """The manifest."""
+    tenant = _tenant(request)
+    if tenant is None:
+        return render(request, "jobs/no_tenant.html")
+    source = _source(request)
+    text = volcano.dump(_renamed(source, tenant)) if source else ""
+    form = forms.ManifestForm(request.POST or None, request.FILES or None, initial={"text": text})
+    if request.method == "POST" and form.is_valid():
+        try:
+            loaded = volcano.load(form.cleaned_data["text"])
+            made = services.submit(spec=loaded.spec, tenant=tenant, user=person(request), now=clock.now())
+        except HeklaError as error:
+            form = forms.ManifestForm(request.POST, initial={})
+            form.is_valid()
+            attach(form, error)
+        else:
+            for warning in loaded.warnings:
+                messages.warning(request, warning)
+            return redirect("jobs:detail", made.uid)
+    return render(request, "jobs/submit_yaml.html", {"tenant": tenant, "form": form})
+
+
+def _renamed(spec: JobSpec, tenant: Tenant) -> JobSpec:
+    return spec.model_copy(update={"name": selectors.free_name(tenant, spec.name)})
+
+
+def _tenant(request: HttpRequest) -> Tenant | None:
+    return tenancy.current(person(request), request.session.get("tenant", ""))
+
+
+def _queues(tenant: Tenant) -> list[tuple[str, str]]:
+    return [
+        (queue.name, queue.name if queue.is_open else _("%s (closed)") % queue.name) for queue in queues.open_to(tenant)
+    ]
+
+
+def _environments() -> dict[str, Any]:
+    return {"environments": list(clusters.environments().values_list("name", flat=True))}
+
+
+def _source(request: HttpRequest) -> JobSpec | None:
+    """The job to copy, where one is named."""
+    try:
+        uid = UUID(request.GET.get("clone", ""))
+    except ValueError:
+        return None
+    return _spec(selectors.get(uid, person(request)))

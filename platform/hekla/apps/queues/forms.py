@@ -1,0 +1,47 @@
+"""Forms about queues."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from hekla.apps.forms import QuantitiesField
+from hekla.apps.queues.models import Queue
+
+
+class QueueForm(forms.ModelForm):
+    """A new queue."""
+
+    capability = QuantitiesField(label=_("Capability"))
+    guarantee = QuantitiesField(label=_("Guarantee"))
+
+    class Meta:
+        model = Queue
+        fields = [
+            "cluster", "name", "description", "weight", "priority", "capability", "guarantee", "reclaimable", "tenants",
+        ]  # fmt: skip
+        widgets = {"tenants": forms.CheckboxSelectMultiple}
+        help_texts = {
+            "weight": _("Its part when queues compete: twice the weight, twice the share."),
+            "priority": _("Queues of higher priority are served first."),
+            "reclaimable": _("What it borrows beyond its share may be taken back."),
+            "tenants": _("Who may submit here. None chosen: everybody."),
+        }
+
+    def clean_weight(self) -> int:
+        """At least 1, at most what Volcano takes."""
+        weight: int = self.cleaned_data["weight"]
+        if not 1 <= weight <= 65535:  # noqa: PLR2004
+            raise forms.ValidationError(_("A weight lies between 1 and 65535."))
+        return weight
+
+    def values(self) -> dict[str, Any]:
+        """The plain fields."""
+        return {k: v for k, v in self.cleaned_data.items() if k not in {"cluster", "name", "tenants"}}
+
+
+class QueueChangeForm(QueueForm):
+    """A queue that exists; its cluster and name stay."""
+
+    class Meta(QueueForm.Meta):
+        fields = [field for field in QueueForm.Meta.fields if field not in {"cluster", "name"}]

@@ -1,0 +1,9 @@
+from django.urls import path
+
+from hekla.apps.queues import views
+
+urlpatterns = [
+    path("new/", views.create, name="create"),
+    path("<slug:name>/edit/", views.edit, name="edit"),
+    path("<slug:name>/open/", views.set_open, name="set_open"),
+]

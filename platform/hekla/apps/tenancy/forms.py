@@ -1,0 +1,42 @@
+"""Forms about tenants."""
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import TENANT_ROLE_LABELS
+from hekla.apps.tenancy.models import Tenant
+
+ROLES = [(role.value, label) for role, label in TENANT_ROLE_LABELS.items()]
+
+
+class TenantForm(forms.ModelForm):
+    """A new tenant."""
+
+    class Meta:
+        model = Tenant
+        fields = ["name", "slug", "description"]
+        widgets = {"description": forms.Textarea(attrs={"rows": 3})}
+        help_texts = {"slug": _("Small letters, digits and hyphens; it stands in addresses and commands.")}
+
+
+class TenantChangeForm(forms.ModelForm):
+    """A tenant that exists; its short name stays."""
+
+    class Meta:
+        model = Tenant
+        fields = ["name", "description", "is_active"]
+        widgets = {"description": forms.Textarea(attrs={"rows": 3})}
+
+
+class MemberForm(forms.Form):
+    """Somebody who joins."""
+
+    user = forms.ModelChoiceField(
+        label=_("User name"),
+        queryset=User.objects.filter(is_active=True),
+        to_field_name="username",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        error_messages={"invalid_choice": _("There is no person of that name. A platform admin can add one.")},
+    )
+    role = forms.ChoiceField(label=_("Role"), choices=ROLES, initial="member")

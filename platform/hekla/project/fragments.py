@@ -1,0 +1,91 @@
+"""The live parts of pages, rendered anew for one person whenever something that concerns them happened."""
+
+from uuid import UUID
+
+from django.http import HttpRequest, QueryDict
+from django.template.loader import render_to_string
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs import shown
+from hekla.apps.jobs.views import list_context
+from hekla.apps.queues import selectors as queues
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.domain.errors import NotFound
+from hekla.live.registry import LiveView, Params, register
+from hekla.project import figures
+from hekla.project.views import home_parts, queue_parts
+
+
+def _uid(params: Params) -> UUID:
+    try:
+        return UUID(params.get("uid", ""))
+    except ValueError as error:
+        raise NotFound("There is no such job.") from error
+
+
+def _job_topics(user: User, params: Params) -> frozenset[str]:
+    return frozenset({f"job:{jobs.get(_uid(params), user).uid}"})
+
+
+def _job(user: User, params: Params) -> str:
+    return render_to_string("jobs/_live.html", shown.detail(jobs.get(_uid(params), user), user))
+
+
+def _tenant_topics(user: User, _params: Params) -> frozenset[str]:
+    """All that happens in the tenants that one may see."""
+    return frozenset(f"tenant:{pk}" for pk in tenancy.visible_to(user).values_list("pk", flat=True))
+
+
+def _list(user: User, params: Params) -> str:
+    request = HttpRequest()
+    request.GET = QueryDict(params.get("query", "")[:2000])
+    request.user = user
+    return render_to_string("jobs/_list.html", list_context(request))
+
+
+def _cluster_topics(user: User, _params: Params) -> frozenset[str]:
+    """All that happens in any cluster: what is free is everybody's business."""
+    own = _tenant_topics(user, _params)
+    return own | frozenset(f"cluster:{pk}" for pk in clusters.all_clusters().values_list("pk", flat=True))
+
+
+def _home(user: User, _params: Params) -> str:
+    return render_to_string("_home.html", home_parts(user))
+
+
+def _queue_topics(user: User, params: Params) -> frozenset[str]:
+    return frozenset({f"queue:{queues.get(params.get('name', ''), user).pk}"})
+
+
+def _queues(user: User, _params: Params) -> str:
+    return render_to_string("queues/_list.html", {"views": figures.queue_views(user), "nav": flags(user)})
+
+
+def _queue(user: User, params: Params) -> str:
+    return render_to_string("queues/_detail.html", queue_parts(params.get("name", ""), user))
+
+
+def _nodes(user: User, _params: Params) -> str:
+    return render_to_string("clusters/_nodes.html", {"views": figures.nodes(user), "nav": flags(user)})
+
+
+def flags(user: User) -> dict[str, bool]:
+    """What of `nav` the live parts ask."""
+    return {
+        "may_manage_clusters": accounts.may(user, Permission.MANAGE_CLUSTERS),
+        "may_manage_queues": accounts.may(user, Permission.MANAGE_QUEUES),
+    }
+
+
+def register_all() -> None:
+    """Make the pages live."""
+    register("job", LiveView(_job_topics, _job))
+    register("jobs", LiveView(_tenant_topics, _list))
+    register("home", LiveView(_cluster_topics, _home))
+    register("queues", LiveView(_cluster_topics, _queues))
+    register("queue", LiveView(_queue_topics, _queue))
+    register("nodes", LiveView(_cluster_topics, _nodes))

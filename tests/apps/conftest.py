@@ -1,0 +1,81 @@
+"""Three people: Alice owns, Bob is her team-mate, Charlie must see nothing. And Ada, who runs the platform."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from django.test import Client
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters import services as clusters
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.models import Job
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy import services as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.jobspec import JobSpec
+from hekla.lib import clock
+
+
+@dataclass
+class People:
+    """Who is there, and what they have."""
+
+    ada: User
+    alice: User
+    bob: User
+    charlie: User
+    lab: Tenant
+    other: Tenant
+    cluster: Cluster
+    queue: Queue
+
+    def submit(self, name: str = "one", **more: object) -> Job:
+        """A job of Alice's."""
+        task = {"name": "main", "command": ["true"], "resources": {"cpu": "1"}}
+        spec = JobSpec.parse({"name": name, "tasks": [task], **more})
+        return jobs.submit(spec=spec, tenant=self.lab, user=self.alice, now=clock.now())
+
+
+def _user(name: str, role: str = "") -> User:
+    return accounts.create_user(
+        username=name, password=None, display_name=name.title(), platform_role=role, actor=PLATFORM, now=clock.now()
+    )
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    now = clock.now()
+    ada, alice, bob, charlie = _user("ada", "admin"), _user("alice"), _user("bob"), _user("charlie")
+    lab = tenancy.create(slug="lab", name="Lab", actor=PLATFORM, now=now)
+    other = tenancy.create(slug="other", name="Other", actor=PLATFORM, now=now)
+    for user, tenant, role in ((alice, lab, "admin"), (bob, lab, "viewer"), (charlie, other, "admin")):
+        tenancy.add_member(tenant, user, role, actor=PLATFORM, now=now)
+    cluster = clusters.create(name="sim", kind="simulated", config={}, actor=PLATFORM, now=now)
+    clusters.observe_node(
+        cluster,
+        name="n1",
+        allocatable={"cpu": "4", "memory": "8Gi", "pods": "10"},
+        labels={},
+        ready=True,
+        message="",
+        now=now,
+    )
+    queue = queues.create(cluster=cluster, name="default", actor=PLATFORM, now=now)
+    return People(ada, alice, bob, charlie, lab, other, cluster, queue)
+
+
+@pytest.fixture
+def as_(people: People) -> Callable[[User], Client]:
+    """A browser in which somebody is signed in."""
+
+    def sign_in(user: User) -> Client:
+        client = Client()
+        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        return client
+
+    return sign_in

@@ -1,0 +1,182 @@
+"""Every page opens for who may see it, says what is so, and keeps what was typed."""
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs.models import Job
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.lib import clock
+
+As = Callable[[User], Client]
+
+PLAIN = [
+    "home", "design", "jobs:list", "jobs:submit", "jobs:submit_yaml", "queues:list", "clusters:nodes", "tenancy:list",
+    "clusters:environments", "accounts:profile", "help:index",
+]  # fmt: skip
+FOR_ADMINS = [
+    "accounts:list", "accounts:create", "clusters:list", "clusters:create", "clusters:create_environment",
+    "clusters:policy", "queues:create", "tenancy:create",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_member_opens_the_page(people: People, as_: As, name: str) -> None:
+    people.submit()
+    assert as_(people.alice).get(reverse(name)).status_code == 200
+
+
+@pytest.mark.parametrize("name", [*PLAIN, *FOR_ADMINS])
+def test_an_admin_opens_the_page(people: People, as_: As, name: str) -> None:
+    people.submit()
+    assert as_(people.ada).get(reverse(name)).status_code == 200
+
+
+@pytest.mark.parametrize("name", FOR_ADMINS)
+def test_a_member_is_refused_in_words(people: People, as_: As, name: str) -> None:
+    answer = as_(people.alice).get(reverse(name))
+    assert answer.status_code == 403
+    assert b"platform admin" in answer.content or b"platform" in answer.content
+
+
+@pytest.mark.parametrize("name", [*PLAIN, *FOR_ADMINS])
+def test_strangers_are_asked_to_sign_in(db: None, name: str) -> None:
+    answer = Client().get(reverse(name))
+    assert answer.status_code == 302
+    assert answer["Location"].startswith(reverse("accounts:sign_in"))
+
+
+def test_a_job_exists_for_its_tenant_only(people: People, as_: As) -> None:
+    job = people.submit()
+    for name in ("jobs:detail", "jobs:manifest", "live:results"):
+        address = reverse(name, args=[job.uid])
+        assert as_(people.bob).get(address).status_code == 200
+        assert as_(people.charlie).get(address).status_code == 404
+    assert b"one" not in as_(people.charlie).get(reverse("jobs:list")).content.split(b'id="jobs"')[1]
+
+
+def test_only_owner_and_admins_act_on_a_job(people: People, as_: As) -> None:
+    job = people.submit()
+    address = reverse("jobs:command", args=[job.uid])
+    assert as_(people.charlie).post(address, {"action": "AbortJob"}).status_code == 404
+    assert as_(people.bob).post(address, {"action": "AbortJob"}).status_code == 403
+    assert as_(people.alice).post(address, {"action": "AbortJob"}).status_code == 302
+    job.refresh_from_db()
+    assert job.phase == "aborted"
+
+
+def form(**changes: str) -> dict[str, str]:
+    return {
+        "name": "mine", "queue": "default", "framework": "", "priority": "0", "max_retry": "3",
+        "tasks-TOTAL_FORMS": "1", "tasks-INITIAL_FORMS": "0", "tasks-0-name": "main", "tasks-0-replicas": "1",
+        "tasks-0-command": "python -c 'print(1)'", "tasks-0-cpu": "1", "tasks-0-memory": "64Mi",
+    } | changes  # fmt: skip
+
+
+def test_the_form_submits_a_job(people: People, as_: As) -> None:
+    answer = as_(people.alice).post(reverse("jobs:submit"), form())
+    job = Job.objects.get()
+    assert answer["Location"] == reverse("jobs:detail", args=[job.uid])
+    assert job.spec["tasks"][0]["command"] == ["python", "-c", "print(1)"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "word"),
+    [
+        ({"name": "Not A Name"}, "id_name", "not a name"),
+        ({"tasks-0-command": "python 'oops"}, "id_tasks-0-command", "quotation"),
+        ({"tasks-0-cpu": "many"}, "id_tasks-0-cpu", "not an amount"),
+        ({"tasks-0-cpu": "64"}, "id_tasks-0-cpu", "largest node has 4"),
+        ({"tasks-0-replicas": "9"}, "", "could never start"),
+        ({"tasks-0-env": "nonsense"}, "id_tasks-0-env", "NAME=value"),
+        ({"name": "taken"}, "id_name", "already"),
+    ],
+)
+def test_a_problem_stands_at_its_field_and_nothing_typed_is_lost(
+    people: People, as_: As, changes: dict[str, str], field: str, word: str
+) -> None:
+    people.submit("taken")
+    typed = form(**{"tasks-0-memory": "77Mi"}, **changes)
+    page = as_(people.alice).post(reverse("jobs:submit"), typed).content.decode()
+    assert Job.objects.count() == 1
+    assert word in page
+    assert f'href="#{field}"' in page
+    assert "77Mi" in page
+
+
+def test_a_closed_queue_says_since_when_and_what_else(people: People, as_: As) -> None:
+    queues.create(cluster=people.cluster, name="spare", actor=PLATFORM, now=clock.now())
+    queues.set_open(people.queue, is_open=False, by=people.ada, actor=accounts.actor_of(people.ada), now=clock.now())
+    page = as_(people.alice).post(reverse("jobs:submit"), form()).content.decode()
+    assert "is closed since" in page
+    assert "spare" in page
+
+
+MANIFEST = """\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: typed}
+spec:
+  tasks:
+  - name: main
+    replicas: %s
+    template: {spec: {containers: [{name: main, command: ["true"], resources: {requests: {cpu: 1}}}]}}
+"""
+
+
+def test_a_manifest_submits_a_job(people: People, as_: As) -> None:
+    as_(people.alice).post(reverse("jobs:submit_yaml"), {"text": MANIFEST % 2})
+    assert Job.objects.get().replicas == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        (MANIFEST % "many", "replicas"),
+        ("kind: [", "line 1"),
+        ("", "Type a manifest"),
+        (MANIFEST % 500, "could never start"),
+    ],
+)
+def test_a_bad_manifest_is_explained_and_kept(people: People, as_: As, text: str, word: str) -> None:
+    page = as_(people.alice).post(reverse("jobs:submit_yaml"), {"text": text}).content.decode()
+    assert not Job.objects.exists()
+    assert word in page
+    assert (text.split("\n", maxsplit=1)[0] in page) or not text
+
+
+def test_ten_megabytes_are_refused_in_words(people: People, as_: As) -> None:
+    answer = as_(people.alice).post(reverse("jobs:submit_yaml"), {"text": "a: b\n" * 2_000_000})
+    assert answer.status_code == 413
+    assert "MiB" in answer.content.decode()
+
+
+def test_a_copy_begins_as_the_job_was(people: People, as_: As) -> None:
+    job = people.submit("source")
+    page = as_(people.alice).get(reverse("jobs:submit"), {"clone": str(job.uid)}).content.decode()
+    assert 'value="source-1"' in page
+    assert ">true<" in page.replace("\n", "")
+
+
+def test_lists_cost_the_same_whatever_their_length(people: People, as_: As, django_assert_max_num_queries) -> None:
+    for number in range(30):
+        people.submit(f"job-{number}")
+    client = as_(people.alice)
+    for name in ("jobs:list", "home", "queues:list", "clusters:nodes"):
+        with django_assert_max_num_queries(20):
+            client.get(reverse(name))
+
+
+def test_a_link_signs_in_once(people: People) -> None:
+    address = reverse("accounts:use_link", args=[accounts.issue_link(people.alice, now=clock.now())])
+    client = Client()
+    assert client.get(address).status_code == 200
+    assert client.post(address)["Location"] == reverse("home")
+    assert client.get(reverse("home")).status_code == 200
+    assert Client().post(address).status_code == 404
