@@ -59,18 +59,19 @@ class Session:
         self.table = NodeTable(state.nodes, self.dimensions)
         self.total: Vector = self.table.allocatable.sum(axis=0)
         self.queues: dict[str, Queue] = {queue.name: queue for queue in state.queues}
-        self.gangs = {job.uid: Gang(job, self.dimensions) for job in state.jobs if job.queue in self.queues}
+        everyone = [Gang(job, self.dimensions) for job in state.jobs]
+        self.gangs = {gang.job.uid: gang for gang in everyone if gang.job.queue in self.queues}
         self.binds: list[Bind] = []
         self.evictions: list[Eviction] = []
         self.reasons: dict[str, list[Reason]] = defaultdict(list)
         self.on_change: list[Callable[[Member, int], None]] = []
         self._answers: dict[Point, dict[int, Answer]] = defaultdict(dict)
         self._places: dict[object, Places] = {}
-        self._seat_tasks()
+        self._seat_tasks(everyone)
 
-    def _seat_tasks(self) -> None:
-        """Put the tasks that hold something onto their nodes."""
-        for gang in self.gangs.values():
+    def _seat_tasks(self, gangs: list[Gang]) -> None:
+        """Put the tasks that hold something onto their nodes, those without a known queue too."""
+        for gang in gangs:
             for member in gang.members:
                 row = self.table.row_of.get(member.node)
                 if row is None or member.status in _HOLD_NOTHING:

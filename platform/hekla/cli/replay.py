@@ -1,0 +1,88 @@
+"""`hekla replay`: answer recorded scenarios, one JSON object a line, and compare the answers with the recording."""
+
+import gzip
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from hekla.cli import judging
+from hekla.engine import scenario
+
+MAX_LINE = 64_000_000
+_GZIP_MAGIC = b"\x1f\x8b"
+_ERRORS = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
+_VERDICTS = ("met", "missed", "error", "unsupported", "not judged")
+
+
+@click.command("replay")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--check", is_flag=True, help="Compare with the recorded outcomes; print a table instead of the answers.")
+@click.option("--list", "show", is_flag=True, help="With --check: name each scenario that was not met.")
+def replay(file: Path, check: bool, show: bool) -> None:
+    """Play the scenarios in FILE (JSON lines, plain or gzip) through the scheduling engine."""
+    verdicts: dict[str, Counter[str]] = defaultdict(Counter)
+    with _open(file) as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            document, answer = _answer(number, line)
+            if not check:
+                click.echo(json.dumps(answer, separators=(",", ":"), sort_keys=True))
+                continue
+            verdict = _verdict(document, answer)
+            verdicts[_family(document)][verdict] += 1
+            if show and verdict not in ("met", "not judged"):
+                click.echo(f"{verdict:12}{answer['id']}  {answer.get('error') or answer.get('unsupported') or ''}")
+    if check:
+        _print_table(verdicts)
+
+
+def _open(file: Path) -> IO[bytes]:
+    with file.open("rb") as start:
+        packed = start.read(2) == _GZIP_MAGIC
+    return gzip.open(file, "rb") if packed else file.open("rb")  # type: ignore[return-value]
+
+
+def _answer(number: int, line: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The scenario and what the engine says to it; what went wrong stands in the answer."""
+    document: dict[str, Any] = {}
+    answer: dict[str, Any] = {"id": f"line {number}"}
+    try:
+        if len(line) > MAX_LINE:
+            raise ValueError("The line is too long.")
+        document = json.loads(line)
+        answer["id"] = document["id"]
+        answer["cycles"] = list(scenario.play(scenario.read(document)))
+    except scenario.Unsupported as missing:
+        answer["unsupported"] = str(missing)
+    except _ERRORS as error:
+        answer["error"] = f"{type(error).__name__}: {error}"[:500]
+    return document, answer
+
+
+def _family(document: dict[str, Any]) -> str:
+    source = document.get("source") or {}
+    return str(document.get("family") or source.get("package") or "?")
+
+
+def _verdict(document: dict[str, Any], answer: dict[str, Any]) -> str:
+    for problem in ("unsupported", "error"):
+        if problem in answer:
+            return problem
+    if not judging.is_recorded(document):
+        return "not judged"
+    return "met" if judging.is_met(document, answer["cycles"]) else "missed"
+
+
+def _print_table(verdicts: dict[str, Counter[str]]) -> None:
+    width = max((len(family) for family in verdicts), default=0) + 2
+    click.echo("family".ljust(width) + "".join(name.rjust(13) for name in _VERDICTS))
+    total: Counter[str] = Counter()
+    for family in sorted(verdicts):
+        total += verdicts[family]
+        click.echo(family.ljust(width) + "".join(str(verdicts[family][name]).rjust(13) for name in _VERDICTS))
+    click.echo("all".ljust(width) + "".join(str(total[name]).rjust(13) for name in _VERDICTS))
