@@ -4,8 +4,8 @@ Both listen on a Unix socket in a folder that only the owner may enter, and on n
 no password is needed. Standard library only, so that the process that watches over them stays small.
 """
 
-from hekla.project.embedded.child import StartRefused, spawn
+from hekla.project.embedded.child import spawn
 from hekla.project.embedded.postgres import Postgres
 from hekla.project.embedded.valkey import Valkey
 
-__all__ = ["Postgres", "StartRefused", "Valkey", "spawn"]
+__all__ = ["Postgres", "Valkey", "spawn"]

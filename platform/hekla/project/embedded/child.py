@@ -13,16 +13,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from hekla.domain.errors import Refused
-
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
-
-
-class StartRefused(Refused):
-    """Hekla cannot start here; the message says what to do about it."""
-
-    code = "start_refused"
 
 
 def spawn(

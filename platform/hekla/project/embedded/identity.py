@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hekla.project.embedded.child import StartRefused
+from hekla.project.terminal import StartRefused
 
 _UNSHARE = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
 

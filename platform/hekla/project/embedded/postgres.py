@@ -4,6 +4,7 @@ The folder with the data comes to be by a rename, so a first start that is cut o
 are given at each start and not written into the folder: an old folder follows a newer Hekla.
 """
 
+import contextlib
 import os
 import re
 import shutil
@@ -17,9 +18,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 from hekla.backends.local.processes import process_table
-from hekla.project.embedded.child import StartRefused, spawn
+from hekla.project.embedded.child import spawn
 from hekla.project.embedded.identity import Identity, find_identity
 from hekla.project.embedded.programs import postgres_programs, postgres_version
+from hekla.project.terminal import StartRefused
 
 NAME = "hekla"  # of the database, and of its owner
 _BUILTIN_LOCALES = 17  # the first version that has them
@@ -57,10 +59,15 @@ class Postgres:
     @property
     def url(self) -> str:
         """What DATABASE_URL says of this server."""
-        return f"postgresql:///{NAME}?host={quote(str(self.run))}&user={NAME}"
+        return self.url_at(self.run)
+
+    @staticmethod
+    def url_at(run: Path) -> str:
+        """What DATABASE_URL says of a server whose socket lies in `run`."""
+        return f"postgresql:///{NAME}?host={quote(str(run))}&user={NAME}"
 
     def prepare(self) -> None:
-        """Make the data folder where there is none, and end what an earlier run left. Raises StartRefused."""
+        """Make the data folder where there is none; end what an earlier run left. Raises StartRefused."""
         version = postgres_version(self.programs)
         if self.data.exists():
             self._check_version(version)
@@ -73,7 +80,7 @@ class Postgres:
         """Start it; its log goes to the descriptor `output`."""
         settings = _SETTINGS | {"unix_socket_directories": str(self.run)} | (_TRANSIENT if self.transient else {})
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        argv = [*self._identity.prefix, self.programs / "postgres", "-D", self.data, *options]
+        argv: list[str | Path] = [*self._identity.prefix, self.programs / "postgres", "-D", self.data, *options]
         last = signal.SIGQUIT if self.transient else self.stop_signal
         return spawn(argv, output=output, env=_environment(), user=self._identity.user, last_signal=last)
 
@@ -123,7 +130,15 @@ class Postgres:
         extra = {} if user is None else {"user": user, "group": user, "extra_groups": []}
         argv = [*self._identity.prefix, str(self.programs / program), *arguments]
         done = subprocess.run(  # type: ignore[call-overload]
-            argv, input=told, text=True, capture_output=True, check=False, env=_environment(), cwd="/", **extra
+            argv,
+            input=told,
+            text=True,
+            capture_output=True,
+            check=False,
+            env=_environment(),
+            cwd="/",
+            start_new_session=True,  # Ctrl-C is for the process that watches over us
+            **extra,
         )
         if done.returncode != 0 or re.search(r"^\S* ?(ERROR|FATAL|PANIC):", done.stderr, re.MULTILINE):
             reason = (done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").splitlines()[-1]
@@ -135,13 +150,15 @@ class Postgres:
         PostgreSQL takes its pid file for a living server wherever that pid lives, whoever has it by now. A server of
         our data has it as its working folder, and that cannot be mistaken.
         """
-        for sent in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
-            if not (left := self._processes()):
-                break
-            for pid in left:
-                _signal(pid, sent)
-            _wait_until(lambda: not self._processes(), 5.0)
         lines = self._pid_file()
+        main = [pid for pid in self._processes() if lines and str(pid) == lines[0].strip()]
+        if main:
+            _signal(main, signal.SIGINT)
+            _wait_until(lambda: not self._processes(), 5.0)
+        for sent in (signal.SIGQUIT, signal.SIGKILL):
+            if left := self._processes():
+                _signal(left, sent)
+                _wait_until(lambda: not self._processes(), 5.0)
         if lines and os.path.isdir("/proc") and not self._processes():
             (self.data / "postmaster.pid").unlink(missing_ok=True)
 
@@ -157,11 +174,10 @@ def _working_folder(pid: int) -> str:
         return ""
 
 
-def _signal(pid: int, number: signal.Signals) -> None:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        return
+def _signal(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def _wait_until(holds: Callable[[], bool], seconds: float) -> None:

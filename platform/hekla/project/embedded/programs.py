@@ -6,7 +6,7 @@ import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
-from hekla.project.embedded.child import StartRefused
+from hekla.project.terminal import StartRefused
 
 OLDEST_POSTGRES = 15
 _DEBIAN_POSTGRES = Path("/usr/lib/postgresql")

@@ -5,16 +5,21 @@ import os
 import tempfile
 from pathlib import Path
 
-from hekla.project.embedded.child import StartRefused
+from hekla.project.terminal import StartRefused
 
 LONGEST_SOCKET_NAME = "/.s.PGSQL.5432.lock"
 LONGEST_PATH = 103  # bytes, on macOS; Linux takes 107
 
 
-def run_dir(home: Path) -> Path:
+def socket_folder(home: Path) -> Path:
     """`home/run`, or where that is too long for a socket's path, a folder of ours among the temporary ones."""
     inside = home / "run"
-    folder = inside if _fits(inside) else _short(home)
+    return inside if _fits(inside) else _short(home)
+
+
+def run_dir(home: Path) -> Path:
+    """The folder for sockets, made and private. Raises StartRefused where somebody else has it."""
+    folder = socket_folder(home)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _make_private(folder)
     return folder

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from hekla.project.embedded.child import spawn
 from hekla.project.embedded.programs import valkey_program
 
+_SOCKET = "valkey.sock"
 _OPTIONS = (
     *("--port", "0", "--unixsocketperm", "700", "--daemonize", "no"),
     *("--save", "", "--appendonly", "no"),
@@ -29,12 +30,17 @@ class Valkey:
     @property
     def socket(self) -> Path:
         """Its only door."""
-        return self.run / "valkey.sock"
+        return self.run / _SOCKET
 
     @property
     def url(self) -> str:
         """What VALKEY_URL says of this server."""
-        return f"unix://{quote(str(self.socket))}?db=0"
+        return self.url_at(self.run)
+
+    @staticmethod
+    def url_at(run: Path) -> str:
+        """What VALKEY_URL says of a server whose socket lies in `run`."""
+        return f"unix://{quote(str(run / _SOCKET))}?db=0"
 
     def prepare(self) -> None:
         """Take away the door that a killed server left open, so that no one takes it for an answer."""
@@ -42,7 +48,7 @@ class Valkey:
 
     def start(self, output: int) -> subprocess.Popen[bytes]:
         """Start it; its log goes to the descriptor `output`."""
-        argv = [self.program, *_OPTIONS, "--unixsocket", self.socket, "--dir", self.run]
+        argv: list[str | Path] = [self.program, *_OPTIONS, "--unixsocket", self.socket, "--dir", self.run]
         return spawn(argv, output=output)
 
     def is_ready(self, pid: int) -> bool:  # noqa: ARG002  (as Postgres asks it)

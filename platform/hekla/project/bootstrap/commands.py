@@ -1,0 +1,72 @@
+"""Which word of the command line does what."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from hekla.project.bootstrap.environment import CHECKOUT, Environment
+from hekla.project.terminal import StartRefused, say
+
+USAGE = """\
+Hekla: a console and batch platform for machines that many AI teams share.
+
+  python3 manage.py up      start everything on this machine, and print the address   (up --help: its options)
+  python3 manage.py test    run all checks and tests; with arguments, pytest with these
+  python3 manage.py lock    choose the versions of the packages anew                  (--upgrade: the newest)
+
+What else is typed goes to Django: python3 manage.py shell, makemigrations, …
+The packages are installed by the first command that needs them, into .venv (HEKLA_VENV names another folder)."""
+
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str]) -> None:
+    """Do what the command line asks; a refusal is one sentence, not a traceback."""
+    try:
+        sys.exit(_run(list(argv)))
+    except StartRefused as refused:
+        sys.exit(refused.message)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _run(argv: list[str]) -> int:
+    if not argv or argv[0] in {"help", "-h", "--help"}:
+        say(USAGE)
+        return 0
+    command = _COMMANDS.get(argv[0])
+    Environment.of_this_checkout().enter("test" if argv[0] in {"test", "lock"} else "run")
+    return command(argv[1:]) if command else _django(argv)
+
+
+def _up(arguments: list[str]) -> int:
+    from hekla.project.up import main as up  # noqa: PLC0415  (each command loads its own part)
+
+    return up(arguments)
+
+
+def _test(arguments: list[str]) -> int:
+    from hekla.project.verify import verify  # noqa: PLC0415
+
+    return verify(arguments)
+
+
+def _lock(arguments: list[str]) -> int:
+    from hekla.project.bootstrap.lock import refresh  # noqa: PLC0415
+
+    return refresh(arguments)
+
+
+def _django(argv: list[str]) -> int:
+    from django.core.management import execute_from_command_line  # noqa: PLC0415
+
+    from hekla.project.up.home import Home  # noqa: PLC0415
+
+    home = Home.default()
+    for name, value in home.environment().items():
+        os.environ.setdefault(name, value)
+    execute_from_command_line([str(CHECKOUT / "manage.py"), *argv])
+    return 0
+
+
+_COMMANDS: dict[str, Callable[[list[str]], int]] = {"up": _up, "test": _test, "lock": _lock}

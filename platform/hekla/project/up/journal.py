@@ -1,0 +1,86 @@
+"""One log on the terminal, a short prefix a process, and the same in files that do not grow without end.
+
+A full disk must not end what runs: it is said once, and writing goes on when there is room again.
+"""
+
+import logging
+import sys
+from collections import deque
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import TextIO
+
+_FILE_BYTES, _OLD_FILES = 4 * 1024 * 1024, 3
+_HELD_LINES = 60
+_LONGEST_LINE = 4000
+OWN_NAME = "hekla"
+
+
+class _File(RotatingFileHandler):
+    """A log file that notes whether it could be written."""
+
+    failure = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write it, or note why not."""
+        self.failure = ""
+        super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002  (logging's own name)
+        """The disk is full, most likely: no traceback for each line."""
+        self.failure = str(sys.exc_info()[1])
+
+
+class Journal:
+    """Takes lines from all processes. While `holding`, the terminal sees none: the steps have it to themselves."""
+
+    def __init__(self, folder: Path, terminal: TextIO | None = None) -> None:
+        self._folder = folder
+        self._terminal = terminal or sys.stdout
+        self._files: dict[str, _File] = {}
+        self._held: deque[str] = deque(maxlen=_HELD_LINES)
+        self._said_failure = False
+        self.holding = False
+
+    def say(self, line: str) -> None:
+        """A line of our own."""
+        self.take(OWN_NAME, line)
+
+    def take(self, name: str, line: str, *, shown: bool = True) -> None:
+        """A line of the process `name`, into its file and, where `shown`, onto the terminal."""
+        line = line[:_LONGEST_LINE]
+        self._write(name, line)
+        if shown:
+            self._show(f"{name:<8} | {line}")
+
+    def release(self, *, shown: bool) -> None:
+        """End the holding; what was held is shown where it explains a failure."""
+        self.holding = False
+        for line in self._held:
+            if shown:
+                self._show(line)
+        self._held.clear()
+
+    def _show(self, line: str) -> None:
+        if self.holding:
+            self._held.append(line)
+            return
+        try:
+            self._terminal.write(line + "\n")
+            self._terminal.flush()
+        except (OSError, ValueError):  # the terminal was closed; what runs goes on until it is told to end
+            return
+
+    def _write(self, name: str, line: str) -> None:
+        file = self._files.get(name) or self._open(name)
+        file.emit(logging.LogRecord(name, logging.INFO, "", 0, line, None, None))
+        if file.failure and not self._said_failure:
+            self._show(f"{OWN_NAME:<8} | The logs cannot be written: {file.failure}. Hekla goes on without them.")
+        self._said_failure = bool(file.failure)
+
+    def _open(self, name: str) -> _File:
+        path = self._folder / f"{name}.log"
+        file = _File(path, maxBytes=_FILE_BYTES, backupCount=_OLD_FILES, encoding="utf-8", delay=True)
+        file.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        self._files[name] = file
+        return file

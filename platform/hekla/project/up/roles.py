@@ -1,0 +1,102 @@
+"""The processes of one Hekla: what each is started with, and in which order they end."""
+
+import http.client
+import re
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hekla.project.embedded import Postgres, Valkey, spawn
+from hekla.project.up.child import Role
+
+_GRAVE = re.compile(r"FATAL|PANIC|No space left|Out of memory|MISCONF", re.IGNORECASE)
+_WEB, _BEAT, _WORKERS, _VALKEY, _POSTGRES = range(5)
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the web server listens."""
+
+    host: str
+    port: int
+
+    @property
+    def local(self) -> str:
+        """The host by which this machine itself reaches it."""
+        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104  (compared, not bound)
+
+    def answers(self) -> bool:
+        """Whether the console says that it is well."""
+        line = http.client.HTTPConnection(self.local, self.port, timeout=2)
+        try:
+            line.request("GET", "/healthz", headers={"Host": "localhost"})
+            return line.getresponse().status == http.client.OK
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            line.close()
+
+
+def postgres(server: Postgres) -> Role:
+    """Ends last: all others write to it."""
+    return Role(
+        "postgres",
+        server.start,
+        stop_stage=_POSTGRES,
+        prepare=server.prepare,
+        is_ready=server.is_ready,
+        shows=_is_grave,
+        stop_signal=server.stop_signal,
+        last_signal=signal.SIGQUIT,
+    )
+
+
+def valkey(server: Valkey) -> Role:
+    """The messages between the processes."""
+    return Role(
+        "valkey",
+        server.start,
+        stop_stage=_VALKEY,
+        prepare=server.prepare,
+        is_ready=server.is_ready,
+        shows=_is_grave,
+        stop_signal=server.stop_signal,
+    )
+
+
+def web(address: Address, env: Mapping[str, str]) -> Role:
+    """The console: pages, REST, sockets."""
+    listen = ["--host", address.host, "--port", str(address.port)]
+    quiet = ["--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "1"]
+    argv = ["uvicorn", "hekla.project.asgi:application", *listen, *quiet, "--ws", "websockets-sansio"]
+    return _python("web", argv, env, stop_stage=_WEB, is_ready=lambda _pid: address.answers())
+
+
+def workers(env: Mapping[str, str]) -> list[Role]:
+    """One that turns the controllers, and one for all other work, so that neither waits for the other."""
+    return [_worker("control", 4, env), _worker("default", 4, env)]
+
+
+def beat(schedule: Path, env: Mapping[str, str]) -> Role:
+    """Says "look again" at set times."""
+    argv = ["celery", "-A", "hekla.project.celery", "beat", "--schedule", str(schedule), "--pidfile="]
+    return _python("beat", [*argv, "--loglevel", "warning"], env, stop_stage=_BEAT)
+
+
+def _worker(queue: str, threads: int, env: Mapping[str, str]) -> Role:
+    shape = ["--queues", queue, "--pool", "threads", "--concurrency", str(threads), "--hostname", f"{queue}@%h"]
+    quiet = ["--loglevel", "warning", "--without-gossip", "--without-mingle"]
+    argv = ["celery", "-A", "hekla.project.celery", "worker", *shape, *quiet]
+    return _python(queue, argv, env, stop_stage=_WORKERS)
+
+
+def _python(name: str, argv: list[str], env: Mapping[str, str], **extra: object) -> Role:
+    command = [sys.executable, "-m", *argv]
+    return Role(name, lambda output: spawn(command, output=output, env=env), **extra)  # type: ignore[arg-type]
+
+
+def _is_grave(line: str) -> bool:
+    """The servers write much that only the log files need."""
+    return _GRAVE.search(line) is not None
