@@ -39,10 +39,11 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
 
 def _by_queue(session: Session) -> dict[str, Heap[Gang]]:
     admitted_only = "enqueue" in session.policy.actions
+    for gang in session.gangs.values():
+        if gang.phase is GangPhase.PENDING and not admitted_only:
+            gang.phase = GangPhase.INQUEUE
     found: dict[str, Heap[Gang]] = {}
     for gang in session.valid_gangs(admitted_only=admitted_only):
-        if gang.phase is GangPhase.PENDING:
-            gang.phase = GangPhase.INQUEUE
         found.setdefault(gang.job.queue, Heap(session.job_before)).push(gang)
     return found
 

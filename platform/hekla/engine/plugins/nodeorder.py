@@ -1,7 +1,7 @@
 """How much a place is liked, by the Kubernetes scores of the same names, each 0 to 100 times its weight.
 
 least requested: the mean free part of cpu and memory after the placement; most requested: the used part; balanced: how
-alike the used parts of cpu and memory are (`volcano-spec` §5.6).
+much the placement brings the used parts of cpu and memory together or apart, around 75 (`volcano-spec` §5.6).
 """
 
 import numpy as np
@@ -12,6 +12,7 @@ from hekla.engine.policy import PluginOption
 from hekla.engine.session import Point, Session
 
 _CPU_AND_MEMORY = slice(0, 2)
+_TOLERANCE = 1e-9
 
 
 def open_session(session: Session, option: PluginOption) -> None:
@@ -21,24 +22,29 @@ def open_session(session: Session, option: PluginOption) -> None:
     balanced = option.whole("balancedresource.weight", 1)
 
     def score(member: Member, table: NodeTable, rows: Rows) -> Vector:
-        used = _used_part(member, table, rows)
-        total: Vector = np.zeros(len(used))
-        inside = (used <= 1.0) * used
+        whole = table.allocatable[rows, _CPU_AND_MEMORY]
+        before, request = table.used[rows, _CPU_AND_MEMORY], member.request[_CPU_AND_MEMORY]
+        after = before + request
+        total: Vector = np.zeros(len(whole))
         if least:
-            free = np.floor(np.where(used <= 1.0, (1.0 - used) * 100, 0.0) + 1e-9)
-            total += least * np.floor(free.mean(axis=1))
+            total += least * _mean_part(whole - after, whole)
         if most:
-            total += most * np.floor(np.floor(inside * 100 + 1e-9).mean(axis=1))
-        if balanced:
-            clipped = np.minimum(used, 1.0)
-            total += balanced * np.floor((1.0 - np.abs(clipped[:, 0] - clipped[:, 1]) / 2) * 100 + 1e-9)
+            total += most * _mean_part(np.where(after <= whole, after, 0.0), whole)
+        if balanced and request.any():
+            total += balanced * np.floor(75 + 50 * (_imbalance(before, whole) - _imbalance(after, whole)) + _TOLERANCE)
         return total
 
     session.register(Point.NODE_ORDER, option, score)
 
 
-def _used_part(member: Member, table: NodeTable, rows: Rows) -> Vector:
-    """Per node the used part of cpu and of memory once the task is there; all of it where there is none."""
-    whole = table.allocatable[rows, _CPU_AND_MEMORY]
-    after = table.used[rows, _CPU_AND_MEMORY] + member.request[_CPU_AND_MEMORY]
-    return np.divide(after, whole, out=np.ones_like(whole), where=whole > 0)
+def _mean_part(amounts: Vector, whole: Vector) -> Vector:
+    """The mean of the two parts, each in whole hundredths, as a whole number."""
+    parts = np.floor_divide(np.maximum(amounts, 0.0) * 100, whole, out=np.zeros_like(whole), where=whole > 0)
+    return np.floor_divide(parts.sum(axis=1), 2)
+
+
+def _imbalance(used: Vector, whole: Vector) -> Vector:
+    """How far apart the used parts of cpu and memory are: 0 where alike, at most a half."""
+    parts = np.minimum(np.divide(used, whole, out=np.ones_like(whole), where=whole > 0), 1.0)
+    distance: Vector = np.abs(parts[:, 0] - parts[:, 1]) / 2
+    return distance
