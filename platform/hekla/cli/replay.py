@@ -1,95 +1,88 @@
-"""`hekla replay FILE`: recorded scenarios through the engine, for comparison with what Volcano did."""
+"""`hekla replay`: answer recorded scenarios, one JSON object a line, and compare the answers with the recording."""
 
 import gzip
-import io
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
-from hekla.cli import judging, scenarios
+from hekla.cli import judging
+from hekla.engine import scenario
+
+MAX_LINE = 64_000_000
+_GZIP_MAGIC = b"\x1f\x8b"
+_ERRORS = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
+_VERDICTS = ("met", "missed", "error", "unsupported", "not judged")
 
 
-@dataclass
-class Tally:
-    """One family's figures."""
-
-    cases: int = 0
-    agree: int = 0
-    without_luck: int = 0
-    exact: int = 0
-    canonical: int = 0
-    as_canonical: int = 0
-    unsupported: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-
-
-@click.command()
+@click.command("replay")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--check", is_flag=True, help="Compare with the recorded outcomes and print a table per family.")
-@click.option("--list", "list_them", is_flag=True, help="With --check: name every case that differs, and how.")
-@click.option("--family", help="Only cases of this family.")
-def replay(file: Path, check: bool, list_them: bool, family: str | None) -> None:
-    """Run the scenarios of FILE (JSON lines, plain or gzip) and print one answer a line.
-
-    A scenario that needs what this engine does not have is answered with the list of it under "unsupported".
-    """
-    tallies: dict[str, Tally] = defaultdict(Tally)
-    for case in _read(file):
-        name = case.get("family") or case["source"]["package"].removeprefix("pkg/scheduler/")
-        if family not in (None, name) or case.get("portable") is False:
-            continue
-        lacking = scenarios.missing(case)
-        answer = {"id": case["id"], "unsupported": lacking} if lacking else scenarios.answer(case)
-        if not check:
-            click.echo(json.dumps(answer, sort_keys=True))
-        elif wrong := _count(tallies[name], case, answer):
-            if list_them:
-                click.echo(f"{case['id']}: {wrong}")
+@click.option("--check", is_flag=True, help="Compare with the recorded outcomes; print a table instead of the answers.")
+@click.option("--list", "show", is_flag=True, help="With --check: name each scenario that was not met.")
+def replay(file: Path, check: bool, show: bool) -> None:
+    """Play the scenarios in FILE (JSON lines, plain or gzip) through the scheduling engine."""
+    verdicts: dict[str, Counter[str]] = defaultdict(Counter)
+    with _open(file) as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            document, answer = _answer(number, line)
+            if not check:
+                click.echo(json.dumps(answer, separators=(",", ":"), sort_keys=True))
+                continue
+            verdict = _verdict(document, answer)
+            verdicts[_family(document)][verdict] += 1
+            if show and verdict not in ("met", "not judged"):
+                click.echo(f"{verdict:12}{answer['id']}  {answer.get('error') or answer.get('unsupported') or ''}")
     if check:
-        click.echo(_table(tallies))
+        _print_table(verdicts)
 
 
-def _read(file: Path) -> Iterator[dict[str, Any]]:
-    with file.open("rb") as raw:
-        is_zipped = raw.read(2) == b"\x1f\x8b"
-        raw.seek(0)
-        with io.TextIOWrapper(gzip.GzipFile(fileobj=raw) if is_zipped else raw, encoding="utf-8") as lines:
-            yield from (json.loads(line) for line in lines if line.strip())
+def _open(file: Path) -> IO[bytes]:
+    with file.open("rb") as start:
+        packed = start.read(2) == _GZIP_MAGIC
+    return gzip.open(file, "rb") if packed else file.open("rb")  # type: ignore[return-value]
 
 
-def _count(tally: Tally, case: dict[str, Any], answer: dict[str, Any]) -> str:
-    """Judge one answer; what differs, if anything."""
-    tally.cases += 1
-    if "unsupported" in answer:
-        for word in answer["unsupported"]:
-            tally.unsupported[word] += 1
-        tally.unsupported[""] += 1
-        return ""
-    wrong = judging.disagreement(case, answer)
-    tally.agree += not wrong
-    if case.get("deterministic"):
-        tally.without_luck += 1
-        tally.exact += not wrong
-    difference = judging.canonical_difference(case, answer)
-    if difference is not None:
-        tally.canonical += 1
-        tally.as_canonical += not difference
-    return wrong or (f"{difference} (in the fixed order of ties)" if difference else "")
+def _answer(number: int, line: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The scenario and what the engine says to it; what went wrong stands in the answer."""
+    document: dict[str, Any] = {}
+    answer: dict[str, Any] = {"id": f"line {number}"}
+    try:
+        if len(line) > MAX_LINE:
+            raise ValueError("The line is too long.")
+        document = json.loads(line)
+        answer["id"] = document["id"]
+        answer["cycles"] = list(scenario.play(scenario.read(document)))
+    except scenario.Unsupported as missing:
+        answer["unsupported"] = str(missing)
+    except _ERRORS as error:
+        answer["error"] = f"{type(error).__name__}: {error}"[:500]
+    return document, answer
 
 
-def _table(tallies: dict[str, Tally]) -> str:
-    lines = [f"{'family':32}{'judged':>8}{'agree':>8}{'exact of those without luck':>30}{'in fixed order':>17}  unsupported"]
-    for name, tally in sorted(tallies.items()):
-        judged = tally.cases - tally.unsupported.get("", 0)
-        why = ", ".join(f"{word} {n}" for word, n in sorted(tally.unsupported.items()) if word)
-        exact, fixed = f"{tally.exact}/{tally.without_luck}", f"{tally.as_canonical}/{tally.canonical}"
-        lines.append(f"{name:32}{judged:>8}{tally.agree:>8}{exact:>30}{fixed:>17}  {why}".rstrip())
-    judged, agree = sum(t.cases - t.unsupported.get("", 0) for t in tallies.values()), sum(t.agree for t in tallies.values())
-    without_luck, exact_all = sum(t.without_luck for t in tallies.values()), sum(t.exact for t in tallies.values())
-    every, fixed_all = sum(t.canonical for t in tallies.values()), sum(t.as_canonical for t in tallies.values())
-    lines.append(f"{'all':32}{judged:>8}{agree:>8}{f'{exact_all}/{without_luck}':>30}{f'{fixed_all}/{every}':>17}")
-    return "\n".join(lines)
+def _family(document: dict[str, Any]) -> str:
+    source = document.get("source") or {}
+    return str(document.get("family") or source.get("package") or "?")
+
+
+def _verdict(document: dict[str, Any], answer: dict[str, Any]) -> str:
+    for problem in ("unsupported", "error"):
+        if problem in answer:
+            return problem
+    if not judging.is_recorded(document):
+        return "not judged"
+    return "met" if judging.is_met(document, answer["cycles"]) else "missed"
+
+
+def _print_table(verdicts: dict[str, Counter[str]]) -> None:
+    width = max((len(family) for family in verdicts), default=0) + 2
+    click.echo("family".ljust(width) + "".join(name.rjust(13) for name in _VERDICTS))
+    total: Counter[str] = Counter()
+    for family in sorted(verdicts):
+        total += verdicts[family]
+        click.echo(family.ljust(width) + "".join(str(verdicts[family][name]).rjust(13) for name in _VERDICTS))
+    click.echo("all".ljust(width) + "".join(str(total[name]).rjust(13) for name in _VERDICTS))

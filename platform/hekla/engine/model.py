@@ -42,31 +42,6 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
-    """One condition on a label (or on the node's name): `In NotIn Exists DoesNotExist Gt Lt`."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class NodeTerm:
-    """Conditions that must all hold; a term without any holds for no node. `fields` look at `metadata.name`."""
-
-    labels: tuple[Requirement, ...] = ()
-    fields: tuple[Requirement, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class NodeAffinity:
-    """Which nodes a task must have (one of `required`, None: any) and which it likes, by weight."""
-
-    required: tuple[NodeTerm, ...] | None = None
-    preferred: tuple[tuple[int, NodeTerm], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Node:
     """A machine. `allocatable` must hold `pods`: a node without it can hold none."""
 
@@ -109,7 +84,6 @@ class Task:
     preemptable: bool = True
     created_at: float = 0.0
     node_selector: Mapping[str, str] = field(default_factory=dict)
-    node_affinity: NodeAffinity = NodeAffinity()
     tolerations: tuple[Toleration, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
