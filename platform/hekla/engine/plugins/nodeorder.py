@@ -12,6 +12,7 @@ from hekla.engine.policy import PluginOption
 from hekla.engine.session import Point, Session
 
 _CPU_AND_MEMORY = slice(0, 2)
+_MIDDLE = 75
 _TOLERANCE = 1e-9
 
 
@@ -31,7 +32,7 @@ def open_session(session: Session, option: PluginOption) -> None:
         if most:
             total += most * _mean_part(np.where(after <= whole, after, 0.0), whole)
         if balanced and request.any():
-            total += balanced * np.floor(75 + 50 * (_imbalance(before, whole) - _imbalance(after, whole)) + _TOLERANCE)
+            total += balanced * np.floor(_MIDDLE + (_balance(after, whole) - _balance(before, whole)) / 2)
         return total
 
     session.register(Point.NODE_ORDER, option, score)
@@ -43,8 +44,8 @@ def _mean_part(amounts: Vector, whole: Vector) -> Vector:
     return np.floor_divide(parts.sum(axis=1), 2)
 
 
-def _imbalance(used: Vector, whole: Vector) -> Vector:
-    """How far apart the used parts of cpu and memory are: 0 where alike, at most a half."""
+def _balance(used: Vector, whole: Vector) -> Vector:
+    """How alike the used parts of cpu and memory are: 100 where alike, at least 50, as a whole number."""
     parts = np.minimum(np.divide(used, whole, out=np.ones_like(whole), where=whole > 0), 1.0)
-    distance: Vector = np.abs(parts[:, 0] - parts[:, 1]) / 2
-    return distance
+    alike: Vector = np.floor(100 - np.abs(parts[:, 0] - parts[:, 1]) * 50 + _TOLERANCE)
+    return alike
