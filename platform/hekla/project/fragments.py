@@ -32,7 +32,7 @@ def _job_topics(user: User, params: Params) -> frozenset[str]:
 
 
 def _job(user: User, params: Params) -> str:
-    return render_to_string("jobs/_live.html", shown.detail(jobs.get(_uid(params), user), user))
+    return render_to_string("jobs/_live.html", shown.detail(jobs.get(_uid(params), user), user, params))
 
 
 def _tenant_topics(user: User, _params: Params) -> frozenset[str]:
@@ -44,7 +44,8 @@ def _list(user: User, params: Params) -> str:
     request = HttpRequest()
     request.GET = QueryDict(params.get("query", "")[:2000])
     request.user = user
-    return render_to_string("jobs/_list.html", list_context(request))
+    context = list_context(request)
+    return render_to_string("jobs/_list.html", context) + render_to_string("jobs/_phases.html", context)
 
 
 def _cluster_topics(user: User, _params: Params) -> frozenset[str]:

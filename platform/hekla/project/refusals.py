@@ -3,11 +3,15 @@
 from collections.abc import Callable
 
 from django.contrib import messages
+from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
 
 from hekla.domain.errors import HeklaError, NotFound
+
+_TOO_LARGE = 413
 
 
 class RefusalMiddleware:
@@ -17,6 +21,7 @@ class RefusalMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Nothing to do unless a view raises."""
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
@@ -29,4 +34,14 @@ class RefusalMiddleware:
         if request.method == "POST" and url_has_allowed_host_and_scheme(origin, {request.get_host()}):
             messages.error(request, exception.message)
             return redirect(origin)
-        return render(request, "403.html", {"exception": exception.message}, status=403)
+        return render(request, "403.html", {"refusal": exception.message}, status=403)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's 400, and a body that is larger than anything Hekla takes."""
+    if not isinstance(exception, RequestDataTooBig):
+        return render(request, "400.html", status=400)
+    refusal = _(
+        "What was sent is larger than 2 MiB; a manifest may have 1 MiB. Nothing was taken. Go back: your text is kept."
+    )
+    return render(request, "400.html", {"refusal": refusal}, status=_TOO_LARGE)

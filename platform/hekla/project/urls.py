@@ -15,6 +15,8 @@ _queues = [
     path("<slug:name>/", views.queue_detail, name="detail"),
 ]
 
+handler400 = "hekla.project.refusals.bad_request"
+
 urlpatterns = [
     path("", views.home, name="home"),
     path("healthz", views.health, name="health"),
@@ -28,5 +30,6 @@ urlpatterns = [
     path("clusters/", include((_clusters, "clusters"))),
     path("queues/", include((_queues, "queues"))),
     path("jobs/", include("hekla.apps.jobs.urls")),
+    path("api/", include("hekla.api.urls")),
     path("live/", include("hekla.live.urls")),
 ]

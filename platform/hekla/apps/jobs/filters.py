@@ -16,12 +16,13 @@ ORDER = (("submitted_at", "submitted"), ("name", "name"), ("phase", "phase"), ("
 
 
 class JobFilter(django_filters.FilterSet):  # type: ignore[misc]
-    """Text, phases, queue, tenant, whose, and the order."""
+    """Text, phases, queue, tenant, kind, whose, and the order."""
 
     q = django_filters.CharFilter(method="matching")
     phase = django_filters.MultipleChoiceFilter(choices=PHASES)
     queue = django_filters.CharFilter(field_name="queue__name")
     tenant = django_filters.CharFilter(field_name="tenant__slug")
+    kind = django_filters.CharFilter()
     whose = django_filters.CharFilter(method="of_person")
     sort = django_filters.OrderingFilter(fields=ORDER)
 

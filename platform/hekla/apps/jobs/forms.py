@@ -1,6 +1,5 @@
-"""The submission form: a job and its tasks as people fill them in, turned into one JobSpec."""
+"""The submission forms: a job, its tasks and its files as people fill them in; or a manifest."""
 
-import re
 import shlex
 from collections.abc import Sequence
 from typing import Any
@@ -9,18 +8,21 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from hekla.apps.forms import attach
-from hekla.domain.errors import HeklaError, Invalid, Problem
-from hekla.domain.jobspec import JobSpec
+from hekla.domain.policies import RESTART_ON_LOSS
 
 MAX_MANIFEST_BYTES = 1024 * 1024
+MAX_TASK_ROWS = 50
+MAX_FILE_ROWS = 32
 FRAMEWORKS = [
     ("", gettext_lazy("None")),
     ("tensorflow", gettext_lazy("TensorFlow addresses (TF_CONFIG)")),
     ("pytorch", gettext_lazy("PyTorch addresses (MASTER_ADDR, RANK)")),
 ]
-_TASK_FIELD = re.compile(r"^tasks\.(\d+)\.(\w+)")
-_FIELD_OF_PATH = {"resources": {"cpu": "cpu", "memory": "memory", "nvidia.com/gpu": "gpus"}}
+_DEVICE = "nvidia.com/gpu"
+
+
+def _code(rows: int) -> forms.Textarea:
+    return forms.Textarea(attrs={"rows": rows, "class": "code-input", "spellcheck": "false"})
 
 
 class JobForm(forms.Form):
@@ -31,6 +33,7 @@ class JobForm(forms.Form):
     )
     queue = forms.ChoiceField(label=gettext_lazy("Queue"))
     framework = forms.ChoiceField(label=gettext_lazy("Framework"), choices=FRAMEWORKS, required=False)
+    kind = forms.CharField(label=gettext_lazy("Kind"), max_length=32, initial="training", required=False)
     min_available = forms.IntegerField(
         label=gettext_lazy("Start with at least"),
         required=False,
@@ -48,30 +51,36 @@ class JobForm(forms.Form):
         label=gettext_lazy("Delete after"),
         required=False,
         min_value=0,
-        help_text=gettext_lazy("Seconds after its end. Empty: it stays."),
-    )
-    file_name = forms.CharField(label=gettext_lazy("File"), required=False, max_length=255)
-    file_text = forms.CharField(
-        label=gettext_lazy("Its text"),
-        required=False,
-        strip=False,
-        widget=forms.Textarea(attrs={"rows": 10, "class": "code-input", "spellcheck": "false"}),
-        help_text=gettext_lazy("Put into the working folder of every pod, for example train.py."),
+        help_text=gettext_lazy("Counted from its end. Empty: it stays."),
     )
 
     def __init__(self, *args: Any, queues: Sequence[tuple[str, str]], **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
         self.fields["queue"].choices = queues  # type: ignore[attr-defined]
 
+    def document(self) -> dict[str, Any]:
+        """As the fields of a JobSpec document that are about the whole job."""
+        given = self.cleaned_data
+        numbers = ("min_available", "priority", "max_retry", "ttl_seconds_after_finished")
+        return {
+            "name": given["name"],
+            "queue": given["queue"],
+            "plugins": {"env": [], "svc": []} | ({given["framework"]: []} if given["framework"] else {}),
+            "policies": [policy.model_dump(mode="json") for policy in RESTART_ON_LOSS] if given["restart"] else [],
+            **({"kind": given["kind"]} if given["kind"] else {}),
+            **{name: given[name] for name in numbers if given[name] is not None},
+        }
+
 
 class TaskForm(forms.Form):
     """One task (role)."""
 
-    name = forms.CharField(label=gettext_lazy("Task"), max_length=63)
+    name = forms.CharField(label=gettext_lazy("Role"), max_length=63)
     replicas = forms.IntegerField(label=gettext_lazy("Replicas"), min_value=0, initial=1)
+    min_available = forms.IntegerField(label=gettext_lazy("At least"), min_value=0, required=False)
     command = forms.CharField(
         label=gettext_lazy("Command"),
-        widget=forms.Textarea(attrs={"rows": 2, "class": "code-input", "spellcheck": "false"}),
+        widget=_code(2),
         help_text=gettext_lazy(
             "A program and its arguments, such as: python train.py --epochs 10. For a shell: sh -c '…'."
         ),
@@ -83,7 +92,7 @@ class TaskForm(forms.Form):
     env = forms.CharField(
         label=gettext_lazy("Variables"),
         required=False,
-        widget=forms.Textarea(attrs={"rows": 2, "class": "code-input", "spellcheck": "false"}),
+        widget=_code(2),
         help_text=gettext_lazy("One NAME=value a line."),
     )
 
@@ -97,7 +106,7 @@ class TaskForm(forms.Form):
         try:
             return shlex.split(self.cleaned_data["command"])
         except ValueError as error:
-            raise forms.ValidationError(_("A quotation mark is open: %s.") % error) from error
+            raise forms.ValidationError(_("This is not a whole command line: a quotation mark is open.")) from error
 
     def clean_env(self) -> dict[str, str]:
         """Names and values."""
@@ -110,10 +119,11 @@ class TaskForm(forms.Form):
     def document(self) -> dict[str, Any]:
         """As a task of a JobSpec document."""
         given = self.cleaned_data
-        amounts = {"cpu": given["cpu"], "memory": given["memory"], "nvidia.com/gpu": given["gpus"]}
+        amounts = {"cpu": given["cpu"], "memory": given["memory"], _DEVICE: given["gpus"]}
         return {
             "name": given["name"],
             "replicas": given["replicas"],
+            "min_available": given["min_available"],
             "command": given["command"],
             "resources": {name: amount.strip() for name, amount in amounts.items() if amount.strip()},
             "env": given["env"],
@@ -121,63 +131,24 @@ class TaskForm(forms.Form):
         }
 
 
-class BaseTaskFormSet(forms.BaseFormSet):
-    """All tasks of a job."""
+class FileForm(forms.Form):
+    """A file that every pod finds in its working folder. A row that is empty counts as absent."""
+
+    name = forms.CharField(label=gettext_lazy("Name"), required=False, max_length=255)
+    text = forms.CharField(label=gettext_lazy("Text"), required=False, strip=False, widget=_code(10))
+
+    def clean(self) -> dict[str, Any]:
+        """A text needs a name; its lines end as they do on the machines where it is used."""
+        given = super().clean() or self.cleaned_data
+        if given.get("text") and not given.get("name"):
+            self.add_error("name", _("Say what this file is called, for example train.py."))
+        return given | {"text": given.get("text", "").replace("\r\n", "\n")}
 
 
 TaskFormSet = forms.formset_factory(
-    TaskForm, formset=BaseTaskFormSet, extra=0, min_num=1, max_num=50, validate_min=True, validate_max=True
+    TaskForm, extra=0, min_num=1, max_num=MAX_TASK_ROWS, validate_min=True, validate_max=True
 )
-
-
-def document_of(job: JobForm, tasks: BaseTaskFormSet) -> dict[str, Any]:
-    """Both forms (clean) as one JobSpec document."""
-    given = job.cleaned_data
-    document = {
-        "name": given["name"],
-        "queue": given["queue"],
-        "tasks": [task.document() for task in tasks],
-        "plugins": {"env": [], "svc": []} | ({given["framework"]: []} if given["framework"] else {}),
-        "files": {given["file_name"]: given["file_text"].replace("\r\n", "\n")} if given["file_name"] else {},
-    }
-    for name in ("min_available", "priority", "max_retry", "ttl_seconds_after_finished"):
-        if given[name] is not None:
-            document[name] = given[name]
-    if given["restart"]:
-        document["policies"] = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
-    return document
-
-
-def spec_of(job: JobForm, tasks: BaseTaskFormSet) -> JobSpec | None:
-    """The JobSpec that was filled in; None, with the problems in the forms, where it is not one."""
-    if not (job.is_valid() and tasks.is_valid()):
-        return None
-    try:
-        return JobSpec.parse(document_of(job, tasks))
-    except Invalid as error:
-        show(error, job, tasks)
-        return None
-
-
-def show(error: HeklaError, job: JobForm, tasks: BaseTaskFormSet) -> None:
-    """Put each problem beside the field it is about, also in the tasks."""
-    problems = error.problems if isinstance(error, Invalid) else (Problem(getattr(error, "path", ""), error.message),)
-    rest = []
-    for problem in problems:
-        match = _TASK_FIELD.match(problem.path)
-        form = tasks.forms[int(match[1])] if match and int(match[1]) < len(tasks.forms) else None
-        field = _field(problem.path, match[2]) if match else ""
-        if form is not None and field in form.fields:
-            form.add_error(field, problem.message)
-        else:
-            rest.append(problem)
-    if rest:
-        attach(job, Invalid(rest))
-
-
-def _field(path: str, name: str) -> str:
-    parts = path.split(".", 3)
-    return _FIELD_OF_PATH.get(name, {}).get(parts[3] if len(parts) > 3 else "", name)  # noqa: PLR2004
+FileFormSet = forms.formset_factory(FileForm, extra=0, min_num=0, max_num=MAX_FILE_ROWS, validate_max=True)
 
 
 class ManifestForm(forms.Form):
@@ -187,7 +158,7 @@ class ManifestForm(forms.Form):
         label=gettext_lazy("Manifest"),
         required=False,
         strip=False,
-        widget=forms.Textarea(attrs={"rows": 24, "class": "code-input", "spellcheck": "false"}),
+        widget=_code(24),
         help_text=gettext_lazy("A Volcano Job (batch.volcano.sh/v1alpha1), at most 1 MiB."),
     )
     upload = forms.FileField(label=gettext_lazy("Or a file"), required=False)

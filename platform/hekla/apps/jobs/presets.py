@@ -3,68 +3,73 @@
 import shlex
 from typing import Any
 
+from hekla.apps.jobs.submission_form import First
 from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.policies import RESTART_ON_LOSS
 
-_PS_AND_WORKERS = [
-    {"name": "ps", "replicas": 1, "command": "python train.py", "cpu": "500m", "memory": "512Mi"},
-    {"name": "worker", "replicas": 2, "command": "python train.py", "cpu": "500m", "memory": "512Mi"},
-]
-_MASTER_AND_WORKERS = [
-    {"name": "master", "replicas": 1, "command": "python train.py", "cpu": "500m", "memory": "512Mi"},
-    {"name": "worker", "replicas": 1, "command": "python train.py", "cpu": "500m", "memory": "512Mi"},
-]
-PRESETS: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
-    "single": ({}, [{"name": "main", "replicas": 1, "command": "python -c 'print(\"hello\")'"}]),
-    "tensorflow": ({"framework": "tensorflow", "restart": True}, _PS_AND_WORKERS),
-    "pytorch": ({"framework": "pytorch", "restart": True}, _MASTER_AND_WORKERS),
+_PYTHON = {"command": "python train.py", "cpu": "500m", "memory": "512Mi"}
+_HELLO = 'python -c "print(1 + 1)"'
+PRESETS = {
+    "single": First({}, [{"name": "main", "replicas": 1, "command": _HELLO, "cpu": "1", "memory": "256Mi"}]),
+    "tensorflow": First(
+        {"framework": "tensorflow", "restart": True},
+        [{"name": "ps", "replicas": 1} | _PYTHON, {"name": "worker", "replicas": 2} | _PYTHON],
+        [{"name": "train.py", "text": "import os\nprint(os.environ['TF_CONFIG'])\n"}],
+    ),
+    "pytorch": First(
+        {"framework": "pytorch", "restart": True},
+        [{"name": "master", "replicas": 1} | _PYTHON, {"name": "worker", "replicas": 1} | _PYTHON],
+        [{"name": "train.py", "text": "import os\nprint(os.environ['RANK'], 'of', os.environ['WORLD_SIZE'])\n"}],
+    ),
 }
 
 
-def preset(name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """First values of the job's form and of its tasks."""
-    job, tasks = PRESETS.get(name, PRESETS["single"])
-    return dict(job), [dict(task) for task in tasks]
+def preset(name: str) -> First:
+    """First values for a framework; a single process where there is no such preset."""
+    found = PRESETS.get(name, PRESETS["single"])
+    return First(found.job, found.tasks, found.files)
 
 
-def copy_of(spec: JobSpec) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def copy_of(spec: JobSpec) -> First:
     """The form as it would have to be filled in for this job."""
-    first_file = next(iter(spec.files.items()), ("", ""))
     job = {
         "queue": spec.queue,
+        "kind": spec.kind,
         "framework": next((name for name in ("tensorflow", "pytorch") if name in spec.plugins), ""),
         "min_available": spec.min_available,
         "priority": spec.priority,
         "restart": bool(spec.policies),
         "max_retry": spec.max_retry,
         "ttl_seconds_after_finished": spec.ttl_seconds_after_finished,
-        "file_name": first_file[0],
-        "file_text": first_file[1],
     }
-    return job, [_task(task) for task in spec.tasks]
+    files = [{"name": name, "text": text} for name, text in spec.files.items()]
+    return First(job, [_task(task) for task in spec.tasks], files)
 
 
 def fits_form(spec: JobSpec) -> bool:
     """Whether the form can show all of this job; else its YAML is offered."""
-    job, tasks = copy_of(spec)
-    simple_policies = [{"events": ("PodFailed", "PodEvicted"), "action": "RestartJob"}]
-    policies = [{"events": tuple(map(str, p.events)), "action": str(p.action)} for p in spec.policies]
+    plain_tasks = not any(
+        set(task.model_dump(exclude_defaults=True)) - _SHOWN or set(task.resources) - _RESOURCES for task in spec.tasks
+    )
     return (
-        len(spec.files) <= 1
-        and policies in ([], simple_policies)
+        plain_tasks
+        and spec.policies in ((), RESTART_ON_LOSS)
         and set(spec.plugins) <= {"env", "svc", "tensorflow", "pytorch"}
         and not any(spec.plugins.values())
-        and spec.kind == "training"
+        and not spec.description
         and spec.min_success is None
-        and not any(t.policies or t.image or t.working_dir or t.node_selector or t.min_available for t in spec.tasks)
-        and bool(job)
-        and bool(tasks)
     )
+
+
+_RESOURCES = {"cpu", "memory", "nvidia.com/gpu"}
+_SHOWN = {"name", "replicas", "min_available", "command", "resources", "env", "environment"}
 
 
 def _task(task: TaskSpec) -> dict[str, Any]:
     return {
         "name": task.name,
         "replicas": task.replicas,
+        "min_available": task.min_available,
         "command": shlex.join(task.command),
         "cpu": task.resources.get("cpu", ""),
         "memory": task.resources.get("memory", ""),

@@ -98,6 +98,11 @@ def phase_counts(jobs: QuerySet[Job]) -> dict[str, int]:
     return dict(rows)
 
 
+def kinds(jobs: QuerySet[Job]) -> list[str]:
+    """What kinds of jobs there are among these."""
+    return list(jobs.order_by("kind").values_list("kind", flat=True).distinct())
+
+
 # What the controller asks.
 
 

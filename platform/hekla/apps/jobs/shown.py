@@ -1,6 +1,6 @@
 """What the pages of jobs show: gathered once, for the page itself and for its live parts alike."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +26,9 @@ class TaskStrip:
     pods: Sequence[dict[str, Any]]
 
 
-def detail(job: Job, user: User, *, all_events: bool = False) -> dict[str, Any]:
-    """Everything the job's page shows."""
+def detail(job: Job, user: User, params: Mapping[str, str]) -> dict[str, Any]:
+    """Everything the job's page shows. `params`: `log`, the pod whose log is chosen; `events`, “all” or none."""
+    all_events = params.get("events") == "all"
     pods = list(selectors.pods(job))
     current = list({(pod.task, pod.index): pod for pod in pods}.values())
     events = selectors.history(job)
@@ -40,12 +41,30 @@ def detail(job: Job, user: User, *, all_events: bool = False) -> dict[str, Any]:
         "pods": current[:_MOST_PODS_SHOWN],
         "pod_count": len(current),
         "earlier": len(pods) - len(current),
+        "log": _log(pods, current, params.get("log", "")),
         "timeline": sorted(story.lines(shown), key=lambda line: -line.number),
         "more_events": not all_events and len(shown) == _MOST_EVENTS,
         "actions": offered(job) if may_act else [],
         "may_delete": may_act and job.is_final,
         "is_waiting": bool(job.waiting) and not job.is_final,
     }
+
+
+def _log(pods: Sequence[Pod], current: Sequence[Pod], chosen: str) -> Pod | None:
+    """The pod whose log is shown: the one chosen, else one that failed, else the first that has begun."""
+    wanted = [pod for pod in pods if str(pod.pk) == chosen]
+    failed = [pod for pod in current if pod.phase == PodPhase.FAILED]
+    begun = [pod for pod in current if pod.started_at]
+    return next(iter([*wanted, *failed, *begun, *current]), None)
+
+
+def phases(counts: Mapping[str, int], chosen: Sequence[str]) -> list[dict[str, Any]]:
+    """A chip for each phase that some job is in, or that is chosen."""
+    return [
+        {"value": phase.value, "count": counts.get(phase.value, 0), "chosen": phase.value in chosen}
+        for phase in JobPhase
+        if phase.value in counts or phase.value in chosen
+    ]
 
 
 def offered(job: Job) -> list[str]:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -13,9 +13,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.forms import attach
-from hekla.apps.jobs import forms, presets, selectors, services, shown
+from hekla.apps.jobs import presets, selectors, services, shown
 from hekla.apps.jobs.filters import JobFilter
+from hekla.apps.jobs.forms import MAX_MANIFEST_BYTES, ManifestForm
 from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.submission_form import First, SubmissionForm
 from hekla.apps.outbox import selectors as outbox
 from hekla.apps.people import person
 from hekla.apps.queues import selectors as queues
@@ -42,13 +44,23 @@ def list_context(request: HttpRequest) -> dict[str, Any]:
     page = Paginator(found.qs, shown.PAGE).get_page(request.GET.get("page"))
     return {
         "page": page,
+        "previous": _address(request, page.previous_page_number()) if page.has_previous() else "",
+        "next": _address(request, page.next_page_number()) if page.has_next() else "",
         "rows": shown.rows(list(page.object_list)),
-        "phase_counts": selectors.phase_counts(visible),
-        "chosen": request.GET.getlist("phase"),
+        "phases": shown.phases(selectors.phase_counts(visible), request.GET.getlist("phase")),
+        "queues": list(queues.visible_to(person(request)).values_list("name", flat=True)),
+        "kinds": selectors.kinds(visible),
         "sort": request.GET.get("sort", ""),
         "query": request.GET.urlencode(),
         "is_filtered": bool(set(request.GET) - {"page", "sort"}),
     }
+
+
+def _address(request: HttpRequest, page: int) -> str:
+    """The same list, another page of it."""
+    query = request.GET.copy()
+    query["page"] = str(page)
+    return f"?{query.urlencode()}"
 
 
 @require_safe
@@ -56,16 +68,8 @@ def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
     """One job."""
     since = outbox.last_number()
     job = selectors.get(uid, person(request))
-    context = shown.detail(job, person(request), all_events=request.GET.get("events") == "all")
-    chosen = request.GET.get("log", "")
-    log = next((pod for pod in context["pods"] if str(pod.pk) == chosen), _first(context["pods"]))
-    return render(
-        request, "jobs/detail.html", context | {"since": since, "log": log, "manifest": volcano.dump(_spec(job))}
-    )
-
-
-def _first(pods: list[Any]) -> Any | None:  # noqa: ANN401
-    return pods[0] if pods else None
+    context = shown.detail(job, person(request), request.GET)
+    return render(request, "jobs/detail.html", context | {"since": since, "manifest": volcano.dump(_spec(job))})
 
 
 def _spec(job: Job) -> JobSpec:
@@ -113,30 +117,32 @@ def submit(request: HttpRequest) -> HttpResponse:
     source = _source(request)
     if source is not None and not presets.fits_form(source):
         return redirect(f"{reverse('jobs:submit_yaml')}?clone={request.GET['clone']}")
-    first, tasks = presets.copy_of(source) if source else presets.preset(request.GET.get("preset", ""))
-    first["name"] = selectors.free_name(tenant, source.name if source else "train")
-    job = forms.JobForm(initial=first, queues=_queues(tenant))
-    rows = forms.TaskFormSet(initial=tasks, prefix="tasks", form_kwargs=_environments())
-    rows.min_num = 0
-    return _form_page(request, tenant, job, rows)
+    first = presets.copy_of(source) if source else presets.preset(request.GET.get("preset", ""))
+    first.job["name"] = selectors.free_name(tenant, source.name if source else "train")
+    return _form_page(request, tenant, _form(None, first, tenant))
 
 
 def _submit_form(request: HttpRequest, tenant: Tenant) -> HttpResponse:
-    job = forms.JobForm(request.POST, queues=_queues(tenant))
-    rows = forms.TaskFormSet(request.POST, prefix="tasks", form_kwargs=_environments())
-    spec = forms.spec_of(job, rows)
+    form = _form(request.POST, First(), tenant)
+    spec = form.spec()
     if spec is not None:
         try:
             made = services.submit(spec=spec, tenant=tenant, user=person(request), now=clock.now())
         except HeklaError as error:
-            forms.show(error, job, rows)
+            form.show(error)
         else:
             return redirect("jobs:detail", made.uid)
-    return _form_page(request, tenant, job, rows)
+    return _form_page(request, tenant, form)
 
 
-def _form_page(request: HttpRequest, tenant: Tenant, job: forms.JobForm, rows: Any) -> HttpResponse:  # noqa: ANN401
-    context = {"tenant": tenant, "form": job, "tasks": rows, "preset": request.GET.get("preset", "single")}
+def _form(data: QueryDict | None, first: First, tenant: Tenant) -> SubmissionForm:
+    environments = list(clusters.environments().values_list("name", flat=True))
+    return SubmissionForm(data, first, queues=_queues(tenant), environments=environments)
+
+
+def _form_page(request: HttpRequest, tenant: Tenant, form: SubmissionForm) -> HttpResponse:
+    draft = request.GET.get("clone") or request.GET.get("preset", "single")
+    context = {"tenant": tenant, "form": form.job, "tasks": form.tasks, "files": form.files, "draft": draft}
     return render(request, "jobs/submit.html", context)
 
 
@@ -148,20 +154,21 @@ def submit_yaml(request: HttpRequest) -> HttpResponse:
         return render(request, "jobs/no_tenant.html")
     source = _source(request)
     text = volcano.dump(_renamed(source, tenant)) if source else ""
-    form = forms.ManifestForm(request.POST or None, request.FILES or None, initial={"text": text})
+    form = ManifestForm(request.POST or None, request.FILES or None, initial={"text": text})
     if request.method == "POST" and form.is_valid():
         try:
             loaded = volcano.load(form.cleaned_data["text"])
             made = services.submit(spec=loaded.spec, tenant=tenant, user=person(request), now=clock.now())
         except HeklaError as error:
-            form = forms.ManifestForm(request.POST, initial={})
+            form = ManifestForm({"text": form.cleaned_data["text"]})
             form.is_valid()
             attach(form, error)
         else:
             for warning in loaded.warnings:
                 messages.warning(request, warning)
             return redirect("jobs:detail", made.uid)
-    return render(request, "jobs/submit_yaml.html", {"tenant": tenant, "form": form})
+    context = {"tenant": tenant, "form": form, "most_bytes": MAX_MANIFEST_BYTES}
+    return render(request, "jobs/submit_yaml.html", context)
 
 
 def _renamed(spec: JobSpec, tenant: Tenant) -> JobSpec:
@@ -176,10 +183,6 @@ def _queues(tenant: Tenant) -> list[tuple[str, str]]:
     return [
         (queue.name, queue.name if queue.is_open else _("%s (closed)") % queue.name) for queue in queues.open_to(tenant)
     ]
-
-
-def _environments() -> dict[str, Any]:
-    return {"environments": list(clusters.environments().values_list("name", flat=True))}
 
 
 def _source(request: HttpRequest) -> JobSpec | None:

@@ -1,5 +1,6 @@
 """Sentences about jobs: amounts, and why a job waits."""
 
+import signal
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ from django.utils.translation import ngettext
 
 from hekla.domain.resources import Resources
 
+_SIGNALS = {number.value: number.name for number in signal.Signals}
 _GIB = 2**30
 _MIB = 2**20
 
@@ -24,6 +26,17 @@ def _amount(name: str, value: float) -> str:
         size = f"{value / _GIB:.3g} GiB" if value >= _GIB else f"{value / _MIB:.3g} MiB"
         return _("%(size)s memory") % {"size": size}
     return f"{value / 1000:g} {name}"
+
+
+def exit_code(code: int | None) -> str:
+    """How a process ended: its code, and what that code means where it means something."""
+    if code is None:
+        return "–"
+    signal_number = -code if code < 0 else code - 128
+    if signal_number in _SIGNALS:
+        return _("%(code)d, ended by %(signal)s") % {"code": code, "signal": _SIGNALS[signal_number]}
+    meaning = {126: _("not executable"), 127: _("no such program")}.get(code)
+    return f"{code}, {meaning}" if meaning else str(code)
 
 
 def reason(data: Mapping[str, Any]) -> str:

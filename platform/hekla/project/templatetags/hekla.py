@@ -24,6 +24,12 @@ def in_words(quantities: Mapping[str, str]) -> str:
 
 
 @register.filter
+def exit_in_words(code: int | None) -> str:
+    """A process's exit code, with what it means."""
+    return wording.exit_code(code)
+
+
+@register.filter
 def reason_in_words(reason: Mapping[str, Any]) -> str:
     """One of the engine's reasons as a sentence."""
     return wording.reason(reason)

@@ -12,7 +12,7 @@ from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import advance
 from hekla.apps.outbox.services import unit_of_work
 from hekla.domain import events
-from hekla.domain.errors import Refused
+from hekla.domain.errors import Forbidden, Refused
 from hekla.domain.policies import Action
 
 
@@ -41,4 +41,4 @@ def delete(job: Job, *, user: User, now: datetime) -> None:
 
 def _require_right(job: Job, user: User) -> None:
     if not selectors.may_act(user, job):
-        raise Refused(_("Only the job's owner and the admins of its tenant may do this."))
+        raise Forbidden(_("Only the job's owner and the admins of its tenant may do this."))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from uuid import UUID, uuid4, uuid5
 
 from django.db import IntegrityError
 from django.utils.formats import date_format
@@ -20,9 +21,11 @@ from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
-from hekla.domain.errors import Invalid, NotFound, Problem, Refused
+from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import Resources, format_quantity
+
+_KEYS = UUID("5d3a1f0e-8f0c-4d0e-9a5d-6f5b0c1e7a42")  # the name space of idempotency keys
 
 
 class QueueClosed(Refused):
@@ -37,17 +40,31 @@ class NameTaken(Refused):
     code = "name_taken"
 
 
-def submit(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime) -> Job:
-    """Take in a job. Raises NotFound, Refused, QueueClosed, NameTaken, Invalid (it could never run)."""
+class KeyUsed(Refused):
+    """The idempotency key stands for another job."""
+
+    code = "key_used"
+
+
+def submit(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime, key: str = "") -> Job:
+    """Take in a job. Raises NotFound, Refused, QueueClosed, NameTaken, KeyUsed, Invalid (it could never run).
+
+    With an idempotency `key`, the same person's second submission under it gives the job of the first.
+    """
+    uid = uuid5(_KEYS, f"{user.pk}:{key}") if key else uuid4()
+    if key and (known := Job.objects.filter(uid=uid).first()):
+        return _the_same(known, spec, tenant)
     queue = check(spec=spec, tenant=tenant, user=user)
     if Job.objects.filter(tenant=tenant, name=spec.name, deleted_at=None).exists():
         raise _name_taken(spec, tenant)
     try:
         with unit_of_work():
-            job = _create(spec, tenant, queue, user, now)
+            job = _create(uid, spec, tenant, queue, user, now)
             event = events.JobSubmitted(name=spec.name, queue=queue.name, job_kind=spec.kind, replicas=spec.replicas)
             tell(job, event, actor=actor_of(user), now=now)
     except IntegrityError as error:
+        if key and (known := Job.objects.filter(uid=uid).first()):
+            return _the_same(known, spec, tenant)
         raise _name_taken(spec, tenant) from error
     return job
 
@@ -57,7 +74,7 @@ def check(*, spec: JobSpec, tenant: Tenant, user: User) -> Queue:
     if not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
         raise NotFound(_("There is no such tenant."))
     if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
-        raise Refused(_("You may look at this tenant, but not submit to it. Ask one of its admins."), "tenant")
+        raise Forbidden(_("You may look at this tenant, but not submit to it. Ask one of its admins."), "tenant")
     queue = _open_queue(spec.queue, tenant)
     problems = [*_unknown_environments(spec), *_never_fitting(spec, queue)]
     if problems:
@@ -65,8 +82,15 @@ def check(*, spec: JobSpec, tenant: Tenant, user: User) -> Queue:
     return queue
 
 
-def _create(spec: JobSpec, tenant: Tenant, queue: Queue, user: User, now: datetime) -> Job:
+def _the_same(known: Job, spec: JobSpec, tenant: Tenant) -> Job:
+    if known.deleted_at is not None or known.tenant_id != tenant.pk or known.spec != spec.document():
+        raise KeyUsed(_("This idempotency key was used for another job, or its job is deleted. Choose a new key."))
+    return known
+
+
+def _create(uid: UUID, spec: JobSpec, tenant: Tenant, queue: Queue, user: User, now: datetime) -> Job:
     return Job.objects.create(
+        uid=uid,
         name=spec.name,
         tenant=tenant,
         queue=queue,
