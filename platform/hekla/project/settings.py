@@ -4,6 +4,7 @@ import mimetypes
 
 from django.utils.translation import gettext_lazy as _
 
+from hekla.project import logs
 from hekla.project.config import CHECKOUT, Config
 from hekla.project.database import from_url
 
@@ -192,16 +193,5 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
 }
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(levelname).1s %(name)s: %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"handlers": ["console"], "level": "INFO"},
-    "loggers": {
-        "axes": {"level": "WARNING"},
-        "django_structlog": {"level": "WARNING"},
-        "celery": {"level": "WARNING"},
-        "kombu": {"level": "WARNING"},
-    },
-}
+LOGGING = logs.LOGGING
+logs.configure()

@@ -35,8 +35,8 @@ _SETTINGS = {
     "timezone": "UTC",
     "log_timezone": "UTC",
     "unix_socket_permissions": "0700",
-    # A crash of the machine may lose the last moments, never corrupt; a crash of PostgreSQL loses nothing.
-    "synchronous_commit": "off",
+    # What was answered must stand, also when PostgreSQL is killed the moment after: "off" loses such submissions.
+    "synchronous_commit": "on",
 }
 _TRANSIENT = {"fsync": "off", "full_page_writes": "off"}
 

@@ -1,0 +1,170 @@
+"""A whole Hekla, started as a newcomer starts it, and a real browser."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+READY_SECONDS = 60
+CHROMIUM_FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _command_line(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
+class Running:
+    """`manage.py up` in a folder of its own."""
+
+    def __init__(self, home: Path, *options: str) -> None:
+        self.home, self.port = home, free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = home.parent / f"{home.name}.log"
+        self._options = options
+        self.start()
+
+    def start(self) -> None:
+        environment = {
+            k: v for k, v in os.environ.items() if not k.startswith(("HEKLA_", "DATABASE_", "VALKEY_", "DJANGO_"))
+        }
+        command = [
+            sys.executable,
+            "manage.py",
+            "up",
+            "--port",
+            str(self.port),
+            "--data",
+            str(self.home),
+            *self._options,
+        ]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command,
+                cwd=CHECKOUT,
+                env=environment | {"HEKLA_VENV": sys.prefix},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        self.wait_until_ready()
+
+    def wait_until_ready(self) -> None:
+        deadline = time.monotonic() + READY_SECONDS
+        while not (self.answers() and "/accounts/link/" in self.said()):
+            assert self.process.poll() is None, self.said()
+            assert time.monotonic() < deadline, self.said()
+            time.sleep(0.1)
+
+    def said(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/healthz", timeout=2).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    @property
+    def sign_in_link(self) -> str:
+        return re.findall(r"http://\S+/accounts/link/\S+/", self.said())[-1]
+
+    def children(self) -> dict[str, int]:
+        """The process id of each role, found by its command line."""
+        marks = {"web": "uvicorn", "control": "control@", "default": "default@", "beat": "celery beat",
+                 "valkey": "valkey", "postgres": "postgres"}  # fmt: skip
+        found = {}
+        for child in psutil.Process(self.process.pid).children(recursive=True):
+            line = _command_line(child)
+            for role, mark in marks.items():
+                is_beat = role == "beat" and " beat " in line
+                if role not in found and (is_beat or (role != "beat" and mark in line and "unshare" not in line)):
+                    found[role] = child.pid
+        return found
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(10)
+
+    def end_pods(self) -> None:
+        """End every pod that this run left."""
+        for process in psutil.process_iter(["cmdline", "environ"]):
+            line = " ".join(process.info["cmdline"] or ())
+            if str(self.home) in line and "shim" in line:
+                for child in process.children(recursive=True):
+                    child.kill()
+                process.kill()
+
+
+@pytest.fixture(scope="session")
+def hekla(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """One Hekla for all browser tests of a run."""
+    home = tmp_path_factory.mktemp("e2e") / "home"
+    running = Running(home, "--demo")
+    yield running
+    running.stop()
+    running.end_pods()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    executable = shutil.which("chromium") or shutil.which("chromium-browser")
+    if executable is None:
+        pytest.skip("no Chromium on this machine: apt-get install chromium")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def signed_in(hekla: Running, browser: Browser) -> dict[str, object]:
+    """The cookies of the first admin, signed in by the one-time link."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(hekla.sign_in_link)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"{hekla.url}/")
+    state = json.loads(json.dumps(context.storage_state()))
+    context.close()
+    return state
+
+
+@pytest.fixture
+def page(hekla: Running, browser: Browser, signed_in: dict[str, object]) -> Iterator[Page]:
+    """A page of somebody who is signed in; an error in its scripts fails the test."""
+    context = browser.new_context(storage_state=signed_in, base_url=hekla.url)
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    context.close()
+    assert errors == []

@@ -1,0 +1,63 @@
+"""From the first visit to a finished distributed training, as a newcomer does it."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.e2e.conftest import Running
+
+pytestmark = pytest.mark.browser
+
+
+def test_one_button_trains_digits_and_one_watches_it(hekla: Running, page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("button", name="Run the example").click()
+    page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
+    head = page.locator("#job-head")
+    expect(head).to_contain_text("Running", timeout=60_000)
+    expect(head).to_contain_text("Completed", timeout=90_000)
+    expect(page.locator("#job-results")).to_contain_text("accuracy", timeout=15_000)
+    page.reload()
+    expect(page.locator("[data-log-lines]")).to_contain_text("loss", timeout=10_000)
+    expect(page.locator("#job-timeline")).to_contain_text("Completed")
+
+
+def test_log_lines_come_while_the_job_runs(hekla: Running, page: Page) -> None:
+    page.goto("/jobs/submit/")
+    page.get_by_label("Name", exact=True).fill("talker")
+    script = "import time\nfor n in range(40): print('line', n, flush=True); time.sleep(0.25)"
+    page.locator("#id_tasks-0-command").fill(f'python -c "{script}"')
+    page.locator("#id_tasks-0-cpu").fill("250m")
+    page.get_by_role("button", name="Submit").click()
+    page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
+    expect(page.locator("#job-head")).to_contain_text("Running", timeout=30_000)
+    page.reload()
+    lines = page.locator("[data-log-lines]")
+    expect(lines).to_contain_text("line 3", timeout=10_000)
+    expect(page.locator("#job-head")).to_contain_text("Running")
+    page.get_by_role("button", name="Abort").click()
+    page.locator("dialog[open]").get_by_role("button", name="Abort").click()
+    expect(page.locator("#job-head")).to_contain_text("Aborted", timeout=30_000)
+
+
+PAGES = [
+    "/", "/jobs/", "/jobs/submit/", "/jobs/submit/yaml/", "/queues/", "/queues/default/", "/clusters/nodes/",
+    "/clusters/", "/clusters/environments/", "/clusters/policy/", "/tenants/", "/accounts/", "/accounts/me/",
+    "/help/", "/design/",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_no_page_is_wider_than_a_phone(page: Page, path: str) -> None:
+    page.set_viewport_size({"width": 320, "height": 800})
+    assert page.goto(path).status == 200
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+def test_the_console_speaks_chinese(page: Page) -> None:
+    page.context.add_cookies(
+        [{"name": "django_language", "value": "zh-hans", "url": page.url if "http" in page.url else "http://127.0.0.1"}]
+    )
+    page.goto("/")
+    expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
+    expect(page.locator("h1")).to_have_text("首页")

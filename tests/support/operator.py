@@ -1,0 +1,95 @@
+"""Acts on a running Hekla from a process of its own: one JSON command a line in, one answer a line out.
+
+    {"do": "submit", "name": …, "command": […], "replicas": n}    an answer once the job stands in the rows
+    {"do": "phases"}                                              name -> phase
+    {"do": "audit"}                                               the auditor's verdict
+
+PostgreSQL may be away for a moment: a command is tried until it is done, and a submission that was done is found done.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HOME = Path(sys.argv[1]) if len(sys.argv) > 1 else Path()
+PATIENCE_SECONDS = 60
+
+
+def prepare() -> None:
+    """Point Django at the running instance."""
+    from hekla.project.embedded import Postgres, Valkey
+    from hekla.project.embedded.rundir import run_dir
+
+    run = run_dir(HOME)
+    os.environ.update(
+        DATABASE_URL=Postgres(HOME / "postgres", run).url,
+        VALKEY_URL=Valkey(run).url,
+        HEKLA_HOME=str(HOME),
+        HEKLA_SECRET_KEY="operator",
+        DJANGO_SETTINGS_MODULE="hekla.project.settings",
+    )
+    import django
+
+    django.setup()
+
+
+def patiently(work: Any, *arguments: Any) -> Any:
+    """Do it, again and again while the database is away."""
+    from django.db import InterfaceError, OperationalError, connection
+
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return work(*arguments)
+        except (OperationalError, InterfaceError):
+            connection.close()
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
+def submit(order: dict[str, Any]) -> str:
+    from hekla.apps.accounts.models import User
+    from hekla.apps.jobs import services
+    from hekla.apps.jobs.services.submission import NameTaken
+    from hekla.apps.tenancy.models import Tenant
+    from hekla.domain.jobspec import JobSpec
+    from hekla.lib import clock
+
+    task = {"name": "w", "replicas": order["replicas"], "command": order["command"], "resources": {"cpu": "100m"}}
+    spec = JobSpec.parse({"name": order["name"], "tasks": [task]})
+    try:
+        services.submit(
+            spec=spec, tenant=Tenant.objects.get(slug="first"), user=User.objects.get(username="admin"), now=clock.now()
+        )
+    except NameTaken:
+        return "was done"
+    return "done"
+
+
+def phases(_order: dict[str, Any]) -> dict[str, str]:
+    from hekla.apps.jobs.models import Job
+
+    return dict(Job.objects.values_list("name", "phase"))
+
+
+def verdict(_order: dict[str, Any]) -> str:
+    from tests.support import auditor
+
+    try:
+        auditor.audit()
+    except AssertionError as error:
+        return f"{type(error).__name__}: {error}"
+    return "sound"
+
+
+DEEDS = {"submit": submit, "phases": phases, "audit": verdict}
+
+if __name__ == "__main__":
+    prepare()
+    for line in sys.stdin:
+        command = json.loads(line)
+        print(json.dumps(patiently(DEEDS[command["do"]], command)), flush=True)
