@@ -76,7 +76,8 @@ def form(**changes: str) -> dict[str, str]:
     return {
         "name": "mine", "queue": "default", "framework": "", "priority": "0", "max_retry": "3",
         "tasks-TOTAL_FORMS": "1", "tasks-INITIAL_FORMS": "0", "tasks-0-name": "main", "tasks-0-replicas": "1",
-        "files-TOTAL_FORMS": "0", "files-INITIAL_FORMS": "0", "tasks-0-command": "python -c 'print(1)'", "tasks-0-cpu": "1", "tasks-0-memory": "64Mi",
+        "files-TOTAL_FORMS": "0", "files-INITIAL_FORMS": "0",
+        "tasks-0-command": "python -c 'print(1)'", "tasks-0-cpu": "1", "tasks-0-memory": "64Mi",
     } | changes  # fmt: skip
 
 

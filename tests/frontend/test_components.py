@@ -5,8 +5,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from django.http import QueryDict
 from django.template import engines
+from django.test import RequestFactory
 from django_cotton.compiler_regex import CottonCompiler
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
@@ -24,12 +24,13 @@ def render(settings):
             "OPTIONS": {
                 "loaders": ["django_cotton.cotton_loader.Loader", "django.template.loaders.filesystem.Loader"],
                 "builtins": ["django_cotton.templatetags.cotton"],
+                "context_processors": ["django.template.context_processors.request"],
             },
         }
     ]
 
-    def rendered(source: str, **context):
-        return engines["django"].from_string(CottonCompiler().process(source)).render(context)
+    def rendered(source: str, request=None, **context):
+        return engines["django"].from_string(CottonCompiler().process(source)).render(context, request)
 
     return rendered
 
@@ -94,7 +95,7 @@ def test_a_queue_without_capability_draws_an_empty_bar(render):
 
 
 def test_a_head_that_sorts_turns_round_and_forgets_the_page(render):
-    request = SimpleNamespace(GET=QueryDict("phase=running&sort=name&cursor=abc"))
+    request = RequestFactory().get("/?phase=running&sort=name&cursor=abc")
     html = render('<c-th label="Name" field="name" sort="name" />', request=request)
     assert 'aria-sort="ascending"' in html
     assert 'href="?phase=running&amp;sort=-name"' in html
