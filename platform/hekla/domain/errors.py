@@ -2,7 +2,8 @@
 
     HeklaError
     ├── Invalid        what was asked is not well formed; carries every problem with its path
-    ├── Refused        well formed, but not allowed or not possible now (queue closed, name taken)
+    ├── Refused        well formed, but not possible now (queue closed, name taken)
+    │   └── Forbidden  this person's role does not allow it
     └── NotFound       does not exist, or not for this person
 
 Concrete errors live in the module that raises them and inherit from one of the three.
@@ -48,6 +49,12 @@ class Refused(HeklaError):
     def __init__(self, message: str, path: str = "") -> None:
         super().__init__(message)
         self.path = path
+
+
+class Forbidden(Refused):
+    """The person may see the thing, but their role does not allow this."""
+
+    code = "forbidden"
 
 
 class NotFound(HeklaError):

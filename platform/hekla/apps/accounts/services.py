@@ -16,7 +16,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.outbox import changes
 from hekla.apps.outbox.services import Actor, record, unit_of_work
 from hekla.domain import events
-from hekla.domain.errors import Invalid, NotFound, Problem, Refused
+from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
 
 LINK_LIFETIME = timedelta(hours=12)
 MAX_TOKEN_LIFETIME = timedelta(days=366)
@@ -124,9 +124,9 @@ def owner_of_token(secret: str, *, now: datetime) -> User | None:
 
 
 def require(user: User, permission: Permission) -> None:
-    """Refuse unless the person's platform role allows it. Raises Refused."""
+    """Refuse unless the person's platform role allows it. Raises Forbidden."""
     if not selectors.may(user, permission):
-        raise Refused("Your role does not allow this. Ask a platform admin.")
+        raise Forbidden("Your role does not allow this. Ask a platform admin.")
 
 
 def _digest(secret: str) -> str:

@@ -1,0 +1,39 @@
+"""Bearer tokens: `Authorization: Bearer hk_…`."""
+
+from django.utils.translation import gettext as _
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from hekla.apps.accounts import services
+from hekla.apps.accounts.models import User
+from hekla.lib import clock
+
+
+class TokenAuthentication(BaseAuthentication):
+    """A person's key. Requests without one are left to the next way of signing in."""
+
+    def authenticate(self, request: Request) -> tuple[User, None] | None:
+        """The owner of the key in the header. Raises AuthenticationFailed for a key that is not in force."""
+        scheme, _space, secret = get_authorization_header(request).partition(b" ")
+        if scheme.lower() != b"bearer":
+            return None
+        owner = services.owner_of_token(secret.strip().decode("latin-1"), now=clock.now())
+        if owner is None:
+            raise AuthenticationFailed(_("This token is unknown, has expired or was revoked. Make a new one."))
+        return owner, None
+
+    def authenticate_header(self, request: Request) -> str:  # noqa: ARG002
+        """What an answer 401 asks for."""
+        return "Bearer"
+
+
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the schema names bearer tokens."""
+
+    target_class = TokenAuthentication
+    name = "token"
+
+    def get_security_definition(self, auto_schema: object) -> dict[str, str]:  # noqa: ARG002
+        return {"type": "http", "scheme": "bearer"}

@@ -1,0 +1,68 @@
+"""Bodies, read up to a bound: JSON documents, and manifests as they are."""
+
+import json
+from collections.abc import Mapping
+from typing import IO, Any
+
+from django.utils.translation import gettext as _
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import BaseParser
+
+from hekla.api.problems import TooLarge
+
+MAX_BODY_BYTES = 1024 * 1024
+
+
+class BoundedJSON(BaseParser):
+    """One JSON object."""
+
+    media_type = "application/json"
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,  # noqa: ARG002
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """The object in the body. Raises ParseError, TooLarge."""
+        try:
+            document = json.loads(_read(stream, parser_context), parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            raise ParseError(_("The body cannot be read as JSON: %(error)s.") % {"error": error}) from error
+        if not isinstance(document, dict):
+            raise ParseError(_("The body must be a JSON object."))
+        return document
+
+
+class Manifest(BaseParser):
+    """YAML, left as the bytes that were sent: whoever knows the format reads it."""
+
+    media_type = "application/yaml"
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,  # noqa: ARG002
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """The body. Raises TooLarge."""
+        return _read(stream, parser_context)
+
+
+def _read(stream: IO[Any], context: Mapping[str, Any] | None) -> bytes:
+    announced = (context or {})["request"].META.get("CONTENT_LENGTH") or 0
+    if int(announced) > MAX_BODY_BYTES:
+        raise _too_large(int(announced))
+    body: bytes = stream.read(MAX_BODY_BYTES + 1)
+    if len(body) > MAX_BODY_BYTES:
+        raise _too_large(len(body))
+    return body
+
+
+def _too_large(size: int) -> TooLarge:
+    sentence = _("The body has %(size).1f MiB; at most %(most)d MiB is read. Leave large data out of the job itself.")
+    return TooLarge(sentence % {"size": size / 1024**2, "most": MAX_BODY_BYTES // 1024**2})
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number of JSON")

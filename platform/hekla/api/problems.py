@@ -1,0 +1,106 @@
+"""Every refusal in one shape (RFC 9457, `application/problem+json`), whoever raised it."""
+
+from collections.abc import Iterable, Iterator
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.utils.translation import gettext as _
+from rest_framework import exceptions
+from rest_framework.renderers import JSONRenderer
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+from hekla.domain.errors import Forbidden, HeklaError, Invalid, NotFound, Problem, Refused
+
+_STATUS = ((Invalid, 400), (Forbidden, 403), (Refused, 409), (NotFound, 404))
+
+
+class ProblemRenderer(JSONRenderer):
+    """JSON under the media type of problems."""
+
+    media_type = "application/problem+json"
+
+
+class TooLarge(exceptions.APIException):
+    """More was sent than is read."""
+
+    status_code = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    default_code = "too_large"
+
+
+def handle(error: Exception, context: dict[str, Any]) -> Response | None:
+    """The answer to what a view raised; None for what is a fault of ours."""
+    if isinstance(error, HeklaError):
+        return _answer(context, _status(error), error.code, _detail(error), _problems(error))
+    answer = exception_handler(error, context)
+    if answer is None:
+        return None
+    code, detail, problems = _told(error)
+    told = _answer(context, answer.status_code, code, detail, problems)
+    for name in ("WWW-Authenticate", "Retry-After", "Allow"):
+        if name in answer.headers:
+            told[name] = answer.headers[name]
+    return told
+
+
+def _answer(context: dict[str, Any], status: int, code: str, detail: str, problems: Iterable[Problem]) -> Response:
+    body: dict[str, Any] = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+    }
+    errors = [{"path": problem.path, "message": problem.message} for problem in problems]
+    if errors:
+        body["errors"] = errors
+    if request := context.get("request"):
+        request.accepted_renderer = ProblemRenderer()
+        request.accepted_media_type = ProblemRenderer.media_type
+    return Response(body, status=status, content_type=ProblemRenderer.media_type)
+
+
+def _status(error: HeklaError) -> int:
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), 400)
+
+
+def _detail(error: HeklaError) -> str:
+    if not isinstance(error, Invalid):
+        return error.message
+    first = error.problems[0]
+    if len(error.problems) == 1:
+        return f"{first.path}: {first.message}" if first.path else first.message
+    return _("%(count)d things are wrong with what was sent; each stands in “errors”.") % {"count": len(error.problems)}
+
+
+def _problems(error: HeklaError) -> Iterable[Problem]:
+    if isinstance(error, Invalid):
+        return error.problems
+    return [Problem(error.path, error.message)] if isinstance(error, Refused) and error.path else []
+
+
+def _told(error: Exception) -> tuple[str, str, list[Problem]]:
+    """Code, sentence and fields of an error of the framework."""
+    if isinstance(error, Http404):
+        return "not_found", _("There is nothing at this address, or not for you."), []
+    if isinstance(error, PermissionDenied):
+        return "forbidden", str(error) or _("You may not do this."), []
+    if isinstance(error, exceptions.ValidationError):
+        problems = list(_flat(error.detail, ""))
+        return Invalid.code, _detail(Invalid(problems)), problems
+    assert isinstance(error, exceptions.APIException)  # noqa: S101  (the handler answers no others)
+    return str(error.get_codes()), str(error.detail), []
+
+
+def _flat(detail: object, path: str) -> Iterator[Problem]:
+    if isinstance(detail, dict):
+        for name, inner in detail.items():
+            outer = "" if name == "non_field_errors" else str(name)
+            yield from _flat(inner, ".".join(filter(None, (path, outer))))
+    elif isinstance(detail, list):
+        for inner in detail:
+            yield from _flat(inner, path)
+    else:
+        yield Problem(path, str(detail))

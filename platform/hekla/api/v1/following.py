@@ -1,0 +1,106 @@
+"""What happens to a job: its events, and what its pods say."""
+
+import time
+from uuid import UUID
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.v1.serializers import EventsSerializer, LogSerializer
+from hekla.api.views import View, person, told
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs import selectors
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.models import Event
+from hekla.backends.base import Backend, PodKey
+from hekla.backends.logs import read_text
+from hekla.backends.opened import opened
+from hekla.domain.errors import NotFound
+
+LONGEST_WAIT_SECONDS = 25
+LOOK_EVERY_SECONDS = 0.1
+MOST_EVENTS = 500
+MOST_LOG_BYTES = 1024 * 1024
+
+
+class _EventsQuery(serializers.Serializer[None]):
+    after = serializers.IntegerField(min_value=0, default=0)
+    wait = serializers.FloatField(min_value=0, max_value=LONGEST_WAIT_SECONDS, default=0)
+
+
+class _LogQuery(serializers.Serializer[None]):
+    offset = serializers.IntegerField(min_value=0, default=0)
+    limit = serializers.IntegerField(min_value=4, max_value=MOST_LOG_BYTES, default=64 * 1024)
+    attempt = serializers.IntegerField(min_value=0, required=False)
+
+
+class Events(View):
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("after", int, description="only events with a higher number"),
+            OpenApiParameter("wait", float, description=f"wait for one, at most {LONGEST_WAIT_SECONDS} seconds"),
+        ],
+        responses=EventsSerializer,
+    )
+    def get(self, request: Request, uid: UUID) -> Response:
+        """What happened to a job, oldest first."""
+        query = _EventsQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        after = query.validated_data["after"]
+        events = _await(selectors.get(uid, person(request)), after, query.validated_data["wait"])
+        return told(EventsSerializer({"events": events, "next_after": events[-1].pk if events else after}))
+
+
+class Log(View):
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("offset", int, description="the first byte"),
+            OpenApiParameter("limit", int, description="at most so many bytes"),
+            OpenApiParameter("attempt", int, description="without it the last"),
+        ],
+        responses=LogSerializer,
+    )
+    def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
+        """A piece of what a pod wrote to its standard output and error."""
+        query = _LogQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        asked = query.validated_data
+        pod = _pod(uid, person(request), task, index, asked.get("attempt"))
+        key = PodKey(job=uid.hex, task=task, index=index, attempt=pod.attempt)
+        backend = _backend(pod.job)
+        return told(
+            LogSerializer(read_text(backend, key, offset=asked["offset"], limit=asked["limit"], ended=pod.is_final))
+        )
+
+
+def _await(job: Job, after: int, seconds: float) -> list[Event]:
+    """The next events; looked for again and again, since any process may write them."""
+    deadline = time.monotonic() + seconds
+    while True:
+        events = list(selectors.history(job).filter(pk__gt=after)[:MOST_EVENTS])
+        if events or time.monotonic() >= deadline:
+            return events
+        time.sleep(LOOK_EVERY_SECONDS)
+
+
+def _pod(uid: UUID, user: User, task: str, index: int, attempt: int | None) -> Pod:
+    attempts = selectors.pods(selectors.get(uid, user)).filter(task=task, index=index)
+    pod = (attempts if attempt is None else attempts.filter(attempt=attempt)).last()
+    if pod is None:
+        raise NotFound(_("There is no such pod, or it was not created yet."))
+    return pod
+
+
+def _backend(job: Job) -> Backend:
+    cluster = job.cluster
+    return opened(
+        cluster_id=cluster.pk,
+        kind=cluster.kind,
+        name=cluster.name,
+        config=cluster.config,
+        home=settings.HEKLA_HOME,
+    )

@@ -1,0 +1,146 @@
+"""Jobs: submit, list, look, act."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiRequest, PolymorphicProxySerializer, extend_schema
+from rest_framework.generics import ListAPIView
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.parsers import BoundedJSON, Manifest
+from hekla.api.v1.schema import JOB_SPEC
+from hekla.api.v1.serializers import (
+    ActionSerializer,
+    CheckedSerializer,
+    JobDetailSerializer,
+    JobSerializer,
+    SubmittedSerializer,
+)
+from hekla.api.views import Paging, View, checked, person, told
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs import selectors, services
+from hekla.apps.jobs.models import Job
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.formats import volcano
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import JobPhase
+from hekla.domain.policies import Action
+from hekla.lib import clock
+
+_MAX_KEY = 200
+_FILTERS = {"phase": "phase__in", "queue": "queue__name", "tenant": "tenant__slug", "name": "name"}
+_PARAMETERS = [
+    OpenApiParameter("phase", str, many=True, enum=[phase.value for phase in JobPhase]),
+    OpenApiParameter("queue", str),
+    OpenApiParameter("tenant", str, description="the tenant's short name"),
+    OpenApiParameter("name", str, description="exactly this name"),
+    OpenApiParameter("mine", bool, description="only your own"),
+]
+_SUBMISSION = [
+    OpenApiParameter("tenant", str, description="short name; without it the first tenant that you belong to"),
+    OpenApiParameter("dry_run", bool, description="judge the job, take nothing in"),
+    OpenApiParameter(
+        "Idempotency-Key", str, OpenApiParameter.HEADER, description="sent again, gives the job of the first time"
+    ),
+]
+
+
+class Jobs(View, ListAPIView[Job]):
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
+    serializer_class = JobSerializer
+    pagination_class = Paging
+
+    def get_queryset(self) -> QuerySet[Job]:
+        user, asked = person(self.request), self.request.query_params
+        jobs = selectors.visible_to(user)
+        if asked.get("mine") in {"1", "true"}:
+            jobs = jobs.filter(owner=user)
+        wanted = {field: asked.getlist(name) for name, field in _FILTERS.items() if asked.get(name)}
+        return jobs.filter(**{field: all_ if field.endswith("__in") else all_[-1] for field, all_ in wanted.items()})
+
+    @extend_schema(parameters=_PARAMETERS)
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
+        """The jobs that you may see, newest first."""
+        return super().get(request, *args, **kwargs)
+
+    @extend_schema(
+        parameters=_SUBMISSION,
+        request={
+            "application/json": OpenApiRequest(JOB_SPEC),
+            "application/yaml": OpenApiRequest(OpenApiTypes.STR),
+        },
+        responses={
+            200: PolymorphicProxySerializer(
+                "Known", [CheckedSerializer, SubmittedSerializer], resource_type_field_name=None
+            ),
+            201: SubmittedSerializer,
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Submit a job: a JobSpec document, or a Volcano Job in YAML.
+
+        200 for `dry_run`, and for a key that was sent before; 201 for a new job.
+        """
+        user = person(request)
+        tenant = _tenant(user, request.query_params.get("tenant", ""))
+        spec, warnings = _asked(request.data)
+        if request.query_params.get("dry_run") in {"1", "true"}:
+            services.check(spec=spec, tenant=tenant, user=user)
+            return told(CheckedSerializer({"spec": spec.document(), "warnings": warnings}))
+        now = clock.now()
+        job = services.submit(spec=spec, tenant=tenant, user=user, now=now, key=_key(request))
+        status = 201 if job.submitted_at == now else 200
+        return told(SubmittedSerializer({"job": job, "warnings": warnings}), status)
+
+
+class OneJob(View):
+    @extend_schema(responses=JobDetailSerializer)
+    def get(self, request: Request, uid: UUID) -> Response:
+        """One job: what was asked for, why it waits, its pods."""
+        return told(JobDetailSerializer(selectors.get(uid, person(request))))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, uid: UUID) -> Response:
+        """Take a finished job off the lists; its events stay."""
+        user = person(request)
+        services.delete(selectors.get(uid, user), user=user, now=clock.now())
+        return Response(status=204)
+
+
+class Actions(View):
+    @extend_schema(request=ActionSerializer, responses=JobDetailSerializer)
+    def post(self, request: Request, uid: UUID) -> Response:
+        """Abort, resume, restart or end a job."""
+        user = person(request)
+        job = selectors.get(uid, user)
+        action = Action(checked(ActionSerializer(data=request.data))["action"])
+        return told(JobDetailSerializer(services.command(job, action, user=user, now=clock.now())))
+
+
+def _tenant(user: User, slug: str) -> Tenant:
+    tenant = tenancy.get(slug, user) if slug else tenancy.current(user, "")
+    if tenant is None:
+        raise Invalid([Problem("tenant", _("You are not a member of a tenant yet; ask a platform admin."))])
+    return tenant
+
+
+def _asked(body: bytes | dict[str, Any]) -> tuple[JobSpec, tuple[str, ...]]:
+    if isinstance(body, bytes):
+        loaded = volcano.load(body)
+        return loaded.spec, loaded.warnings
+    return JobSpec.parse(body), ()
+
+
+def _key(request: Request) -> str:
+    key = request.headers.get("Idempotency-Key", "")
+    if len(key) > _MAX_KEY:
+        message = _("The key has more than %(most)d letters.") % {"most": _MAX_KEY}
+        raise Invalid([Problem("Idempotency-Key", message)])
+    return key

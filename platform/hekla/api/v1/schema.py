@@ -1,0 +1,31 @@
+"""The OpenAPI document. What a job may be comes from the JobSpec itself, so that it is written down once."""
+
+from typing import Any
+
+from drf_spectacular.views import SpectacularJSONAPIView
+from rest_framework.settings import api_settings
+
+from hekla.api.throttles import PerPerson
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import GangPhase, JobPhase, PodPhase
+
+JOB_SPEC = {"$ref": "#/components/schemas/JobSpec"}
+_PHASES = (JobPhase, GangPhase, PodPhase)
+
+
+def _components() -> dict[str, Any]:
+    schema = JobSpec.model_json_schema(ref_template="#/components/schemas/{model}")
+    return {**schema.pop("$defs"), "JobSpec": schema}
+
+
+class Schema(SpectacularJSONAPIView):
+    """All addresses, for people's own programs."""
+
+    authentication_classes = api_settings.DEFAULT_AUTHENTICATION_CLASSES
+    permission_classes = api_settings.DEFAULT_PERMISSION_CLASSES
+    throttle_classes = (PerPerson,)
+    custom_settings = {
+        "OAS_VERSION": "3.1.1",  # with a JSON Schema that knows null, as the JobSpec's does
+        "APPEND_COMPONENTS": {"schemas": _components()},
+        "ENUM_NAME_OVERRIDES": {kind.__name__: [(p.value, p.value) for p in kind] for kind in _PHASES},
+    }

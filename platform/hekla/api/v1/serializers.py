@@ -1,0 +1,210 @@
+"""What is told of each thing. A job is sent and told as the JobSpec document itself, which `domain.jobspec` judges."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from hekla.apps.accounts.models import ApiToken, User
+from hekla.apps.clusters.models import Cluster, Environment, Node
+from hekla.apps.jobs import selectors, wording
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.models import Event
+from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.policies import Action
+from hekla.domain.resources import BadQuantity, Resources
+
+_PERSON_ACTIONS = [action.value for action in Action if action not in (Action.SYNC_JOB, Action.RESTART_PARTITION)]
+_LONGEST_TOKEN_DAYS = 366
+
+
+class TenantSerializer(serializers.ModelSerializer[Tenant]):
+    class Meta:
+        model = Tenant
+        fields = ["slug", "name", "description", "is_active"]
+
+
+class PersonSerializer(serializers.Serializer[User]):
+    username = serializers.CharField()
+    name = serializers.CharField(source="display_name")
+    platform_role = serializers.CharField()
+    tenants = TenantSerializer(many=True)
+
+
+class TokenSerializer(serializers.ModelSerializer[ApiToken]):
+    class Meta:
+        model = ApiToken
+        fields = ["id", "name", "prefix", "created_at", "expires_at", "last_used_at"]
+
+
+class NewTokenSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=80)
+    days = serializers.IntegerField(min_value=1, max_value=_LONGEST_TOKEN_DAYS, default=90)
+
+
+class IssuedTokenSerializer(serializers.Serializer[Any]):
+    """The only time that the token itself is told."""
+
+    token = serializers.CharField()
+
+
+class ClusterSerializer(serializers.ModelSerializer[Cluster]):
+    is_simulated = serializers.BooleanField()
+
+    class Meta:
+        model = Cluster
+        fields = ["name", "kind", "is_simulated", "is_paused"]
+
+
+class NodeSerializer(serializers.ModelSerializer[Node]):
+    cluster = serializers.CharField(source="cluster.name")
+    is_simulated = serializers.BooleanField(source="cluster.is_simulated")
+    allocatable = serializers.DictField(child=serializers.CharField())
+    used = serializers.DictField(child=serializers.CharField(), help_text="what placed pods hold")
+    labels = serializers.DictField(child=serializers.CharField())
+
+    class Meta:
+        model = Node
+        fields = ["name", "cluster", "is_simulated", "is_ready", "is_cordoned", "message", "allocatable", "used"]
+        fields += ["labels"]
+
+
+class EnvironmentSerializer(serializers.ModelSerializer[Environment]):
+    class Meta:
+        model = Environment
+        fields = ["name", "description", "requirements"]
+
+
+class Amounts(serializers.DictField):
+    """Kubernetes quantities by resource."""
+
+    child = serializers.CharField(max_length=64)
+
+    def to_internal_value(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        amounts = super().to_internal_value(data)
+        try:
+            Resources.parse(amounts)
+        except BadQuantity as error:
+            raise serializers.ValidationError(f"{error}.") from error
+        return dict(amounts)
+
+
+class QueueSerializer(serializers.ModelSerializer[Queue]):
+    """A queue, told and (by admins) sent. That a name is taken is for the service to say."""
+
+    name = serializers.RegexField(
+        r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z",
+        max_length=63,
+        error_messages={"invalid": _("Use small letters a–z, digits and hyphens, no hyphen at either end.")},
+    )
+    cluster = serializers.SlugRelatedField(slug_field="name", queryset=Cluster.objects.all())
+    tenants = serializers.SlugRelatedField(
+        slug_field="slug", many=True, queryset=Tenant.objects.all(), required=False, help_text="none: open to all"
+    )
+    capability = Amounts(required=False)
+    guarantee = Amounts(required=False)
+    weight = serializers.IntegerField(min_value=1, max_value=1_000_000, required=False)
+
+    class Meta:
+        model = Queue
+        fields = ["name", "cluster", "description", "weight", "priority", "capability", "guarantee"]
+        fields += ["reclaimable", "is_open", "tenants"]
+
+    def validate_name(self, name: str) -> str:
+        """A queue keeps its name: jobs, events and manifests speak of it."""
+        if self.instance is not None and name != self.instance.name:
+            raise serializers.ValidationError(_("A queue cannot be renamed; make another one."))
+        return name
+
+    def validate_cluster(self, cluster: Cluster) -> Cluster:
+        """A queue stays where it is: its jobs run there."""
+        if self.instance is not None and cluster != self.instance.cluster:
+            raise serializers.ValidationError(_("A queue cannot move to another cluster; make another one."))
+        return cluster
+
+
+class JobSerializer(serializers.ModelSerializer[Job]):
+    """A job in a list."""
+
+    tenant = serializers.CharField(source="tenant.slug")
+    queue = serializers.CharField(source="queue.name")
+    cluster = serializers.CharField(source="cluster.name")
+    is_simulated = serializers.BooleanField(source="cluster.is_simulated")
+    owner = serializers.CharField(source="owner.username")
+    is_final = serializers.BooleanField()
+
+    class Meta:
+        model = Job
+        fields = ["uid", "name", "tenant", "queue", "cluster", "is_simulated", "owner", "kind", "priority", "replicas"]
+        fields += ["phase", "gang_phase", "is_final", "version", "retry_count", "reason", "message"]
+        fields += ["submitted_at", "started_at", "finished_at"]
+
+
+class PodSerializer(serializers.ModelSerializer[Pod]):
+    class Meta:
+        model = Pod
+        fields = ["task", "index", "attempt", "phase", "node", "address", "reason", "message", "exit_code"]
+        fields += ["created_at", "bound_at", "started_at", "finished_at"]
+
+
+class JobDetailSerializer(JobSerializer):
+    """A job with what was asked for, why it waits, and the last attempt of every replica."""
+
+    spec = serializers.JSONField()
+    waiting = serializers.SerializerMethodField()
+    pods = serializers.SerializerMethodField()
+
+    class Meta(JobSerializer.Meta):
+        fields = [*JobSerializer.Meta.fields, "spec", "waiting", "pods"]
+
+    def get_waiting(self, job: Job) -> list[dict[str, Any]]:
+        """The engine's reasons as data, each with a sentence."""
+        return [{**reason, "sentence": wording.reason(reason)} for reason in job.waiting]
+
+    @extend_schema_field(PodSerializer(many=True))
+    def get_pods(self, job: Job) -> Any:  # noqa: ANN401  (what the serializer makes of them)
+        """The last attempt of every replica."""
+        return PodSerializer(selectors.current_pods(job), many=True).data
+
+
+class CheckedSerializer(serializers.Serializer[Any]):
+    """The answer to `dry_run`: the job as it would be taken in."""
+
+    spec = serializers.JSONField()
+    warnings = serializers.ListField(child=serializers.CharField())
+
+
+class SubmittedSerializer(serializers.Serializer[Any]):
+    job = JobDetailSerializer()
+    warnings = serializers.ListField(
+        child=serializers.CharField(), help_text="a sentence for everything in a manifest that has no effect here"
+    )
+
+
+class ActionSerializer(serializers.Serializer[Any]):
+    action = serializers.ChoiceField(choices=_PERSON_ACTIONS)
+
+
+class EventSerializer(serializers.Serializer[Event]):
+    number = serializers.IntegerField(source="id")
+    at = serializers.DateTimeField()
+    kind = serializers.CharField()
+    actor = serializers.CharField(source="actor_name")
+    payload = serializers.JSONField()
+
+
+class EventsSerializer(serializers.Serializer[Any]):
+    events = EventSerializer(many=True)
+    next_after = serializers.IntegerField(help_text="what to ask for as `after` next")
+
+
+class LogSerializer(serializers.Serializer[Any]):
+    """Bytes `offset .. next_offset` as text. `complete`: the pod has ended and all of its log was told."""
+
+    text = serializers.CharField()
+    offset = serializers.IntegerField()
+    next_offset = serializers.IntegerField()
+    complete = serializers.BooleanField()

@@ -1,0 +1,25 @@
+"""The addresses of version 1."""
+
+from django.urls import path
+
+from hekla.api.v1 import following, jobs, people, places
+from hekla.api.v1.schema import Schema
+
+app_name = "v1"
+urlpatterns = [
+    path("schema", Schema.as_view(), name="schema"),
+    path("me", people.Me.as_view(), name="me"),
+    path("tokens", people.Tokens.as_view(), name="tokens"),
+    path("tokens/<int:token_id>", people.Token.as_view(), name="token"),
+    path("tenants", people.Tenants.as_view(), name="tenants"),
+    path("jobs", jobs.Jobs.as_view(), name="jobs"),
+    path("jobs/<uuid:uid>", jobs.OneJob.as_view(), name="job"),
+    path("jobs/<uuid:uid>/actions", jobs.Actions.as_view(), name="job_actions"),
+    path("jobs/<uuid:uid>/events", following.Events.as_view(), name="job_events"),
+    path("jobs/<uuid:uid>/pods/<slug:task>/<int:index>/log", following.Log.as_view(), name="pod_log"),
+    path("queues", places.Queues.as_view(), name="queues"),
+    path("queues/<slug:name>", places.OneQueue.as_view(), name="queue"),
+    path("clusters", places.Clusters.as_view(), name="clusters"),
+    path("nodes", places.Nodes.as_view(), name="nodes"),
+    path("environments", places.Environments.as_view(), name="environments"),
+]

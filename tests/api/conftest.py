@@ -1,0 +1,88 @@
+"""Alice owns the jobs, Bob works in her tenant, Charlie is a stranger, Root is the platform's admin."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters import services as clusters
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy import services as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.lib import clock
+
+
+@dataclass
+class World:
+    """What the tests act on."""
+
+    people: dict[str, User]
+    tenant: Tenant
+    cluster: Cluster
+    queue: Queue
+
+    def as_(self, name: str) -> APIClient:
+        """A program with that person's token."""
+        token = accounts.create_token(self.people[name], name="test", lifetime=timedelta(hours=1), now=clock.now())
+        client = APIClient()
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer {token}")
+        return client
+
+
+@pytest.fixture
+def world(db: None, settings: Any, tmp_path: Any) -> World:
+    """Two tenants, a cluster of one node with four processors, one queue for all and one for Charlie's tenant."""
+    settings.HEKLA_HOME = tmp_path
+    now = clock.now()
+    names = ("alice", "bob", "charlie", "root")
+    people = {n: accounts.create_user(username=n, password=None, actor=PLATFORM, now=now) for n in names}
+    people["root"].platform_role = "admin"
+    people["root"].save()
+    lab = tenancy.create(slug="lab", name="Lab", actor=PLATFORM, now=now)
+    other = tenancy.create(slug="other", name="Other", actor=PLATFORM, now=now)
+    for tenant, name, role in ((lab, "alice", "member"), (lab, "bob", "member"), (other, "charlie", "admin")):
+        tenancy.add_member(tenant, people[name], role, actor=PLATFORM, now=now)
+    size = {"cpu": "4", "memory": "8Gi", "pods": "20"}
+    config = {"nodes": [{"name": "n", "allocatable": size}], "seed": 1, "speed": 10}
+    cluster = clusters.create(name="sim", kind="simulated", config=config, actor=PLATFORM, now=now)
+    clusters.observe_node(cluster, name="n", allocatable=size, labels={}, ready=True, message="", now=now)
+    queue = queues.create(cluster=cluster, name="default", actor=PLATFORM, now=now)
+    queues.create(cluster=cluster, name="theirs", tenants=[other], actor=PLATFORM, now=now)
+    return World(people, lab, cluster, queue)
+
+
+@pytest.fixture
+def alice(world: World) -> APIClient:
+    return world.as_("alice")
+
+
+@pytest.fixture
+def bob(world: World) -> APIClient:
+    return world.as_("bob")
+
+
+@pytest.fixture
+def charlie(world: World) -> APIClient:
+    return world.as_("charlie")
+
+
+@pytest.fixture
+def root(world: World) -> APIClient:
+    return world.as_("root")
+
+
+def job(name: str = "train", **changes: Any) -> dict[str, Any]:
+    """A small job that is right."""
+    return {"name": name, "tasks": [{"name": "worker", "command": ["true"], "resources": {"cpu": "1"}}], **changes}
+
+
+@pytest.fixture
+def a_job() -> dict[str, Any]:
+    return job()

@@ -1,0 +1,99 @@
+"""A wrong job gets an answer that names the field and says what would be right."""
+
+import pytest
+
+JOBS = "/api/v1/jobs"
+
+
+def _task(**changes):
+    return {"name": "worker", "command": ["true"], **changes}
+
+
+@pytest.mark.parametrize(
+    ("document", "status", "code", "path", "words"),
+    [
+        ({"tasks": [_task(resources={"cpu": "64"})]}, 400, "invalid", "tasks.0.resources.cpu", "largest node has 4"),
+        ({"tasks": [_task(replicas=30, resources={"cpu": "1"})]}, 400, "invalid", "tasks", "never start"),
+        ({"queue": "nowhere"}, 409, "refused", "queue", "may submit to"),
+        ({"queue": "theirs"}, 409, "refused", "queue", "no queue called"),
+        ({"tasks": [_task(replicas="two")]}, 400, "invalid", "tasks.0.replicas", "whole number"),
+        ({"tasks": [_task(environment="nope")]}, 400, "invalid", "tasks.0.environment", "no environment"),
+        ({"tasks": []}, 400, "invalid", "tasks", ""),
+        ({"name": "Ä"}, 400, "invalid", "name", "small letters"),
+        ({"replikas": 3}, 400, "invalid", "replikas", ""),
+    ],
+)
+def test_the_field_is_named(alice, a_job, document, status, code, path, words):
+    answer = alice.post(JOBS, {**a_job, **document}, format="json")
+    body = answer.json()
+    assert answer["Content-Type"] == "application/problem+json"
+    assert (answer.status_code, body["status"], body["code"]) == (status, status, code)
+    assert [error for error in body["errors"] if error["path"] == path and words in error["message"]], body
+
+
+def test_all_problems_are_told_at_once(alice):
+    body = alice.post(JOBS, {"name": "X", "tasks": [_task(replicas=-1)]}, format="json").json()
+    assert {error["path"] for error in body["errors"]} >= {"name", "tasks.0.replicas"}
+    assert "errors" in body["detail"]
+
+
+def test_a_closed_queue_says_since_when(alice, root, a_job):
+    assert root.patch("/api/v1/queues/default", {"is_open": False}, format="json").status_code == 200
+    body = alice.post(JOBS, a_job, format="json").json()
+    assert (body["status"], body["code"], body["errors"][0]["path"]) == (409, "queue_closed", "queue")
+    assert "closed since" in body["detail"]
+
+
+def test_a_name_is_taken_once(alice, bob, a_job):
+    assert alice.post(JOBS, a_job, format="json").status_code == 201
+    body = bob.post(JOBS, a_job, format="json").json()
+    assert (body["status"], body["code"], body["errors"][0]["path"]) == (409, "name_taken", "name")
+
+
+MANIFEST = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: x}
+spec:
+  minAvailable: many
+  tasks:
+    - name: worker
+      replicas: [1]
+      template: {spec: {containers: [{command: true}]}}
+"""
+
+
+def test_wrong_types_in_yaml_are_named_by_their_place_in_the_manifest(alice):
+    body = alice.post(JOBS, MANIFEST, content_type="application/yaml").json()
+    assert body["status"] == 400
+    paths = {error["path"] for error in body["errors"]}
+    assert {"spec.minAvailable", "spec.tasks[0].replicas"} <= paths
+    assert any("command" in path for path in paths)
+
+
+@pytest.mark.parametrize("kind", ["application/yaml", "application/json"])
+def test_ten_megabytes_are_refused_with_both_sizes(alice, kind):
+    body = alice.post(JOBS, b"a: " + b"x" * 10 * 1024**2, content_type=kind).json()
+    assert (body["status"], body["code"]) == (413, "too_large")
+    assert "10.0 MiB" in body["detail"]
+    assert "at most 1 MiB" in body["detail"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "status"),
+    [
+        ("application/json", "{", 400),
+        ("application/json", "[]", 400),
+        ("application/json", '{"priority": NaN}', 400),
+        ("application/json", "[" * 100_000, 400),
+        ("application/yaml", "a: [", 400),
+        ("application/yaml", "", 400),
+        ("application/yaml", b"\xff\xfe\x00", 400),
+        ("text/html", "<p>", 415),
+        ("multipart/form-data; boundary=x", "--x--", 415),
+    ],
+)
+def test_what_cannot_be_read_is_a_problem_with_a_sentence(alice, kind, text, status):
+    answer = alice.post(JOBS, text, content_type=kind)
+    assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
+    assert answer.json()["detail"]

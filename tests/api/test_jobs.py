@@ -1,0 +1,153 @@
+"""What programs may rely on when they submit jobs and look at them."""
+
+import pytest
+
+from hekla.apps.jobs.models import Job
+
+JOBS = "/api/v1/jobs"
+MANIFEST = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: from-yaml, namespace: elsewhere}
+spec:
+  minAvailable: 1
+  tasks:
+    - name: worker
+      replicas: 1
+      template:
+        spec:
+          containers: [{name: c, command: ["true"], resources: {requests: {cpu: 1}}}]
+"""
+
+
+def submit(client, document, **headers):
+    return client.post(JOBS, document, format="json", **headers)
+
+
+def yaml(client, text, query=""):
+    return client.post(JOBS + query, text, content_type="application/yaml")
+
+
+@pytest.fixture
+def submitted(alice, a_job):
+    return submit(alice, a_job).json()["job"]
+
+
+def test_a_job_is_told_as_it_was_sent(alice, a_job):
+    answer = submit(alice, a_job)
+    assert answer.status_code == 201
+    told = answer.json()["job"]
+    assert (told["name"], told["tenant"], told["queue"], told["owner"]) == ("train", "lab", "default", "alice")
+    assert (told["phase"], told["is_final"], told["is_simulated"]) == ("pending", False, True)
+    assert told["spec"] == a_job
+    assert alice.get(f"{JOBS}/{told['uid']}").json() == told
+
+
+def test_a_manifest_tells_what_it_could_not_honour(alice):
+    answer = yaml(alice, MANIFEST)
+    assert answer.status_code == 201
+    assert answer.json()["job"]["name"] == "from-yaml"
+    assert any("namespace" in warning for warning in answer.json()["warnings"])
+
+
+def test_a_dry_run_takes_nothing_in(alice, a_job):
+    answer = alice.post(f"{JOBS}?dry_run=1", a_job, format="json")
+    assert (answer.status_code, answer.json()["spec"]) == (200, a_job)
+    assert not Job.objects.exists()
+
+
+def test_a_dry_run_judges_like_a_submission(alice, a_job):
+    wrong = {**a_job, "queue": "nowhere"}
+    assert alice.post(f"{JOBS}?dry_run=1", wrong, format="json").json() == submit(alice, wrong).json()
+
+
+def test_the_same_key_gives_the_same_job(alice, bob, a_job):
+    first = submit(alice, a_job, HTTP_IDEMPOTENCY_KEY="k")
+    again = submit(alice, a_job, HTTP_IDEMPOTENCY_KEY="k")
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json()["job"]["uid"] == again.json()["job"]["uid"]
+    other = submit(alice, {**a_job, "name": "other"}, HTTP_IDEMPOTENCY_KEY="k")
+    assert (other.status_code, other.json()["code"]) == (409, "key_used")
+    assert submit(bob, {**a_job, "name": "bobs"}, HTTP_IDEMPOTENCY_KEY="k").status_code == 201
+
+
+def test_lists_are_narrowed_and_paged(alice, bob, a_job):
+    for number in range(3):
+        submit(alice, {**a_job, "name": f"a-{number}"})
+    submit(bob, {**a_job, "name": "b"})
+    first = alice.get(f"{JOBS}?limit=3").json()
+    rest = alice.get(first["next"]).json()
+    assert [job["name"] for job in first["results"] + rest["results"]] == ["b", "a-2", "a-1", "a-0"]
+    assert rest["next"] is None
+    assert [job["name"] for job in bob.get(f"{JOBS}?mine=1").json()["results"]] == ["b"]
+    assert [job["name"] for job in bob.get(f"{JOBS}?name=a-1").json()["results"]] == ["a-1"]
+    assert bob.get(f"{JOBS}?phase=running&phase=failed").json()["results"] == []
+    assert len(bob.get(f"{JOBS}?tenant=lab&queue=default&phase=pending&phase=running").json()["results"]) == 4
+
+
+def test_a_list_costs_the_same_for_many_jobs(alice, a_job, django_assert_max_num_queries):
+    for number in range(12):
+        submit(alice, {**a_job, "name": f"a-{number}"})
+    with django_assert_max_num_queries(5):
+        assert len(alice.get(JOBS).json()["results"]) == 12
+
+
+def test_the_owner_acts_on_a_job(alice, submitted):
+    where = f"{JOBS}/{submitted['uid']}"
+    refused = alice.delete(where)
+    assert (refused.status_code, refused.json()["code"]) == (409, "refused")
+    assert alice.post(f"{where}/actions", {"action": "AbortJob"}, format="json").json()["phase"] == "aborted"
+    assert alice.delete(where).status_code == 204
+    assert alice.get(where).status_code == 404
+
+
+@pytest.mark.parametrize("action", ["SyncJob", "Explode", "", None, 7])
+def test_only_actions_for_people_are_taken(alice, submitted, action):
+    answer = alice.post(f"{JOBS}/{submitted['uid']}/actions", {"action": action}, format="json")
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["path"] == "action"
+
+
+def test_a_mate_may_look_but_not_act(bob, submitted):
+    where = f"{JOBS}/{submitted['uid']}"
+    assert bob.get(where).json()["owner"] == "alice"
+    answer = bob.post(f"{where}/actions", {"action": "AbortJob"}, format="json")
+    assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+    assert bob.delete(where).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["", "/events", "/pods/worker/0/log"])
+def test_for_a_stranger_there_is_no_such_job(charlie, submitted, path):
+    assert charlie.get(f"{JOBS}/{submitted['uid']}{path}").status_code == 404
+
+
+def test_a_stranger_can_do_nothing_to_it(charlie, submitted, a_job):
+    where = f"{JOBS}/{submitted['uid']}"
+    assert charlie.delete(where).status_code == 404
+    assert charlie.post(f"{where}/actions", {"action": "AbortJob"}, format="json").status_code == 404
+    assert charlie.get(JOBS).json()["results"] == []
+    assert charlie.post(f"{JOBS}?tenant=lab", a_job, format="json").status_code == 404
+
+
+def test_events_are_told_after_a_number(alice, submitted):
+    where = f"{JOBS}/{submitted['uid']}/events"
+    first = alice.get(where).json()
+    assert [event["kind"] for event in first["events"]] == ["JobSubmitted"]
+    assert alice.get(f"{where}?after={first['next_after']}").json() == {
+        "events": [],
+        "next_after": first["next_after"],
+    }
+    alice.post(f"{JOBS}/{submitted['uid']}/actions", {"action": "AbortJob"}, format="json")
+    kinds = [event["kind"] for event in alice.get(f"{where}?after={first['next_after']}&wait=5").json()["events"]]
+    assert kinds[0] == "JobCommanded"
+
+
+@pytest.mark.parametrize("query", ["after=x", "after=-1", "wait=26", "wait=nan"])
+def test_events_refuse_nonsense(alice, submitted, query):
+    answer = alice.get(f"{JOBS}/{submitted['uid']}/events?{query}")
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["path"] == query.partition("=")[0]
+
+
+def test_a_log_that_does_not_exist_yet_says_so(alice, submitted):
+    assert alice.get(f"{JOBS}/{submitted['uid']}/pods/worker/0/log").status_code == 404

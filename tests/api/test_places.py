@@ -1,0 +1,86 @@
+"""Queues, nodes, clusters and environments over REST."""
+
+import pytest
+
+from hekla.apps.jobs.models import Pod
+
+QUEUES = "/api/v1/queues"
+
+
+def names(answer):
+    return sorted(thing["name"] for thing in answer.json())
+
+
+def test_one_sees_the_queues_that_one_may_submit_to(alice, charlie, root):
+    assert names(alice.get(QUEUES)) == ["default"]
+    assert names(charlie.get(QUEUES)) == ["default", "theirs"]
+    assert names(root.get(QUEUES)) == ["default", "theirs"]
+    assert alice.get(f"{QUEUES}/theirs").status_code == 404
+
+
+def test_which_tenants_use_a_queue_is_told_to_its_admins_only(charlie, root):
+    assert "tenants" not in charlie.get(f"{QUEUES}/theirs").json()
+    assert all("tenants" not in queue for queue in charlie.get(QUEUES).json())
+    assert root.get(f"{QUEUES}/theirs").json()["tenants"] == ["other"]
+
+
+def test_admins_make_and_change_queues(root, alice):
+    wish = {"name": "gpu", "cluster": "sim", "weight": 3, "capability": {"cpu": "2"}, "tenants": ["lab"]}
+    made = root.post(QUEUES, wish, format="json")
+    assert (made.status_code, made.json()["weight"], made.json()["tenants"]) == (201, 3, ["lab"])
+    changed = root.patch(f"{QUEUES}/gpu", {"weight": 5, "is_open": False, "tenants": []}, format="json").json()
+    assert (changed["weight"], changed["is_open"], changed["tenants"]) == (5, False, [])
+    assert alice.get(f"{QUEUES}/gpu").json()["weight"] == 5
+    again = root.post(QUEUES, wish, format="json")
+    assert (again.status_code, again.json()["errors"][0]["path"]) == (409, "name")
+
+
+@pytest.mark.parametrize(
+    ("wish", "path"),
+    [
+        ({"cluster": "nowhere"}, "cluster"),
+        ({"name": "a b"}, "name"),
+        ({"weight": 0}, "weight"),
+        ({"capability": {"cpu": "lots"}}, "capability"),
+        ({"tenants": ["nobody"]}, "tenants"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_wrong_queues_are_refused_by_field(root, wish, path):
+    answer = root.post(QUEUES, {"name": "gpu", "cluster": "sim", **wish}, format="json")
+    assert answer.status_code == 400
+    assert path in {error["path"].partition(".")[0] for error in answer.json()["errors"]}
+
+
+def test_a_queue_keeps_its_name_and_cluster(root):
+    answer = root.patch(f"{QUEUES}/default", {"name": "other"}, format="json")
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, "name")
+
+
+def test_members_do_not_manage_queues(alice):
+    assert alice.post(QUEUES, {"name": "gpu", "cluster": "sim"}, format="json").status_code == 403
+    assert alice.patch(f"{QUEUES}/default", {"weight": 9}, format="json").status_code == 403
+
+
+def test_a_node_says_what_is_held_of_it(alice, a_job, world):
+    assert alice.get("/api/v1/nodes").json()[0]["used"] == {}
+    alice.post("/api/v1/jobs", a_job, format="json")
+    row = world.people["alice"].jobs.get()
+    Pod.objects.create(
+        job=row,
+        task="worker",
+        index=0,
+        attempt=0,
+        version=1,
+        slot=1,
+        phase="running",
+        node="n",
+        created_at=row.submitted_at,
+    )
+    node = alice.get("/api/v1/nodes").json()[0]
+    assert (node["name"], node["cluster"], node["allocatable"]["cpu"], node["used"]["cpu"]) == ("n", "sim", "4", "1")
+
+
+def test_clusters_and_environments_are_listed(alice):
+    assert names(alice.get("/api/v1/clusters")) == ["sim"]
+    assert alice.get("/api/v1/environments").json() == []

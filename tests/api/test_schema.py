@@ -1,0 +1,16 @@
+"""The OpenAPI document."""
+
+from drf_spectacular.drainage import GENERATOR_STATS
+from drf_spectacular.validation import validate_schema
+
+from hekla.domain.jobspec import JobSpec
+
+
+def test_the_schema_is_valid_and_was_made_without_a_warning(alice, capsys):
+    GENERATOR_STATS.reset()
+    schema = alice.get("/api/v1/schema").json()
+    assert not GENERATOR_STATS, capsys.readouterr().err
+    validate_schema(schema)
+    sent = schema["paths"]["/api/v1/jobs"]["post"]["requestBody"]["content"]
+    assert sent["application/json"]["schema"] == {"$ref": "#/components/schemas/JobSpec"}
+    assert set(schema["components"]["schemas"]["JobSpec"]["properties"]) == set(JobSpec.model_fields)
