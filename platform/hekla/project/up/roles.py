@@ -12,6 +12,9 @@ from hekla.project.embedded import Postgres, Valkey, spawn
 from hekla.project.up.child import Role
 
 _GRAVE = re.compile(r"FATAL|PANIC|No space left|Out of memory|MISCONF", re.IGNORECASE)
+_CELERY = ("celery", "--quiet", "-A", "hekla.project.celery")
+# Celery warns of root for its pickle messages, which Hekla does not take, and of defaults of its next major version.
+_KNOWN_WARNINGS = "ignore:You're running the worker with superuser,ignore::PendingDeprecationWarning"
 _WEB, _BEAT, _WORKERS, _VALKEY, _POSTGRES = range(5)
 
 
@@ -81,15 +84,15 @@ def workers(env: Mapping[str, str]) -> list[Role]:
 
 def beat(schedule: Path, env: Mapping[str, str]) -> Role:
     """Says "look again" at set times."""
-    argv = ["celery", "-A", "hekla.project.celery", "beat", "--schedule", str(schedule), "--pidfile="]
-    return _python("beat", [*argv, "--loglevel", "warning"], env, stop_stage=_BEAT)
+    argv = [*_CELERY, "beat", "--schedule", str(schedule), "--pidfile=", "--loglevel", "warning"]
+    return _python("beat", argv, env, stop_stage=_BEAT)
 
 
 def _worker(queue: str, threads: int, env: Mapping[str, str]) -> Role:
     shape = ["--queues", queue, "--pool", "threads", "--concurrency", str(threads), "--hostname", f"{queue}@%h"]
     quiet = ["--loglevel", "warning", "--without-gossip", "--without-mingle"]
-    argv = ["celery", "-A", "hekla.project.celery", "worker", *shape, *quiet]
-    return _python(queue, argv, env, stop_stage=_WORKERS)
+    argv = [*_CELERY, "worker", *shape, *quiet]
+    return _python(queue, argv, {**env, "PYTHONWARNINGS": _KNOWN_WARNINGS}, stop_stage=_WORKERS)
 
 
 def _python(name: str, argv: list[str], env: Mapping[str, str], **extra: object) -> Role:

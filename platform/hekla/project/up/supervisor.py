@@ -101,7 +101,10 @@ class Supervisor:
         raise Stopped
 
     def run_once(self, name: str, argv: Sequence[str], env: Mapping[str, str]) -> list[str]:
-        """Run a command to its end while the rest goes on; what it wrote. Raises StartRefused, Stopped."""
+        """Run a command to its end while the rest goes on; what it wrote. Raises StartRefused, Stopped.
+
+        Only a failure is logged: what a command says may be a secret.
+        """
         told: list[str] = []
         child = Child(Role(name, lambda output: spawn(argv, output=output, env=env), stop_stage=0))
         child.start()
@@ -116,9 +119,9 @@ class Supervisor:
         finally:
             child.signal(signal.SIGKILL)
             child.close()
-        for line in told:
-            self.journal.take(name, line, shown=child.exit_code != 0)
         if child.exit_code != 0:
+            for line in told:
+                self.journal.take(name, line)
             raise StartRefused(f"The step {name!r} did not succeed; what it said stands above.")
         return told
 
