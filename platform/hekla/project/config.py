@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-CHECKOUT = Path(__file__).resolve().parents[3]
+from hekla.project.checkout import CHECKOUT
 
 
 class Config(BaseSettings):

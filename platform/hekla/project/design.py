@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
-from hekla.project.config import CHECKOUT
+from hekla.project.checkout import CHECKOUT
 
 SURFACES = ("background", "surface", "sunken", "raised", "line", "line-strong", "text", "muted", "accent")
 STATES = ("waiting", "admitted", "running", "done", "failed", "stopped", "borrowed")

@@ -11,7 +11,7 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import NotFound
 from hekla.domain.formats import volcano
 from hekla.domain.jobspec import JobSpec
-from hekla.project.config import CHECKOUT
+from hekla.project.checkout import CHECKOUT
 
 FOLDER = CHECKOUT / "platform" / "examples"
 

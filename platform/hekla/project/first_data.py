@@ -17,7 +17,7 @@ from hekla.apps.queues import services as queue_services
 from hekla.apps.tenancy import services as tenancy_services
 from hekla.apps.tenancy.models import Tenant
 from hekla.lib import clock
-from hekla.project.config import CHECKOUT
+from hekla.project.checkout import CHECKOUT
 
 ADMIN = "admin"
 _EXAMPLES = CHECKOUT / "platform" / "examples"
@@ -29,6 +29,7 @@ def prepare(*, demo: bool) -> dict[str, Any]:
     if accounts.nobody_yet():
         with unit_of_work():
             _begin(now)
+    _add_environments(now)
     if demo:
         _add_demo(now)
     admin = accounts.by_username(ADMIN) or accounts.everybody().filter(platform_role=PlatformRole.ADMIN).first()
@@ -47,7 +48,14 @@ def _begin(now: datetime) -> None:
     tenancy_services.add_member(tenant, admin, TenantRole.ADMIN, actor=PLATFORM, now=now)
     cluster = cluster_services.create(name="local", kind="local", config={}, actor=PLATFORM, now=now)
     queue_services.create(cluster=cluster, name="default", actor=PLATFORM, now=now)
+
+
+def _add_environments(now: datetime) -> None:
+    """Those that the examples need, also where the examples came after the platform."""
+    known = set(clusters.environments().values_list("name", flat=True))
     for folder in sorted(_EXAMPLES.glob("*/environment.txt")):
+        if folder.parent.name in known:
+            continue
         cluster_services.create_environment(
             name=folder.parent.name,
             description=f"For the example {folder.parent.name}",

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
 
 from hekla.domain.errors import NotFound
-from hekla.project.config import CHECKOUT
+from hekla.project.checkout import CHECKOUT
 
 FOLDER = CHECKOUT / "platform" / "help"
 _ORDER = ("first-five-minutes", "jobs", "submitting", "queues", "environments", "administration", "examples")

@@ -5,7 +5,8 @@ import mimetypes
 from django.utils.translation import gettext_lazy as _
 
 from hekla.project import logs
-from hekla.project.config import CHECKOUT, Config
+from hekla.project.checkout import CHECKOUT
+from hekla.project.config import Config
 from hekla.project.database import from_url
 
 CONFIG = Config()  # type: ignore[call-arg]  # the environment fills it

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from hekla.project.bootstrap.environment import CHECKOUT
+from hekla.project.checkout import CHECKOUT
 from hekla.project.browser import find_or_install
 from hekla.project.terminal import say
 

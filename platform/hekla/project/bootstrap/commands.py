@@ -4,7 +4,8 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from hekla.project.bootstrap.environment import CHECKOUT, Environment
+from hekla.project.bootstrap.environment import Environment
+from hekla.project.checkout import CHECKOUT
 from hekla.project.terminal import StartRefused, say
 
 USAGE = """\

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from hekla.project.bootstrap import installer
+from hekla.project.checkout import CHECKOUT
 from hekla.project.terminal import StartRefused, say, step
 
-CHECKOUT = Path(__file__).resolve().parents[4]
 _CONTAINED = {"run": ("run",), "test": ("test", "run")}
 
 _CONSOLE_SCRIPT = """\

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hekla.project.bootstrap.environment import CHECKOUT
+from hekla.project.checkout import CHECKOUT
 from hekla.project.terminal import step
 
 _LOCKS = CHECKOUT / "deploy" / "requirements"

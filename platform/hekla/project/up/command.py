@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hekla import __version__
-from hekla.project.bootstrap.environment import CHECKOUT
+from hekla.project.checkout import CHECKOUT
 from hekla.project.terminal import StartRefused, say
 from hekla.project.up.home import Home
 from hekla.project.up.journal import Journal

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hekla.project.bootstrap.environment import CHECKOUT
+from hekla.project.checkout import CHECKOUT
 from hekla.project.embedded import Postgres, Valkey
 from hekla.project.embedded.rundir import socket_folder
 from hekla.project.terminal import StartRefused

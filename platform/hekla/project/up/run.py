@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from hekla.project.bootstrap.environment import CHECKOUT
+from hekla.project.checkout import CHECKOUT
 from hekla.project.embedded import Postgres, Valkey
 from hekla.project.embedded.rundir import run_dir
 from hekla.project.terminal import StartRefused, say, step

@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from hekla.project.bootstrap.environment import CHECKOUT
+from hekla.project.checkout import CHECKOUT
 
 
 def fingerprint(database_url: str) -> str:

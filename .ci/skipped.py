@@ -1,0 +1,35 @@
+"""Fails where a test was skipped for a reason that is not a fact about the machine."""
+
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+# Each is something that a machine may lack and that a test run does not bring along.
+ALLOWED = (
+    r"no Chromium on this machine",
+    r"needs cgroup v2",
+    r"cgroup",
+    r"no GPU",
+    r"only on (Linux|macOS)",
+    r"only as root",
+    r"not as root",
+    r"user namespaces",
+)
+
+
+def main(path: str) -> int:
+    """Print every skipped test and its reason; 1 where one of them is not allowed."""
+    refused = 0
+    for case in ElementTree.parse(path).iter("testcase"):  # noqa: S314  (pytest wrote it a moment ago)
+        for skipped in case.iter("skipped"):
+            reason = skipped.get("message", "")
+            is_allowed = any(re.search(pattern, reason, re.IGNORECASE) for pattern in ALLOWED)
+            refused += not is_allowed
+            sys.stdout.write(
+                f"skipped{'' if is_allowed else ' WITHOUT NEED'}: {case.get('classname')}.{case.get('name')}: {reason}\n"
+            )
+    return 1 if refused else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
