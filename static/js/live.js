@@ -1,5 +1,5 @@
-// Follows the event log for this page. The body names the view, its parameters and the number of the last event that
-// the page knows; the server sends renderings of what changed since. Messages:
+// Follows the event log for this page. The body names the view with its parameters, and the number of the last event
+// that the page knows; the server sends renderings of what changed since. Messages:
 //   hello {seq}              connected, and nothing is missing up to seq
 //   fragments {seq, html}    elements with ids, as they are at seq
 //   behind {events}          more is coming; 0 when all has come
@@ -11,8 +11,8 @@ import { applyFragments } from "./morph.js";
 import { keepOpen } from "./reconnect.js";
 
 export function startLive() {
-  const { liveView: view = "", liveParams = "", liveSince = "" } = document.body.dataset;
-  if (!view.trim()) return;
+  const { liveQuery = "", liveSince = "" } = document.body.dataset;
+  if (!liveQuery.trim()) return;
   let last = Number(liveSince) || 0;
 
   const received = {
@@ -39,7 +39,7 @@ export function startLive() {
 
   connection.connecting();
   const socket = keepOpen({
-    address: () => `/ws/live/?${new URLSearchParams([...new URLSearchParams(liveParams), ["view", view], ["since", String(last)]])}`,
+    address: () => `/ws/live/?${new URLSearchParams([...new URLSearchParams(liveQuery), ["since", String(last)]])}`,
     onMessage: (message) => received[message.type]?.(message),
     onLost: connection.offline,
   });

@@ -98,7 +98,7 @@ def send(socket, **message):
     socket.send(json.dumps(message))
 
 
-LIVE = 'data-live-view="job" data-live-params="uid=1" data-live-since="7"'
+LIVE = 'data-live-query="view=job&amp;uid=1" data-live-since="7"'
 
 
 def test_a_fragment_changes_its_element_and_disturbs_nobody(page):
@@ -107,7 +107,7 @@ def test_a_fragment_changes_its_element_and_disturbs_nobody(page):
     <details id="more"><summary>m</summary>x</details>    </section><p id="other">other</p>"""
     show(page, body, attributes=LIVE, sockets=sockets)
     socket = sockets.wait_for(page, 1)
-    assert socket.url.endswith("/ws/live/?uid=1&view=job&since=7")
+    assert socket.url.endswith("/ws/live/?view=job&uid=1&since=7")
     page.click("#more summary")
     page.fill("#typed", "half a wo")
     fresh = body.replace("Pending", "Running").replace("<p id", "<p data-x id")
