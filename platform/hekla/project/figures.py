@@ -14,7 +14,7 @@ from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Pod
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
-from hekla.domain.resources import Resources, format_quantity
+from hekla.domain.resources import Resources
 
 _SHOWN = ("cpu", "memory", "nvidia.com/gpu")
 
@@ -129,7 +129,7 @@ def free_slots(views: Sequence[NodeView]) -> list[dict[str, Any]]:
     return [row | {"most": most} for row in rows]
 
 
-def total_free(views: Sequence[NodeView]) -> list[tuple[str, str]]:
-    """What is free altogether: name and amount."""
+def total_free(views: Sequence[NodeView]) -> list[str]:
+    """What is free altogether, resource by resource."""
     free = sum((v.allocatable - v.used for v in views if v.node.is_ready and not v.node.is_cordoned), Resources())
-    return [(name, format_quantity(name, free.amount(name))) for name in _SHOWN if free.amount(name)]
+    return [wording.amounts(Resources({name: free.amount(name)})) for name in _SHOWN if free.amount(name)]

@@ -15,7 +15,7 @@ _MIB = 2**20
 
 
 def amounts(resources: Resources) -> str:
-    """`2 CPU, 4 GiB memory, 1 nvidia.com/gpu`; a dash for nothing."""
+    """`2 CPU, 4 GiB memory, 1 GPU`; a dash for nothing."""
     return ", ".join(_amount(name, value) for name, value in resources.items() if name != "pods") or "–"
 
 
@@ -23,9 +23,15 @@ def _amount(name: str, value: float) -> str:
     if name == "cpu":
         return _("%(n)g CPU") % {"n": value / 1000}
     if name == "memory":
-        size = f"{value / _GIB:.3g} GiB" if value >= _GIB else f"{value / _MIB:.3g} MiB"
-        return _("%(size)s memory") % {"size": size}
-    return f"{value / 1000:g} {name}"
+        return _("%(size)s memory") % {"size": _figure(name, value)}
+    return f"{value / 1000:g} {'GPU' if name.endswith('/gpu') else name}"
+
+
+def _figure(name: str, value: float) -> str:
+    """The number alone, with the unit of memory."""
+    if name != "memory":
+        return f"{value / 1000:g}"
+    return f"{value / _GIB:.3g} GiB" if value >= _GIB or not value else f"{value / _MIB:.3g} MiB"
 
 
 def exit_code(code: int | None) -> str:
@@ -101,9 +107,6 @@ _SENTENCES = {
 
 
 def part(used: Resources, capacity: Resources, name: str) -> str:
-    """`1.5 CPU of 4 CPU`, for a bar."""
-    nothing = _amount(name, 0.0)
-    return _("%(used)s of %(capacity)s") % {
-        "used": nothing if not used else amounts(used),
-        "capacity": _amount(name, capacity.amount(name)),
-    }
+    """`1.5 of 4 CPU`, for a bar."""
+    facts = {"used": _figure(name, used.amount(name)), "capacity": _amount(name, capacity.amount(name))}
+    return _("%(used)s of %(capacity)s") % facts
