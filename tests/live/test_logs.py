@@ -13,6 +13,7 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.services import PLATFORM
+from hekla.backends.logs import whole_characters
 from hekla.domain.errors import NotFound
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
@@ -27,7 +28,7 @@ TEXT = "größe 火山 🌋 done\n"
 @given(st.text(max_size=30), st.integers(min_value=0, max_value=60))
 def test_a_cut_never_splits_a_character(text: str, cut: int) -> None:
     data = text.encode()[:cut]
-    kept = logs._whole_characters(data)
+    kept = whole_characters(data)
     assert data.startswith(kept)
     assert len(data) - len(kept) <= 3
     kept.decode()

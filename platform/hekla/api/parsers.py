@@ -34,8 +34,12 @@ class BoundedJSON(BaseParser):
         return document
 
 
+class ManifestText(dict[str, bytes]):
+    """What was sent as a manifest: its `text`."""
+
+
 class Manifest(BaseParser):
-    """YAML, left as the bytes that were sent: whoever knows the format reads it."""
+    """YAML, left as it was sent under `text`: whoever knows the format reads it."""
 
     media_type = "application/yaml"
 
@@ -44,9 +48,9 @@ class Manifest(BaseParser):
         stream: IO[Any],
         media_type: str | None = None,  # noqa: ARG002
         parser_context: Mapping[str, Any] | None = None,
-    ) -> bytes:
+    ) -> ManifestText:
         """The body. Raises TooLarge."""
-        return _read(stream, parser_context)
+        return ManifestText(text=_read(stream, parser_context))
 
 
 def _read(stream: IO[Any], context: Mapping[str, Any] | None) -> bytes:

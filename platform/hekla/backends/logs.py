@@ -22,7 +22,7 @@ class LogText:
 def read_text(backend: Backend, key: PodKey, *, offset: int, limit: int, ended: bool) -> LogText:
     """The next piece of a log, cut between characters; `ended` tells whether the pod is known to be over."""
     chunk = read_bytes(backend, key, offset=offset, limit=limit, ended=ended)
-    data = chunk.data if chunk.complete and len(chunk.data) < limit else _whole_characters(chunk.data)
+    data = chunk.data if chunk.complete and len(chunk.data) < limit else whole_characters(chunk.data)
     return LogText(
         text=data.decode(errors="replace"),
         offset=chunk.offset,
@@ -42,8 +42,8 @@ def read_bytes(backend: Backend, key: PodKey, *, offset: int, limit: int, ended:
         return LogChunk(b"", offset, offset, complete=False)
 
 
-def _whole_characters(data: bytes) -> bytes:
-    """Without the beginning of a character at the end, whose rest was not written yet."""
+def whole_characters(data: bytes) -> bytes:
+    """These bytes without the beginning of a character at the end, whose rest was not written yet."""
     decoder = _Utf8(errors="replace")
     decoder.decode(data)
     begun, _ = decoder.getstate()

@@ -12,7 +12,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.parsers import BoundedJSON, Manifest
+from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
 from hekla.api.v1.schema import JOB_SPEC
 from hekla.api.v1.serializers import (
     ActionSerializer,
@@ -131,9 +131,9 @@ def _tenant(user: User, slug: str) -> Tenant:
     return tenant
 
 
-def _asked(body: bytes | dict[str, Any]) -> tuple[JobSpec, tuple[str, ...]]:
-    if isinstance(body, bytes):
-        loaded = volcano.load(body)
+def _asked(body: Any) -> tuple[JobSpec, tuple[str, ...]]:  # noqa: ANN401  (what a parser made of it)
+    if isinstance(body, ManifestText):
+        loaded = volcano.load(body["text"])
         return loaded.spec, loaded.warnings
     return JobSpec.parse(body), ()
 

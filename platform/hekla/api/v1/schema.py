@@ -3,7 +3,7 @@
 from typing import Any
 
 from drf_spectacular.views import SpectacularJSONAPIView
-from rest_framework.settings import api_settings
+from rest_framework.views import APIView
 
 from hekla.api.throttles import PerPerson
 from hekla.domain.jobspec import JobSpec
@@ -21,8 +21,8 @@ def _components() -> dict[str, Any]:
 class Schema(SpectacularJSONAPIView):
     """All addresses, for people's own programs."""
 
-    authentication_classes = api_settings.DEFAULT_AUTHENTICATION_CLASSES
-    permission_classes = api_settings.DEFAULT_PERMISSION_CLASSES
+    authentication_classes = APIView.authentication_classes
+    permission_classes = APIView.permission_classes
     throttle_classes = (PerPerson,)
     custom_settings = {
         "OAS_VERSION": "3.1.1",  # with a JSON Schema that knows null, as the JobSpec's does

@@ -1,13 +1,12 @@
 """What is told of each thing. A job is sent and told as the JobSpec document itself, which `domain.jobspec` judges."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from hekla.apps.accounts.models import ApiToken, User
+from hekla.apps.accounts.models import ApiToken
 from hekla.apps.clusters.models import Cluster, Environment, Node
 from hekla.apps.jobs import selectors, wording
 from hekla.apps.jobs.models import Job, Pod
@@ -27,7 +26,7 @@ class TenantSerializer(serializers.ModelSerializer[Tenant]):
         fields = ["slug", "name", "description", "is_active"]
 
 
-class PersonSerializer(serializers.Serializer[User]):
+class PersonSerializer(serializers.Serializer[Any]):
     username = serializers.CharField()
     name = serializers.CharField(source="display_name")
     platform_role = serializers.CharField()
@@ -59,7 +58,7 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
         fields = ["name", "kind", "is_simulated", "is_paused"]
 
 
-class NodeSerializer(serializers.ModelSerializer[Node]):
+class NodeSerializer(serializers.ModelSerializer[Any]):
     cluster = serializers.CharField(source="cluster.name")
     is_simulated = serializers.BooleanField(source="cluster.is_simulated")
     allocatable = serializers.DictField(child=serializers.CharField())
@@ -83,7 +82,7 @@ class Amounts(serializers.DictField):
 
     child = serializers.CharField(max_length=64)
 
-    def to_internal_value(self, data: Mapping[str, Any]) -> dict[str, Any]:
+    def to_internal_value(self, data: dict[str, Any]) -> dict[str, Any]:
         amounts = super().to_internal_value(data)
         try:
             Resources.parse(amounts)

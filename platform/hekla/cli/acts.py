@@ -1,0 +1,48 @@
+"""What can be done with a job that was submitted."""
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import client_of
+from hekla.cli.servers import Choice
+
+
+@click.command()
+@click.argument("job")
+@click.pass_obj
+def abort(choice: Choice, job: str) -> None:
+    """Stop JOB (a name or uid); it can be resumed."""
+    _act(choice, job, "AbortJob")
+
+
+@click.command()
+@click.argument("job")
+@click.pass_obj
+def resume(choice: Choice, job: str) -> None:
+    """Let an aborted JOB (a name or uid) go on."""
+    _act(choice, job, "ResumeJob")
+
+
+@click.command()
+@click.argument("job")
+@click.pass_obj
+def restart(choice: Choice, job: str) -> None:
+    """Start JOB (a name or uid) again from the beginning."""
+    _act(choice, job, "RestartJob")
+
+
+@click.command()
+@click.argument("job")
+@click.pass_obj
+def delete(choice: Choice, job: str) -> None:
+    """Take a finished JOB (a name or uid) off the lists; its history stays."""
+    client = client_of(choice)
+    found = client.job(job)
+    client.delete(f"jobs/{found['uid']}")
+    click.echo(f"{found['name']} is deleted.")
+
+
+def _act(choice: Choice, job: str, action: str) -> None:
+    client = client_of(choice)
+    found = client.post(f"jobs/{client.job(job)['uid']}/actions", {"action": action})
+    click.echo(f"{found['name']} is {output.phase(found['phase'])}.")

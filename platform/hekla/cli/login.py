@@ -1,0 +1,34 @@
+"""Keeping a token, and saying whose it is."""
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import Client, client_of
+from hekla.cli.servers import Choice, Server, keep, tidy
+
+
+@click.command()
+@click.argument("url")
+@click.pass_obj
+def login(choice: Choice, url: str) -> None:
+    """Keep the console at URL and your token for later commands. Tokens are made on its page “Tokens”."""
+    token = choice.token or click.prompt("Token", hide_input=True)
+    server = Server(tidy(url), token.strip())
+    me = Client(server).get("me")
+    path = keep(server)
+    click.echo(f"Signed in to {server.url} as {me['username']}; kept in {path}.")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def whoami(choice: Choice, as_json: bool) -> None:
+    """Say which console is spoken to, and who you are there."""
+    client = client_of(choice)
+    me = client.get("me")
+    if as_json:
+        output.as_json({"server": client.server.url, **me})
+        return
+    tenants = ", ".join(tenant["slug"] for tenant in me["tenants"]) or "no tenant"
+    role = f", platform {me['platform_role']}" if me["platform_role"] else ""
+    click.echo(f"{me['username']} at {client.server.url}{role}; member of {tenants}")

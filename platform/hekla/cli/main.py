@@ -1,0 +1,91 @@
+"""The command itself. Each word's module is imported when the word is used, so that `hekla` starts at once."""
+
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from hekla import __version__
+from hekla.cli.servers import Choice
+
+
+class Words(click.Group):
+    """A group whose commands are named by module: `word: (module, short help)`."""
+
+    def __init__(self, name: str, words: dict[str, tuple[str, str]], text: str) -> None:
+        super().__init__(name, help=text)
+        self.words = words
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(self.words)
+
+    def get_command(self, _ctx: click.Context, word: str) -> click.Command | None:
+        if word not in self.words:
+            return None
+        command = getattr(import_module(f"hekla.cli.{self.words[word][0]}"), word)
+        assert isinstance(command, click.Command)  # noqa: S101  (the table below names commands only)
+        return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(word, text) for word, (_module, text) in self.words.items()])
+
+
+class Bench(Words):
+    """`hekla bench …`"""
+
+    def __init__(self) -> None:
+        super().__init__("bench", _BENCHES, "Measure Hekla on this machine.")
+
+
+_BENCHES = {
+    "engine": ("bench_engine", "Pods a second that the scheduling engine places."),
+    "submit": ("bench_submit", "From submission to the first running process."),
+}
+_COMMANDS = {
+    "login": ("login", "Keep a console's address and your token."),
+    "whoami": ("login", "Which console, and who you are there."),
+    "submit": ("submit", "Submit a job from a Volcano manifest."),
+    "clone": ("submit", "Submit a job once more under another name."),
+    "jobs": ("jobs", "List jobs, newest first."),
+    "job": ("jobs", "Show one job, its pods, and why it waits."),
+    "watch": ("jobs", "Follow a job until it ends."),
+    "logs": ("logs", "Print what a job's pods wrote."),
+    "abort": ("acts", "Stop a job; it can be resumed."),
+    "resume": ("acts", "Let an aborted job go on."),
+    "restart": ("acts", "Start a job again from the beginning."),
+    "delete": ("acts", "Take a finished job off the lists."),
+    "queues": ("places", "List the queues that you may submit to."),
+    "nodes": ("places", "List the machines and what is free on them."),
+    "replay": ("replay", "Replay recorded scenarios through the engine."),
+}
+
+
+@click.version_option(__version__, prog_name="hekla")
+@click.option("--server", envvar="HEKLA_SERVER", metavar="URL", help="The console, as in http://127.0.0.1:8000.")
+@click.option("--token", envvar="HEKLA_TOKEN", metavar="TOKEN", help="Your token; better kept by `hekla login`.")
+@click.option("--home", envvar="HEKLA_HOME", type=click.Path(path_type=Path), hidden=True)
+@click.pass_context
+def _begin(ctx: click.Context, server: str | None, token: str | None, home: Path | None) -> None:
+    ctx.obj = Choice(server, token, home)
+
+
+class _Hekla(Words):
+    def get_command(self, ctx: click.Context, word: str) -> click.Command | None:
+        return Bench() if word == "bench" else super().get_command(ctx, word)
+
+
+_ABOUT = "Jobs on machines that many share. On the machine of the console itself no sign-in is needed."
+
+
+def program() -> click.Group:
+    """The whole command line."""
+    group = _Hekla("hekla", {**_COMMANDS, "bench": ("", "Measure Hekla on this machine.")}, _ABOUT)
+    options = click.command()(_begin)
+    group.params, group.callback = options.params, options.callback
+    return group
+
+
+def main() -> None:
+    """What the installed script calls."""
+    program()(prog_name="hekla")

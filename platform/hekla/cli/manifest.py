@@ -1,0 +1,93 @@
+"""From a file on this machine to the document that is sent.
+
+Files that lie beside the manifest go along where a task's command names them (`python train.py`) or the annotation
+`hekla.io/files` does; nothing outside the manifest's folder ever does.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from hekla.cli.client import Failure
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.formats import volcano, yaml_text
+from hekla.domain.jobspec import MAX_FILE_BYTES, JobSpec
+
+_FILES = "hekla.io/files"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The job, what in the manifest has no effect, and the files that go along."""
+
+    document: dict[str, Any]
+    warnings: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+def read(path: Path, *, name: str | None, queue: str | None) -> Read:
+    """The job in a manifest: a Volcano Job, or a JobSpec document. Raises Failure."""
+    try:
+        text, folder = path.read_bytes(), path.resolve().parent
+    except OSError as error:
+        raise Failure(f"{path} cannot be read: {error.strerror}.") from error
+    try:
+        spec, warnings, wished = _load(text)
+        files = _beside(folder, spec, wished)
+        changes = {"name": name, "queue": queue, "files": {**files, **spec.files} or None}
+        document = spec.document() | {key: value for key, value in changes.items() if value is not None}
+        return Read(JobSpec.parse(document).document(), warnings, tuple(files))
+    except Invalid as error:
+        problems = [(problem.path, problem.message) for problem in error.problems]
+        raise Failure(f"{path} is not a job that can be submitted:", problems) from error
+
+
+def _load(text: bytes) -> tuple[JobSpec, tuple[str, ...], list[str]]:
+    documents = yaml_text.read(text)
+    if len(documents) == 1 and isinstance(documents[0], dict) and "tasks" in documents[0]:
+        return JobSpec.parse(documents[0]), (), []
+    wished = [name for document in documents for name in _take_wish(document)]
+    loaded = volcano.load(yaml_text.write(documents) if wished else text)
+    return loaded.spec, loaded.warnings, wished
+
+
+def _take_wish(document: Any) -> list[str]:  # noqa: ANN401  (whatever the YAML holds)
+    """The file names in the annotation, which is taken out: it speaks to us and not to the console."""
+    metadata = document.get("metadata") if isinstance(document, dict) else None
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    wish = annotations.pop(_FILES, "") if isinstance(annotations, dict) else ""
+    if not isinstance(wish, str):
+        raise Invalid([Problem(f"metadata.annotations.{_FILES}", "Name the files in one text, with commas between.")])
+    return [name.strip() for name in wish.split(",") if name.strip()]
+
+
+def _beside(folder: Path, spec: JobSpec, wished: list[str]) -> dict[str, str]:
+    named = {word for task in spec.tasks for word in task.command if _is_beside(folder, word)} - set(spec.files)
+    return {name: _text(folder, name, wished) for name in sorted({*named, *wished})}
+
+
+def _is_beside(folder: Path, word: str) -> bool:
+    inside = PurePosixPath(word)
+    if inside.is_absolute() or ".." in inside.parts or str(inside) != word or "\n" in word or "\0" in word:
+        return False
+    try:
+        path = folder / word
+        return path.is_file() and path.resolve().is_relative_to(folder)
+    except OSError:
+        return False
+
+
+def _text(folder: Path, name: str, wished: list[str]) -> str:
+    where = f"metadata.annotations.{_FILES}" if name in wished else "command"
+    if not _is_beside(folder, name):
+        raise Invalid([Problem(where, f"There is no file “{name}” beside the manifest.")])
+    try:
+        with (folder / name).open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            raise Invalid([Problem(where, f"“{name}” has more than {MAX_FILE_BYTES // 1024} KiB.")])
+        return data.decode()
+    except UnicodeDecodeError:
+        raise Invalid([Problem(where, f"“{name}” is not UTF-8 text; only text goes along with a job.")]) from None
+    except OSError as error:
+        raise Invalid([Problem(where, f"“{name}” cannot be read: {error.strerror}.")]) from error

@@ -1,0 +1,60 @@
+"""How things look in a terminal. What jobs wrote is text and nothing else: it cannot steer the terminal."""
+
+import json
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+
+_STEERING = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)?|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_COLOURS = {
+    "pending": "yellow",
+    "running": "blue",
+    "completed": "green",
+    "succeeded": "green",
+    "failed": "red",
+    "lost": "red",
+    "aborted": "magenta",
+    "terminated": "magenta",
+}
+
+
+def plain(text: str) -> str:
+    """The text without what would move the cursor, recolour or rename the terminal."""
+    return _STEERING.sub("", text)
+
+
+def phase(name: str) -> str:
+    """A phase in its colour."""
+    return click.style(name, fg=_COLOURS.get(name, "cyan"))
+
+
+def moment(at: str | None) -> str:
+    """An instant in this machine's time; a dash for none."""
+    return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else "–"
+
+
+def as_json(document: object) -> None:
+    """For programs."""
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[Any]], empty: str) -> None:
+    """Columns as wide as they need to be; a sentence where there are no rows."""
+    if not rows:
+        click.echo(empty)
+        return
+    cells = [[str(cell) for cell in row] for row in rows]
+    widths = [max(len(click.unstyle(row[place])) for row in [list(heads), *cells]) for place in range(len(heads))]
+    for number, row in enumerate([list(heads), *cells]):
+        line = "  ".join(
+            cell + " " * (width - len(click.unstyle(cell))) for cell, width in zip(row, widths, strict=True)
+        )
+        click.echo(click.style(line.rstrip(), bold=True) if number == 0 else line.rstrip())
+
+
+def amounts(quantities: dict[str, str]) -> str:
+    """`cpu 4, memory 8Gi`."""
+    return ", ".join(f"{name} {amount}" for name, amount in quantities.items() if name != "pods") or "–"

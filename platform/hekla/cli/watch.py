@@ -1,0 +1,161 @@
+"""Following a job in a terminal: its phases, its pods, and what they write, until it ends."""
+
+import time
+from dataclasses import dataclass, field
+from itertools import cycle
+from typing import Any
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import Client, Unreachable
+
+EXIT_INTERRUPTED = 130
+MOST_TAILS = 20
+_COLOURS = ("cyan", "magenta", "green", "blue", "yellow", "bright_red")
+_QUIET_SECONDS, _BUSY_SECONDS, _LAST_WORDS_SECONDS = 20.0, 0.4, 5.0
+_PATIENCE_SECONDS = 60.0
+
+Pod = tuple[str, int, int]
+
+
+def follow(client: Client, job: dict[str, Any]) -> int:
+    """Watch until the job is over; the exit status: 0 where it completed."""
+    try:
+        phase = _Watch(client, job).run()
+    except KeyboardInterrupt:
+        click.echo(f"\nStopped watching; {job['name']} goes on. Its state: hekla job {job['name']}. ", nl=False)
+        click.echo(f"To stop it: hekla abort {job['name']}")
+        return EXIT_INTERRUPTED
+    return 0 if phase == "completed" else 1
+
+
+@dataclass
+class Tail:
+    """How far a pod's log was read; `rest` is a line that has no end yet."""
+
+    prefix: str
+    offset: int = 0
+    rest: str = ""
+    complete: bool = False
+
+
+@dataclass
+class _Watch:
+    client: Client
+    job: dict[str, Any]
+    phase: str = "pending"
+    after: int = 0
+    tails: dict[Pod, Tail] = field(default_factory=dict)
+    left_out: bool = False
+
+    def __post_init__(self) -> None:
+        self._colours = cycle(_COLOURS)
+        self._width = max(
+            (len(f"{task['name']}-{task.get('replicas', 1) - 1}") for task in self.job["spec"]["tasks"]), default=0
+        )
+
+    def run(self) -> str:
+        """The last phase."""
+        while not self._is_over():
+            self._patiently(self._hear, _BUSY_SECONDS if self._reads() else _QUIET_SECONDS)
+        deadline = time.monotonic() + _LAST_WORDS_SECONDS
+        while self._reads() and time.monotonic() < deadline:
+            self._patiently(self._hear, _BUSY_SECONDS)
+        for tail in self.tails.values():
+            self._flush(tail)
+        return self.phase
+
+    def _is_over(self) -> bool:
+        return self.phase in {"completed", "failed", "aborted", "terminated"}
+
+    def _reads(self) -> bool:
+        return any(not tail.complete for tail in self.tails.values())
+
+    def _patiently(self, step: Any, seconds: float) -> None:  # noqa: ANN401  (a method of ours)
+        """A console that restarts is waited for; the job goes on meanwhile."""
+        deadline, told = time.monotonic() + _PATIENCE_SECONDS, False
+        while True:
+            try:
+                return step(seconds)  # type: ignore[no-any-return]
+            except Unreachable:
+                if time.monotonic() > deadline:
+                    raise
+                if not told:
+                    click.secho("The console does not answer; waiting for it …", fg="yellow", err=True)
+                told = True
+                time.sleep(1)
+
+    def _hear(self, seconds: float) -> None:
+        answer = self.client.get(f"jobs/{self.job['uid']}/events", after=self.after, wait=seconds)
+        for event in answer["events"]:
+            self._tell(event)
+        self.after = answer["next_after"]
+        for pod, tail in self.tails.items():
+            self._read(pod, tail)
+
+    def _tell(self, event: dict[str, Any]) -> None:
+        facts = event["payload"]
+        say = getattr(self, f"_on_{event['kind']}", None)
+        line = say(facts) if say else ""
+        if line:
+            clock = click.style(output.moment(event["at"])[11:], dim=True)
+            click.echo(f"{clock} {line}")
+
+    def _on_JobSubmitted(self, facts: dict[str, Any]) -> str:
+        return f"submitted to queue {facts['queue']}"
+
+    def _on_JobPhaseChanged(self, facts: dict[str, Any]) -> str:
+        self.phase = facts["new"]
+        return f"job is {output.phase(self.phase)}{_because(facts)}"
+
+    def _on_GangPhaseChanged(self, facts: dict[str, Any]) -> str:
+        return "its queue has let it in" if facts["new"] == "inqueue" else ""
+
+    def _on_JobWaits(self, facts: dict[str, Any]) -> str:
+        return output.plain(facts.get("text", ""))
+
+    def _on_PodBound(self, facts: dict[str, Any]) -> str:
+        return f"{_name(facts)} goes to {facts['node']}"
+
+    def _on_PodPhaseChanged(self, facts: dict[str, Any]) -> str:
+        if facts["new"] == "running":
+            self._open(facts)
+        code = facts.get("exit_code")
+        ended = f", exit code {code}" if code else ""
+        return f"{_name(facts)} is {output.phase(facts['new'])}{ended}{_because(facts)}"
+
+    def _open(self, facts: dict[str, Any]) -> None:
+        pod = (facts["task"], facts["index"], facts["attempt"])
+        if len(self.tails) < MOST_TAILS:
+            prefix = click.style(f"{_name(facts):<{self._width}} | ", fg=next(self._colours))
+            self.tails.setdefault(pod, Tail(prefix))
+        elif not self.left_out:
+            self.left_out = True
+            click.secho(f"(Logs of the first {MOST_TAILS} pods only; the others: hekla logs.)", fg="yellow")
+
+    def _read(self, pod: Pod, tail: Tail) -> None:
+        task, index, attempt = pod
+        where = f"jobs/{self.job['uid']}/pods/{task}/{index}/log"
+        while not tail.complete:
+            piece = self.client.get(where, offset=tail.offset, attempt=attempt)
+            *lines, tail.rest = (tail.rest + piece["text"]).split("\n")
+            for line in lines:
+                click.echo(tail.prefix + output.plain(line))
+            tail.complete = piece["complete"]
+            if piece["next_offset"] == tail.offset:
+                break
+            tail.offset = piece["next_offset"]
+
+    def _flush(self, tail: Tail) -> None:
+        if tail.rest:
+            click.echo(tail.prefix + output.plain(tail.rest))
+
+
+def _name(facts: dict[str, Any]) -> str:
+    return f"{facts['task']}-{facts['index']}"
+
+
+def _because(facts: dict[str, Any]) -> str:
+    said = [output.plain(str(facts[key])) for key in ("reason", "message") if facts.get(key)]
+    return f" ({': '.join(said)})" if said else ""
