@@ -94,7 +94,7 @@ class Child:
                 self._unfinished += data
             self.has_said_all = True
         *whole, self._unfinished = self._unfinished.split(b"\n")
-        if len(self._unfinished) > _READ_BYTES:
+        if self._unfinished and (self.has_said_all or len(self._unfinished) > _READ_BYTES):
             whole, self._unfinished = [*whole, self._unfinished], b""
         return [line.decode(errors="replace").rstrip("\r") for line in whole]
 
