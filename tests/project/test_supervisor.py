@@ -166,23 +166,29 @@ def test_one_that_does_not_end_is_killed_with_its_group(house: House) -> None:
     _assert_gone(grandchild)
 
 
-def test_a_second_signal_ends_the_patience(house: House) -> None:
-    """The patience would be an hour: that this test ends says that it was cut short."""
-    with pytest.raises(Stopped), house.supervisor:
-        child = house.supervisor.add(house.role("slow", "trap 'kill -INT $PPID' TERM; echo up; while :; do sleep 0.02; done",
-                                                patience_seconds=3600))  # fmt: skip
+def interrupted(house: House, role: Role, number: signal.Signals = signal.SIGINT) -> Child:
+    """Start it, wait for its word, and send ourselves a signal, as somebody at the terminal does."""
+    with house.supervisor:
+        child = house.supervisor.add(role)
         house.until(lambda: "up" in house.said())
-        os.kill(os.getpid(), signal.SIGINT)
-        house.supervisor.run_forever(lambda: None)
-    assert not child.runs
+        os.kill(os.getpid(), number)
+        with pytest.raises(Stopped):
+            house.supervisor.run_forever(lambda: None)
+    return child
+
+
+def test_a_second_signal_ends_the_patience(house: House) -> None:
+    """The patience is an hour: that this test ends says that it was cut short."""
+    script = "trap 'kill -INT $PPID' TERM; echo up; while :; do sleep 0.02; done"
+    child = interrupted(house, house.role("slow", script, patience_seconds=3600))
+    assert child.exit_code == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_asks_for_the_end_and_handlers_are_put_back(house: House, number: signal.Signals) -> None:
     before = signal.getsignal(number)
-    with pytest.raises(Stopped), house.supervisor:
-        os.kill(os.getpid(), number)
-        house.supervisor.run_forever(lambda: None)
+    child = interrupted(house, house.role("web", "echo up; exec sleep 100"), number)
+    assert child.exit_code == -signal.SIGTERM
     assert signal.getsignal(number) is before
 
 
