@@ -1,8 +1,8 @@
 """Handwritten digits, learned by one parameter server and some workers over plain sockets.
 
 The platform tells every process who is who: TF_CONFIG holds the addresses of all of them and this one's role. The
-parameter server owns the weights. In each step it sends them to every worker, gets a gradient from each (of the worker's
-own part of the scans), and takes a step along the mean: synchronous data-parallel training, the same in every run.
+parameter server owns the weights. In each step it sends them to every worker, gets a gradient from each (of the
+worker's own part of the scans), and goes a step down the mean: synchronous data-parallel training, the same in every run.
 """
 
 import csv
@@ -125,8 +125,8 @@ def serve(address: str, workers: int) -> None:
         answers = [receive(peer) for peer in peers]
         losses.append(float(np.mean([answer[0] for answer in answers])))
         rate = RATE * (1 - step / (STEPS + 1))
-        for place, weight in enumerate(weights):
-            weight -= rate * np.mean([answer[1 + place] for answer in answers], axis=0).reshape(weight.shape)
+        slopes = shaped([np.mean(parts, axis=0) for parts in zip(*(answer[1:] for answer in answers), strict=True)])
+        weights = [weight - rate * slope for weight, slope in zip(weights, slopes, strict=True)]
         if step % REPORT_EVERY == 0:
             report(step, float(np.mean(losses[-REPORT_EVERY:])), accuracy(weights, images, digits))
     for peer in peers:

@@ -1,0 +1,103 @@
+"""An example run for real, without a console: its processes, on loopback addresses, in the environment that it names."""
+
+import hashlib
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uv
+
+from hekla.domain import frameworks
+from hekla.domain.formats import volcano
+from hekla.domain.jobspec import JobSpec
+from hekla.project.checkout import CHECKOUT
+
+EXAMPLES = CHECKOUT / "platform" / "examples"
+PATIENCE_SECONDS = 90
+
+
+def spec_of(example: str) -> JobSpec:
+    """The job that the manifest describes; it has nothing in it that is not honoured."""
+    loaded = volcano.load((EXAMPLES / example / "job.yaml").read_text(encoding="utf-8"))
+    assert loaded.warnings == ()
+    return loaded.spec
+
+
+def python_with(requirements: Path) -> Path:
+    """The interpreter of an environment with these packages; built the first time, kept in the person's cache."""
+    digest = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()[:12]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    home = cache / "hekla-tests" / f"{requirements.parent.name}-{digest}"
+    python, ready = home / "bin" / "python", home / "ready"
+    if not ready.exists():
+        tool = uv.find_uv_bin()
+        subprocess.run([tool, "venv", "--quiet", "--clear", "--python", sys.executable, home], check=True)
+        subprocess.run([tool, "pip", "install", "--quiet", "--python", python, "-r", requirements], check=True)
+        ready.touch()
+    return python
+
+
+class Training:
+    """The processes of one job, by their task and number."""
+
+    def __init__(self, spec: JobSpec, program: Path, python: Path, folder: Path) -> None:
+        self.folder = folder
+        self._processes: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
+        places = [(task.name, index) for task in spec.tasks for index in range(task.replicas)]
+        net = f"127.64.{random.randint(1, 254)}"
+        addresses = {place: f"{net}.{number}" for number, place in enumerate(places, start=1)}
+        for task, index in places:
+            settings = frameworks.settings_for(spec, task, index, addresses)
+            own = next(one for one in spec.tasks if one.name == task)
+            self._start(task, index, [python, program, *own.command[2:]], {**own.env, **settings.env})
+
+    def _start(self, task: str, index: int, command: list[str | Path], env: dict[str, str]) -> None:
+        place = self.place(task, index)
+        place.mkdir()
+        with (place / "log").open("wb") as log:
+            self._processes[task, index] = subprocess.Popen(
+                command, cwd=place, env={**os.environ, **env}, stdout=log, stderr=subprocess.STDOUT
+            )
+
+    def place(self, task: str, index: int = 0) -> Path:
+        """Its working folder."""
+        return self.folder / f"{task}-{index}"
+
+    def log(self, task: str, index: int = 0) -> str:
+        """What it printed so far."""
+        return (self.place(task, index) / "log").read_text()
+
+    def process(self, task: str, index: int = 0) -> subprocess.Popen[bytes]:
+        """The process itself."""
+        return self._processes[task, index]
+
+    def exit_codes(self) -> dict[tuple[str, int], int]:
+        """How each ended, once all have."""
+        return {place: process.wait(PATIENCE_SECONDS) for place, process in self._processes.items()}
+
+    def figures(self, name: str, task: str, index: int = 0) -> list[float]:
+        """The values of a figure in the order in which they were printed for the console."""
+        lines = [line.split()[1:] for line in self.log(task, index).splitlines() if line.startswith("::metric ")]
+        return [float(dict(pair.split("=") for pair in line)[name]) for line in lines]
+
+    def end(self) -> None:
+        """Whatever is left of it."""
+        for process in self._processes.values():
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def training(example: str, folder: Path) -> Iterator[Training]:
+    """A run of an example, in the environment that its manifest names."""
+    spec = spec_of(example)
+    python = python_with(EXAMPLES / spec.tasks[0].environment / "environment.txt")
+    running = Training(spec, EXAMPLES / example / spec.tasks[0].command[1], python, folder)
+    try:
+        yield running
+    finally:
+        running.end()
