@@ -3,6 +3,7 @@
 from collections import defaultdict
 from typing import Any
 
+from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.decisions import JobDecision, Waiting
 from hekla.controller.snapshot import Snapshot
 from hekla.domain.phases import GangPhase
@@ -26,11 +27,16 @@ def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
             gang_phase=_new_phase(GangPhase(job.gang_phase), decisions.phases.get(uid)),
             binds=binds[uid],
             evictions=evictions[uid],
-            waiting=_waiting(decisions.reasons.get(uid, ())),
+            waiting=_waiting(decisions.reasons.get(uid, ())) if _may_wait(job, snapshot) else None,
         )
         for uid, job in snapshot.jobs.items()
     )
     return [decision for decision in found if _says_something(decision, snapshot)]
+
+
+def _may_wait(job: Job, snapshot: Snapshot) -> bool:
+    """A job that was let in just now has no pods yet: they are made before the next look, so it waits for nothing."""
+    return job.gang_phase == GangPhase.PENDING or any(pod.job_id == job.pk for pod in snapshot.pods.values())
 
 
 def _new_phase(old: GangPhase, new: GangPhase | None) -> GangPhase | None:

@@ -46,7 +46,7 @@ class Dimensions:
 
 def fits(request: Vector, room: Vector) -> Mask:
     """Per row of `room`: whether the request fits, within the tolerance, in every dimension."""
-    answer: Mask = (request < room + EPSILON).all(axis=-1)
+    answer: Mask = np.all(request < room + EPSILON, axis=-1)
     return answer
 
 

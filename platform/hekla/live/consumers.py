@@ -11,6 +11,7 @@ from django.utils import translation
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.outbox import selectors as outbox
+from hekla.backends.logs import LogText
 from hekla.domain.errors import NotFound
 from hekla.live import logs, registry
 from hekla.live.hub import Subscription, hub
@@ -157,7 +158,7 @@ class LogConsumer(AsyncJsonWebsocketConsumer):
             first, offset = False, chunk.next_offset
             await asyncio.sleep(0 if chunk.is_full else logs.LOOK_EVERY_SECONDS)
 
-    def _read(self, offset: int) -> logs.LogText:
+    def _read(self, offset: int) -> LogText:
         return logs.read(self.pod_id, accounts.active(self.person or 0), offset)
 
 

@@ -17,6 +17,6 @@ from hekla.project import celery  # noqa: E402, F401  (without it a wake-up woul
 application = ProtocolTypeRouter(
     {
         "http": http,
-        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(urlpatterns))),
+        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(urlpatterns))),  # type: ignore[arg-type]
     }
 )

@@ -9,7 +9,7 @@ from hekla.project.checkout import CHECKOUT
 from hekla.project.config import Config
 from hekla.project.database import from_url
 
-CONFIG = Config()  # type: ignore[call-arg]  # the environment fills it
+CONFIG = Config()  # the environment fills it
 HEKLA_HOME = CONFIG.home
 PUBLIC_URL = CONFIG.public_url
 VALKEY_URL = CONFIG.valkey_url

@@ -1,15 +1,15 @@
 """All addresses. An app declares its own; this file joins them, and adds the pages that need several apps."""
 
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from hekla.project import design, help_pages, views
 
-_clusters = [
+_clusters: list[URLPattern | URLResolver] = [
     path("nodes/", views.nodes, name="nodes"),
     path("policy/", views.scheduling_policy, name="policy"),
     path("", include("hekla.apps.clusters.urls")),
 ]
-_queues = [
+_queues: list[URLPattern | URLResolver] = [
     path("", views.queue_list, name="list"),
     path("", include("hekla.apps.queues.urls")),
     path("<slug:name>/", views.queue_detail, name="detail"),

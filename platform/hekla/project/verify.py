@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from hekla.project.checkout import CHECKOUT
 from hekla.project.browser import find_or_install
+from hekla.project.checkout import CHECKOUT
 from hekla.project.terminal import say
 
 _TRANSIENT = {

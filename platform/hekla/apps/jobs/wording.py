@@ -10,13 +10,14 @@ from django.utils.translation import ngettext
 from hekla.domain.resources import Resources
 
 _SIGNALS = {number.value: number.name for number in signal.Signals}
-_GIB = 2**30
-_MIB = 2**20
+_UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20))
+_ORDER = {"cpu": 0, "memory": 1}
 
 
 def amounts(resources: Resources) -> str:
     """`2 CPU, 4 GiB memory, 1 GPU`; a dash for nothing."""
-    return ", ".join(_amount(name, value) for name, value in resources.items() if name != "pods") or "–"
+    shown = sorted((name for name in resources if name != "pods"), key=lambda name: (_ORDER.get(name, 2), name))
+    return ", ".join(_amount(name, resources[name]) for name in shown) or "–"
 
 
 def _amount(name: str, value: float) -> str:
@@ -31,7 +32,8 @@ def _figure(name: str, value: float) -> str:
     """The number alone, with the unit of memory."""
     if name != "memory":
         return f"{value / 1000:g}"
-    return f"{value / _GIB:.3g} GiB" if value >= _GIB or not value else f"{value / _MIB:.3g} MiB"
+    unit, size = next((unit, size) for unit, size in _UNITS if value >= size or size == _UNITS[-1][1])
+    return f"{value / size:.3g} {unit}"
 
 
 def exit_code(code: int | None) -> str:
