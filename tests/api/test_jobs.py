@@ -133,6 +133,7 @@ def test_events_are_told_after_a_number(alice, submitted):
     where = f"{JOBS}/{submitted['uid']}/events"
     first = alice.get(where).json()
     assert [event["kind"] for event in first["events"]] == ["JobSubmitted"]
+    assert "queue default" in first["events"][0]["sentence"]
     assert alice.get(f"{where}?after={first['next_after']}").json() == {
         "events": [],
         "next_after": first["next_after"],

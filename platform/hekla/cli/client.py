@@ -31,8 +31,8 @@ class Client:
     def __init__(self, server: Server) -> None:
         self.server = server
         headers = {"Authorization": f"Bearer {server.token}", "Accept": "application/json"}
-        environment = urlsplit(server.url).hostname not in _LOOPBACK  # a proxy is never asked for this machine
         try:
+            environment = urlsplit(server.url).hostname not in _LOOPBACK  # a proxy is never asked for this machine
             self._http = httpx.Client(
                 base_url=f"{server.url}/api/v1/", headers=headers, timeout=_TIMEOUT, trust_env=environment
             )

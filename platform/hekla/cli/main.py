@@ -2,6 +2,7 @@
 
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,8 +13,8 @@ from hekla.cli.servers import Choice
 class Words(click.Group):
     """A group whose commands are named by module: `word: (module, short help)`."""
 
-    def __init__(self, name: str, words: dict[str, tuple[str, str]], text: str) -> None:
-        super().__init__(name, help=text)
+    def __init__(self, *args: Any, words: dict[str, tuple[str, str]], **more: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **more)
         self.words = words
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
@@ -29,13 +30,6 @@ class Words(click.Group):
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(word, text) for word, (_module, text) in self.words.items()])
-
-
-class Bench(Words):
-    """`hekla bench …`"""
-
-    def __init__(self) -> None:
-        super().__init__("bench", _BENCHES, "Measure Hekla on this machine.")
 
 
 _BENCHES = {
@@ -58,34 +52,26 @@ _COMMANDS = {
     "queues": ("places", "List the queues that you may submit to."),
     "nodes": ("places", "List the machines and what is free on them."),
     "replay": ("replay", "Replay recorded scenarios through the engine."),
+    "bench": ("main", "Measure Hekla on this machine."),
 }
 
 
+@click.group("hekla", cls=Words, words=_COMMANDS)
 @click.version_option(__version__, prog_name="hekla")
 @click.option("--server", envvar="HEKLA_SERVER", metavar="URL", help="The console, as in http://127.0.0.1:8000.")
 @click.option("--token", envvar="HEKLA_TOKEN", metavar="TOKEN", help="Your token; better kept by `hekla login`.")
 @click.option("--home", envvar="HEKLA_HOME", type=click.Path(path_type=Path), hidden=True)
 @click.pass_context
-def _begin(ctx: click.Context, server: str | None, token: str | None, home: Path | None) -> None:
+def hekla(ctx: click.Context, server: str | None, token: str | None, home: Path | None) -> None:
+    """Jobs on machines that many share. On the machine of the console itself no sign-in is needed."""
     ctx.obj = Choice(server, token, home)
 
 
-class _Hekla(Words):
-    def get_command(self, ctx: click.Context, word: str) -> click.Command | None:
-        return Bench() if word == "bench" else super().get_command(ctx, word)
-
-
-_ABOUT = "Jobs on machines that many share. On the machine of the console itself no sign-in is needed."
-
-
-def program() -> click.Group:
-    """The whole command line."""
-    group = _Hekla("hekla", {**_COMMANDS, "bench": ("", "Measure Hekla on this machine.")}, _ABOUT)
-    options = click.command()(_begin)
-    group.params, group.callback = options.params, options.callback
-    return group
+@click.group("bench", cls=Words, words=_BENCHES)
+def bench() -> None:
+    """Measure Hekla on this machine."""
 
 
 def main() -> None:
     """What the installed script calls."""
-    program()(prog_name="hekla")
+    hekla(prog_name="hekla")

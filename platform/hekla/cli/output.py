@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 _STEERING = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)?|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_COLOURS = {
+COLOURS = {  # by the phase of a job or a pod
     "pending": "yellow",
     "running": "blue",
     "completed": "green",
@@ -28,7 +28,7 @@ def plain(text: str) -> str:
 
 def phase(name: str) -> str:
     """A phase in its colour."""
-    return click.style(name, fg=_COLOURS.get(name, "cyan"))
+    return click.style(name, fg=COLOURS.get(name, "cyan"))
 
 
 def moment(at: str | None) -> str:

@@ -16,6 +16,8 @@ _COLOURS = ("cyan", "magenta", "green", "blue", "yellow", "bright_red")
 _QUIET_SECONDS, _BUSY_SECONDS, _LAST_WORDS_SECONDS = 20.0, 0.4, 5.0
 _PATIENCE_SECONDS = 60.0
 
+_ENDS = {"completed", "failed", "aborted", "terminated", "succeeded", "lost"}
+
 Pod = tuple[str, int, int]
 
 
@@ -67,7 +69,7 @@ class _Watch:
         return self.phase
 
     def _is_over(self) -> bool:
-        return self.phase in {"completed", "failed", "aborted", "terminated"}
+        return self.phase in _ENDS
 
     def _reads(self) -> bool:
         return any(not tail.complete for tail in self.tails.values())
@@ -88,51 +90,37 @@ class _Watch:
 
     def _hear(self, seconds: float) -> None:
         answer = self.client.get(f"jobs/{self.job['uid']}/events", after=self.after, wait=seconds)
-        for event in answer["events"]:
-            self._tell(event)
+        for place, event in enumerate(answer["events"], start=1):
+            if event["kind"] != "JobWaits" or place == len(answer["events"]):  # else the wait is over already
+                self._tell(event)
         self.after = answer["next_after"]
-        for pod, tail in self.tails.items():
-            self._read(pod, tail)
+        self._read_all()
 
     def _tell(self, event: dict[str, Any]) -> None:
         facts = event["payload"]
-        say = getattr(self, f"_on_{event['kind']}", None)
-        line = say(facts) if say else ""
-        if line:
-            clock = click.style(output.moment(event["at"])[11:], dim=True)
-            click.echo(f"{clock} {line}")
-
-    def _on_JobSubmitted(self, facts: dict[str, Any]) -> str:
-        return f"submitted to queue {facts['queue']}"
-
-    def _on_JobPhaseChanged(self, facts: dict[str, Any]) -> str:
-        self.phase = facts["new"]
-        return f"job is {output.phase(self.phase)}{_because(facts)}"
-
-    def _on_GangPhaseChanged(self, facts: dict[str, Any]) -> str:
-        return "its queue has let it in" if facts["new"] == "inqueue" else ""
-
-    def _on_JobWaits(self, facts: dict[str, Any]) -> str:
-        return output.plain(facts.get("text", ""))
-
-    def _on_PodBound(self, facts: dict[str, Any]) -> str:
-        return f"{_name(facts)} goes to {facts['node']}"
-
-    def _on_PodPhaseChanged(self, facts: dict[str, Any]) -> str:
-        if facts["new"] == "running":
+        if facts.get("new") in _ENDS:
+            self._read_all()  # last words come before the end is told
+        if event["kind"] == "JobPhaseChanged":
+            self.phase = facts["new"]
+        if event["kind"] == "PodPhaseChanged" and facts["new"] == "running":
             self._open(facts)
-        code = facts.get("exit_code")
-        ended = f", exit code {code}" if code else ""
-        return f"{_name(facts)} is {output.phase(facts['new'])}{ended}{_because(facts)}"
+        if event["sentence"]:
+            clock = click.style(output.moment(event["at"])[11:], dim=True)
+            colour = output.COLOURS.get(str(facts.get("new")))
+            click.echo(f"{clock} {click.style(output.plain(event['sentence']), fg=colour)}")
 
     def _open(self, facts: dict[str, Any]) -> None:
         pod = (facts["task"], facts["index"], facts["attempt"])
-        if len(self.tails) < MOST_TAILS:
+        if len(self.tails) < MOST_TAILS or pod in self.tails:
             prefix = click.style(f"{_name(facts):<{self._width}} | ", fg=next(self._colours))
             self.tails.setdefault(pod, Tail(prefix))
         elif not self.left_out:
             self.left_out = True
             click.secho(f"(Logs of the first {MOST_TAILS} pods only; the others: hekla logs.)", fg="yellow")
+
+    def _read_all(self) -> None:
+        for pod, tail in self.tails.items():
+            self._read(pod, tail)
 
     def _read(self, pod: Pod, tail: Tail) -> None:
         task, index, attempt = pod
@@ -154,8 +142,3 @@ class _Watch:
 
 def _name(facts: dict[str, Any]) -> str:
     return f"{facts['task']}-{facts['index']}"
-
-
-def _because(facts: dict[str, Any]) -> str:
-    said = [output.plain(str(facts[key])) for key in ("reason", "message") if facts.get(key)]
-    return f" ({': '.join(said)})" if said else ""

@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from hekla.apps.accounts.models import ApiToken
 from hekla.apps.clusters.models import Cluster, Environment, Node
-from hekla.apps.jobs import selectors, wording
+from hekla.apps.jobs import selectors, story, wording
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.models import Event
 from hekla.apps.queues.models import Queue
@@ -192,7 +192,12 @@ class EventSerializer(serializers.Serializer[Event]):
     at = serializers.DateTimeField()
     kind = serializers.CharField()
     actor = serializers.CharField(source="actor_name")
+    sentence = serializers.SerializerMethodField()
     payload = serializers.JSONField()
+
+    def get_sentence(self, event: Event) -> str:
+        """What it says to a person; empty where it says nothing."""
+        return next((line.sentence for line in story.lines([event])), "")
 
 
 class EventsSerializer(serializers.Serializer[Any]):

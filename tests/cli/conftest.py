@@ -1,0 +1,99 @@
+"""A console that really runs: a server on a free port, and a controller that turns beside the test."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from django.db import connection
+from pytest_django.live_server_helper import LiveServer
+from tests.controller.conftest import World, world
+
+from hekla.apps.accounts import services as accounts
+from hekla.cli import main
+from hekla.controller import turns
+from hekla.controller.backends import backend_of
+from hekla.lib import clock
+
+__all__ = ["world"]
+
+
+def hekla(*words: str | Path, **more: Any) -> Result:
+    """Run the command line as a person would; a traceback fails the test."""
+    result = CliRunner().invoke(main.hekla, [str(word) for word in words], prog_name="hekla", **more)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+@pytest.fixture(autouse=True)
+def _nobody_signed_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No test sees the console or the token of whoever runs the tests."""
+    for name in ("HEKLA_SERVER", "HEKLA_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HEKLA_HOME", str(tmp_path / "nothing"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+@dataclass
+class Console:
+    """A console with one node, and Alice's token for it."""
+
+    world: World
+    url: str
+    token: str
+
+    def __call__(self, *words: str | Path, **more: Any) -> Result:
+        """A command as Alice."""
+        return hekla("--server", self.url, "--token", self.token, *words, **more)
+
+
+def _turn(world: World, stop: threading.Event) -> None:
+    try:
+        backend = backend_of(world.cluster)
+        while not stop.is_set():
+            turns.run(world.cluster)
+            backend.wait(0.05)
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def console(world: World, live_server: LiveServer) -> Iterator[Console]:
+    """As it is after `up`: everything turns."""
+    token = accounts.create_token(world.alice, name="cli", lifetime=timedelta(hours=1), now=clock.now())
+    stop = threading.Event()
+    turner = threading.Thread(target=_turn, args=(world, stop))
+    turner.start()
+    yield Console(world, live_server.url, token)
+    stop.set()
+    turner.join(timeout=10)
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a Volcano Job of one task that runs a shell script or another command."""
+
+    def write(name: str = "talk", *, command: str = "[sh, -c, 'echo hello; echo world']", extra: str = "") -> Path:
+        path = tmp_path / "job.yaml"
+        path.write_text(
+            f"""
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {{name: {name}{extra}}}
+spec:
+  tasks:
+    - name: main
+      replicas: 1
+      template:
+        spec:
+          containers: [{{name: c, command: {command}, resources: {{requests: {{cpu: 100m}}}}}}]
+"""
+        )
+        return path
+
+    return write

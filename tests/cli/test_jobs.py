@@ -1,0 +1,106 @@
+"""The command line against a console that runs real processes."""
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.parametrize("world", ["local"], indirect=True)
+
+
+def test_a_job_is_watched_to_its_end(console, manifest):
+    result = console("submit", manifest(), "--watch")
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    said = [line.strip() for line in lines if " | " in line]
+    assert said == ["main-0 | hello", "main-0 | world"]
+    assert "Submitted talk to queue default of lab" in lines[0]
+    assert "completed" in lines[-1].lower()
+
+
+def test_a_job_that_fails_says_so_by_its_exit_status(console, manifest):
+    path = manifest(command="[sh, -c, 'echo oh no; exit 3']")
+    path.write_text(path.read_text().replace("replicas: 1", "replicas: 1\n      maxRetry: 1"))
+    result = console("submit", path, "--watch")
+    assert result.exit_code == 1
+    assert "oh no" in result.output
+    assert "3" in result.output.splitlines()[-1] or "Exit code 3" in result.output
+
+
+def test_a_job_through_its_life(console, manifest):
+    assert console("submit", manifest(command="[sleep, '60']")).exit_code == 0
+    assert console("job", "talk").exit_code == 0
+    assert "talk is" in console("abort", "talk").output
+    ended = console("watch", "talk")
+    assert ended.exit_code == 1
+    [row] = json.loads(console("jobs", "--json", "--phase", "aborted").output)
+    assert (row["name"], row["owner"]) == ("talk", "alice")
+    again = console("clone", "talk", "--name", "again")
+    assert "Submitted again" in again.output
+    console("abort", "again")
+    console("watch", "again")
+    assert console("delete", row["uid"]).exit_code == 0
+    left = console("jobs").output
+    assert "again" in left
+    assert "talk" not in left
+
+
+def test_logs_are_printed_and_followed(console, manifest):
+    console("submit", manifest(), "--watch")
+    for words in (["logs", "talk"], ["logs", "talk", "--task", "main", "--index", "0", "--follow"]):
+        assert console(*words).output == "hello\nworld\n"
+    missing = console("logs", "talk", "--task", "ps")
+    assert (missing.exit_code, "It has: main-0" in missing.output) == (1, True)
+
+
+def test_what_a_job_writes_cannot_steer_the_terminal(console, manifest):
+    console("submit", manifest(command=r"[printf, '\033[2J\033]0;owned\007plain\033[31m red\n']"), "--watch")
+    assert console("logs", "talk").output == "plain red\n"
+
+
+def test_files_beside_the_manifest_go_along(console, manifest, tmp_path):
+    (tmp_path / "train.sh").write_text("cat data/words.txt")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "words.txt").write_text("from a file")
+    extra = ", annotations: {hekla.io/files: data/words.txt}"
+    result = console("submit", manifest(command="[sh, train.sh]", extra=extra), "--watch")
+    assert "Files that go along: data/words.txt, train.sh" in result.output
+    assert "from a file" in result.output
+
+
+def test_ctrl_c_leaves_the_job_running(console, manifest, monkeypatch):
+    from hekla.cli.client import Client
+
+    console("submit", manifest(command="[sleep, '60']"))
+
+    def interrupted(*_words, **_more):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        real = Client.get
+        patch.setattr(Client, "get", lambda c, path, **q: interrupted() if "events" in path else real(c, path, **q))
+        result = console("watch", "talk")
+    assert result.exit_code == 130
+    assert "talk goes on" in result.output
+    assert json.loads(console("job", "talk", "--json").output)["phase"] in {"pending", "running"}
+    console("abort", "talk")
+    console("watch", "talk")
+
+
+def test_queues_nodes_and_oneself_are_listed(console):
+    assert "default" in console("queues").output
+    assert "cpu 4" in console("nodes").output
+    assert "alice at" in console("whoami").output
+
+
+def test_a_dry_run_takes_nothing_in(console, manifest):
+    assert "would take" in console("submit", manifest(), "--dry-run").output
+    assert "no such jobs" in console("jobs").output
+
+
+def test_submission_is_measured(console):
+    figures = json.loads(
+        console("bench", "submit", "--jobs", "3", "--warm-up", "0", "--seconds", "0.1", "--json").output
+    )
+    assert 0 < figures["events_ms_median"] <= figures["events_ms_max"]
+    assert figures["events_ms_median"] < figures["wall_ms_max"]
+    assert console("jobs", "--json").output.strip() == "[]"

@@ -1,0 +1,65 @@
+"""Which console is spoken to, and that a token goes only where it belongs."""
+
+import json
+import stat
+
+import click
+import pytest
+from tests.cli.conftest import hekla
+
+from hekla.cli.servers import Choice, Server, keep
+
+
+@pytest.fixture
+def home(tmp_path):
+    folder = tmp_path / "home"
+    folder.mkdir()
+    (folder / "cli-token").write_text("hk_own\n")
+    (folder / "lock").write_text(json.dumps({"pid": 1, "url": "http://127.0.0.1:8123"}))
+    return folder
+
+
+def test_on_its_own_machine_nothing_needs_to_be_said(home):
+    assert Choice(home=home).server() == Server("http://127.0.0.1:8123", "hk_own")
+
+
+@pytest.mark.parametrize("lock", ["", "{", "[]", "{}"])
+def test_without_an_address_the_usual_one_is_taken(home, lock):
+    (home / "lock").write_text(lock)
+    assert Choice(home=home).server().url == "http://127.0.0.1:8000"
+
+
+def test_a_token_is_never_sent_to_another_console(home):
+    keep(Server("https://far.example", "hk_far"))
+    assert Choice("https://far.example/", None, home).server().token == "hk_far"
+    assert Choice("127.0.0.1:8123", None, home).server().token == "hk_own"
+    with pytest.raises(click.ClickException, match="no token for http://far"):
+        Choice("http://far.example", None, home).server()
+
+
+def test_what_is_kept_is_for_its_owner_only():
+    path = keep(Server("http://127.0.0.1:1", 'a "quoted" token'))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert Choice().server() == Server("http://127.0.0.1:1", 'a "quoted" token')
+
+
+@pytest.mark.parametrize("text", ["server = ", "token = 'x'", "\0"])
+def test_a_broken_note_is_named(text):
+    path = keep(Server("http://127.0.0.1:1", "x"))
+    path.write_text(text)
+    result = hekla("jobs")
+    assert (result.exit_code, str(path) in result.output) == (1, True)
+
+
+@pytest.mark.parametrize("world", ["local"], indirect=True)
+def test_after_login_no_more_needs_to_be_said(console):
+    result = hekla("login", console.url, input=f"{console.token}\n")
+    assert "as alice" in result.output
+    assert console.token not in result.output
+    assert "alice at" in hekla("whoami").output
+
+
+@pytest.mark.parametrize("world", ["local"], indirect=True)
+def test_a_wrong_token_is_not_kept(console):
+    assert hekla("login", console.url, input="hk_wrong\n").exit_code == 1
+    assert "no token" in hekla("whoami").output
