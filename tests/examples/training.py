@@ -1,4 +1,4 @@
-"""An example run for real, without a console: its processes, on loopback addresses, in the environment that it names."""
+"""An example run for real without a console: its processes, on loopback addresses, in the environment it names."""
 
 import hashlib
 import os

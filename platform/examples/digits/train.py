@@ -2,7 +2,7 @@
 
 The platform tells every process who is who: TF_CONFIG holds the addresses of all of them and this one's role. The
 parameter server owns the weights. In each step it sends them to every worker, gets a gradient from each (of the
-worker's own part of the scans), and goes a step down the mean: synchronous data-parallel training, the same in every run.
+worker's own part of the scans), and goes a step down their mean: synchronous data-parallel training, repeatable.
 """
 
 import csv
