@@ -190,6 +190,7 @@ def test_a_python_without_venv_says_what_to_install(monkeypatch: pytest.MonkeyPa
     [
         ("error: Failed to fetch: `https://example.org/simple/uv/`", "Check the network"),
         ("WARNING: Retrying ... Temporary failure in name resolution", "Check the network"),
+        ("error: client error (Connect): invalid peer certificate: UnknownIssuer", "does not trust"),
         ("error: No space left on device (os error 28)", "The disk is full"),
         ("error: Hash mismatch for `x`", "could not be installed"),
         ("", "could not be installed"),

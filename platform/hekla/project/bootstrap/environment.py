@@ -83,7 +83,7 @@ class Environment:
         if os.access(self.python, os.X_OK) and next(self.folder.glob("lib/python3*/site-packages"), None):
             return
         shutil.rmtree(self.folder, ignore_errors=True)
-        with step(f"making a Python environment in {_short(self.folder)}"):
+        with step(f"making a Python environment in {self.folder}"):
             installer.make_environment(self.folder)
 
     def _link_code(self) -> None:
@@ -139,8 +139,3 @@ class Environment:
         written = self._stamp_file.with_suffix(".new")
         written.write_text("\n".join(lines) + "\n", encoding="utf-8")
         written.replace(self._stamp_file)
-
-
-def _short(path: Path) -> str:
-    relative = os.path.relpath(path)
-    return str(path) if relative.startswith("..") else relative

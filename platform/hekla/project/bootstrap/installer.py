@@ -6,6 +6,7 @@ pip alone would take many times as long. Every file is compared with the hash th
 import os
 import re
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ _NO_NETWORK = re.compile(
     r"Temporary failure in name resolution|NewConnectionError|ConnectTimeout|ProxyError|ConnectionResetError",
     re.IGNORECASE,
 )
+_NOT_TRUSTED = re.compile(r"certificate", re.IGNORECASE)
 _NO_SPACE = re.compile(r"no space left|disk quota", re.IGNORECASE)
 
 
@@ -47,7 +49,8 @@ def install(python: Path, requirements: Path) -> None:
             _install_uv(python, locked, running)
     with step(f"installing {len(_PINNED.findall(locked))} packages") as running:
         target = ["--python", str(python), "--require-hashes", "--requirements", str(requirements)]
-        _run([str(uv), "pip", "install", "--quiet", "--compile-bytecode", *target], running, _index_for_uv(python))
+        settings = {**_certificates_for_uv(), **_index_for_uv(python)}
+        _run([str(uv), "pip", "install", "--quiet", "--compile-bytecode", *target], running, settings)
 
 
 def _install_uv(python: Path, locked: str, running: Step) -> None:
@@ -59,6 +62,11 @@ def _install_uv(python: Path, locked: str, running: Step) -> None:
         only_uv.flush()
         options = ["--quiet", "--disable-pip-version-check", "--no-compile", "--no-deps", "--require-hashes"]
         _run([str(python), "-m", "pip", "install", *options, "-r", only_uv.name], running)
+
+
+def _certificates_for_uv() -> dict[str, str]:
+    """Trust whom this machine trusts, where it says so: the owner of a proxy may have added to it."""
+    return {"UV_SYSTEM_CERTS": "true"} if ssl.get_default_verify_paths().cafile else {}
 
 
 def _index_for_uv(python: Path) -> dict[str, str]:
@@ -98,6 +106,11 @@ def _explain(output: str) -> str:
     told = "\n".join(f"    {line}" for line in output.strip().splitlines()[-8:])
     if _NO_SPACE.search(output):
         what = "The disk is full: the packages need about 700 MB. Make room, then run the same command again."
+    elif _NOT_TRUSTED.search(output):
+        what = (
+            "The packages could not be downloaded: this machine does not trust whoever answered. Where a proxy stands "
+            "between, add its certificate to the system's, or name it in SSL_CERT_FILE, then run the command again."
+        )
     elif _NO_NETWORK.search(output):
         what = (
             "The packages could not be downloaded. Check the network (and HTTPS_PROXY, if this machine needs a proxy), "
