@@ -3,7 +3,6 @@
 import gzip
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 

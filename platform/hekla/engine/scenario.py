@@ -1,0 +1,260 @@
+"""Recorded scenarios in Kubernetes' own objects: read as a state and a policy, played for as many cycles as they say.
+
+A pod finds its gang by annotation and namespace, as Volcano's do. What a scenario uses and the engine does not have is
+named by `Unsupported` instead of being passed over, so that no answer rests on an ignored condition.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from hekla.domain.phases import GangPhase
+from hekla.domain.resources import Resources
+from hekla.engine import registry
+from hekla.engine.cycle import cycle
+from hekla.engine.decisions import Decisions
+from hekla.engine.model import ClusterState, Job, Node, Queue, Taint, Task, TaskStatus, Toleration
+from hekla.engine.policy import SWITCHES, PluginOption, Policy
+
+Object = Mapping[str, Any]
+"""A Kubernetes object, or a part of one, as JSON."""
+
+MAX_CYCLES = 100
+_GROUP = "scheduling.k8s.io/group-name"
+_ROLE = "volcano.sh/task-spec"
+_TASK_PRIORITY = "volcano.sh/task-priority"
+_OUTSIDERS = ""
+_STATUS = {"Running": TaskStatus.RUNNING, "Succeeded": TaskStatus.SUCCEEDED, "Failed": TaskStatus.FAILED}
+_UNKNOWN_OBJECTS = frozenset({
+    "resourceQuotas", "persistentVolumeClaims", "resourceClaims", "hyperNodes", "ignoredProvisioners",
+})  # fmt: skip
+
+
+class Unsupported(Exception):
+    """The scenario rests on something that the engine does not have; the text names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A state, a policy, and how many cycles to play."""
+
+    state: ClusterState
+    policy: Policy
+    cycles: int
+
+
+def read(document: Object) -> Scenario:
+    """Raises Unsupported, or KeyError, TypeError and ValueError where the document is no scenario."""
+    cluster = document["cluster"]
+    _refuse_unknown(document)
+    cycles = int(document.get("cycles", 1))
+    if not 1 <= cycles <= MAX_CYCLES:
+        raise ValueError(f"A scenario has 1 to {MAX_CYCLES} cycles.")
+    state = ClusterState(
+        nodes=tuple(_node(node) for node in cluster.get("nodes", ())),
+        queues=tuple(_queue(queue) for queue in cluster.get("queues", ())),
+        jobs=tuple(_jobs(cluster)),
+    )
+    return Scenario(state, _policy(document), cycles)
+
+
+def play(scenario: Scenario) -> Iterator[dict[str, Any]]:
+    """The outcome of each cycle; what was bound runs in the next one, what was evicted is gone."""
+    state = scenario.state
+    for _ in range(scenario.cycles):
+        decisions = cycle(state, scenario.policy, 0.0)
+        yield _outcome(state, decisions)
+        state = _after(state, decisions)
+
+
+def _outcome(state: ClusterState, decisions: Decisions) -> dict[str, Any]:
+    names = {task.uid: f"{job.namespace}/{task.name}" for job in state.jobs for task in job.tasks}
+    phases = {job.uid: decisions.phases.get(job.uid, job.phase) for job in state.jobs if job.uid != _OUTSIDERS}
+    return {
+        "binds": {names[bind.task]: bind.node for bind in decisions.binds},
+        "evicted": sorted(names[eviction.task] for eviction in decisions.evictions),
+        "pipelined": {names[task]: node for task, node in decisions.pipelined.items()},
+        "podGroups": {uid: {"phase": str(phase).capitalize()} for uid, phase in phases.items()},
+    }
+
+
+def _after(state: ClusterState, decisions: Decisions) -> ClusterState:
+    bound = {bind.task: bind.node for bind in decisions.binds}
+    gone = {eviction.task for eviction in decisions.evictions}
+    jobs = tuple(
+        replace(
+            job,
+            phase=decisions.phases.get(job.uid, job.phase),
+            tasks=tuple(_moved(task, bound) for task in job.tasks if task.uid not in gone),
+        )
+        for job in state.jobs
+    )
+    return replace(state, jobs=jobs)
+
+
+def _moved(task: Task, bound: Mapping[str, str]) -> Task:
+    return replace(task, status=TaskStatus.RUNNING, node=bound[task.uid]) if task.uid in bound else task
+
+
+# Objects.
+
+
+def _node(node: Object) -> Node:
+    spec, metadata = node.get("spec", {}), node["metadata"]
+    return Node(
+        name=metadata["name"],
+        allocatable=Resources.parse(node["status"].get("allocatable", {})),
+        labels=metadata.get("labels", {}),
+        annotations=metadata.get("annotations", {}),
+        taints=tuple(Taint(t["key"], t.get("value", ""), t["effect"]) for t in spec.get("taints", ())),
+        unschedulable=bool(spec.get("unschedulable", False)),
+    )
+
+
+def _queue(queue: Object) -> Queue:
+    spec, metadata = queue.get("spec", {}), queue["metadata"]
+    return Queue(
+        name=metadata["name"],
+        weight=int(spec.get("weight", 0)),
+        capability=_amounts(spec.get("capability")),
+        guarantee=_amounts(spec.get("guarantee", {}).get("resource")),
+        deserved=_amounts(spec.get("deserved")),
+        reclaimable=spec.get("reclaimable") is not False,
+        priority=int(spec.get("priority", 0)),
+        parent=spec.get("parent", ""),
+        is_open=queue.get("status", {}).get("state", "Open") == "Open",
+        created_at=_time(metadata),
+        annotations=metadata.get("annotations", {}),
+    )
+
+
+def _jobs(cluster: Object) -> Iterator[Job]:
+    """One job a pod group, and one without a queue for the pods that belong to none: they hold their places."""
+    values = {c["metadata"]["name"]: int(c.get("value", 0)) for c in cluster.get("priorityClasses", ())}
+    default = next((int(c.get("value", 0)) for c in cluster.get("priorityClasses", ()) if c.get("globalDefault")), 0)
+    groups = {_key(group["metadata"]): group for group in cluster.get("podGroups", ())}
+    tasks: dict[str, list[Task]] = {key: [] for key in (*groups, _OUTSIDERS)}
+    for pod in cluster.get("pods", ()):
+        metadata = pod["metadata"]
+        key = f"{metadata['namespace']}/{metadata.get('annotations', {}).get(_GROUP, '')}"
+        tasks[key if key in groups else _OUTSIDERS].append(_task(pod))
+    for key, group in groups.items():
+        yield _job(key, group, values.get(group["spec"].get("priorityClassName", ""), default), tasks[key])
+    if tasks[_OUTSIDERS]:
+        yield Job(_OUTSIDERS, _OUTSIDERS, queue="", tasks=tuple(tasks[_OUTSIDERS]))
+
+
+def _job(key: str, group: Object, priority: int, tasks: Sequence[Task]) -> Job:
+    spec, metadata = group["spec"], group["metadata"]
+    return Job(
+        uid=key,
+        name=metadata["name"],
+        namespace=metadata["namespace"],
+        queue=spec.get("queue", "default"),
+        priority=priority,
+        min_available=int(spec.get("minMember", 0)),
+        min_task_member=spec.get("minTaskMember", {}),
+        min_resources=_amounts(spec.get("minResources")),
+        phase=GangPhase(group.get("status", {}).get("phase", "Pending").lower()),
+        created_at=_time(metadata),
+        tasks=tuple(tasks),
+        annotations=metadata.get("annotations", {}),
+    )
+
+
+def _task(pod: Object) -> Task:
+    spec, metadata = pod["spec"], pod["metadata"]
+    annotations, labels = metadata.get("annotations", {}), metadata.get("labels", {})
+    return Task(
+        uid=metadata.get("uid") or _key(metadata),
+        name=metadata["name"],
+        role=annotations.get(_ROLE) or labels.get(_ROLE, ""),
+        request=_request(spec),
+        status=_status(pod),
+        node=spec.get("nodeName", ""),
+        priority=int(annotations.get(_TASK_PRIORITY, spec.get("priority", 1))),
+        created_at=_time(metadata),
+        node_selector=spec.get("nodeSelector", {}),
+        tolerations=tuple(
+            Toleration(t.get("key", ""), t.get("operator", "Equal"), t.get("value", ""), t.get("effect", ""))
+            for t in spec.get("tolerations", ())
+        ),
+        labels=labels,
+        annotations=annotations,
+    )
+
+
+def _status(pod: Object) -> TaskStatus:
+    phase = pod.get("status", {}).get("phase", "Pending")
+    if phase in ("Running", "Pending") and "deletionTimestamp" in pod["metadata"]:
+        return TaskStatus.RELEASING
+    if phase == "Pending":
+        return TaskStatus.BOUND if pod["spec"].get("nodeName") else TaskStatus.PENDING
+    return _STATUS.get(phase, TaskStatus.UNKNOWN)
+
+
+def _request(spec: Object) -> Resources:
+    """What the containers need together, or the most that one of the first steps needs, and the overhead."""
+    together = sum((_requests(container) for container in spec.get("containers", ())), Resources())
+    first = [_requests(container) for container in spec.get("initContainers", ())]
+    names = {name for request in (together, *first) for name in request}
+    most = Resources({name: max(request.amount(name) for request in (together, *first)) for name in names})
+    return most + Resources.parse(spec.get("overhead", {}))
+
+
+def _requests(container: Object) -> Resources:
+    return Resources.parse(container.get("resources", {}).get("requests", {}))
+
+
+def _amounts(quantities: Object | None) -> Resources | None:
+    return None if quantities is None else Resources.parse(quantities)
+
+
+def _key(metadata: Object) -> str:
+    return f"{metadata['namespace']}/{metadata['name']}"
+
+
+def _time(metadata: Object) -> float:
+    stamp = metadata.get("creationTimestamp")
+    return datetime.fromisoformat(stamp).timestamp() if stamp else 0.0
+
+
+# The policy, and what is not there.
+
+
+def _policy(document: Object) -> Policy:
+    absent = frozenset(document.get("unregisteredPlugins", ()))
+    default_on = bool(document["conf"].get("enabledDefault", True))
+    tiers = tuple(
+        tuple(_option(plugin, default_on) for plugin in tier.get("plugins", ()) if plugin["name"] not in absent)
+        for tier in document["conf"].get("tiers", ())
+    )
+    steps = {step["name"]: step.get("arguments", {}) for step in document["conf"].get("configurations") or ()}
+    return Policy(tuple(document["actions"]), tiers, steps)
+
+
+def _option(plugin: Object, default_on: bool) -> PluginOption:
+    switches = {name: bool(value) for name, value in plugin.items() if name in SWITCHES}
+    return PluginOption(plugin["name"], switches, plugin.get("arguments") or {}, default_on)
+
+
+def _refuse_unknown(document: Object) -> None:
+    absent = frozenset(document.get("unregisteredPlugins", ()))
+    options = [p for tier in document["conf"].get("tiers", ()) for p in tier.get("plugins", ())]
+    missing = [f"action {name}" for name in document["actions"] if name not in registry.actions()]
+    missing += [
+        f"plugin {p['name']}" for p in options if p["name"] not in registry.plugins() and p["name"] not in absent
+    ]
+    missing += [f"{p['name']} with a hierarchy" for p in options if p.get("enableHierarchy")]
+    missing += sorted(_UNKNOWN_OBJECTS & {name for name, objects in document["cluster"].items() if objects})
+    if {"predicates", "nodeorder"} & {p["name"] for p in options}:
+        missing += sorted({what for pod in document["cluster"].get("pods", ()) for what in _conditions(pod["spec"])})
+    if missing:
+        raise Unsupported(", ".join(dict.fromkeys(missing)))
+
+
+def _conditions(spec: Object) -> Iterator[str]:
+    yield from (name for name in ("affinity", "topologySpreadConstraints", "volumes") if spec.get(name))
+    if any(port.get("hostPort") for c in spec.get("containers", ()) for port in c.get("ports", ())):
+        yield "hostPort"
