@@ -104,3 +104,21 @@ def test_submission_is_measured(console):
     assert 0 < figures["events_ms_median"] <= figures["events_ms_max"]
     assert figures["events_ms_median"] < figures["wall_ms_max"]
     assert console("jobs", "--json").output.strip() == "[]"
+
+
+def test_a_console_that_restarts_is_waited_for(console, manifest, monkeypatch):
+    from hekla.cli.client import Client, Unreachable
+
+    console("submit", manifest())
+    real, gone = Client.get, [True]
+
+    def get(client, path, **query):
+        if "events" in path and gone:
+            gone.clear()
+            raise Unreachable("Nobody answers")
+        return real(client, path, **query)
+
+    monkeypatch.setattr(Client, "get", get)
+    result = console("watch", "talk")
+    assert (result.exit_code, "waiting for it" in result.output) == (0, True)
+    assert "main-0 | world" in result.output

@@ -27,6 +27,7 @@ class BoundedJSON(BaseParser):
         """The object in the body. Raises ParseError, TooLarge."""
         try:
             document = json.loads(_read(stream, parser_context), parse_constant=_refuse_constant)
+            json.dumps(document, ensure_ascii=False).encode()  # halves of characters are no text
         except (ValueError, RecursionError) as error:
             raise ParseError(_("The body cannot be read as JSON: %(error)s.") % {"error": error}) from error
         if not isinstance(document, dict):

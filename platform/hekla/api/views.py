@@ -22,6 +22,13 @@ class View(APIView):
     parser_classes = (BoundedJSON,)
     throttle_classes = (PerPerson,)
 
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        """Who asks, how much, and that what stands in the address is text."""
+        super().initial(request, *args, **kwargs)
+        for name, value in request.query_params.items():
+            if "\0" in name + value:
+                raise ValidationError({name.replace("\0", ""): [_("The character NUL is not text.")]})
+
 
 class Nothing(View):
     """Addresses that do not exist answer as problems too."""

@@ -23,19 +23,20 @@ from hekla.domain.errors import NotFound
 
 LONGEST_WAIT_SECONDS = 25
 LOOK_EVERY_SECONDS = 0.1
+_MOST = 2**62
 MOST_EVENTS = 500
 MOST_LOG_BYTES = 1024 * 1024
 
 
 class _EventsQuery(serializers.Serializer[None]):
-    after = serializers.IntegerField(min_value=0, default=0)
+    after = serializers.IntegerField(min_value=0, max_value=_MOST, default=0)
     wait = serializers.FloatField(min_value=0, max_value=LONGEST_WAIT_SECONDS, default=0)
 
 
 class _LogQuery(serializers.Serializer[None]):
-    offset = serializers.IntegerField(min_value=0, default=0)
+    offset = serializers.IntegerField(min_value=0, max_value=_MOST, default=0)
     limit = serializers.IntegerField(min_value=4, max_value=MOST_LOG_BYTES, default=64 * 1024)
-    attempt = serializers.IntegerField(min_value=0, required=False)
+    attempt = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
 
 
 class Events(View):

@@ -7,11 +7,13 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from hekla.apps.accounts.models import ApiToken
+from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster, Environment, Node
 from hekla.apps.jobs import selectors, story, wording
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.models import Event
 from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.policies import Action
 from hekla.domain.resources import BadQuantity, Resources
@@ -99,9 +101,9 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
         max_length=63,
         error_messages={"invalid": _("Use small letters a–z, digits and hyphens, no hyphen at either end.")},
     )
-    cluster = serializers.SlugRelatedField(slug_field="name", queryset=Cluster.objects.all())
+    cluster = serializers.SlugRelatedField(slug_field="name", queryset=clusters.all_clusters())
     tenants = serializers.SlugRelatedField(
-        slug_field="slug", many=True, queryset=Tenant.objects.all(), required=False, help_text="none: open to all"
+        slug_field="slug", many=True, queryset=tenancy.all_tenants(), required=False, help_text="none: open to all"
     )
     capability = Amounts(required=False)
     guarantee = Amounts(required=False)

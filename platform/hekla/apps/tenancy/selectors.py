@@ -16,6 +16,11 @@ def visible_to(user: User) -> QuerySet[Tenant]:
     return Tenant.objects.filter(memberships__user=user, is_active=True).order_by("name")
 
 
+def all_tenants() -> QuerySet[Tenant]:
+    """Every tenant, for those who manage the platform."""
+    return Tenant.objects.order_by("name")
+
+
 def own(user: User) -> QuerySet[Tenant]:
     """The active tenants that the person is a member of."""
     return Tenant.objects.filter(memberships__user=user, is_active=True).order_by("name")
