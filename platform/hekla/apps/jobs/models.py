@@ -53,7 +53,7 @@ class Job(models.Model):
             models.Index(fields=["queue", "phase"], name="job_by_queue"),
             models.Index(
                 fields=["cluster", "id"],
-                condition=~models.Q(phase__in=[phase.value for phase in FINAL_JOB_PHASES]),
+                condition=~models.Q(phase__in=sorted(phase.value for phase in FINAL_JOB_PHASES)),
                 name="job_alive",
             ),
         ]
@@ -94,7 +94,7 @@ class Pod(models.Model):
         indexes = [
             models.Index(
                 fields=["job"],
-                condition=~models.Q(phase__in=[phase.value for phase in FINAL_POD_PHASES]),
+                condition=~models.Q(phase__in=sorted(phase.value for phase in FINAL_POD_PHASES)),
                 name="pod_alive",
             ),
         ]

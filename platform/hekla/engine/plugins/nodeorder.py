@@ -41,7 +41,8 @@ def open_session(session: Session, option: PluginOption) -> None:
 def _mean_part(amounts: Vector, whole: Vector) -> Vector:
     """The mean of the two parts, each in whole hundredths, as a whole number."""
     parts = np.floor_divide(np.maximum(amounts, 0.0) * 100, whole, out=np.zeros_like(whole), where=whole > 0)
-    return np.floor_divide(parts.sum(axis=1), 2)
+    halves: Vector = np.floor_divide(parts.sum(axis=1), 2)
+    return halves
 
 
 def _balance(used: Vector, whole: Vector) -> Vector:

@@ -155,7 +155,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="job",
             index=models.Index(
-                condition=models.Q(("phase__in", ["failed", "terminated", "completed", "aborted"]), _negated=True),
+                condition=models.Q(("phase__in", ["aborted", "completed", "failed", "terminated"]), _negated=True),
                 fields=["cluster", "id"],
                 name="job_alive",
             ),
@@ -169,7 +169,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="pod",
             index=models.Index(
-                condition=models.Q(("phase__in", ["failed", "succeeded", "lost"]), _negated=True),
+                condition=models.Q(("phase__in", ["failed", "lost", "succeeded"]), _negated=True),
                 fields=["job"],
                 name="pod_alive",
             ),
