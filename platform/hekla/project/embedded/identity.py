@@ -26,12 +26,21 @@ class Identity:
     user: int | None = None
 
     def own(self, *folders: Path) -> None:
-        """Give the folders, and what is in them, to that user."""
+        """Give that user the folders, and what is in them, whoever an earlier start ran as."""
+        if os.geteuid() != 0:
+            return
+        owner = 0 if self.user is None else self.user
+        for folder in folders:
+            if folder.lstat().st_uid != owner:
+                for path in (folder, *folder.rglob("*")):
+                    os.chown(path, owner, owner, follow_symlinks=False)
+
+    def let_through(self, folder: Path) -> None:
+        """Let that user reach what lies in `folder`, but not see what else does."""
         if self.user is None:
             return
-        for folder in folders:
-            for path in (folder, *folder.rglob("*")):
-                os.chown(path, self.user, self.user, follow_symlinks=False)
+        os.chown(folder, -1, self.user)
+        folder.chmod(0o710)
 
 
 def find_identity(program: Path, home: Path) -> Identity:

@@ -69,12 +69,13 @@ class Postgres:
     def prepare(self) -> None:
         """Make the data folder where there is none; end what an earlier run left. Raises StartRefused."""
         version = postgres_version(self.programs)
+        self._identity.let_through(self.data.parent)
         if self.data.exists():
             self._check_version(version)
             self._clean_up()
         else:
             self._make(version)
-        self._identity.own(self.run)
+        self._identity.own(self.data, self.run)
 
     def start(self, output: int) -> subprocess.Popen[bytes]:
         """Start it; its log goes to the descriptor `output`."""

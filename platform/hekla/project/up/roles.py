@@ -92,7 +92,8 @@ def _worker(queue: str, threads: int, env: Mapping[str, str]) -> Role:
     shape = ["--queues", queue, "--pool", "threads", "--concurrency", str(threads), "--hostname", f"{queue}@%h"]
     quiet = ["--loglevel", "warning", "--without-gossip", "--without-mingle"]
     argv = [*_CELERY, "worker", *shape, *quiet]
-    return _python(queue, argv, {**env, "PYTHONWARNINGS": _KNOWN_WARNINGS}, stop_stage=_WORKERS)
+    env = {**env, "PYTHONWARNINGS": _KNOWN_WARNINGS}
+    return _python(queue, argv, env, stop_stage=_WORKERS, shows=_is_news)
 
 
 def _python(name: str, argv: list[str], env: Mapping[str, str], **extra: object) -> Role:
@@ -103,3 +104,8 @@ def _python(name: str, argv: list[str], env: Mapping[str, str], **extra: object)
 def _is_grave(line: str) -> bool:
     """The servers write much that only the log files need."""
     return _GRAVE.search(line) is not None
+
+
+def _is_news(line: str) -> bool:
+    """A worker says good-bye when it is asked to end, with much white space."""
+    return bool(line.strip()) and "Warm shutdown" not in line
