@@ -1,6 +1,6 @@
 // Nothing typed is ever lost: <form data-draft="name"> keeps what is typed in this tab until it was taken by the server.
-// A draft that was sent is dropped by the first page that no longer shows its form; a page that shows it again with
-// problems has the values from the server, and those count. data-unsaved-warning asks before the tab is left.
+// A draft that was sent is dropped by the first page of the console that no longer shows its form (not by a sign-in or an
+// error); a page that shows it again with problems has the values from the server, and those count. data-unsaved-warning asks before the tab is left.
 
 import { say } from "./messages.js";
 import { addRow } from "./rows.js";
@@ -79,6 +79,7 @@ function open(form) {
 }
 
 function dropTaken() {
+  if (document.body.classList.contains("public")) return; // sign-in, or a refusal: nothing was taken
   const here = new Set([...document.querySelectorAll("form[data-draft]")].map((form) => PREFIX + form.dataset.draft));
   const kept = storage();
   for (const key of kept ? Object.keys(kept) : []) {

@@ -11,6 +11,8 @@ from django.utils.translation import gettext_lazy
 from hekla.domain.errors import HeklaError, Invalid, Refused
 from hekla.domain.resources import BadQuantity, format_quantity, parse_quantity
 
+_RESERVED = frozenset({"new", "switch", "nodes", "policy", "environments", "edit"})
+
 
 def attach(form: forms.BaseForm, error: HeklaError) -> None:
     """Show a service's refusal in the form: each problem at its field, the rest above."""
@@ -26,6 +28,13 @@ def _add(form: forms.BaseForm, path: str, message: str) -> None:
         form.add_error(path, message)
     else:
         form.add_error(None, f"{path}: {message}" if path else message)
+
+
+def refuse_reserved(name: str) -> str:
+    """A name that stands in addresses must not be one of our own words there. Raises ValidationError."""
+    if name in _RESERVED:
+        raise forms.ValidationError(_("“%s” means something else in addresses; choose another name.") % name)
+    return name
 
 
 class QuantitiesField(forms.CharField):

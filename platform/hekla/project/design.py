@@ -10,6 +10,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 from hekla.project.checkout import CHECKOUT
@@ -32,6 +33,7 @@ GANG = {
 }
 
 
+@require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """The page at /design/."""
     return render(request, "design.html", {"design": samples(timezone.now())})

@@ -33,7 +33,7 @@ from hekla.lib import clock
 from hekla.project import examples, figures
 from hekla.project.policy_form import PolicyForm
 
-set_language_for_all = login_not_required(set_language)
+set_language_for_all = login_not_required(require_POST(set_language))
 _MINE = 6
 
 

@@ -4,6 +4,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.clusters.models import Cluster, Environment
+from hekla.apps.forms import refuse_reserved
 
 
 class ClusterForm(forms.ModelForm):
@@ -16,6 +17,10 @@ class ClusterForm(forms.ModelForm):
         help_texts = {
             "config": _('JSON. Simulated: {"nodes": [{"name": "gpu", "count": 4, "allocatable": {"cpu": "64"}}]}')
         }
+
+    def clean_name(self) -> str:
+        """A name that addresses do not use otherwise."""
+        return refuse_reserved(self.cleaned_data["name"])
 
 
 class ClusterChangeForm(forms.ModelForm):
@@ -33,6 +38,10 @@ class EnvironmentForm(forms.ModelForm):
         fields = ["name", "description", "requirements"]
         widgets = {"requirements": forms.Textarea(attrs={"rows": 8, "class": "code-input", "spellcheck": "false"})}
         help_texts = {"requirements": _("One package a line, as pip reads them. Empty: the console's own interpreter.")}
+
+    def clean_name(self) -> str:
+        """A name that addresses do not use otherwise."""
+        return refuse_reserved(self.cleaned_data["name"])
 
 
 class EnvironmentChangeForm(forms.ModelForm):

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from hekla.apps.forms import QuantitiesField
+from hekla.apps.forms import QuantitiesField, refuse_reserved
 from hekla.apps.queues.models import Queue
 
 
@@ -27,6 +27,10 @@ class QueueForm(forms.ModelForm):
             "reclaimable": _("What it borrows beyond its share may be taken back."),
             "tenants": _("Who may submit here. None chosen: everybody."),
         }
+
+    def clean_name(self) -> str:
+        """A name that addresses do not use otherwise."""
+        return refuse_reserved(self.cleaned_data["name"])
 
     def clean_weight(self) -> int:
         """At least 1, at most what Volcano takes."""

@@ -5,6 +5,7 @@ from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import TENANT_ROLE_LABELS
+from hekla.apps.forms import refuse_reserved
 from hekla.apps.tenancy.models import Tenant
 
 ROLES = [(role.value, label) for role, label in TENANT_ROLE_LABELS.items()]
@@ -18,6 +19,10 @@ class TenantForm(forms.ModelForm):
         fields = ["name", "slug", "description"]
         widgets = {"description": forms.Textarea(attrs={"rows": 3})}
         help_texts = {"slug": _("Small letters, digits and hyphens; it stands in addresses and commands.")}
+
+    def clean_slug(self) -> str:
+        """A name that addresses do not use otherwise."""
+        return refuse_reserved(self.cleaned_data["slug"])
 
 
 class TenantChangeForm(forms.ModelForm):

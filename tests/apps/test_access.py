@@ -1,0 +1,246 @@
+"""Who may open or do what: every route of the URL configuration, for everybody. An undeclared route fails."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from tests.apps.conftest import People
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import ApiToken, User
+from hekla.apps.clusters import services as clusters
+from hekla.apps.clusters.models import Node
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.apps.tenancy import services as tenancy
+from hekla.lib import clock
+from hekla.project import help_pages
+
+ROLES = ("anonymous", "stranger", "viewer", "member", "tenant_admin", "operator", "platform_admin")
+Verdicts = dict[str, str]
+
+
+def who(**verdicts: str) -> Verdicts:
+    """`ok`, `refused`, `absent` or `sign in` for every role; `rest` for those that are not named."""
+    rest = verdicts.pop("rest")
+    return dict.fromkeys(ROLES, rest) | {"anonymous": "sign in"} | verdicts
+
+
+ANYBODY = who(rest="ok", anonymous="ok")
+SIGNED_IN = who(rest="ok")
+TENANT = who(rest="ok", stranger="absent")
+ACTS_ON_THE_JOB = who(rest="ok", stranger="absent", viewer="refused", member="refused")
+MANAGES_MEMBERS = who(rest="refused", stranger="absent", tenant_admin="ok", platform_admin="ok")
+OPERATORS = who(rest="refused", operator="ok", platform_admin="ok")
+PLATFORM_ADMINS = who(rest="refused", platform_admin="ok")
+SUBMITS = who(rest="ok", viewer="refused", operator="refused", platform_admin="refused")
+SENDS = SUBMITS | {"operator": "wrong", "platform_admin": "wrong"}  # they are told to name a tenant
+ALREADY_IN = who(rest="ok", anonymous="no such method")  # is sent home, whatever was asked
+OWN_TOKEN = who(rest="absent", tenant_admin="ok")
+NOTHING = who(rest="absent")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a route answers to whom; `data` is posted."""
+
+    get: Verdicts | None = None
+    post: Verdicts | None = None
+    data: dict[str, Any] | None = None
+    patch: Verdicts | None = None
+    delete: Verdicts | None = None
+
+
+MANIFEST = """\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: sent}
+spec: {tasks: [{name: main, template: {spec: {containers: [{name: m, command: ["true"]}]}}}]}
+"""
+SPEC = {"name": "sent", "tasks": [{"name": "main", "command": ["true"]}]}
+
+ROUTES: dict[str, Declared] = {
+    "home": Declared(SIGNED_IN),
+    "health": Declared(ANYBODY),
+    "favicon": Declared(ANYBODY),
+    "design": Declared(SIGNED_IN),
+    "run_example": Declared(post=SUBMITS),
+    "set_language": Declared(post=ANYBODY, data={"language": "en"}),
+    "help:index": Declared(SIGNED_IN),
+    "help:page": Declared(SIGNED_IN),
+    "accounts:list": Declared(PLATFORM_ADMINS),
+    "accounts:create": Declared(PLATFORM_ADMINS, PLATFORM_ADMINS),
+    "accounts:edit": Declared(PLATFORM_ADMINS, PLATFORM_ADMINS),
+    "accounts:give_link": Declared(post=PLATFORM_ADMINS),
+    "accounts:profile": Declared(SIGNED_IN, SIGNED_IN),
+    "accounts:create_token": Declared(post=SIGNED_IN, data={"name": "ci", "days": "3"}),
+    "accounts:revoke_token": Declared(post=OWN_TOKEN),
+    "accounts:sign_in": Declared(ANYBODY, ANYBODY, patch=ALREADY_IN, delete=ALREADY_IN),
+    "accounts:sign_out": Declared(post=SIGNED_IN),
+    "accounts:use_link": Declared(ANYBODY, ANYBODY),
+    "tenancy:list": Declared(SIGNED_IN),
+    "tenancy:create": Declared(PLATFORM_ADMINS, PLATFORM_ADMINS),
+    "tenancy:switch": Declared(post=TENANT, data={"tenant": "lab"}),
+    "tenancy:detail": Declared(TENANT),
+    "tenancy:edit": Declared(PLATFORM_ADMINS, PLATFORM_ADMINS),
+    "tenancy:add_member": Declared(post=MANAGES_MEMBERS, data={"user": "charlie", "role": "member"}),
+    "tenancy:change_role": Declared(post=MANAGES_MEMBERS, data={"role": "member"}),
+    "tenancy:remove_member": Declared(post=MANAGES_MEMBERS),
+    "clusters:nodes": Declared(SIGNED_IN),
+    "clusters:policy": Declared(OPERATORS, OPERATORS),
+    "clusters:list": Declared(OPERATORS),
+    "clusters:create": Declared(OPERATORS, OPERATORS),
+    "clusters:cordon": Declared(post=OPERATORS, data={"cordon": "yes"}),
+    "clusters:environments": Declared(SIGNED_IN),
+    "clusters:create_environment": Declared(OPERATORS, OPERATORS),
+    "clusters:edit_environment": Declared(OPERATORS, OPERATORS),
+    "clusters:edit": Declared(OPERATORS, OPERATORS),
+    "queues:list": Declared(SIGNED_IN),
+    "queues:create": Declared(OPERATORS, OPERATORS),
+    "queues:edit": Declared(OPERATORS, OPERATORS),
+    "queues:set_open": Declared(post=OPERATORS, data={"open": "no"}),
+    "queues:detail": Declared(TENANT),
+    "jobs:list": Declared(SIGNED_IN),
+    "jobs:submit": Declared(SIGNED_IN, SIGNED_IN),
+    "jobs:submit_yaml": Declared(SIGNED_IN, SIGNED_IN, {"text": MANIFEST}),
+    "jobs:detail": Declared(TENANT),
+    "jobs:command": Declared(post=ACTS_ON_THE_JOB, data={"action": "AbortJob"}),
+    "jobs:delete": Declared(post=ACTS_ON_THE_JOB),
+    "jobs:manifest": Declared(TENANT),
+    "live:results": Declared(TENANT),
+    "live:download_log": Declared(TENANT),
+    "api:v1:schema": Declared(SIGNED_IN),
+    "api:v1:me": Declared(SIGNED_IN),
+    "api:v1:tokens": Declared(SIGNED_IN, SIGNED_IN, {"name": "ci", "days": 3}),
+    "api:v1:token": Declared(delete=OWN_TOKEN),
+    "api:v1:tenants": Declared(SIGNED_IN),
+    "api:v1:jobs": Declared(SIGNED_IN, SENDS, SPEC),
+    "api:v1:job": Declared(TENANT, delete=ACTS_ON_THE_JOB),
+    "api:v1:job_actions": Declared(post=ACTS_ON_THE_JOB, data={"action": "AbortJob"}),
+    "api:v1:job_events": Declared(TENANT),
+    "api:v1:pod_log": Declared(TENANT),
+    "api:v1:queues": Declared(SIGNED_IN, OPERATORS, {"name": "third", "cluster": "sim"}),
+    "api:v1:queue": Declared(TENANT, patch=who(rest="refused", stranger="absent", operator="ok", platform_admin="ok")),
+    "api:v1:clusters": Declared(SIGNED_IN),
+    "api:v1:nodes": Declared(SIGNED_IN),
+    "api:v1:environments": Declared(SIGNED_IN),
+    "api:nothing": Declared(NOTHING),
+}
+FINISHED = {"jobs:delete", "api:v1:job"}  # whose job must be over
+
+
+def _names(patterns: list[URLPattern | URLResolver], namespace: str = "") -> Iterator[str]:
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            inner = f"{namespace}{pattern.namespace}:" if pattern.namespace else namespace
+            yield from _names(pattern.url_patterns, inner)
+        else:
+            yield f"{namespace}{pattern.name}"
+
+
+def test_every_route_is_declared() -> None:
+    assert set(_names(get_resolver().url_patterns)) == set(ROUTES)
+
+
+@dataclass
+class World:
+    """Somebody of every role, and one of everything that a route may be about."""
+
+    people: People
+    roles: dict[str, User | None]
+    job: Job
+    pod: Pod
+    arguments: dict[str, list[Any]]
+
+
+@pytest.fixture
+def world(people: People, monkeypatch: pytest.MonkeyPatch, tmp_path) -> World:
+    now = clock.now()
+    (tmp_path / "jobs.md").write_text("# Jobs\n")
+    monkeypatch.setattr(help_pages, "FOLDER", tmp_path)
+    member = accounts.create_user(username="mia", password=None, actor=PLATFORM, now=now)
+    tenancy.add_member(people.lab, member, "member", actor=PLATFORM, now=now)
+    operator = accounts.create_user(username="otto", password=None, platform_role="operator", actor=PLATFORM, now=now)
+    clusters.create_environment(name="digits", description="", requirements="", actor=PLATFORM, now=now)
+    queues.create(cluster=people.cluster, name="labs-own", tenants=[people.lab], actor=PLATFORM, now=now)
+    job = people.submit("of-the-lab")
+    pod = Pod.objects.create(
+        job=job, task="main", index=0, attempt=1, version=1, slot=1, address="127.0.0.1", created_at=now
+    )
+    accounts.create_token(people.alice, name="hers", lifetime=accounts.MAX_TOKEN_LIFETIME, now=now)
+    token, bob = ApiToken.objects.get(), people.bob.pk
+    link = accounts.issue_link(people.bob, now=now)
+    arguments: dict[str, list[Any]] = {
+        "run_example": ["digits"], "help:page": ["jobs"], "accounts:edit": [bob], "accounts:give_link": [bob],
+        "accounts:revoke_token": [token.pk], "accounts:use_link": [link], "tenancy:detail": ["lab"],
+        "tenancy:edit": ["lab"], "tenancy:add_member": ["lab"], "tenancy:change_role": ["lab", bob],
+        "tenancy:remove_member": ["lab", bob], "clusters:cordon": [Node.objects.get().pk],
+        "clusters:edit_environment": ["digits"], "clusters:edit": ["sim"], "queues:edit": ["labs-own"],
+        "queues:set_open": ["labs-own"], "queues:detail": ["labs-own"], "live:download_log": [pod.pk],
+        "api:v1:token": [token.pk], "api:v1:queue": ["labs-own"], "api:v1:pod_log": [job.uid, "main", 0],
+    }  # fmt: skip
+    about_the_job = {name for name in ROUTES if name.startswith(("jobs:", "live:", "api:v1:job"))}
+    arguments |= {name: [job.uid] for name in about_the_job - _WITHOUT_JOB - set(arguments)}
+    roles = {
+        "anonymous": None, "stranger": people.charlie, "viewer": people.bob, "member": member,
+        "tenant_admin": people.alice, "operator": operator, "platform_admin": people.ada,
+    }  # fmt: skip
+    return World(people, roles, job, pod, arguments)
+
+
+_WITHOUT_JOB = {"jobs:list", "jobs:submit", "jobs:submit_yaml", "api:v1:jobs"}
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_it_opens_for_whom_it_should(world: World, name: str) -> None:
+    for method in ("get", "post", "patch", "delete"):
+        declared: Verdicts | None = getattr(ROUTES[name], method)
+        if declared is None:
+            assert _ask(world, name, method, "platform_admin") != "ok", method
+        else:
+            assert {role: _ask(world, name, method, role) for role in ROLES} == declared, method
+
+
+def _ask(world: World, name: str, method: str, role: str) -> str:
+    """What this person is answered; whatever they changed is undone."""
+    address, client, user = reverse(name, args=world.arguments.get(name, [])), Client(), world.roles[role]
+    with transaction.atomic():
+        if user is not None:
+            client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        if name in FINISHED:
+            Job.objects.filter(pk=world.job.pk).update(phase="completed")
+        send: Callable[..., HttpResponse] = getattr(client, method)
+        data = {} if method == "get" else {"data": ROUTES[name].data or {}}
+        answer = send(address, **data, **_kind_of(name, method))
+        transaction.set_rollback(True)
+    return _verdict(answer)
+
+
+def _kind_of(name: str, method: str) -> dict[str, str]:
+    return {"content_type": "application/json"} if name.startswith("api:") and method != "get" else {}
+
+
+def _verdict(answer: HttpResponse) -> str:
+    if answer.status_code == 401 or answer.headers.get("Location", "").startswith(reverse("accounts:sign_in") + "?"):
+        return "sign in"
+    by_status = {403: "refused", 404: "absent", 405: "no such method", 400: "wrong", 422: "wrong"}
+    return by_status.get(answer.status_code, "ok" if answer.status_code < 400 else str(answer.status_code))
+
+
+def test_a_viewer_submits_nothing(world: World) -> None:
+    client = Client()
+    client.force_login(world.people.bob, backend="django.contrib.auth.backends.ModelBackend")
+    page = client.post(reverse("jobs:submit_yaml"), {"text": MANIFEST})
+    assert "but not submit to it" in page.content.decode()
+    assert Job.objects.count() == 1
+
+
+def test_members_act_on_their_own_jobs(world: World) -> None:
+    Job.objects.filter(pk=world.job.pk).update(owner=world.roles["member"])
+    assert _ask(world, "jobs:command", "post", "member") == "ok"
