@@ -26,7 +26,7 @@ class View(APIView):
         """Who asks, how much, and that what stands in the address is text."""
         super().initial(request, *args, **kwargs)
         for name, value in request.query_params.items():
-            if "\0" in name + value:
+            if "\0" in f"{name}{value}":
                 raise ValidationError({name.replace("\0", ""): [_("The character NUL is not text.")]})
 
 

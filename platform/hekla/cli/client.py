@@ -39,6 +39,10 @@ class Client:
         except (httpx.InvalidURL, UnicodeEncodeError, ValueError) as error:
             raise Failure(f"“{server.url}” or its token cannot be used: {error}.") from error
 
+    def close(self) -> None:
+        """Let go of the line to the console."""
+        self._http.close()
+
     def get(self, path: str, **query: Any) -> Any:  # noqa: ANN401  (the JSON that came)
         """The document at an address. Raises Failure."""
         return self._send("GET", path, params={name: value for name, value in query.items() if value is not None})
@@ -111,5 +115,7 @@ class Client:
 
 
 def client_of(choice: Choice) -> Client:
-    """The client for what the command's options say. Raises Failure."""
-    return Client(choice.server())
+    """The client for what the command's options say, closed when the command ends. Raises Failure."""
+    client = Client(choice.server())
+    click.get_current_context().call_on_close(client.close)
+    return client

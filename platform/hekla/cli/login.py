@@ -3,7 +3,7 @@
 import click
 
 from hekla.cli import output
-from hekla.cli.client import Client, client_of
+from hekla.cli.client import client_of
 from hekla.cli.servers import Choice, Server, keep, tidy
 
 
@@ -14,7 +14,7 @@ def login(choice: Choice, url: str) -> None:
     """Keep the console at URL and your token for later commands. Tokens are made on its page “Tokens”."""
     token = choice.token or click.prompt("Token", hide_input=True)
     server = Server(tidy(url), token.strip())
-    me = Client(server).get("me")
+    me = client_of(Choice(server.url, server.token)).get("me")
     path = keep(server)
     click.echo(f"Signed in to {server.url} as {me['username']}; kept in {path}.")
 
