@@ -1,0 +1,54 @@
+"""Policies are checked before they are taken: each mistake is named with its place."""
+
+import pytest
+
+from hekla.domain.errors import Invalid
+from hekla.engine.heap import Heap
+from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
+
+
+def test_the_default_is_a_policy() -> None:
+    policy = parse(DEFAULT_POLICY_TEXT)
+    assert policy.actions == ("enqueue", "allocate", "backfill")
+    assert [len(tier) for tier in policy.tiers] == [3, 6]
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "word"),
+    [
+        ("actions: [", "line 1, column 11", "not YAML"),
+        ("[]", "", "mapping"),
+        ("actions: ''\ntiers: []", "actions", "at least one action"),
+        ("actions: fly", "actions", "no action “fly”"),
+        ("actions: allocate\ntiers: [{plugins: [{name: magic}]}]", "tiers[0].plugins[0].name", "no plugin “magic”"),
+        (
+            "actions: allocate\ntiers: [{plugins: [{name: gang, enableFun: true}]}]",
+            "tiers[0].plugins[0].enableFun",
+            "not a switch",
+        ),
+        (
+            "actions: allocate\ntiers: [{plugins: [{name: gang, enableJobOrder: 3}]}]",
+            "tiers[0].plugins[0].enableJobOrder",
+            "true or false",
+        ),
+        ("actions: allocate\ntiers: 7", "tiers", "list"),
+        ("actions: allocate\nextra: 1", "extra", "nothing else"),
+        ("actions: allocate\nconfigurations: [{}]", "configurations[0]", "name of an action"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place(text: str, path: str, word: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        parse(text)
+    assert [p for p in caught.value.problems if p.path == path and word in p.message], caught.value.problems
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    with pytest.raises(Invalid) as caught:
+        parse("actions: fly\ntiers: [{plugins: [{name: a}, {name: b}]}]")
+    assert len(caught.value.problems) == 3
+
+
+def test_the_heap_gives_the_least_first_and_follows_changed_order() -> None:
+    rank = {name: place for place, name in enumerate("dbcae")}
+    heap = Heap(lambda left, right: rank[left] < rank[right], "abcde")
+    assert [heap.pop() for _ in range(len(heap))] == list("dbcae")

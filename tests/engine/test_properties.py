@@ -1,0 +1,75 @@
+"""What holds in any cluster: no node over its size, no gang half started, a reason for all that waits, one answer."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.engine.worlds import POLICY, bound, job, node, state
+
+from hekla.domain.phases import GangPhase
+from hekla.engine import cycle
+from hekla.engine.model import ClusterState, Queue
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> ClusterState:
+    nodes = [node(f"n{i}", str(draw(st.integers(1, 8)))) for i in range(draw(st.integers(1, 5)))]
+    queues = [
+        Queue(f"q{i}", weight=draw(st.integers(1, 4)), created_at=float(i)) for i in range(draw(st.integers(1, 3)))
+    ]
+    jobs = []
+    for number in range(draw(st.integers(1, 8))):
+        pods = draw(st.integers(1, 6))
+        jobs.append(
+            job(
+                f"j{number}",
+                pods,
+                cpu=str(draw(st.integers(1, 4))),
+                minimum=draw(st.integers(1, pods)),
+                queue=draw(st.sampled_from(queues)).name,
+                priority=draw(st.integers(0, 2)),
+                phase=draw(st.sampled_from([GangPhase.PENDING, GangPhase.INQUEUE])),
+                created_at=float(draw(st.integers(0, 3))),
+            )
+        )
+    return state(nodes, jobs, queues)
+
+
+@given(clusters())
+@settings(max_examples=200, deadline=None)
+def test_no_node_holds_more_than_it_has(cluster: ClusterState) -> None:
+    requests = {task.uid: task.request for one in cluster.jobs for task in one.tasks}
+    used: dict[str, float] = {}
+    for bind in cycle(cluster, POLICY, 0.0).binds:
+        used[bind.node] = used.get(bind.node, 0.0) + requests[bind.task].amount("cpu")
+    for one in cluster.nodes:
+        assert used.get(one.name, 0.0) <= one.allocatable.amount("cpu")
+
+
+@given(clusters())
+@settings(max_examples=200, deadline=None)
+def test_no_gang_starts_below_its_minimum_and_no_pod_twice(cluster: ClusterState) -> None:
+    decisions = cycle(cluster, POLICY, 0.0)
+    least = {one.uid: one.min_available for one in cluster.jobs}
+    assert all(count >= least[uid] for uid, count in bound(decisions).items())
+    assert len({bind.task for bind in decisions.binds}) == len(decisions.binds)
+
+
+@given(clusters())
+@settings(max_examples=200, deadline=None)
+def test_whoever_waits_is_told_why(cluster: ClusterState) -> None:
+    decisions = cycle(cluster, POLICY, 0.0)
+    placed = bound(decisions)
+    for one in cluster.jobs:
+        was_let_in_now = one.phase is GangPhase.PENDING and decisions.phases[one.uid] is GangPhase.INQUEUE
+        is_promised = any(task.uid in decisions.pipelined for task in one.tasks)
+        if not placed.get(one.uid) and not was_let_in_now and not is_promised:
+            assert decisions.reasons.get(one.uid), one.uid
+
+
+@given(clusters(), st.randoms(use_true_random=False))
+@settings(max_examples=100, deadline=None)
+def test_the_answer_does_not_depend_on_the_order_of_nodes_and_jobs(cluster: ClusterState, dice: object) -> None:
+    shuffled = [list(cluster.nodes), list(cluster.jobs)]
+    for part in shuffled:
+        dice.shuffle(part)
+    other = ClusterState(tuple(shuffled[0]), cluster.queues, tuple(shuffled[1]))
+    assert sorted(map(repr, cycle(cluster, POLICY, 0.0).binds)) == sorted(map(repr, cycle(other, POLICY, 0.0).binds))

@@ -1,0 +1,51 @@
+"""Small clusters for the engine's tests, in a word each."""
+
+from hekla.domain.phases import GangPhase
+from hekla.domain.resources import Resources
+from hekla.engine import cycle
+from hekla.engine.decisions import Decisions
+from hekla.engine.model import ClusterState, Job, Node, Queue, Task, TaskStatus
+from hekla.engine.policy import DEFAULT_POLICY_TEXT, Policy, parse
+
+POLICY = parse(DEFAULT_POLICY_TEXT)
+
+
+def node(name: str, cpu: str = "4", memory: str = "16Gi", **more: object) -> Node:
+    return Node(name, Resources.parse({"cpu": cpu, "memory": memory, "pods": "110"}), **more)
+
+
+def job(name: str, pods: int = 1, cpu: str = "1", minimum: int | None = None, **more: object) -> Job:
+    """A gang of equal pods, admitted unless said otherwise. `task`: further fields of its tasks."""
+    task = more.pop("task", {})
+    least = pods if minimum is None else minimum
+    request = Resources.parse({"cpu": cpu}) if cpu else Resources()
+    tasks = tuple(Task(f"{name}/{i}", f"{name}-w-{i}", "w", request, **task) for i in range(pods))
+    return Job(
+        uid=name,
+        name=name,
+        min_available=least,
+        min_task_member={"w": least},
+        min_resources=request * least,
+        tasks=tasks,
+        **{"queue": "q", "phase": GangPhase.INQUEUE} | more,
+    )
+
+
+def running(name: str, pods: int, on: str, **more: object) -> Job:
+    return job(name, pods, phase=GangPhase.RUNNING, task={"status": TaskStatus.RUNNING, "node": on}, **more)
+
+
+def state(nodes: list[Node], jobs: list[Job], queues: list[Queue] | None = None) -> ClusterState:
+    return ClusterState(tuple(nodes), tuple(queues or [Queue("q")]), tuple(jobs))
+
+
+def decide(nodes: list[Node], jobs: list[Job], queues: list[Queue] | None = None, policy: Policy = POLICY) -> Decisions:
+    return cycle(state(nodes, jobs, queues), policy, 0.0)
+
+
+def bound(decisions: Decisions) -> dict[str, int]:
+    """How many pods of each job were bound."""
+    counts: dict[str, int] = {}
+    for bind in decisions.binds:
+        counts[bind.job] = counts.get(bind.job, 0) + 1
+    return counts
