@@ -24,7 +24,7 @@ function renumber(box) {
   if (count) count.value = box.querySelectorAll("[data-row]").length;
   const add = box.querySelector("[data-row-add]");
   if (add) add.disabled = visibleRows(box).length >= Number(box.dataset.rowsMax);
-  for (const button of box.querySelectorAll("[data-row-remove]")) button.disabled = visibleRows(box).length <= 1;
+  for (const button of box.querySelectorAll("[data-row-remove]")) button.disabled = visibleRows(box).length <= Number(box.dataset.rowsMin ?? 1);
 }
 
 export function addRow(box) {

@@ -1,6 +1,7 @@
 """Every page opens for who may see it, says what is so, and keeps what was typed."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -15,6 +16,7 @@ from hekla.apps.queues import services as queues
 from hekla.lib import clock
 
 As = Callable[[User], Client]
+MOST_QUERIES = {"jobs:list": 15, "home": 15, "queues:list": 15, "clusters:nodes": 15}
 
 PLAIN = [
     "home", "design", "jobs:list", "jobs:submit", "jobs:submit_yaml", "queues:list", "clusters:nodes", "tenancy:list",
@@ -166,15 +168,6 @@ def test_a_copy_begins_as_the_job_was(people: People, as_: As) -> None:
     assert ">true<" in page.replace("\n", "")
 
 
-def test_lists_cost_the_same_whatever_their_length(people: People, as_: As, django_assert_max_num_queries) -> None:
-    for number in range(30):
-        people.submit(f"job-{number}")
-    client = as_(people.alice)
-    for name in ("jobs:list", "home", "queues:list", "clusters:nodes"):
-        with django_assert_max_num_queries(20):
-            client.get(reverse(name))
-
-
 def test_a_link_signs_in_once(people: People) -> None:
     address = reverse("accounts:use_link", args=[accounts.issue_link(people.alice, now=clock.now())])
     client = Client()
@@ -182,3 +175,30 @@ def test_a_link_signs_in_once(people: People) -> None:
     assert client.post(address)["Location"] == reverse("home")
     assert client.get(reverse("home")).status_code == 200
     assert Client().post(address).status_code == 404
+
+
+def test_a_form_from_before_the_sign_in_is_answered_in_words(people: People) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(people.alice, backend="django.contrib.auth.backends.ModelBackend")
+    answer = client.post(reverse("jobs:submit"), form())
+    assert answer.status_code == 403
+    assert "older than your sign-in" in answer.content.decode()
+
+
+@pytest.mark.parametrize("name", ["jobs:list", "home", "queues:list", "clusters:nodes"])
+def test_a_list_asks_the_database_no_more_than_this(
+    people: People, as_: As, django_assert_max_num_queries: Callable[[int], Any], name: str
+) -> None:
+    for number in range(30):
+        people.submit(f"job-{number}")
+    client = as_(people.alice)
+    with django_assert_max_num_queries(MOST_QUERIES[name]):
+        client.get(reverse(name))
+
+
+def test_a_job_asks_the_database_no_more_than_this(
+    people: People, as_: As, django_assert_max_num_queries: Callable[[int], Any]
+) -> None:
+    job, client = people.submit(), as_(people.alice)
+    with django_assert_max_num_queries(15):
+        client.get(reverse("jobs:detail", args=[job.uid]))
