@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -15,14 +14,10 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 READY_SECONDS = 60
-CHROMIUM_FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 
 
 def free_port() -> int:
@@ -132,17 +127,6 @@ def hekla(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     yield running
     running.stop()
     running.end_pods()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    executable = shutil.which("chromium") or shutil.which("chromium-browser")
-    if executable is None:
-        pytest.skip("no Chromium on this machine: apt-get install chromium")
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="session")

@@ -2,15 +2,12 @@
 
 import json
 import mimetypes
-import shutil
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser
 
 STATIC = Path(__file__).parents[2] / "static"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
 ORIGIN = "http://hekla.test"
 POLICY = "default-src 'self'; script-src 'self'; style-src 'self'; connect-src 'self' ws:"
 
@@ -28,23 +25,12 @@ LOG = """<section data-log="p1"><input data-log-search><span data-log-found></sp
 <div class="log-lines" data-log-lines></div></div><span data-log-state></span><button data-log-follow hidden></button>
 </section>"""
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-]
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield browser
-        browser.close()
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def page(chromium):
-    context = chromium.new_context(viewport={"width": 900, "height": 700})
+def page(browser: Browser):
+    context = browser.new_context(viewport={"width": 900, "height": 700})
     page = context.new_page()
     page.problems = []
     page.on("pageerror", lambda error: page.problems.append(str(error)))

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
@@ -27,6 +27,19 @@ class Bar:
     used: int
     capacity: int
     words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """What a page's figures are counted from, read once: the machines and the pods that hold something on them."""
+
+    machines: list[Node]
+    pods: list[Pod]
+
+    @classmethod
+    def now(cls) -> Self:
+        machines = list(clusters.nodes())
+        return cls(machines, jobs.usage_by_node(sorted({node.cluster_id for node in machines})))
 
 
 @dataclass
@@ -73,11 +86,12 @@ def _bar(name: str, used: float, capacity: float) -> Bar:
     return Bar(name, int(used // scale), max(int(capacity // scale), 1), words)
 
 
-def nodes(visible_pods_of: User) -> list[NodeView]:
+def nodes(visible_pods_of: User, occupancy: Occupancy | None = None) -> list[NodeView]:
     """All machines. The pods on them are named only where the person may see their job."""
-    views = {(n.cluster_id, n.name): NodeView(n, Resources.parse(n.allocatable)) for n in clusters.nodes()}
+    occupancy = occupancy or Occupancy.now()
+    views = {(n.cluster_id, n.name): NodeView(n, Resources.parse(n.allocatable)) for n in occupancy.machines}
     visible = set(jobs.visible_to(visible_pods_of).exclude(finished_at__isnull=False).values_list("pk", flat=True))
-    for pod in jobs.usage_by_node([c.pk for c in clusters.all_clusters()]):
+    for pod in occupancy.pods:
         view = views.get((pod.job.cluster_id, pod.node))
         if view is not None:
             view.used += request_of(pod)
@@ -91,13 +105,14 @@ def request_of(pod: Pod) -> Resources:
     return spec_of(pod.job).task(pod.task).request + {"pods": 1.0}
 
 
-def queue_views(user: User) -> list[QueueView]:
+def queue_views(user: User, occupancy: Occupancy | None = None) -> list[QueueView]:
     """The queues that the person may see."""
+    occupancy = occupancy or Occupancy.now()
     found = list(queues.visible_to(user))
-    whole = _by_cluster()
+    whole = _by_cluster(occupancy.machines)
     views = {q.pk: QueueView(q, _limit(q, whole)) for q in found}
     running: dict[int, set[int]] = defaultdict(set)
-    for pod in jobs.usage_by_node([queue.cluster_id for queue in found]):
+    for pod in occupancy.pods:
         if pod.job.queue_id in views:
             views[pod.job.queue_id].used += request_of(pod)
             running[pod.job.queue_id].add(pod.job_id)
@@ -107,9 +122,9 @@ def queue_views(user: User) -> list[QueueView]:
     return list(views.values())
 
 
-def _by_cluster() -> dict[int, Resources]:
+def _by_cluster(machines: Sequence[Node]) -> dict[int, Resources]:
     whole: dict[int, Resources] = defaultdict(Resources)
-    for node in clusters.nodes():
+    for node in machines:
         whole[node.cluster_id] += Resources.parse(node.allocatable)
     return whole
 

@@ -60,14 +60,15 @@ def home(request: HttpRequest) -> HttpResponse:
 def home_parts(user: User) -> dict[str, Any]:
     """The live parts of the home page."""
     mine = jobs.visible_to(user).filter(owner=user)
-    views = figures.nodes(user)
+    occupancy = figures.Occupancy.now()
+    views = figures.nodes(user, occupancy)
     return {
         "rows": shown.rows(list(mine[:_MINE])),
         "counts": jobs.phase_counts(mine),
         "nodes": views,
         "free": figures.total_free([view for view in views if not view.node.cluster.is_simulated]),
         "slots": figures.free_slots(views),
-        "queues": figures.queue_views(user),
+        "queues": figures.queue_views(user, occupancy),
     }
 
 

@@ -1,0 +1,33 @@
+"""One real Chromium for every test that asks for `browser`, after all tests that do not.
+
+Playwright's synchronous interface keeps an event loop running in the thread that it began in: a second instance, an
+asynchronous test and Django's ORM all refuse to run beside it. One instance for a run, and last, is what remains.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from hekla.project.browser import find
+
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    executable = find()
+    if executable is None:
+        pytest.skip("no Chromium on this machine: apt-get install chromium")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests with a browser last; the order is otherwise kept."""
+    items.sort(key=lambda item: "browser" in getattr(item, "fixturenames", ()))
