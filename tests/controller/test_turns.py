@@ -5,6 +5,7 @@ from tests.support import auditor
 
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.models import Event
 from hekla.controller import turns
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import Action
@@ -38,6 +39,12 @@ def test_a_job_runs_to_its_end(world: World) -> None:
     assert (pod.phase, pod.exit_code, pod.attempt) == ("succeeded", 0, 1)
     assert pod.started_at
     assert pod.finished_at
+
+
+def test_a_job_that_has_room_never_says_that_it_waits(world: World) -> None:
+    job = submit(world, "one", ["true"])
+    world.turn_until(lambda: phase(job) == "completed")
+    assert not Event.objects.filter(subject=f"job:{job.uid}", kind="JobWaits").exists()
 
 
 def test_two_gangs_of_four_never_mix_on_four_places(world: World) -> None:

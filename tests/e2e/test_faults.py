@@ -68,9 +68,8 @@ def test_whatever_is_killed_comes_back_and_no_work_is_lost(running: Running, tmp
         operator(do="submit", name=f"round-{number}", replicas=PODS, command=["sh", "-c", script, "pod", seconds])
         time.sleep(dice.uniform(0, 0.8))
         role = ROLES[number % len(ROLES)]
-        victim = running.children().get(role)
-        if victim is not None:
-            os.kill(victim, signal.SIGKILL)
+        victim = running.children()[role]
+        os.kill(victim, signal.SIGKILL)
         _wait_for_return(running, role, victim)
     names = {f"round-{number}" for number in range(ROUNDS)}
     _wait_for_the_end(operator, names)
@@ -79,7 +78,7 @@ def test_whatever_is_killed_comes_back_and_no_work_is_lost(running: Running, tmp
     _read(diary)
 
 
-def _wait_for_return(running: Running, role: str, victim: int | None) -> None:
+def _wait_for_return(running: Running, role: str, victim: int) -> None:
     deadline = time.monotonic() + COME_BACK_SECONDS
     while running.children().get(role) in (None, victim) or not running.answers():
         assert time.monotonic() < deadline, f"{role} did not come back\n{running.said()[-4000:]}"

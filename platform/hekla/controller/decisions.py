@@ -3,7 +3,6 @@
 from collections import defaultdict
 from typing import Any
 
-from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.decisions import JobDecision, Waiting
 from hekla.controller.snapshot import Snapshot
 from hekla.domain.phases import GangPhase
@@ -20,6 +19,7 @@ def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
         binds[bind.job][int(bind.task)] = bind.node
     for eviction in decisions.evictions:
         evictions[eviction.job][int(eviction.task)] = eviction.action
+    starting = _starting(snapshot, decisions)
     found = (
         JobDecision(
             job_id=job.pk,
@@ -27,16 +27,18 @@ def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
             gang_phase=_new_phase(GangPhase(job.gang_phase), decisions.phases.get(uid)),
             binds=binds[uid],
             evictions=evictions[uid],
-            waiting=_waiting(decisions.reasons.get(uid, ())) if _may_wait(job, snapshot) else None,
+            waiting=_waiting(decisions.reasons.get(uid, ())) if job.pk not in starting else None,
         )
         for uid, job in snapshot.jobs.items()
     )
     return [decision for decision in found if _says_something(decision, snapshot)]
 
 
-def _may_wait(job: Job, snapshot: Snapshot) -> bool:
-    """A job that was let in just now has no pods yet: they are made before the next look, so it waits for nothing."""
-    return job.gang_phase == GangPhase.PENDING or any(pod.job_id == job.pk for pod in snapshot.pods.values())
+def _starting(snapshot: Snapshot, decisions: Decisions) -> set[int]:
+    """Jobs that were let in just now: their pods are made before the next look, so they wait for nothing."""
+    have_pods = {pod.job_id for pod in snapshot.pods.values()}
+    inside = (job.pk for uid, job in snapshot.jobs.items() if decisions.phases.get(uid) is not GangPhase.PENDING)
+    return set(inside) - have_pods
 
 
 def _new_phase(old: GangPhase, new: GangPhase | None) -> GangPhase | None:

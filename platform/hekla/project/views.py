@@ -62,12 +62,13 @@ def home_parts(user: User) -> dict[str, Any]:
     mine = jobs.visible_to(user).filter(owner=user)
     occupancy = figures.Occupancy.now()
     views = figures.nodes(user, occupancy)
+    real = [view for view in views if not view.node.cluster.is_simulated]
     return {
         "rows": shown.rows(list(mine[:_MINE])),
         "counts": jobs.phase_counts(mine),
         "nodes": views,
-        "free": figures.total_free([view for view in views if not view.node.cluster.is_simulated]),
-        "slots": figures.free_slots(views),
+        "free": figures.total_free(real),
+        "slots": figures.free_slots(real),
         "queues": figures.queue_views(user, occupancy),
     }
 

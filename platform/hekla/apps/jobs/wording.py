@@ -29,9 +29,11 @@ def _amount(name: str, value: float) -> str:
 
 
 def _figure(name: str, value: float) -> str:
-    """The number alone, with the unit of memory."""
+    """The number alone, with the unit of memory; nothing needs no unit."""
     if name != "memory":
         return f"{value / 1000:g}"
+    if not value:
+        return "0"
     unit, size = next((unit, size) for unit, size in _UNITS if value >= size or size == _UNITS[-1][1])
     return f"{value / size:.3g} {unit}"
 
@@ -51,7 +53,7 @@ def reason(data: Mapping[str, Any]) -> str:
     """Why a job waits, as one sentence that is true now."""
     need, have = Resources.parse(data["need"]), Resources.parse(data["have"])
     facts = {"need": amounts(need), "have": amounts(have), "tasks": data["tasks"], "nodes": _nodes(data["nodes"])}
-    sentence = _SENTENCES.get(data["cause"], _general)(facts)
+    sentence = (_BY_CODE.get(data["code"]) or _BY_CAUSE.get(data["cause"], _general))(facts)
     if not data["ever"]:
         sentence += " " + _("It can never start as things are.")
     return sentence
@@ -94,11 +96,20 @@ def _policy(facts: dict[str, Any]) -> str:
     return _("The scheduling policy holds it back; it needs %(need)s, and %(have)s is left.") % facts
 
 
+def _queue_closed(_facts: dict[str, Any]) -> str:
+    return _("Its queue is closed; it can start when the queue is opened again.")
+
+
+def _no_pods(facts: dict[str, Any]) -> str:
+    return _("It has fewer pods than it needs to start: %(tasks)s are missing.") % facts
+
+
 def _general(facts: dict[str, Any]) -> str:
     return _("Waits for %(need)s.") % facts
 
 
-_SENTENCES = {
+_BY_CODE = {"queue_closed": _queue_closed, "not_enough_pods": _no_pods}
+_BY_CAUSE = {
     "capacity": _capacity,
     "quota": _quota,
     "gang": _gang,

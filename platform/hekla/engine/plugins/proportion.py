@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hekla.domain.phases import GangPhase
-from hekla.engine.columns import EPSILON, Vector, share
+from hekla.engine.columns import EPSILON, Mask, Vector, share
 from hekla.engine.decisions import Cause, Reason
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.model import Queue, TaskStatus
@@ -133,12 +133,22 @@ def _divide(session: Session, accounts: list[Account]) -> None:
 
 def _refusal(session: Session, account: Account, least: Vector) -> Reason:
     left = account.real - account.allocated - account.inqueue + account.elastic
+    cause, code = _why_full(session, account, (least > left) & session.dimensions.without_pods)
     return Reason(
-        cause=Cause.QUOTA,
+        cause=cause,
         action="enqueue",
         plugin="proportion",
-        code="queue_is_full" if account.queue.is_open else "queue_closed",
+        code=code,
         need=session.dimensions.resources(least),
-        have=session.dimensions.resources(np.where(least > 0, left, 0.0)),
+        have=session.dimensions.resources(np.where(least > 0, np.maximum(left, 0.0), 0.0)),
         ever=bool((least < account.real + EPSILON)[session.dimensions.without_pods].all()),
     )
+
+
+def _why_full(session: Session, account: Account, short: Mask) -> tuple[Cause, str]:
+    """Whose bound it is that the `short` resources meet: the queue's own, or only the cluster's."""
+    if not account.queue.is_open:
+        return Cause.QUOTA, "queue_closed"
+    if (account.real < session.total)[short].any():
+        return Cause.QUOTA, "queue_is_full"
+    return Cause.CAPACITY, "cluster_is_full"
