@@ -46,9 +46,10 @@ def _new_phase(old: GangPhase, new: GangPhase | None) -> GangPhase | None:
 
 
 def _waiting(reasons: tuple[Reason, ...]) -> Waiting | None:
+    """The first reason of each kind: two plugins that met the same bound say nothing more than one."""
     if not reasons:
         return None
-    kept = reasons[:_KEPT_REASONS]
+    kept = list({reason.code: reason for reason in reversed(reasons)}.values())[::-1][:_KEPT_REASONS]
     return Waiting(tuple(as_data(reason) for reason in kept), f"{kept[0].action}/{kept[0].plugin}: {kept[0].code}")
 
 

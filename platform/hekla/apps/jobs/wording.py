@@ -100,6 +100,10 @@ def _queue_closed(_facts: dict[str, Any]) -> str:
     return _("Its queue is closed; it can start when the queue is opened again.")
 
 
+def _cluster_full(facts: dict[str, Any]) -> str:
+    return _("Waits for %(need)s; all of the cluster is given out.") % facts
+
+
 def _no_pods(facts: dict[str, Any]) -> str:
     return _("It has fewer pods than it needs to start: %(tasks)s are missing.") % facts
 
@@ -108,7 +112,7 @@ def _general(facts: dict[str, Any]) -> str:
     return _("Waits for %(need)s.") % facts
 
 
-_BY_CODE = {"queue_closed": _queue_closed, "not_enough_pods": _no_pods}
+_BY_CODE = {"queue_closed": _queue_closed, "cluster_is_full": _cluster_full, "not_enough_pods": _no_pods}
 _BY_CAUSE = {
     "capacity": _capacity,
     "quota": _quota,
