@@ -32,7 +32,7 @@ def test_the_default_is_a_policy() -> None:
             "true or false",
         ),
         ("actions: allocate\ntiers: 7", "tiers", "list"),
-        ("actions: allocate\nextra: 1", "extra", "nothing else"),
+        ("actions: allocate\nextra: 1", "extra", "no more"),
         ("actions: allocate\nconfigurations: [{}]", "configurations[0]", "name of an action"),
     ],
 )

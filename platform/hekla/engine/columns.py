@@ -62,6 +62,8 @@ class NodeTable:
     def __init__(self, nodes: Sequence[Node], dimensions: Dimensions) -> None:
         self.nodes = sorted(nodes, key=lambda node: node.name)
         self.row_of = {node.name: row for row, node in enumerate(self.nodes)}
+        self.listed = np.array([self.row_of[node.name] for node in nodes], dtype=np.intp)
+        """The rows in the order in which the nodes were given."""
         shape = (len(self.nodes), len(dimensions.names))
         self.allocatable = np.array([dimensions.vector(n.allocatable) for n in self.nodes]).reshape(shape)
         self.idle = self.allocatable.copy()
@@ -88,7 +90,7 @@ class NodeTable:
         self.pipelined[row] += sign * request
         self.touched.append(row)
 
-    def release(self, row: int, request: Vector) -> None:
-        """A pod on this node is on its way out; it still holds its place."""
-        self.releasing[row] += request
+    def release(self, row: int, request: Vector, sign: int = 1) -> None:
+        """A pod on this node is on its way out (or not any more); it still holds its place."""
+        self.releasing[row] += sign * request
         self.touched.append(row)

@@ -25,6 +25,8 @@ tiers:
   - name: binpack
 """
 MAX_POLICY_BYTES = 100_000
+COMPATIBILITY = ("hekla", "volcano")
+"""Whose behaviour counts where Volcano's hurts people; the first is the default."""
 
 SWITCHES = frozenset(
     {
@@ -72,6 +74,12 @@ class Policy:
     actions: tuple[str, ...]
     tiers: tuple[tuple[PluginOption, ...], ...]
     configurations: Mapping[str, Mapping[str, Argument]] = field(default_factory=dict)
+    compatibility: str = "hekla"
+
+    @property
+    def follows_volcano(self) -> bool:
+        """Whether Volcano is followed also where its behaviour hurts people (decision 0010)."""
+        return self.compatibility == "volcano"
 
 
 def parse(text: str) -> Policy:
@@ -81,11 +89,14 @@ def parse(text: str) -> Policy:
     actions = _actions(document.get("actions", ""), problems)
     tiers = tuple(_tier(tier, f"tiers[{at}]", problems) for at, tier in enumerate(_list(document, "tiers", problems)))
     configurations = _configurations(document, problems)
-    for key in sorted(set(document) - {"actions", "tiers", "configurations"}, key=str):
-        problems.append(Problem(str(key), "A policy has actions, tiers and configurations, and nothing else."))
+    compatibility = document.get("compatibility", COMPATIBILITY[0])
+    if compatibility not in COMPATIBILITY:
+        problems.append(Problem("compatibility", f"This is one of {', '.join(COMPATIBILITY)}."))
+    for key in sorted(set(document) - {"actions", "tiers", "configurations", "compatibility"}, key=str):
+        problems.append(Problem(str(key), "A policy has actions, tiers, configurations and compatibility, no more."))
     if problems:
         raise Invalid(problems)
-    return Policy(actions, tiers, configurations)
+    return Policy(actions, tiers, configurations, str(compatibility))
 
 
 def _load(text: str) -> dict[str, Any]:

@@ -231,7 +231,7 @@ def _policy(document: Object) -> Policy:
         for tier in document["conf"].get("tiers", ())
     )
     steps = {step["name"]: step.get("arguments", {}) for step in document["conf"].get("configurations") or ()}
-    return Policy(tuple(document["actions"]), tiers, steps)
+    return Policy(tuple(document["actions"]), tiers, steps, compatibility="volcano")
 
 
 def _option(plugin: Object, default_on: bool) -> PluginOption:

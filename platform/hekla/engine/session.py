@@ -5,8 +5,7 @@ Plugins register functions under an extension point; `session.ask…` combines t
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from enum import Enum
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,35 +16,8 @@ from hekla.engine.decisions import Bind, Eviction, Reason
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.model import ClusterState, Queue, TaskStatus
 from hekla.engine.places import Places
+from hekla.engine.points import Point, Vote
 from hekla.engine.policy import PluginOption, Policy
-
-
-class Point(Enum):
-    """Where a plugin may speak, and the switch that lets it."""
-
-    JOB_ORDER = "enableJobOrder"
-    QUEUE_ORDER = "enableQueueOrder"
-    TASK_ORDER = "enableTaskOrder"
-    JOB_READY = "enableJobReady"
-    JOB_PIPELINED = "enableJobPipelined"
-    JOB_ENQUEUEABLE = "enableJobEnqueued"
-    JOB_ENQUEUED = "enableJobEnqueued:hook"
-    JOB_VALID = ""
-    OVERUSED = "enabledOverused"
-    ALLOCATABLE = "enabledAllocatable"
-    PREDICATE = "enablePredicate"
-    NODE_ORDER = "enableNodeOrder"
-
-    @property
-    def switch(self) -> str:
-        return self.value.partition(":")[0]
-
-
-class Vote(Enum):
-    PERMIT = 1
-    ABSTAIN = 0
-    REJECT = -1
-
 
 Answer = Callable[..., Any]
 
@@ -64,9 +36,12 @@ class Session:
         self.binds: list[Bind] = []
         self.evictions: list[Eviction] = []
         self.reasons: dict[str, list[Reason]] = defaultdict(list)
-        self.on_change: list[Callable[[Member, int], None]] = []
+        self.on_change: list[Callable[[Member, int, int], None]] = []
+        """Told after each change: member, row of its node, and 1 for a place taken, -1 for one given back."""
         self._answers: dict[Point, dict[int, Answer]] = defaultdict(dict)
         self._places: dict[object, Places] = {}
+        self.residents: list[dict[str, Member]] = [{} for _ in self.table.nodes]
+        """For each row the tasks that hold or are promised something there, by uid."""
         self._seat_tasks(everyone)
 
     def _seat_tasks(self, gangs: list[Gang]) -> None:
@@ -76,6 +51,7 @@ class Session:
                 row = self.table.row_of.get(member.node)
                 if row is None or member.status in _HOLD_NOTHING:
                     continue
+                self.residents[row][member.task.uid] = member
                 self.table.take(row, member.request)
                 if member.status is TaskStatus.RELEASING:
                     self.table.release(row, member.request)
@@ -152,7 +128,7 @@ class Session:
         """The places of the task's class."""
         found = self._places.get(member.shape)
         if found is None:
-            found = Places(member, self.table, self.answers(Point.PREDICATE), self.answers(Point.NODE_ORDER))
+            found = Places(member, self.table, self.answers)
             self._places[member.shape] = found
         return found
 
@@ -170,6 +146,35 @@ class Session:
                 self.reasons[uid].append(problem)
         return found
 
+    def is_starving(self, gang: Gang) -> bool:
+        """Whether it may evict others: in the first tier that has an opinion, all agree."""
+        for tier in self._in_tiers(Point.JOB_STARVING):
+            if tier:
+                return all(answer(gang) for answer in tier)
+        return False
+
+    def victims(self, point: Point, member: Member, candidates: Sequence[Member]) -> list[Member]:
+        """Who of the candidates may be evicted for the member (`volcano-spec` §3.2).
+
+        In a tier the answers are intersected; an answer that names nobody ends the tier undecided, and an undecided
+        tier leaves the question to the next. Unless the policy asks for Volcano's behaviour, whom a plugin spares is
+        no candidate in any tier.
+        """
+        if not self.policy.follows_volcano:
+            candidates = self._unspared(member, candidates)
+        for tier in self._in_tiers(point):
+            chosen = _intersection(answer(member, candidates) for answer in tier)
+            if chosen:
+                return chosen
+        return []
+
+    def _unspared(self, member: Member, candidates: Sequence[Member]) -> list[Member]:
+        kept = list(candidates)
+        for answer in self.answers(Point.SPARED):
+            spared = {one.task.uid for one in answer(member, kept)}
+            kept = [one for one in kept if one.task.uid not in spared]
+        return kept
+
     # Changes.
 
     def place(self, member: Member, row: int, status: TaskStatus) -> None:
@@ -180,7 +185,8 @@ class Session:
             self.table.take(row, member.request)
             member.job.allocated += member.request
         member.job.move(member, status, self.table.nodes[row].name)
-        self._tell(member, 1)
+        self.residents[row][member.task.uid] = member
+        self._tell(member, row, 1)
 
     def unplace(self, member: Member) -> None:
         """Take back what `place` did."""
@@ -191,11 +197,40 @@ class Session:
             self.table.take(row, member.request, -1)
             member.job.allocated -= member.request
         member.job.move(member, TaskStatus.PENDING, "")
-        self._tell(member, -1)
+        del self.residents[row][member.task.uid]
+        self._tell(member, row, -1)
 
-    def _tell(self, member: Member, sign: int) -> None:
+    def evict(self, member: Member) -> None:
+        """A task that holds a place is on its way out: it still holds it, and nothing counts on it any more."""
+        row = self.table.row_of[member.node]
+        self.table.release(row, member.request)
+        member.job.allocated -= member.request
+        member.job.move(member, TaskStatus.RELEASING, member.node)
+        self._tell(member, row, -1)
+
+    def unevict(self, member: Member) -> None:
+        """Take back what `evict` did; the task counts as running, whatever it was (`volcano-spec` §3.4)."""
+        row = self.table.row_of[member.node]
+        self.table.release(row, member.request, -1)
+        member.job.allocated += member.request
+        member.job.move(member, TaskStatus.RUNNING, member.node)
+        self._tell(member, row, 1)
+
+    def _tell(self, member: Member, row: int, sign: int) -> None:
         for heard in self.on_change:
-            heard(member, sign)
+            heard(member, row, sign)
+
+
+def _intersection(answers: Iterable[list[Member] | None]) -> list[Member]:
+    chosen: list[Member] = []
+    for named in answers:
+        if named is None:
+            continue
+        if not named:
+            return []
+        uids = {member.task.uid for member in named}
+        chosen = [member for member in chosen if member.task.uid in uids] if chosen else named
+    return chosen
 
 
 _HOLD_NOTHING = frozenset(

@@ -12,8 +12,9 @@ from hekla.engine.decisions import Cause, Reason
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
 from hekla.engine.model import Queue, TaskStatus
+from hekla.engine.points import Point
 from hekla.engine.policy import Argument
-from hekla.engine.session import Point, Session
+from hekla.engine.session import Session
 from hekla.engine.statement import Statement
 
 

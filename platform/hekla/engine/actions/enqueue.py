@@ -6,8 +6,9 @@ from hekla.domain.phases import GangPhase
 from hekla.engine.gangs import Gang
 from hekla.engine.heap import Heap
 from hekla.engine.model import Queue
+from hekla.engine.points import Point
 from hekla.engine.policy import Argument
-from hekla.engine.session import Point, Session
+from hekla.engine.session import Session
 
 
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:

@@ -4,8 +4,9 @@ import numpy as np
 
 from hekla.engine.columns import NodeTable, Rows, Vector
 from hekla.engine.gangs import Member
+from hekla.engine.points import Point
 from hekla.engine.policy import PluginOption
-from hekla.engine.session import Point, Session
+from hekla.engine.session import Session
 
 
 def open_session(session: Session, option: PluginOption) -> None:

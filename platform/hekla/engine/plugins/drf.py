@@ -2,8 +2,9 @@
 
 from hekla.engine.columns import share
 from hekla.engine.gangs import Gang, Member
+from hekla.engine.points import Point
 from hekla.engine.policy import PluginOption
-from hekla.engine.session import Point, Session
+from hekla.engine.session import Session
 
 
 def open_session(session: Session, option: PluginOption) -> None:
@@ -11,7 +12,7 @@ def open_session(session: Session, option: PluginOption) -> None:
     allocated = {uid: gang.allocated.copy() for uid, gang in session.gangs.items()}
     shares = {uid: share(amount, session.total) for uid, amount in allocated.items()}
 
-    def follow(member: Member, sign: int) -> None:
+    def follow(member: Member, _row: int, sign: int) -> None:
         uid = member.job.job.uid
         allocated[uid] += sign * member.request
         shares[uid] = share(allocated[uid], session.total)

@@ -3,8 +3,9 @@
 from hekla.engine.decisions import Cause, Reason
 from hekla.engine.gangs import ALLOCATED, Gang
 from hekla.engine.model import TaskStatus
+from hekla.engine.points import Point, Vote
 from hekla.engine.policy import PluginOption
-from hekla.engine.session import Point, Session, Vote
+from hekla.engine.session import Session
 
 _PLACED = ALLOCATED | {TaskStatus.SUCCEEDED}
 _PROMISED = _PLACED | {TaskStatus.PIPELINED}

@@ -6,8 +6,9 @@ from hekla.domain.phases import GangPhase
 from hekla.engine.columns import EPSILON, Vector
 from hekla.engine.decisions import Cause, Reason
 from hekla.engine.gangs import Gang
+from hekla.engine.points import Point, Vote
 from hekla.engine.policy import PluginOption
-from hekla.engine.session import Point, Session, Vote
+from hekla.engine.session import Session
 
 _DEFAULT_FACTOR = 1.2
 

@@ -10,8 +10,10 @@ import numpy as np
 from hekla.engine.columns import Mask, NodeTable
 from hekla.engine.gangs import Member
 from hekla.engine.model import Node, Taint, Toleration
+from hekla.engine.places import Refusal
+from hekla.engine.points import Point
 from hekla.engine.policy import PluginOption
-from hekla.engine.session import Point, Session
+from hekla.engine.session import Session
 
 _REPELLING = frozenset({"NoSchedule", "NoExecute"})
 
@@ -21,14 +23,14 @@ def open_session(session: Session, option: PluginOption) -> None:
     session.register(Point.PREDICATE, option, _refusals)
 
 
-def _refusals(member: Member, table: NodeTable) -> Sequence[tuple[Mask, str]]:
+def _refusals(member: Member, table: NodeTable) -> Sequence[Refusal]:
     refusals = [
-        (_mask(table, lambda node: node.unschedulable), "not schedulable"),
-        (_mask(table, lambda node: not _has_labels(node, member)), "label does not match"),
+        Refusal(_mask(table, lambda node: node.unschedulable), "not schedulable"),
+        Refusal(_mask(table, lambda node: not _has_labels(node, member)), "label does not match"),
     ]
     for taint in sorted({t for node in table.nodes for t in node.taints}, key=lambda t: (t.key, t.value, t.effect)):
         if taint.effect in _REPELLING and not any(_bears(t, taint) for t in member.task.tolerations):
-            refusals.append((_mask(table, _has_taint(taint)), f"taint {taint.key}"))
+            refusals.append(Refusal(_mask(table, _has_taint(taint)), f"taint {taint.key}"))
     return refusals
 
 

@@ -1,8 +1,9 @@
 """Higher priority first, among jobs and among the tasks of a job (`volcano-spec` §5.1)."""
 
 from hekla.engine.gangs import Gang, Member
+from hekla.engine.points import Point
 from hekla.engine.policy import PluginOption
-from hekla.engine.session import Point, Session
+from hekla.engine.session import Session
 
 
 def open_session(session: Session, option: PluginOption) -> None:

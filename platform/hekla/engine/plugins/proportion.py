@@ -9,8 +9,9 @@ from hekla.engine.columns import EPSILON, Mask, Vector, share
 from hekla.engine.decisions import Cause, Reason
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.model import Queue, TaskStatus
+from hekla.engine.points import Point, Vote
 from hekla.engine.policy import PluginOption
-from hekla.engine.session import Point, Session, Vote, infinite_where_absent
+from hekla.engine.session import Session, infinite_where_absent
 
 
 @dataclass
@@ -65,7 +66,7 @@ def open_session(session: Session, option: PluginOption) -> None:
         if gang.minimum is not None:
             accounts[gang.job.queue].inqueue += gang.minimum
 
-    def follow(member: Member, sign: int) -> None:
+    def follow(member: Member, _row: int, sign: int) -> None:
         accounts[member.job.job.queue].allocated += sign * member.request
 
     session.on_change.append(follow)

@@ -1,0 +1,58 @@
+"""The points of a cycle at which plugins speak."""
+
+from enum import Enum
+
+
+class Point(Enum):
+    """Where a plugin may speak, and the switch that lets it (before the colon). What its function takes and gives:
+
+    JOB_ORDER, QUEUE_ORDER, TASK_ORDER    (left, right) -> below zero when left goes first
+    JOB_READY                             (gang) -> bool
+    JOB_PIPELINED, JOB_ENQUEUEABLE        (gang) -> Vote
+    JOB_ENQUEUED                          (gang) -> None, told after it was let in
+    JOB_VALID                             (gang) -> Reason or None
+    JOB_STARVING                          (gang) -> bool
+    OVERUSED                              (queue) -> bool
+    ALLOCATABLE                           (queue, member) -> bool
+    PREEMPTIVE                            (queue, members) -> bool: may its queue take from others for them
+    PREDICATE, CHANGING_PREDICATE, WIDE_PREDICATE, NODE_ORDER, WIDE_NODE_ORDER    see `places`
+    PREEMPTABLE, RECLAIMABLE              (member, candidates) -> those that may be evicted for it; None: abstains
+    EVICTABLE                             (gang, candidates, action) -> those that may be evicted for it; None: abstains
+    SPARED                                (member, candidates) -> those that must not be evicted, whatever others say
+    VICTIM_TASKS                          (members that run) -> those to evict in any case
+    VICTIM_QUEUE_ORDER                    (left, right, of) -> below zero when left's tasks go first
+    """
+
+    JOB_ORDER = "enableJobOrder"
+    QUEUE_ORDER = "enableQueueOrder"
+    TASK_ORDER = "enableTaskOrder"
+    JOB_READY = "enableJobReady"
+    JOB_PIPELINED = "enableJobPipelined"
+    JOB_ENQUEUEABLE = "enableJobEnqueued"
+    JOB_ENQUEUED = "enableJobEnqueued:hook"
+    JOB_VALID = ""
+    OVERUSED = "enabledOverused"
+    ALLOCATABLE = "enabledAllocatable"
+    PREDICATE = "enablePredicate"
+    CHANGING_PREDICATE = "enablePredicate:changing"
+    WIDE_PREDICATE = "enablePredicate:wide"
+    NODE_ORDER = "enableNodeOrder"
+    WIDE_NODE_ORDER = "enableNodeOrder:wide"
+    JOB_STARVING = "enableJobStarving"
+    PREEMPTIVE = "enablePreemptive"
+    PREEMPTABLE = "enablePreemptable"
+    RECLAIMABLE = "enableReclaimable"
+    EVICTABLE = "enablePreemptable:unified"
+    SPARED = ":spared"
+    VICTIM_TASKS = "enabledVictim"
+    VICTIM_QUEUE_ORDER = "enableQueueOrder:victims"
+
+    @property
+    def switch(self) -> str:
+        return self.value.partition(":")[0]
+
+
+class Vote(Enum):
+    PERMIT = 1
+    ABSTAIN = 0
+    REJECT = -1
