@@ -37,6 +37,7 @@ def _close(session: Session) -> Decisions:
         binds=tuple(session.binds),
         evictions=tuple(session.evictions),
         pipelined=pipelined,
+        nominated={task: node for task, node in session.nominated.items() if pipelined.get(task) == node},
         phases=phases,
         reasons={uid: tuple(reasons) for uid, reasons in session.reasons.items() if reasons},
     )

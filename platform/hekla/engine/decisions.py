@@ -63,10 +63,15 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """The outcome of one cycle. `phases` holds every job's gang phase after the session closed."""
+    """The outcome of one cycle. `phases` holds every job's gang phase after the session closed.
+
+    `pipelined`: task to the node that it is promised. `nominated`: those of them for which others were evicted; the
+    caller gives them back as `Task.nominated_node` until they are bound.
+    """
 
     binds: tuple[Bind, ...] = ()
     evictions: tuple[Eviction, ...] = ()
     pipelined: Mapping[str, str] = field(default_factory=dict)
+    nominated: Mapping[str, str] = field(default_factory=dict)
     phases: Mapping[str, GangPhase] = field(default_factory=dict)
     reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)

@@ -82,6 +82,9 @@ class Task:
     node: str = ""
     priority: int = 1
     preemptable: bool = True
+    never_preempts: bool = False
+    priority_class: str = ""
+    nominated_node: str = ""
     created_at: float = 0.0
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Toleration, ...] = ()

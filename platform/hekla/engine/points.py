@@ -43,7 +43,7 @@ class Point(Enum):
     PREEMPTABLE = "enablePreemptable"
     RECLAIMABLE = "enableReclaimable"
     EVICTABLE = "enablePreemptable:unified"
-    SPARED = ":spared"
+    SPARED = "enablePreemptable:spared"
     VICTIM_TASKS = "enabledVictim"
     VICTIM_QUEUE_ORDER = "enableQueueOrder:victims"
 

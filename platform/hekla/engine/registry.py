@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hekla.engine.policy import Argument, PluginOption
     from hekla.engine.session import Session
 
-_ACTIONS = ("enqueue", "allocate", "backfill")
+_ACTIONS = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
 _PLUGINS = (
     "binpack", "conformance", "drf", "gang", "nodeorder", "overcommit", "predicates", "priority", "proportion",
 )  # fmt: skip

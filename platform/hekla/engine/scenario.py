@@ -24,6 +24,7 @@ MAX_CYCLES = 100
 _GROUP = "scheduling.k8s.io/group-name"
 _ROLE = "volcano.sh/task-spec"
 _TASK_PRIORITY = "volcano.sh/task-priority"
+_PREEMPTABLE = "volcano.sh/preemptable"
 _OUTSIDERS = ""
 _STATUS = {"Running": TaskStatus.RUNNING, "Succeeded": TaskStatus.SUCCEEDED, "Failed": TaskStatus.FAILED}
 _UNKNOWN_OBJECTS = frozenset({
@@ -86,15 +87,17 @@ def _after(state: ClusterState, decisions: Decisions) -> ClusterState:
         replace(
             job,
             phase=decisions.phases.get(job.uid, job.phase),
-            tasks=tuple(_moved(task, bound) for task in job.tasks if task.uid not in gone),
+            tasks=tuple(_moved(task, bound, decisions.nominated) for task in job.tasks if task.uid not in gone),
         )
         for job in state.jobs
     )
     return replace(state, jobs=jobs)
 
 
-def _moved(task: Task, bound: Mapping[str, str]) -> Task:
-    return replace(task, status=TaskStatus.RUNNING, node=bound[task.uid]) if task.uid in bound else task
+def _moved(task: Task, bound: Mapping[str, str], nominated: Mapping[str, str]) -> Task:
+    if task.uid in bound:
+        return replace(task, status=TaskStatus.RUNNING, node=bound[task.uid], nominated_node="")
+    return replace(task, nominated_node=nominated[task.uid]) if task.uid in nominated else task
 
 
 # Objects.
@@ -174,6 +177,10 @@ def _task(pod: Object) -> Task:
         status=_status(pod),
         node=spec.get("nodeName", ""),
         priority=int(annotations.get(_TASK_PRIORITY, spec.get("priority", 1))),
+        preemptable=_is_preemptable(annotations, labels),
+        never_preempts=spec.get("preemptionPolicy") == "Never",
+        priority_class=spec.get("priorityClassName", ""),
+        nominated_node=pod.get("status", {}).get("nominatedNodeName", ""),
         created_at=_time(metadata),
         node_selector=spec.get("nodeSelector", {}),
         tolerations=tuple(
@@ -183,6 +190,10 @@ def _task(pod: Object) -> Task:
         labels=labels,
         annotations=annotations,
     )
+
+
+def _is_preemptable(annotations: Object, labels: Object) -> bool:
+    return str(annotations.get(_PREEMPTABLE, labels.get(_PREEMPTABLE, "true"))).lower() in ("true", "1", "t")
 
 
 def _status(pod: Object) -> TaskStatus:

@@ -35,6 +35,8 @@ class Session:
         self.gangs = {gang.job.uid: gang for gang in everyone if gang.job.queue in self.queues}
         self.binds: list[Bind] = []
         self.evictions: list[Eviction] = []
+        self.nominated: dict[str, str] = {}
+        """Task to node: what evictions of this session make room for."""
         self.reasons: dict[str, list[Reason]] = defaultdict(list)
         self.on_change: list[Callable[[Member, int, int], None]] = []
         """Told after each change: member, row of its node, and 1 for a place taken, -1 for one given back."""

@@ -1,34 +1,48 @@
-"""A gang's tentative placements: committed together or taken back together."""
+"""Tentative placements and evictions of one gang: committed together or taken back together (`volcano-spec` §3.4)."""
 
-from hekla.engine.decisions import Bind
+from hekla.engine.decisions import Bind, Eviction
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.model import TaskStatus
 from hekla.engine.session import Session
 
 
 class Statement:
-    """What one turn of a gang did so far."""
+    """What was tried so far. `marks` (`len`) name a point to go back to."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._placed: list[Member] = []
+        self._done: list[tuple[Member, Eviction | None]] = []
+
+    def __len__(self) -> int:
+        return len(self._done)
 
     def place(self, member: Member, row: int, *, now: bool) -> None:
         """Give a task a place: room that is there now, or that will be."""
         self._session.place(member, row, TaskStatus.ALLOCATED if now else TaskStatus.PIPELINED)
-        self._placed.append(member)
+        self._done.append((member, None))
+
+    def evict(self, member: Member, action: str, for_job: str) -> None:
+        """Ask a task to go."""
+        eviction = Eviction(member.job.job.uid, member.task.uid, member.node, action, for_job)
+        self._session.evict(member)
+        self._done.append((member, eviction))
 
     def commit(self) -> None:
-        """Bind what was allocated."""
-        for member in self._placed:
-            if member.status is TaskStatus.ALLOCATED:
+        """Bind what was allocated, evict what was asked to go. What is only promised is promised for this session."""
+        for member, eviction in self._done:
+            if eviction is not None:
+                self._session.evictions.append(eviction)
+            elif member.status is TaskStatus.ALLOCATED:
                 bind(self._session, member)
 
-    def discard(self) -> None:
-        """Take everything back, the last first."""
-        for member in reversed(self._placed):
-            self._session.unplace(member)
-        self._placed.clear()
+    def discard(self, mark: int = 0) -> None:
+        """Take back everything since the mark, the last first."""
+        while len(self._done) > mark:
+            member, eviction = self._done.pop()
+            if eviction is None:
+                self._session.unplace(member)
+            else:
+                self._session.unevict(member)
 
 
 def bind(session: Session, member: Member) -> None:

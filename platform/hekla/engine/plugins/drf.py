@@ -1,10 +1,14 @@
 """Dominant resource fairness: the job that holds the smaller share of the cluster goes first (`volcano-spec` §5.1)."""
 
-from hekla.engine.columns import share
+from collections.abc import Sequence
+
+from hekla.engine.columns import Vector, share
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.points import Point
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
+
+_SAME = 1e-6
 
 
 def open_session(session: Session, option: PluginOption) -> None:
@@ -21,5 +25,18 @@ def open_session(session: Session, option: PluginOption) -> None:
         mine, other = shares[left.job.uid], shares[right.job.uid]
         return (mine > other) - (mine < other)
 
+    def preemptable(member: Member, candidates: Sequence[Member]) -> list[Member]:
+        mine = share(allocated[member.job.job.uid] + member.request, session.total)
+        left: dict[str, Vector] = {}
+        chosen = []
+        for victim in candidates:
+            uid = victim.job.job.uid
+            left[uid] = left.get(uid, allocated[uid]) - victim.request
+            other = share(left[uid], session.total)
+            if mine < other or abs(mine - other) <= _SAME:
+                chosen.append(victim)
+        return chosen
+
     session.on_change.append(follow)
+    session.register(Point.PREEMPTABLE, option, preemptable)
     session.register(Point.JOB_ORDER, option, order)

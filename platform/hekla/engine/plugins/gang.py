@@ -1,7 +1,9 @@
 """All or nothing: a gang starts when its minimum has places (`volcano-spec` §5.1)."""
 
+from collections.abc import Sequence
+
 from hekla.engine.decisions import Cause, Reason
-from hekla.engine.gangs import ALLOCATED, Gang
+from hekla.engine.gangs import ALLOCATED, Gang, Member
 from hekla.engine.model import TaskStatus
 from hekla.engine.points import Point, Vote
 from hekla.engine.policy import PluginOption
@@ -18,6 +20,11 @@ def open_session(session: Session, option: PluginOption) -> None:
     session.register(Point.JOB_ORDER, option, _unready_first)
     session.register(Point.JOB_READY, option, _is_ready)
     session.register(Point.JOB_PIPELINED, option, _pipelined)
+    session.register(Point.JOB_STARVING, option, _is_starving)
+    session.register(Point.PREEMPTABLE, option, _surplus)
+    session.register(Point.RECLAIMABLE, option, _surplus)
+    session.register(Point.EVICTABLE, option, lambda _gang, candidates, _action: list(candidates))
+    session.register(Point.SPARED, option, _needed)
 
 
 def _invalid(gang: Gang) -> Reason | None:
@@ -33,6 +40,28 @@ def _unready_first(left: Gang, right: Gang) -> int:
 
 def _is_ready(gang: Gang) -> bool:
     return gang.is_ready and gang.roles_have(_PLACED)
+
+
+def _is_starving(gang: Gang) -> bool:
+    return gang.waiting_count + gang.ready_count < gang.job.min_available
+
+
+def _surplus(_member: Member, candidates: Sequence[Member]) -> list[Member]:
+    """Of each gang as many as it has above its minimum, in the order given."""
+    left: dict[str, int] = {}
+    chosen = []
+    for victim in candidates:
+        uid = victim.job.job.uid
+        ready = left.setdefault(uid, victim.job.ready_count)
+        if ready > victim.job.job.min_available:
+            left[uid] = ready - 1
+            chosen.append(victim)
+    return chosen
+
+
+def _needed(member: Member, candidates: Sequence[Member]) -> list[Member]:
+    surplus = {victim.task.uid for victim in _surplus(member, candidates)}
+    return [victim for victim in candidates if victim.task.uid not in surplus]
 
 
 def _pipelined(gang: Gang) -> Vote:

@@ -1,11 +1,12 @@
 """Queues share by weight: what each deserves, who is below it, and who has room (`volcano-spec` §5.2)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hekla.domain.phases import GangPhase
-from hekla.engine.columns import EPSILON, Mask, Vector, share
+from hekla.engine.columns import EPSILON, Mask, Vector, fits, share
 from hekla.engine.decisions import Cause, Reason
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.model import Queue, TaskStatus
@@ -49,8 +50,7 @@ def open_session(session: Session, option: PluginOption) -> None:
         return bool((account.deserved < account.allocated + EPSILON).all())
 
     def allocatable(queue: Queue, member: Member) -> bool:
-        account, asked = accounts[queue.name], (member.request > 0) & countable
-        return queue.is_open and not (account.allocated + member.request > account.deserved)[asked].any()
+        return preemptive(queue, [member])
 
     def enqueueable(gang: Gang) -> Vote:
         account = accounts[gang.job.queue]
@@ -69,7 +69,25 @@ def open_session(session: Session, option: PluginOption) -> None:
     def follow(member: Member, _row: int, sign: int) -> None:
         accounts[member.job.job.queue].allocated += sign * member.request
 
+    def preemptive(queue: Queue, members: Sequence[Member]) -> bool:
+        wanted = sum((member.request for member in members), np.zeros_like(session.total))
+        account, asked = accounts[queue.name], (wanted > 0) & countable
+        return queue.is_open and not (account.allocated + wanted > account.deserved)[asked].any()
+
+    def reclaimable(_member: Member, candidates: Sequence[Member]) -> list[Member]:
+        left: dict[str, Vector] = {}
+        chosen = []
+        for victim in candidates:
+            account = accounts[victim.job.job.queue]
+            held = left.setdefault(account.queue.name, account.allocated.copy())
+            if not fits(held, account.deserved):
+                held -= victim.request
+                chosen.append(victim)
+        return chosen
+
     session.on_change.append(follow)
+    session.register(Point.PREEMPTIVE, option, preemptive)
+    session.register(Point.RECLAIMABLE, option, reclaimable)
     session.register(Point.QUEUE_ORDER, option, order)
     session.register(Point.OVERUSED, option, overused)
     session.register(Point.ALLOCATABLE, option, allocatable)

@@ -1,0 +1,81 @@
+"""Queues take back what others borrowed: starving jobs evict tasks of other queues (`volcano-spec` §4).
+
+Nodes are tried in the order in which they were given, without scores, and the first on which it works is taken.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from hekla.engine import victims
+from hekla.engine.columns import fits
+from hekla.engine.gangs import Gang, Member
+from hekla.engine.heap import Heap
+from hekla.engine.model import Queue, TaskStatus
+from hekla.engine.points import Point
+from hekla.engine.policy import Argument
+from hekla.engine.session import Session
+from hekla.engine.statement import Statement
+
+NAME = "reclaim"
+
+
+def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
+    """One job of the first queue at a time; a queue that is over its share takes nothing."""
+    waiting: dict[str, Heap[Gang]] = {}
+    for gang in session.valid_gangs(admitted_only=True):
+        heap = waiting.setdefault(gang.job.queue, Heap(session.job_before))
+        if gang.count[TaskStatus.PENDING]:
+            heap.push(gang)
+    queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in waiting))
+    while len(queues):
+        queue = queues.pop()
+        if session.any_says(Point.OVERUSED, queue) or not len(waiting[queue.name]):
+            continue
+        _reclaim_for(session, queue, waiting[queue.name].pop())
+        queues.push(queue)
+
+
+def _reclaim_for(session: Session, queue: Queue, gang: Gang) -> None:
+    statement = Statement(session)
+    tasks = Heap(session.task_before, (m for m in gang.members if m.status is TaskStatus.PENDING))
+    while len(tasks) and session.is_starving(gang):
+        member = tasks.pop()
+        if not member.task.never_preempts and session.all_agree(Point.PREEMPTIVE, queue, [member]):
+            _reclaim(session, statement, member)
+    if session.is_pipelined(gang):
+        statement.commit()
+    else:
+        statement.discard()
+
+
+def _reclaim(session: Session, statement: Statement, member: Member) -> None:
+    places = session.places(member)
+    curable, listed = places.curable(), session.table.listed
+    for row in listed[curable[listed]].tolist():
+        if _reclaim_on(session, statement, member, row):
+            return
+
+
+def _reclaim_on(session: Session, statement: Statement, member: Member, row: int) -> bool:
+    candidates = [m for m in victims.on_node(session, row) if _is_candidate(session, member, m)]
+    chosen = session.victims(Point.RECLAIMABLE, member, candidates) if candidates else []
+    room = session.table.future(row)
+    if not chosen or not fits(member.request, room + victims.total(chosen, room)):
+        return False
+    order = victims.in_order(session, chosen, member.job)
+    freed = np.zeros_like(room)
+    while len(order) and not fits(member.request, room + freed):
+        victim = order.pop()
+        statement.evict(victim, NAME, member.job.job.uid)
+        freed += victim.request
+    if freed.any():
+        session.nominated[member.task.uid] = session.table.nodes[row].name
+    statement.place(member, row, now=False)
+    return True
+
+
+def _is_candidate(session: Session, reclaimer: Member, victim: Member) -> bool:
+    queue = session.queues[victim.job.job.queue]
+    is_foreign = queue.name != reclaimer.job.job.queue and queue.reclaimable
+    return is_foreign and victim.status is TaskStatus.RUNNING and victim.task.preemptable
