@@ -8,14 +8,17 @@ _SCHEDULED = (TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskSt
 _OVER = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 
 
-def phase_at_close(gang: Gang) -> GangPhase:
-    """Running once its minimum is scheduled; what was bound in this cycle counts from the next one on."""
-    running = gang.count[TaskStatus.RUNNING]
-    short = gang.ready_count < gang.job.min_available and gang.count[TaskStatus.PENDING] > 0
-    if running and short:
-        return GangPhase.UNKNOWN
+def held_count(gang: Gang) -> int:
+    """Tasks that are or were on a node, those that are on their way out too."""
     releasing = sum(m.status is TaskStatus.RELEASING and bool(m.node) for m in gang.members)
-    if sum(gang.count[status] for status in _SCHEDULED) + releasing >= gang.job.min_available and gang.members:
+    return sum(gang.count[status] for status in _SCHEDULED) + releasing
+
+
+def phase_at_close(gang: Gang, *, is_unschedulable: bool) -> GangPhase:
+    """Running once its minimum is scheduled; what was bound in this cycle counts from the next one on."""
+    if gang.count[TaskStatus.RUNNING] and is_unschedulable:
+        return GangPhase.UNKNOWN
+    if held_count(gang) >= gang.job.min_available and gang.members:
         over = sum(gang.count[status] for status in _OVER)
         return GangPhase.COMPLETED if over == len(gang.members) else GangPhase.RUNNING
     return GangPhase.INQUEUE if gang.phase is GangPhase.INQUEUE else GangPhase.PENDING

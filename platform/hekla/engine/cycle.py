@@ -10,6 +10,7 @@ from hekla.engine import registry
 from hekla.engine.closing import phase_at_close
 from hekla.engine.decisions import Decisions
 from hekla.engine.model import ClusterState, TaskStatus
+from hekla.engine.points import Point
 from hekla.engine.policy import Policy
 from hekla.engine.session import Session
 
@@ -26,7 +27,10 @@ def cycle(state: ClusterState, policy: Policy, now: float) -> Decisions:
 
 
 def _close(session: Session) -> Decisions:
-    phases: dict[str, GangPhase] = {uid: phase_at_close(gang) for uid, gang in session.gangs.items()}
+    phases: dict[str, GangPhase] = {
+        uid: phase_at_close(gang, is_unschedulable=session.any_says(Point.UNSCHEDULABLE, gang))
+        for uid, gang in session.gangs.items()
+    }
     pipelined = {
         member.task.uid: member.node
         for gang in session.gangs.values()

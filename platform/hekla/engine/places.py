@@ -65,6 +65,11 @@ class Places:
                 return int(np.where(mask, self.scores(mask), -np.inf).argmax()), now
         return None
 
+    def room_on(self, row: int) -> bool | None:
+        """Whether there is room now on this row (else: once something is released). None: neither."""
+        self.catch_up()
+        return bool(self._now[row]) if self._later[row] else None
+
     def scores(self, mask: Mask) -> Vector:
         """What each row is worth; the rows in question are those of the mask, the others count for nothing."""
         if not self._wide_scorers:
@@ -131,8 +136,8 @@ class Places:
             self.allowed = self._narrow & ~_any_of((r for voice in self._wide for r in voice()), len(table))
         else:
             self.allowed[rows] = self._narrow[rows]
-        self._now[rows] = self.allowed[rows] & fits(request, table.idle[rows])
         self._later[rows] = self.allowed[rows] & fits(request, table.future(rows))
+        self._now[rows] = self._later[rows] & fits(request, table.idle[rows])
 
 
 def _any_of(refusals: Iterable[Refusal], count: int) -> Mask:

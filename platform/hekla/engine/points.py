@@ -21,6 +21,7 @@ class Point(Enum):
     SPARED                                (member, candidates) -> those that must not be evicted, whatever others say
     VICTIM_TASKS                          (members that run) -> those to evict in any case
     VICTIM_QUEUE_ORDER                    (left, right, of) -> below zero when left's tasks go first
+    UNSCHEDULABLE                         (gang) -> bool, asked when the session closes: the gang could not be placed
     """
 
     JOB_ORDER = "enableJobOrder"
@@ -46,6 +47,7 @@ class Point(Enum):
     SPARED = "enablePreemptable:spared"
     VICTIM_TASKS = "enabledVictim"
     VICTIM_QUEUE_ORDER = "enableQueueOrder:victims"
+    UNSCHEDULABLE = ":close"
 
     @property
     def switch(self) -> str:

@@ -95,25 +95,26 @@ class Session:
 
     # Order.
 
+    def compare(self, point: Point, *sides: object) -> float:
+        """What the first plugin that makes a difference says: below zero when the left side goes first."""
+        return next((sign for answer in self.answers(point) if (sign := answer(*sides))), 0)
+
     def job_before(self, left: Gang, right: Gang) -> bool:
         """Job order: plugins, then age, then name."""
-        for answer in self.answers(Point.JOB_ORDER):
-            if sign := answer(left, right):
-                return bool(sign < 0)
+        if sign := self.compare(Point.JOB_ORDER, left, right):
+            return sign < 0
         return (left.job.created_at, left.job.uid) < (right.job.created_at, right.job.uid)
 
     def queue_before(self, left: Queue, right: Queue) -> bool:
         """Queue order: plugins, then age, then name."""
-        for answer in self.answers(Point.QUEUE_ORDER):
-            if sign := answer(left, right):
-                return bool(sign < 0)
+        if sign := self.compare(Point.QUEUE_ORDER, left, right):
+            return sign < 0
         return (left.created_at, left.name) < (right.created_at, right.name)
 
     def task_before(self, left: Member, right: Member) -> bool:
         """Task order: plugins, then the number at the end of the name, then age, then id."""
-        for answer in self.answers(Point.TASK_ORDER):
-            if sign := answer(left, right):
-                return bool(sign < 0)
+        if sign := self.compare(Point.TASK_ORDER, left, right):
+            return sign < 0
         return _task_key(left) < _task_key(right)
 
     # Questions.
@@ -133,6 +134,13 @@ class Session:
             found = Places(member, self.table, self.answers)
             self._places[member.shape] = found
         return found
+
+    def best_place(self, member: Member) -> tuple[int, bool] | None:
+        """The node that evictions made room on for it, if that room is there; else the best of all. See `Places.best`."""
+        places, row = self.places(member), self.table.row_of.get(member.task.nominated_node)
+        if row is not None and (now := places.room_on(row)) is not None:
+            return row, now
+        return places.best()
 
     def valid_gangs(self, *, admitted_only: bool) -> list[Gang]:
         """Gangs that may be placed, in order of their ids; what makes the others invalid is noted."""

@@ -23,22 +23,21 @@ def total(members: Iterable[Member], like: Vector) -> Vector:
 
 
 def in_order(session: Session, victims: Sequence[Member], preemptor: Gang) -> Heap[Member]:
-    """Of a job its last task first; of a queue its last job first; of other queues as the plugins say."""
+    """Of a queue the last job first, of a job or of equal jobs the last task; of other queues as the plugins say."""
 
     def before(left: Member, right: Member) -> bool:
-        if left.job is right.job:
-            return session.task_before(right, left)
         mine, other = left.job.job.queue, right.job.job.queue
-        if mine == other:
-            return session.job_before(right.job, left.job)
-        return _queue_first(session, mine, other, preemptor.job.queue)
+        if mine != other:
+            return _queue_first(session, mine, other, preemptor.job.queue)
+        if left.job is not right.job and (sign := session.compare(Point.JOB_ORDER, left.job, right.job)):
+            return sign > 0
+        return session.task_before(right, left)
 
     return Heap(before, victims)
 
 
 def _queue_first(session: Session, left: str, right: str, of: str) -> bool:
     queues = session.queues
-    for answer in session.answers(Point.VICTIM_QUEUE_ORDER):
-        if sign := answer(queues[left], queues[right], queues[of]):
-            return bool(sign < 0)
+    if sign := session.compare(Point.VICTIM_QUEUE_ORDER, queues[left], queues[right], queues[of]):
+        return sign < 0
     return session.queue_before(queues[right], queues[left])

@@ -60,7 +60,7 @@ def _turn(session: Session, queue: Queue, gang: Gang, worksheet: Heap[Member]) -
             continue
         if member.task.role in failures.roles:
             continue
-        best = session.places(member).best()
+        best = session.best_place(member)
         if best is None:
             failures.nowhere(member)
             if failures.are_final():

@@ -77,9 +77,9 @@ def _of_the_same_job(preemptor: Member, victim: Member) -> bool:
 
 def preempt(session: Session, statement: Statement, queue: Queue, member: Member, may: Filter) -> bool:
     """Promise the task the best node on which evictions make room. False: there is none, and nothing was changed."""
-    if member.task.never_preempts:
-        return False
     places = session.places(member)
+    if member.task.never_preempts or _has_its_room(session, member):
+        return False
     places.catch_up()
     curable = places.curable()
     scores, listed = places.scores(curable), session.table.listed
@@ -87,6 +87,16 @@ def preempt(session: Session, statement: Statement, queue: Queue, member: Member
         if curable[row] and _preempt_on(session, statement, queue, member, row, may):
             return True
     return False
+
+
+def _has_its_room(session: Session, member: Member) -> bool:
+    """The node that earlier evictions were for has the room, or will when those are gone: no more are needed."""
+    row = session.table.row_of.get(member.task.nominated_node)
+    if row is None:
+        return False
+    leaving = (m for m in session.residents[row].values() if m.status is TaskStatus.RELEASING)
+    is_waiting = any(m.task.priority < member.task.priority for m in leaving)
+    return is_waiting or session.places(member).room_on(row) is not None
 
 
 def _preempt_on(session: Session, statement: Statement, queue: Queue, member: Member, row: int, may: Filter) -> bool:

@@ -59,9 +59,9 @@ def _reclaim(session: Session, statement: Statement, member: Member) -> None:
 
 def _reclaim_on(session: Session, statement: Statement, member: Member, row: int) -> bool:
     candidates = [m for m in victims.on_node(session, row) if _is_candidate(session, member, m)]
-    chosen = session.victims(Point.RECLAIMABLE, member, candidates) if candidates else []
+    chosen = session.victims(Point.RECLAIMABLE, member, candidates)
     room = session.table.future(row)
-    if not chosen or not fits(member.request, room + victims.total(chosen, room)):
+    if not candidates or not fits(member.request, room + victims.total(chosen, room)):
         return False
     order = victims.in_order(session, chosen, member.job)
     freed = np.zeros_like(room)

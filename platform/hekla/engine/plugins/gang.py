@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from hekla.engine.closing import held_count
 from hekla.engine.decisions import Cause, Reason
 from hekla.engine.gangs import ALLOCATED, Gang, Member
 from hekla.engine.model import TaskStatus
@@ -25,6 +26,7 @@ def open_session(session: Session, option: PluginOption) -> None:
     session.register(Point.RECLAIMABLE, option, _surplus)
     session.register(Point.EVICTABLE, option, lambda _gang, candidates, _action: list(candidates))
     session.register(Point.SPARED, option, _needed)
+    session.register(Point.UNSCHEDULABLE, option, _is_unschedulable)
 
 
 def _invalid(gang: Gang) -> Reason | None:
@@ -44,6 +46,14 @@ def _is_ready(gang: Gang) -> bool:
 
 def _is_starving(gang: Gang) -> bool:
     return gang.waiting_count + gang.ready_count < gang.job.min_available
+
+
+def _is_unschedulable(gang: Gang) -> bool:
+    """Its minimum has no places, and it is not only waiting for what ends to be gone."""
+    if _is_ready(gang) or not gang.members:
+        return False
+    waits = gang.count[TaskStatus.PENDING] + gang.count[TaskStatus.PIPELINED]
+    return bool(waits) or held_count(gang) < gang.job.min_available
 
 
 def _surplus(_member: Member, candidates: Sequence[Member]) -> list[Member]:
