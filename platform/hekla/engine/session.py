@@ -136,7 +136,7 @@ class Session:
         return found
 
     def best_place(self, member: Member) -> tuple[int, bool] | None:
-        """The node that evictions made room on for it, if that room is there; else the best of all. See `Places.best`."""
+        """The node that evictions made room on for it, if the room is there; else the best of all (as `Places.best`)."""
         places, row = self.places(member), self.table.row_of.get(member.task.nominated_node)
         if row is not None and (now := places.room_on(row)) is not None:
             return row, now
