@@ -70,6 +70,8 @@ class NodeTable:
         self.used = np.zeros(shape)
         self.releasing = np.zeros(shape)
         self.pipelined = np.zeros(shape)
+        self.expected = np.zeros(shape)
+        """What Kubernetes' scorers count: `used` without whom the session evicts and with whom it promises a place."""
         self.touched: list[int] = []
 
     def __len__(self) -> int:
@@ -83,14 +85,17 @@ class NodeTable:
         """A pod takes its place (or, with sign -1, gives it back)."""
         self.idle[row] -= sign * request
         self.used[row] += sign * request
+        self.expected[row] += sign * request
         self.touched.append(row)
 
     def promise(self, row: int, request: Vector, sign: int = 1) -> None:
         """A pod is promised what will be released (or not any more)."""
         self.pipelined[row] += sign * request
+        self.expected[row] += sign * request
         self.touched.append(row)
 
     def release(self, row: int, request: Vector, sign: int = 1) -> None:
         """A pod on this node is on its way out (or not any more); it still holds its place."""
         self.releasing[row] += sign * request
+        self.expected[row] -= sign * request
         self.touched.append(row)

@@ -57,6 +57,7 @@ class Session:
                 self.table.take(row, member.request)
                 if member.status is TaskStatus.RELEASING:
                     self.table.release(row, member.request)
+        self.table.expected[:] = self.table.used
         self.table.touched.clear()
 
     # What plugins say.
@@ -136,7 +137,7 @@ class Session:
         return found
 
     def best_place(self, member: Member) -> tuple[int, bool] | None:
-        """The node that evictions made room on for it, if the room is there; else the best of all (as `Places.best`)."""
+        """The node that evictions made room on for it, if it is there; else the best of all (as `Places.best`)."""
         places, row = self.places(member), self.table.row_of.get(member.task.nominated_node)
         if row is not None and (now := places.room_on(row)) is not None:
             return row, now

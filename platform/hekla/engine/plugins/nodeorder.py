@@ -25,7 +25,7 @@ def open_session(session: Session, option: PluginOption) -> None:
 
     def score(member: Member, table: NodeTable, rows: Rows) -> Vector:
         whole = table.allocatable[rows, _CPU_AND_MEMORY]
-        before, request = table.used[rows, _CPU_AND_MEMORY], member.request[_CPU_AND_MEMORY]
+        before, request = table.expected[rows, _CPU_AND_MEMORY], member.request[_CPU_AND_MEMORY]
         after = before + request
         total: Vector = np.zeros(len(whole))
         if least:
