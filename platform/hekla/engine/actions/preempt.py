@@ -90,13 +90,19 @@ def preempt(session: Session, statement: Statement, queue: Queue, member: Member
 
 
 def _has_its_room(session: Session, member: Member) -> bool:
-    """The node that earlier evictions were for has the room, or will when those are gone: no more are needed."""
+    """The node that earlier evictions were for has the room, or will when those are gone: no more are needed.
+
+    Volcano asks only whether the node would take such a task at all, so that a task whose room went to another never
+    evicts again.
+    """
     row = session.table.row_of.get(member.task.nominated_node)
     if row is None:
-        return False
+        return session.policy.follows_volcano and bool(member.task.nominated_node)
+    places = session.places(member)
+    has_room = places.room_on(row) is not None
     leaving = (m for m in session.residents[row].values() if m.status is TaskStatus.RELEASING)
     is_waiting = any(m.task.priority < member.task.priority for m in leaving)
-    return is_waiting or session.places(member).room_on(row) is not None
+    return has_room or is_waiting or (session.policy.follows_volcano and bool(places.allowed[row]))
 
 
 def _preempt_on(session: Session, statement: Statement, queue: Queue, member: Member, row: int, may: Filter) -> bool:
