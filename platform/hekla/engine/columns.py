@@ -77,7 +77,7 @@ class NodeTable:
     def __len__(self) -> int:
         return len(self.nodes)
 
-    def future(self, rows: Rows = slice(None)) -> Vector:
+    def future(self, rows: Rows | int = slice(None)) -> Vector:
         """What will be free once everything that ends has ended."""
         return self.idle[rows] + self.releasing[rows] - self.pipelined[rows]
 

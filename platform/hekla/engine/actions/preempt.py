@@ -5,10 +5,11 @@ went for is promised them, and is bound in a later cycle.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
-from hekla.engine import victims
+from hekla.engine import reprieve, victims
 from hekla.engine.columns import fits
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
@@ -23,7 +24,7 @@ _EVICTABLE = frozenset({TaskStatus.BOUND, TaskStatus.RUNNING})
 NAME = "preempt"
 
 
-def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
+def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
     """Queue by queue: first between its jobs, then inside each of them."""
     starving: dict[str, list[Gang]] = {}
     found = session.valid_gangs(admitted_only=True)
@@ -34,37 +35,11 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
     queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in names))
     while len(queues):
         queue = queues.pop()
+        preemption = Preemption(session, queue, arguments)
         gangs = starving.get(queue.name, [])
-        _between_jobs(session, queue, gangs)
+        preemption.between_jobs(gangs)
         for gang in gangs:
-            _inside(session, queue, gang)
-
-
-def _between_jobs(session: Session, queue: Queue, gangs: list[Gang]) -> None:
-    waiting = Heap(session.job_before, gangs)
-    while len(waiting):
-        gang = waiting.pop()
-        statement = Statement(session)
-        tasks = _pending(session, gang)
-        while len(tasks) and session.is_starving(gang):
-            preempt(session, statement, queue, tasks.pop(), _of_other_jobs)
-        if session.is_pipelined(gang):
-            statement.commit()
-        else:
-            statement.discard()
-
-
-def _inside(session: Session, queue: Queue, gang: Gang) -> None:
-    tasks = _pending(session, gang)
-    while len(tasks):
-        statement = Statement(session)
-        if not preempt(session, statement, queue, tasks.pop(), _of_the_same_job):
-            return
-        statement.commit()
-
-
-def _pending(session: Session, gang: Gang) -> Heap[Member]:
-    return Heap(session.task_before, (m for m in gang.members if m.status is TaskStatus.PENDING))
+            preemption.inside(gang)
 
 
 def _of_other_jobs(preemptor: Member, victim: Member) -> bool:
@@ -75,63 +50,118 @@ def _of_the_same_job(preemptor: Member, victim: Member) -> bool:
     return victim.job is preemptor.job
 
 
-def preempt(session: Session, statement: Statement, queue: Queue, member: Member, may: Filter) -> bool:
-    """Promise the task the best node on which evictions make room. False: there is none, and nothing was changed."""
-    places = session.places(member)
-    if member.task.never_preempts or _has_its_room(session, member):
-        return False
-    places.catch_up()
-    curable = places.curable()
-    scores, listed = places.scores(curable), session.table.listed
-    for row in listed[np.argsort(-scores[listed], kind="stable")].tolist():
-        if curable[row] and _preempt_on(session, statement, queue, member, row, may):
-            return True
-    return False
+class Preemption:
+    """What is done for the jobs of one queue."""
 
+    def __init__(self, session: Session, queue: Queue, arguments: Mapping[str, Argument]) -> None:
+        self._session, self._queue, self._arguments = session, queue, arguments
 
-def _has_its_room(session: Session, member: Member) -> bool:
-    """The node that earlier evictions were for has the room, or will when those are gone: no more are needed.
+    def between_jobs(self, gangs: list[Gang]) -> None:
+        """Starving jobs, the first one first, take from the others."""
+        session, waiting = self._session, Heap(self._session.job_before, gangs)
+        while len(waiting):
+            gang = waiting.pop()
+            statement = Statement(session)
+            tasks = self._pending(gang)
+            while len(tasks) and session.is_starving(gang):
+                self._preempt(statement, tasks.pop(), _of_other_jobs)
+            if session.is_pipelined(gang):
+                statement.commit()
+            else:
+                statement.discard()
 
-    Volcano asks only whether the node would take such a task at all, so that a task whose room went to another never
-    evicts again.
-    """
-    row = session.table.row_of.get(member.task.nominated_node)
-    if row is None:
-        return session.policy.follows_volcano and bool(member.task.nominated_node)
-    places = session.places(member)
-    has_room = places.room_on(row) is not None
-    leaving = (m for m in session.residents[row].values() if m.status is TaskStatus.RELEASING)
-    is_waiting = any(m.task.priority < member.task.priority for m in leaving)
-    return has_room or is_waiting or (session.policy.follows_volcano and bool(places.allowed[row]))
+    def inside(self, gang: Gang) -> None:
+        """Tasks of a job take from its less urgent ones, until one of them finds nothing."""
+        tasks = self._pending(gang)
+        while len(tasks):
+            statement = Statement(self._session)
+            if not self._preempt(statement, tasks.pop(), _of_the_same_job):
+                return
+            statement.commit()
 
+    def _pending(self, gang: Gang) -> Heap[Member]:
+        return Heap(self._session.task_before, (m for m in gang.members if m.status is TaskStatus.PENDING))
 
-def _preempt_on(session: Session, statement: Statement, queue: Queue, member: Member, row: int, may: Filter) -> bool:
-    candidates = [m for m in victims.on_node(session, row) if _is_candidate(member, m) and may(member, m)]
-    chosen = session.victims(Point.PREEMPTABLE, member, candidates)
-    future = session.table.future(row)
-    if not fits(member.request, future + victims.total(chosen, future)):
-        return False
-    order, mark = victims.in_order(session, chosen, member.job), len(statement)
-    while len(order) and not _has_room(session, queue, member, row):
-        statement.evict(order.pop(), NAME, member.job.job.uid)
-    if not _has_room(session, queue, member, row):
-        statement.discard(mark)
-        return False
-    if len(statement) > mark:
-        session.nominated[member.task.uid] = session.table.nodes[row].name
-    statement.place(member, row, now=False)
-    return True
+    def _preempt(self, statement: Statement, member: Member, may: Filter) -> bool:
+        """Promise the task a node on which evictions make room. False: there is none, and nothing was changed."""
+        if member.task.never_preempts or self._has_its_room(member):
+            return False
+        if self._arguments.get("enableTopologyAwarePreemption") is True:
+            return self._preempt_the_least(statement, member, may)
+        places = self._session.places(member)
+        places.catch_up()
+        curable = places.curable()
+        scores, listed = places.scores(curable), self._session.table.listed
+        best_first = listed[np.argsort(-scores[listed], kind="stable")].tolist()
+        return any(curable[row] and self._preempt_on(statement, member, row, may) for row in best_first)
+
+    def _has_its_room(self, member: Member) -> bool:
+        """The node that earlier evictions were for has the room, or will when those are gone: no more are needed.
+
+        Volcano asks only whether the node would take such a task at all, so that a task whose room went to another
+        never evicts again.
+        """
+        session, row = self._session, self._session.table.row_of.get(member.task.nominated_node)
+        if row is None:
+            return session.policy.follows_volcano and bool(member.task.nominated_node)
+        places = session.places(member)
+        has_room = places.room_on(row) is not None
+        leaving = (m for m in session.residents[row].values() if m.status is TaskStatus.RELEASING)
+        is_waiting = any(m.task.priority < member.task.priority for m in leaving)
+        return has_room or is_waiting or (session.policy.follows_volcano and bool(places.allowed[row]))
+
+    def _preempt_on(self, statement: Statement, member: Member, row: int, may: Filter) -> bool:
+        chosen = self._victims(member, row, may)
+        future = self._session.table.future(row)
+        if not fits(member.request, future + victims.total(chosen, future)):
+            return False
+        order, mark = victims.in_order(self._session, chosen, member.job), len(statement)
+        while len(order) and not self._has_room(member, row):
+            statement.evict(order.pop(), NAME, member.job.job.uid)
+        if not self._has_room(member, row):
+            statement.discard(mark)
+            return False
+        self._promise(statement, member, row, is_nominated=len(statement) > mark)
+        return True
+
+    def _preempt_the_least(self, statement: Statement, member: Member, may: Filter) -> bool:
+        session, found = self._session, []
+        curable, listed = session.places(member).curable(), session.table.listed
+        enough = reprieve.how_many(len(listed), self._arguments)
+        for row in listed[curable[listed]].tolist():
+            chosen, has_room = self._victims(member, row, may), partial(self._has_room, member, row)
+            candidate = reprieve.on_node(statement, row, chosen, NAME, has_room) if chosen else None
+            found += [candidate] if candidate else []
+            if len(found) >= enough:
+                break
+        if not found:
+            return False
+        best = min(found, key=lambda candidate: candidate.cost)
+        for victim in best.victims:
+            statement.evict(victim, NAME, member.job.job.uid)
+        self._promise(statement, member, best.row, is_nominated=bool(best.victims))
+        return True
+
+    def _victims(self, member: Member, row: int, may: Filter) -> list[Member]:
+        here = victims.on_node(self._session, row)
+        candidates = [victim for victim in here if _is_candidate(member, victim) and may(member, victim)]
+        return self._session.victims(Point.PREEMPTABLE, member, candidates)
+
+    def _promise(self, statement: Statement, member: Member, row: int, *, is_nominated: bool) -> None:
+        if is_nominated:
+            self._session.nominated[member.task.uid] = self._session.table.nodes[row].name
+        statement.place(member, row, now=False)
+
+    def _has_room(self, member: Member, row: int) -> bool:
+        """There is room on this node, once all that was asked to go has gone."""
+        if not self._session.all_agree(Point.ALLOCATABLE, self._queue, member):
+            return False
+        places = self._session.places(member)
+        places.catch_up()
+        return bool(places.allowed[row] and fits(member.request, self._session.table.future(row)))
 
 
 def _is_candidate(preemptor: Member, victim: Member) -> bool:
     if victim.status not in _EVICTABLE or not victim.task.preemptable:
         return False
     return victim.best_effort or not preemptor.best_effort
-
-
-def _has_room(session: Session, queue: Queue, member: Member, row: int) -> bool:
-    if not session.all_agree(Point.ALLOCATABLE, queue, member):
-        return False
-    places = session.places(member)
-    places.catch_up()
-    return bool(places.allowed[row] and fits(member.request, session.table.future(row)))

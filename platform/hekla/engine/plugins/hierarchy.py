@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from hekla.engine.columns import Vector, share
+from hekla.engine.columns import Mask, Vector, share
 from hekla.engine.gangs import Gang
 from hekla.engine.model import Queue
 
@@ -60,7 +60,7 @@ class Tree:
         given = sum((leaf.allocated for leaf in self._leaves.values()), np.zeros_like(self._total))
         self._settle(self.root, given < self._total)
 
-    def _settle(self, branch: Branch, left: Vector) -> None:
+    def _settle(self, branch: Branch, left: Mask) -> None:
         if branch.request is not None:
             has_all = (branch.allocated != 0) & (branch.request != 0) & (branch.allocated >= branch.request)
             branch.is_saturated = bool((has_all | (~left & (branch.request != 0))).any())
