@@ -74,6 +74,10 @@ class Resources(Mapping[str, float]):
     def __len__(self) -> int:
         return len(self._amounts)
 
+    def get(self, name: str, default: float = 0.0) -> float:  # type: ignore[override]
+        """The amount of `name`, or the default; a reader of thousands of nodes asks this way."""
+        return self._amounts.get(name, default)
+
     def amount(self, name: str) -> float:
         """The amount of `name`, zero where it is absent."""
         return self._amounts.get(name, 0.0)

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,8 @@ class Dimensions:
         names = {name for amount in amounts for name in amount}
         self.names = ("cpu", "memory", "pods", *sorted(names - {"cpu", "memory", "pods"}))
         self._place = {name: at for at, name in enumerate(self.names)}
+        self._requests: dict[int, tuple[Mapping[str, float], Vector]] = {}
+        self._by_value: dict[bytes, Vector] = {}
 
     def vector(self, amounts: Mapping[str, float]) -> Vector:
         """The amounts as a row."""
@@ -33,6 +36,20 @@ class Dimensions:
         for name, amount in amounts.items():
             row[self._place[name]] = amount
         return row
+
+    def matrix(self, amounts: Sequence[Mapping[str, float]]) -> Vector:
+        """The amounts as rows."""
+        rows = np.array([[amount.get(name, 0.0) for name in self.names] for amount in amounts])
+        return rows.reshape(len(amounts), len(self.names))
+
+    def request(self, amounts: Mapping[str, float]) -> Vector:
+        """What a task asks for, as a row with its one pod; equal requests are one and the same row."""
+        known = self._requests.get(id(amounts))
+        if known is None:
+            row = self.vector(amounts)
+            row[self._place["pods"]] = row[self._place["pods"]] or 1.0
+            known = self._requests[id(amounts)] = (amounts, self._by_value.setdefault(row.tobytes(), row))
+        return known[1]
 
     def resources(self, row: Vector) -> Resources:
         """A row as amounts; what is below zero shows as nothing."""
@@ -42,6 +59,15 @@ class Dimensions:
     def without_pods(self) -> Mask:
         """True for every dimension but the count of pods."""
         return np.array([name != "pods" for name in self.names])
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What nodes have and what is used of it, a row each: `used` by what holds a place, `expected` as scorers count."""
+
+    allocatable: Vector
+    used: Vector
+    expected: Vector
 
 
 def fits(request: Vector, room: Vector) -> Mask:
@@ -65,17 +91,22 @@ class NodeTable:
         self.listed = np.array([self.row_of[node.name] for node in nodes], dtype=np.intp)
         """The rows in the order in which the nodes were given."""
         shape = (len(self.nodes), len(dimensions.names))
-        self.allocatable = np.array([dimensions.vector(n.allocatable) for n in self.nodes]).reshape(shape)
+        self.allocatable = dimensions.matrix([node.allocatable for node in self.nodes])
         self.idle = self.allocatable.copy()
         self.used = np.zeros(shape)
         self.releasing = np.zeros(shape)
         self.pipelined = np.zeros(shape)
         self.expected = np.zeros(shape)
         """What Kubernetes' scorers count: `used` without whom the session evicts and with whom it promises a place."""
-        self.touched: list[int] = []
+        self.touched: list[tuple[int, Vector | None]] = []
+        """Every change in order: the row, and what was taken from it (None: something else happened)."""
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+    def use(self, rows: Rows) -> Use:
+        """What these rows have and what is used of it."""
+        return Use(self.allocatable[rows], self.used[rows], self.expected[rows])
 
     def future(self, rows: Rows | int = slice(None)) -> Vector:
         """What will be free once everything that ends has ended."""
@@ -86,16 +117,16 @@ class NodeTable:
         self.idle[row] -= sign * request
         self.used[row] += sign * request
         self.expected[row] += sign * request
-        self.touched.append(row)
+        self.touched.append((row, request if sign > 0 else None))
 
     def promise(self, row: int, request: Vector, sign: int = 1) -> None:
         """A pod is promised what will be released (or not any more)."""
         self.pipelined[row] += sign * request
         self.expected[row] += sign * request
-        self.touched.append(row)
+        self.touched.append((row, None))
 
     def release(self, row: int, request: Vector, sign: int = 1) -> None:
         """A pod on this node is on its way out (or not any more); it still holds its place."""
         self.releasing[row] += sign * request
         self.expected[row] -= sign * request
-        self.touched.append(row)
+        self.touched.append((row, None))

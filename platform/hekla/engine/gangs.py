@@ -15,16 +15,24 @@ _VALID = _READY | {TaskStatus.PIPELINED, TaskStatus.PENDING}
 class Member:
     """A task in the session: its class, its request as a row, its present status and node."""
 
-    __slots__ = ("best_effort", "job", "node", "request", "shape", "status", "task")
+    __slots__ = ("best_effort", "job", "key", "node", "request", "shape", "status", "task")
 
     def __init__(self, task: Task, job: "Gang", request: Vector, best_effort: bool) -> None:
         self.task, self.job, self.request, self.best_effort = task, job, request, best_effort
         self.status, self.node = task.status, task.node
+        self.key = _order_key(task)
         self.shape = (
             tuple(request),
             tuple(sorted(task.node_selector.items())),
             task.tolerations,
         )
+
+
+def _order_key(task: Task) -> tuple[float, float, str]:
+    """The number at the end of a name of at least three parts, then age, then uid (`conformance/FORMAT` §7)."""
+    head, _, last = task.name.rpartition("-")
+    number = float(last) if "-" in head and last.isdigit() else 0.0
+    return number, task.created_at, task.uid
 
 
 class Gang:
@@ -35,13 +43,13 @@ class Gang:
         self.members = [_member(task, self, dimensions) for task in job.tasks]
         self.count = Counter(member.status for member in self.members)
         self.by_role = Counter((member.task.role, member.status) for member in self.members)
+        self.ready_count = sum(self.count[status] for status in _READY)
         self.pending_best_effort = sum(m.best_effort and m.status is TaskStatus.PENDING for m in self.members)
         self.minimum = dimensions.vector(job.min_resources) if job.min_resources is not None else None
         self.allocated = dimensions.vector({})
         for member in self.members:
             if member.status in ALLOCATED:
                 self.allocated += member.request
-        self.unplaced: dict[str, list[Member]] = {}
 
     def move(self, member: Member, status: TaskStatus, node: str) -> None:
         """Give a task another status; counts follow."""
@@ -49,6 +57,7 @@ class Gang:
             tally[key] -= 1  # type: ignore[index]
         if member.best_effort:
             self.pending_best_effort += (status is TaskStatus.PENDING) - (member.status is TaskStatus.PENDING)
+        self.ready_count += (status in _READY) - (member.status in _READY)
         member.status, member.node = status, node
         self.count[status] += 1
         self.by_role[member.task.role, status] += 1
@@ -56,10 +65,6 @@ class Gang:
     def pending(self) -> list[Member]:
         """Tasks that wait for a place and ask for something."""
         return [m for m in self.members if m.status is TaskStatus.PENDING and not m.best_effort]
-
-    @property
-    def ready_count(self) -> int:
-        return self._sum(_READY)
 
     @property
     def waiting_count(self) -> int:
@@ -104,8 +109,5 @@ class Gang:
 
 
 def _member(task: Task, job: Gang, dimensions: Dimensions) -> Member:
-    request = dimensions.vector(task.request)
-    best_effort = not (request[dimensions.without_pods] > 0).any()
-    if not task.request.amount("pods"):
-        request = request + dimensions.vector({"pods": 1.0})
-    return Member(task, job, request, bool(best_effort))
+    best_effort = not any(name != "pods" for name in task.request)
+    return Member(task, job, dimensions.request(task.request), best_effort)

@@ -14,6 +14,8 @@ from hekla.domain.resources import Resources
 class TaskStatus(StrEnum):
     """Where a pod stands for the scheduler (`volcano-spec` §3.6)."""
 
+    __hash__ = str.__hash__  # that of enumerations is in Python, and statuses are counted at every placement
+
     PENDING = "pending"
     ALLOCATED = "allocated"
     PIPELINED = "pipelined"

@@ -1,12 +1,13 @@
 """Where a class of tasks may go, and how much each place is liked: kept between placements, renewed where touched.
 
-Tasks with the same request and conditions form a class. What plugins say of a class comes in three kinds, by what it
-depends on, so that little is asked again after a placement:
+Tasks with the same request and conditions form a class. What plugins say of a class comes in kinds, by what it depends
+on, so that little is asked again after a placement:
 
     PREDICATE             (member, table) -> Refusals; on the node alone: asked once
     CHANGING_PREDICATE    (member, table) -> None, or (rows) -> Refusals; on what is on the node: asked for touched rows
     WIDE_PREDICATE        (member, table) -> None, or () -> Refusals; on what is on other nodes: asked after any change
-    NODE_ORDER            (member, table, rows) -> scores; on what is on that node: asked for touched rows
+    USE_ORDER             (member) -> None, or (Use) -> scores; on how much of the node is used, and nothing else
+    NODE_ORDER            (member, table, rows) -> scores; on what is on the node: asked for touched rows
     WIDE_NODE_ORDER       (member, table) -> None, or (rows) -> scores; compares the rows that come into question
 
 Masks and scores have one entry a row asked for. A plugin that has nothing to say of a class gives None once.
@@ -19,11 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from hekla.engine.columns import Dimensions, Mask, NodeTable, Rows, Vector, fits
+from hekla.engine.columns import Dimensions, Mask, NodeTable, Rows, Use, Vector, fits
 from hekla.engine.gangs import Member
+from hekla.engine.ladders import Ladders
 from hekla.engine.points import Point
 
 ALL = slice(None)
+UseScorer = Callable[[Use], Vector]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,34 +44,45 @@ class Places:
     def __init__(
         self, member: Member, table: NodeTable, answers: Callable[[Point], Sequence[Callable[..., Any]]]
     ) -> None:
-        def voices(point: Point) -> list[Callable[..., Any]]:
-            made = (factory(member, table) for factory in answers(point))
+        def voices(point: Point, *about: object) -> list[Callable[..., Any]]:
+            made = (factory(member, *about) for factory in answers(point))
             return [voice for voice in made if voice is not None]
 
         self._member, self._table = member, table
         self._fixed: list[Refusal] = [r for predicate in answers(Point.PREDICATE) for r in predicate(member, table)]
-        self._changing, self._wide = voices(Point.CHANGING_PREDICATE), voices(Point.WIDE_PREDICATE)
-        self._scorers, self._wide_scorers = answers(Point.NODE_ORDER), voices(Point.WIDE_NODE_ORDER)
+        self._changing, self._wide = voices(Point.CHANGING_PREDICATE, table), voices(Point.WIDE_PREDICATE, table)
+        self._use_scorers: list[UseScorer] = voices(Point.USE_ORDER)
+        self._scorers, self._wide_scorers = answers(Point.NODE_ORDER), voices(Point.WIDE_NODE_ORDER, table)
         self._open = ~_any_of(self._fixed, len(table))
         self.allowed = self._open.copy()
         self._narrow = self._open.copy()
         self._scores = np.zeros(len(table))
-        self._now, self._later = np.zeros(len(table), dtype=bool), np.zeros(len(table), dtype=bool)
+        self._ranked = np.zeros(len(table))
+        """The scores of the rows with room now, and minus infinity for the others."""
+        self._later = np.zeros(len(table), dtype=bool)
+        """The rows with room now, or once something is released."""
         self._seen = len(table.touched)
+        is_predictable = not (self._changing or self._wide or self._scorers)
+        self._ladders = Ladders(table, member.request, self._by_use) if is_predictable else None
         self._renew(ALL)
 
-    def best(self) -> tuple[int, bool] | None:
+    def best(self, within: Mask | None = None) -> tuple[int, bool] | None:
         """The best row and whether there is room now (else: once something is released). None: nowhere."""
         self.catch_up()
-        for mask, now in ((self._now, True), (self._later, False)):
-            if mask.any():
-                return int(np.where(mask, self.scores(mask), -np.inf).argmax()), now
+        if within is None and not self._wide_scorers:
+            row = int(self._ranked.argmax()) if len(self._ranked) else 0
+            if len(self._ranked) and self._ranked[row] > -np.inf:
+                return row, True
+        for mask, now in ((self._ranked > -np.inf, True), (self._later, False)):
+            choice = mask if within is None else mask & within
+            if choice.any():
+                return int(np.where(choice, self.scores(choice), -np.inf).argmax()), now
         return None
 
     def room_on(self, row: int) -> bool | None:
         """Whether there is room now on this row (else: once something is released). None: neither."""
         self.catch_up()
-        return bool(self._now[row]) if self._later[row] else None
+        return bool(self._ranked[row] > -np.inf) if self._later[row] else None
 
     def scores(self, mask: Mask) -> Vector:
         """What each row is worth; the rows in question are those of the mask, the others count for nothing."""
@@ -112,32 +126,46 @@ class Places:
 
     def catch_up(self) -> None:
         """Look again at the rows that were touched since the last look."""
-        touched = self._table.touched
-        if self._seen == len(touched):
+        touched, seen = self._table.touched, self._seen
+        if seen == len(touched):
             return
-        fresh = touched[self._seen :]
         self._seen = len(touched)
-        if len(fresh) == 1 and not self._wide:
-            self._renew(slice(fresh[0], fresh[0] + 1))
+        if self._seen - seen > 1 or self._ladders is None:
+            self._renew(np.unique(np.array([row for row, _ in touched[seen:]], dtype=np.intp)))
+            return
+        row, taken = touched[seen]
+        step = self._ladders.climb(row, taken)
+        if step is None:
+            self._renew(slice(row, row + 1))
+            self._ladders.stand(row, self._ranked)
         else:
-            self._renew(np.unique(np.array(fresh, dtype=np.intp)))
+            self._later[row], has_room, self._scores[row] = step
+            self._ranked[row] = self._scores[row] if has_room and self.allowed[row] else -np.inf
+            self._later[row] &= self.allowed[row]
 
     def _renew(self, rows: Rows) -> None:
-        request, table = self._member.request, self._table
+        if self._ladders is not None:
+            self._ladders.fall(rows)
+        self._scores[rows] = self._by_use(self._table.use(rows))
+        for scorer in self._scorers:
+            self._scores[rows] += scorer(self._member, self._table, rows)
         if self._changing:
             refused = _any_of((r for voice in self._changing for r in voice(rows)), len(self._scores[rows]))
             self._narrow[rows] = self._open[rows] & ~refused
-        total: Vector = np.zeros(len(self._scores[rows]))
-        for scorer in self._scorers:
-            total += scorer(self._member, table, rows)
-        self._scores[rows] = total
         if self._wide:
             rows = ALL
-            self.allowed = self._narrow & ~_any_of((r for voice in self._wide for r in voice()), len(table))
+            self.allowed = self._narrow & ~_any_of((r for voice in self._wide for r in voice()), len(self._table))
         else:
             self.allowed[rows] = self._narrow[rows]
-        self._later[rows] = self.allowed[rows] & fits(request, table.future(rows))
-        self._now[rows] = self._later[rows] & fits(request, table.idle[rows])
+        self._later[rows] = self.allowed[rows] & fits(self._member.request, self._table.future(rows))
+        has_room = self._later[rows] & fits(self._member.request, self._table.idle[rows])
+        self._ranked[rows] = np.where(has_room, self._scores[rows], -np.inf)
+
+    def _by_use(self, use: Use) -> Vector:
+        total: Vector = np.zeros(len(use.used))
+        for scorer in self._use_scorers:
+            total += scorer(use)
+        return total
 
 
 def _any_of(refusals: Iterable[Refusal], count: int) -> Mask:

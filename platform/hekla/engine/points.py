@@ -15,7 +15,7 @@ class Point(Enum):
     OVERUSED                              (queue) -> bool
     ALLOCATABLE                           (queue, member) -> bool
     PREEMPTIVE                            (queue, members) -> bool: may its queue take from others for them
-    PREDICATE, CHANGING_PREDICATE, WIDE_PREDICATE, NODE_ORDER, WIDE_NODE_ORDER    see `places`
+    PREDICATE, CHANGING_PREDICATE, WIDE_PREDICATE, USE_ORDER, NODE_ORDER, WIDE_NODE_ORDER    see `places`
     PREEMPTABLE, RECLAIMABLE              (member, candidates) -> those that may be evicted for it; None: abstains
     EVICTABLE                             (gang, candidates, action) -> those that may be evicted for it; None: abstains
     SPARED                                (member, candidates) -> those that must not be evicted, whatever others say
@@ -38,6 +38,7 @@ class Point(Enum):
     CHANGING_PREDICATE = "enablePredicate:changing"
     WIDE_PREDICATE = "enablePredicate:wide"
     NODE_ORDER = "enableNodeOrder"
+    USE_ORDER = "enableNodeOrder:use"
     WIDE_NODE_ORDER = "enableNodeOrder:wide"
     JOB_STARVING = "enableJobStarving"
     PREEMPTIVE = "enablePreemptive"

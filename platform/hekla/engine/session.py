@@ -6,6 +6,8 @@ Plugins register functions under an extension point; `session.ask…` combines t
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cmp_to_key
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,7 @@ class Session:
         self.on_change: list[Callable[[Member, int, int], None]] = []
         """Told after each change: member, row of its node, and 1 for a place taken, -1 for one given back."""
         self._answers: dict[Point, dict[int, Answer]] = defaultdict(dict)
+        self._listed: dict[Point, list[Answer]] = {}
         self._places: dict[object, Places] = {}
         self.residents: list[dict[str, Member]] = [{} for _ in self.table.nodes]
         """For each row the tasks that hold or are promised something there, by uid."""
@@ -66,6 +69,7 @@ class Session:
         """Let a plugin speak at a point, unless its switch is off."""
         if not point.switch or option.has(point.switch):
             self._answers[point][id(option)] = answer
+            self._listed.clear()
 
     def _in_tiers(self, point: Point) -> Iterator[list[Answer]]:
         answers = self._answers[point]
@@ -74,7 +78,10 @@ class Session:
 
     def answers(self, point: Point) -> list[Answer]:
         """Everything registered at a point, in order."""
-        return [answer for tier in self._in_tiers(point) for answer in tier]
+        found = self._listed.get(point)
+        if found is None:
+            found = self._listed[point] = [answer for tier in self._in_tiers(point) for answer in tier]
+        return found
 
     def all_agree(self, point: Point, *arguments: object) -> bool:
         """No plugin says no."""
@@ -116,7 +123,19 @@ class Session:
         """Task order: plugins, then the number at the end of the name, then age, then id."""
         if sign := self.compare(Point.TASK_ORDER, left, right):
             return sign < 0
-        return _task_key(left) < _task_key(right)
+        return left.key < right.key
+
+    def in_task_order(self, members: Iterable[Member]) -> list[Member]:
+        """All of them, the first one first."""
+        by_name = sorted(members, key=attrgetter("key"))
+        if not self.answers(Point.TASK_ORDER):
+            return by_name
+
+        def compare(left: Member, right: Member) -> int:
+            sign = self.compare(Point.TASK_ORDER, left, right)
+            return (sign > 0) - (sign < 0)
+
+        return sorted(by_name, key=cmp_to_key(compare))
 
     # Questions.
 
@@ -247,13 +266,6 @@ def _intersection(answers: Iterable[list[Member] | None]) -> list[Member]:
 _HOLD_NOTHING = frozenset(
     {TaskStatus.PENDING, TaskStatus.SUCCEEDED, TaskStatus.FAILED, TaskStatus.UNKNOWN, TaskStatus.PIPELINED}
 )
-_PARTS_WITH_INDEX = 3
-
-
-def _task_key(member: Member) -> tuple[float, float, str]:
-    parts = member.task.name.rsplit("-", 1)
-    has_index = member.task.name.count("-") + 1 >= _PARTS_WITH_INDEX and parts[-1].isdigit()
-    return (float(parts[-1]) if has_index else 0.0, member.task.created_at, member.task.uid)
 
 
 def _dimensions(state: ClusterState) -> Dimensions:

@@ -4,7 +4,7 @@ A turn places one gang up to its minimum, all or nothing; beyond the minimum eac
 turn queue and job go back into their order, so that queues and jobs take turns with what is left.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping
 
 from hekla.domain.phases import GangPhase
@@ -21,7 +21,7 @@ from hekla.engine.statement import Statement
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
     """Turn by turn, until no queue has a job that can be helped."""
     gangs = _by_queue(session)
-    tasks: dict[str, Heap[Member]] = {}
+    tasks: dict[str, deque[Member]] = {}
     queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in sorted(gangs)))
     while len(queues):
         queue = queues.pop()
@@ -32,8 +32,10 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
             _note_overused(session, waiting)
             continue
         gang = waiting.pop()
-        worksheet = tasks.setdefault(gang.job.uid, Heap(session.task_before, gang.pending()))
-        if len(worksheet) and _turn(session, queue, gang, worksheet) and len(worksheet):
+        if gang.job.uid not in tasks:
+            tasks[gang.job.uid] = deque(session.in_task_order(gang.pending()))
+        worksheet = tasks[gang.job.uid]
+        if worksheet and _turn(session, queue, gang, worksheet) and worksheet:
             waiting.push(gang)
         queues.push(queue)
 
@@ -49,12 +51,12 @@ def _by_queue(session: Session) -> dict[str, Heap[Gang]]:
     return found
 
 
-def _turn(session: Session, queue: Queue, gang: Gang, worksheet: Heap[Member]) -> bool:
+def _turn(session: Session, queue: Queue, gang: Gang, worksheet: deque[Member]) -> bool:
     """One turn of one gang. True when it may have another."""
     statement = Statement(session)
     failures = _Failures(session, gang)
-    while len(worksheet):
-        member = worksheet.pop()
+    while worksheet:
+        member = worksheet.popleft()
         if not session.all_agree(Point.ALLOCATABLE, queue, member):
             failures.over_share(member)
             continue

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from hekla.engine.columns import NodeTable, Rows, Vector
+from hekla.engine.columns import Use, Vector
 from hekla.engine.gangs import Member
+from hekla.engine.places import UseScorer
 from hekla.engine.points import Point
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
@@ -16,18 +17,20 @@ def open_session(session: Session, option: PluginOption) -> None:
     if not weight:
         return
 
-    def score(member: Member, table: NodeTable, rows: Rows) -> Vector:
+    def scorer(member: Member) -> UseScorer | None:
         wanted = (member.request > 0) & (weights > 0)
-        divisor = weights[wanted].sum()
-        if not divisor:
-            return np.zeros(len(table.used[rows]))
-        whole = table.allocatable[rows][:, wanted]
-        after = table.used[rows][:, wanted] + member.request[wanted]
-        parts = np.divide(after, whole, out=np.zeros_like(whole), where=whole > 0)
-        total: Vector = (parts * weights[wanted]).sum(axis=1) / divisor * 100 * weight
-        return np.where((after > whole).any(axis=1), 0.0, total)
+        request, factors, divisor = member.request[wanted], weights[wanted], weights[wanted].sum()
 
-    session.register(Point.NODE_ORDER, option, score)
+        def score(use: Use) -> Vector:
+            whole = use.allocatable[:, wanted]
+            after = use.used[:, wanted] + request
+            parts = np.divide(after, whole, out=np.zeros_like(whole), where=whole > 0)
+            total: Vector = (parts * factors).sum(axis=1) / divisor * 100 * weight
+            return np.where((after > whole).any(axis=1), 0.0, total)
+
+        return score if divisor else None
+
+    session.register(Point.USE_ORDER, option, scorer)
 
 
 def _weights(session: Session, option: PluginOption) -> Vector:

@@ -19,16 +19,21 @@ _SAME = 1e-6
 def open_session(session: Session, option: PluginOption) -> None:
     """Order jobs by their share, which follows every placement of the session (promised ones count)."""
     held = {uid: gang.allocated.copy() for uid, gang in session.gangs.items()}
-    shares = {uid: share(amount, session.total) for uid, amount in held.items()}
+    shares: dict[str, float] = {}
 
     def follow(member: Member, _row: int, sign: int) -> None:
         uid = member.job.job.uid
         if uid in held:
             held[uid] = held[uid] + sign * member.request
+            shares.pop(uid, None)
+
+    def share_of(uid: str) -> float:
+        if uid not in shares:
             shares[uid] = share(held[uid], session.total)
+        return shares[uid]
 
     def order(left: Gang, right: Gang) -> int:
-        mine, other = shares[left.job.uid], shares[right.job.uid]
+        mine, other = share_of(left.job.uid), share_of(right.job.uid)
         return (mine > other) - (mine < other)
 
     def preemptable(member: Member, candidates: Sequence[Member]) -> list[Member]:

@@ -6,8 +6,9 @@ much the placement brings the used parts of cpu and memory together or apart, ar
 
 import numpy as np
 
-from hekla.engine.columns import NodeTable, Rows, Vector
+from hekla.engine.columns import Use, Vector
 from hekla.engine.gangs import Member
+from hekla.engine.places import UseScorer
 from hekla.engine.points import Point
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
@@ -23,20 +24,24 @@ def open_session(session: Session, option: PluginOption) -> None:
     most = option.whole("mostrequested.weight", 0)
     balanced = option.whole("balancedresource.weight", 1)
 
-    def score(member: Member, table: NodeTable, rows: Rows) -> Vector:
-        whole = table.allocatable[rows, _CPU_AND_MEMORY]
-        before, request = table.expected[rows, _CPU_AND_MEMORY], member.request[_CPU_AND_MEMORY]
-        after = before + request
-        total: Vector = np.zeros(len(whole))
-        if least:
-            total += least * _mean_part(whole - after, whole)
-        if most:
-            total += most * _mean_part(np.where(after <= whole, after, 0.0), whole)
-        if balanced and request.any():
-            total += balanced * np.floor(_MIDDLE + (_balance(after, whole) - _balance(before, whole)) / 2)
-        return total
+    def scorer(member: Member) -> UseScorer:
+        request = member.request[_CPU_AND_MEMORY]
 
-    session.register(Point.NODE_ORDER, option, score)
+        def score(use: Use) -> Vector:
+            whole, before = use.allocatable[:, _CPU_AND_MEMORY], use.expected[:, _CPU_AND_MEMORY]
+            after = before + request
+            total: Vector = np.zeros(len(whole))
+            if least:
+                total += least * _mean_part(whole - after, whole)
+            if most:
+                total += most * _mean_part(np.where(after <= whole, after, 0.0), whole)
+            if balanced and request.any():
+                total += balanced * np.floor(_MIDDLE + (_balance(after, whole) - _balance(before, whole)) / 2)
+            return total
+
+        return score
+
+    session.register(Point.USE_ORDER, option, scorer)
 
 
 def _mean_part(amounts: Vector, whole: Vector) -> Vector:
