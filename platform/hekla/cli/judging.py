@@ -1,34 +1,58 @@
 """Whether an answer to a recorded scenario is one that the recording allows.
 
-A recording with one outcome must be met exactly; one with several allows each of them. Judged are the bound, evicted
-and promised pods and the phases, cycle by cycle.
+A recording with one outcome must be met exactly. One with several allows each of them; where more were possible than
+were seen, it allows what agrees with all of them in the counts that they have in common. Judged are the bound, evicted
+and promised pods and the phases, cycle by cycle. Recorded unit tests are judged by `judging_units`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from hekla.cli import judging_certainties, judging_units
+
+Document = Mapping[str, Any]
+Cycle = Mapping[str, Any]
 Outcome = list[dict[str, Any]]
+Fact = tuple[int, str, str]
+"""Cycle, kind and job ("*": all)."""
 
 
-def is_met(document: Mapping[str, Any], answer: Outcome) -> bool:
-    """Whether the answer equals the recorded outcome or, where chance had a part, one of those seen."""
-    return any(_facts(answer) == _facts(outcome) for outcome in _allowed(document))
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`met`: by the rules. `exact`: None where chance had a part. `canonical`: None where no such outcome is known."""
+
+    met: bool
+    exact: bool | None = None
+    canonical: bool | None = None
 
 
-def is_recorded(document: Mapping[str, Any]) -> bool:
-    """Whether the recording can be judged this way."""
-    return bool(document.get("expect", {}).get("cycles"))
+def judge(document: Document, answer: Outcome) -> Verdict | None:
+    """The verdict (no answer is a wrong one); None where the recording cannot be judged."""
+    if "family" not in document and judging_units.is_portable(document):
+        return Verdict(bool(answer) and judging_units.is_met(document, answer))
+    if not document.get("expect", {}).get("cycles"):
+        return None
+    certain, canonical = document.get("deterministic", True), _canonical(document)
+    is_allowed = _facts(answer) in [_facts(outcome) for outcome in _seen(document)]
+    return Verdict(
+        met=is_allowed or (not certain and document.get("outcomeSet") == "open" and _is_possible(document, answer)),
+        exact=is_allowed if certain else None,
+        canonical=None if canonical is None else _facts(answer) == _facts(canonical),
+    )
 
 
-def _allowed(document: Mapping[str, Any]) -> Iterator[Outcome]:
-    yield document["expect"]["cycles"]
-    if document.get("deterministic", True):
-        return
-    for outcome in document.get("otherOutcomes", ()):
-        yield outcome["cycles"] if isinstance(outcome, dict) else outcome
-    canonical = document.get("canonical")
-    if isinstance(canonical, dict):
-        yield canonical["cycles"]
+def _seen(document: Document) -> list[Outcome]:
+    others = document.get("otherOutcomes", ()) if not document.get("deterministic", True) else ()
+    return [document["expect"]["cycles"], *(other["cycles"] for other in others)]
+
+
+def _canonical(document: Document) -> Outcome | None:
+    named = document.get("canonical")
+    if isinstance(named, str):
+        return _seen(document)[0 if named == "same" else int(named.removeprefix("outcome "))]
+    return named["cycles"] if isinstance(named, dict) else None
 
 
 def _facts(outcome: Outcome) -> list[tuple[Any, ...]]:
@@ -41,3 +65,36 @@ def _facts(outcome: Outcome) -> list[tuple[Any, ...]]:
         )
         for cycle in outcome
     ]
+
+
+# What all outcomes have in common.
+
+
+def _is_possible(document: Document, answer: Outcome) -> bool:
+    if len(answer) != len(document["expect"]["cycles"]):
+        return False
+    found = _figures(document, answer)
+    agrees = all(_agrees(found, (at, kind, job), value) for at, kind, job, value in document["invariants"])
+    return agrees and judging_certainties.hold(document, answer)
+
+
+def _agrees(found: Mapping[Fact, Any], fact: Fact, value: object) -> bool:
+    got = found.get(fact, None if fact[1] == "phase" else 0)
+    if not isinstance(value, list):
+        return bool(got == value)
+    if fact[1] == "phase":
+        return got in value
+    counts = [count or 0 for count in value]
+    return bool(min(counts) <= got <= max(counts))
+
+
+def _figures(document: Document, answer: Outcome) -> dict[Fact, Any]:
+    job_of = judging_certainties.job_of(document)
+    counts: Counter[Fact] = Counter()
+    phases: dict[Fact, Any] = {}
+    for at, cycle in enumerate(answer):
+        for kind, key in (("bound", "binds"), ("evicted", "evicted"), ("pipelined", "pipelined")):
+            for pod in cycle.get(key) or ():
+                counts.update([(at, kind, "*"), (at, kind, job_of.get(pod, ""))])
+        phases |= {(at, "phase", name): group["phase"] for name, group in (cycle.get("podGroups") or {}).items()}
+    return dict(counts) | phases

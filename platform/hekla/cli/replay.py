@@ -15,6 +15,7 @@ MAX_LINE = 64_000_000
 _GZIP_MAGIC = b"\x1f\x8b"
 _ERRORS = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
 _VERDICTS = ("met", "missed", "error", "unsupported", "not judged")
+_RATES = ("canonical", "deterministic", "by the rules")
 
 
 @click.command("replay")
@@ -23,7 +24,7 @@ _VERDICTS = ("met", "missed", "error", "unsupported", "not judged")
 @click.option("--list", "show", is_flag=True, help="With --check: name each scenario that was not met.")
 def replay(file: Path, check: bool, show: bool) -> None:
     """Play the scenarios in FILE (JSON lines, plain or gzip) through the scheduling engine."""
-    verdicts: dict[str, Counter[str]] = defaultdict(Counter)
+    table: dict[str, Counter[str]] = defaultdict(Counter)
     with _open(file) as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
@@ -32,12 +33,13 @@ def replay(file: Path, check: bool, show: bool) -> None:
             if not check:
                 click.echo(json.dumps(answer, separators=(",", ":"), sort_keys=True))
                 continue
-            verdict = _verdict(document, answer)
-            verdicts[_family(document)][verdict] += 1
-            if show and verdict not in ("met", "not judged"):
-                click.echo(f"{verdict:12}{answer['id']}  {answer.get('error') or answer.get('unsupported') or ''}")
+            verdict = judging.judge(document, answer.get("cycles", []))
+            word = _word(answer, verdict)
+            _count(table[_family(document)], word, verdict)
+            if show and word not in ("met", "not judged"):
+                click.echo(f"{word:12}{answer['id']}  {answer.get('error') or answer.get('unsupported') or ''}")
     if check:
-        _print_table(verdicts)
+        _print_table(table)
 
 
 def _open(file: Path) -> IO[bytes]:
@@ -68,20 +70,36 @@ def _family(document: dict[str, Any]) -> str:
     return str(document.get("family") or source.get("package") or "?")
 
 
-def _verdict(document: dict[str, Any], answer: dict[str, Any]) -> str:
-    for problem in ("unsupported", "error"):
-        if problem in answer:
-            return problem
-    if not judging.is_recorded(document):
+def _word(answer: dict[str, Any], verdict: judging.Verdict | None) -> str:
+    if verdict is None:
         return "not judged"
-    return "met" if judging.is_met(document, answer["cycles"]) else "missed"
+    return next((word for word in ("unsupported", "error") if word in answer), "met" if verdict.met else "missed")
 
 
-def _print_table(verdicts: dict[str, Counter[str]]) -> None:
-    width = max((len(family) for family in verdicts), default=0) + 2
-    click.echo("family".ljust(width) + "".join(name.rjust(13) for name in _VERDICTS))
-    total: Counter[str] = Counter()
-    for family in sorted(verdicts):
-        total += verdicts[family]
-        click.echo(family.ljust(width) + "".join(str(verdicts[family][name]).rjust(13) for name in _VERDICTS))
-    click.echo("all".ljust(width) + "".join(str(total[name]).rjust(13) for name in _VERDICTS))
+def _count(row: Counter[str], word: str, verdict: judging.Verdict | None) -> None:
+    """A rate is of all that its rule can judge; what has no answer counts as missed."""
+    row[word] += 1
+    if verdict is None:
+        return
+    for rate, value in zip(_RATES, (verdict.canonical, verdict.exact, verdict.met), strict=True):
+        row[rate] += value is True
+        row[f"of {rate}"] += value is not None
+
+
+def _print_table(table: dict[str, Counter[str]]) -> None:
+    width = max((len(family) for family in table), default=0) + 2
+    click.echo(
+        "family".ljust(width)
+        + "".join(name.rjust(13) for name in _VERDICTS)
+        + "".join(rate.rjust(14) for rate in _RATES)
+    )
+    for family in sorted(table):
+        _print_row(family.ljust(width), table[family])
+    _print_row("all".ljust(width), sum(table.values(), Counter()))
+
+
+def _print_row(name: str, row: Counter[str]) -> None:
+    rates = (f"{row[rate]}/{row[f'of {rate}']}" for rate in _RATES)
+    click.echo(
+        name + "".join(str(row[verdict]).rjust(13) for verdict in _VERDICTS) + "".join(r.rjust(14) for r in rates)
+    )

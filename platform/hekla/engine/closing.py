@@ -15,9 +15,14 @@ def held_count(gang: Gang) -> int:
 
 
 def phase_at_close(gang: Gang, *, is_unschedulable: bool) -> GangPhase:
-    """Running once its minimum is scheduled; what was bound in this cycle counts from the next one on."""
+    """As before the close, but a gang of which a part runs and a part cannot be placed is Unknown."""
     if gang.count[TaskStatus.RUNNING] and is_unschedulable:
         return GangPhase.UNKNOWN
+    return phase_before_close(gang)
+
+
+def phase_before_close(gang: Gang) -> GangPhase:
+    """Running once its minimum is scheduled; what was bound in this cycle counts from the next one on."""
     if held_count(gang) >= gang.job.min_available and gang.members:
         over = sum(gang.count[status] for status in _OVER)
         return GangPhase.COMPLETED if over == len(gang.members) else GangPhase.RUNNING

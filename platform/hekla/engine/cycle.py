@@ -7,7 +7,7 @@
 
 from hekla.domain.phases import GangPhase
 from hekla.engine import registry
-from hekla.engine.closing import phase_at_close
+from hekla.engine.closing import phase_at_close, phase_before_close
 from hekla.engine.decisions import Decisions
 from hekla.engine.model import ClusterState, TaskStatus
 from hekla.engine.points import Point
@@ -31,6 +31,7 @@ def _close(session: Session) -> Decisions:
         uid: phase_at_close(gang, is_unschedulable=session.any_says(Point.UNSCHEDULABLE, gang))
         for uid, gang in session.gangs.items()
     }
+    before = {uid: phase_before_close(gang) for uid, gang in session.gangs.items()}
     pipelined = {
         member.task.uid: member.node
         for gang in session.gangs.values()
@@ -43,5 +44,7 @@ def _close(session: Session) -> Decisions:
         pipelined=pipelined,
         nominated={task: node for task, node in session.nominated.items() if pipelined.get(task) == node},
         phases=phases,
+        phases_before_close={uid: phase for uid, phase in before.items() if phase is not phases[uid]},
+        counts={uid: dict(+gang.count) for uid, gang in session.gangs.items()},
         reasons={uid: tuple(reasons) for uid, reasons in session.reasons.items() if reasons},
     )

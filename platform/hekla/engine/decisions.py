@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
+from hekla.engine.model import TaskStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,8 @@ class Decisions:
     """The outcome of one cycle. `phases` holds every job's gang phase after the session closed.
 
     `pipelined`: task to the node that it is promised. `nominated`: those of them for which others were evicted; the
-    caller gives them back as `Task.nominated_node` until they are bound.
+    caller gives them back as `Task.nominated_node` until they are bound. `phases_before_close` names the gangs whose
+    phase closing changed; `counts` says how many tasks of each gang ended in which status.
     """
 
     binds: tuple[Bind, ...] = ()
@@ -74,4 +76,6 @@ class Decisions:
     pipelined: Mapping[str, str] = field(default_factory=dict)
     nominated: Mapping[str, str] = field(default_factory=dict)
     phases: Mapping[str, GangPhase] = field(default_factory=dict)
+    phases_before_close: Mapping[str, GangPhase] = field(default_factory=dict)
+    counts: Mapping[str, Mapping[TaskStatus, int]] = field(default_factory=dict)
     reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)

@@ -71,13 +71,20 @@ def play(scenario: Scenario) -> Iterator[dict[str, Any]]:
 
 def _outcome(state: ClusterState, decisions: Decisions) -> dict[str, Any]:
     names = {task.uid: f"{job.namespace}/{task.name}" for job in state.jobs for task in job.tasks}
-    phases = {job.uid: decisions.phases.get(job.uid, job.phase) for job in state.jobs if job.uid != _OUTSIDERS}
     return {
         "binds": {names[bind.task]: bind.node for bind in decisions.binds},
         "evicted": sorted(names[eviction.task] for eviction in decisions.evictions),
         "pipelined": {names[task]: node for task, node in decisions.pipelined.items()},
-        "podGroups": {uid: {"phase": str(phase).capitalize()} for uid, phase in phases.items()},
+        "podGroups": {job.uid: _group_outcome(job, decisions) for job in state.jobs if job.uid != _OUTSIDERS},
     }
+
+
+def _group_outcome(job: Job, decisions: Decisions) -> dict[str, Any]:
+    counts = decisions.counts.get(job.uid, {})
+    outcome: dict[str, Any] = {"phase": str(decisions.phases.get(job.uid, job.phase)).capitalize()}
+    if job.uid in decisions.phases_before_close:
+        outcome["phaseBeforeClose"] = str(decisions.phases_before_close[job.uid]).capitalize()
+    return outcome | {"taskStatus": {str(status).capitalize(): count for status, count in counts.items()}}
 
 
 def _after(state: ClusterState, decisions: Decisions) -> ClusterState:

@@ -1,0 +1,66 @@
+"""Answers to recorded scenarios are judged by what the recording is sure of."""
+
+from typing import Any
+
+import pytest
+
+from hekla.cli.judging import Verdict, judge
+
+POD = {"metadata": {"namespace": "n", "name": "p", "annotations": {"scheduling.k8s.io/group-name": "g"}}}
+
+
+def cycle(node: str = "", evicted: tuple[str, ...] = (), phase: str = "Inqueue", **group: Any) -> dict[str, Any]:
+    return {
+        "binds": {"n/p": node} if node else {},
+        "evicted": list(evicted),
+        "pipelined": {},
+        "podGroups": {"n/g": {"phase": phase} | group},
+    }
+
+
+def recorded(**more: Any) -> dict[str, Any]:
+    return {"family": "f", "deterministic": True, "expect": {"cycles": [cycle("a")]}, "canonical": "same"} | more
+
+
+def chancy(**more: Any) -> dict[str, Any]:
+    others = {"otherOutcomes": [{"cycles": [cycle("b")]}], "canonical": "outcome 1", "outcomeSet": "closed"}
+    return recorded(deterministic=False, **others | more)
+
+
+@pytest.mark.parametrize(
+    ("document", "answer", "verdict"),
+    [
+        (recorded(), [cycle("a")], Verdict(True, exact=True, canonical=True)),
+        (recorded(), [cycle("b")], Verdict(False, exact=False, canonical=False)),
+        (recorded(), [], Verdict(False, exact=False, canonical=False)),
+        (chancy(), [cycle("a")], Verdict(True, canonical=False)),
+        (chancy(), [cycle("b")], Verdict(True, canonical=True)),
+        (chancy(), [cycle("c")], Verdict(False, canonical=False)),
+        (chancy(canonical=None), [cycle("b")], Verdict(True)),
+        (recorded(expect={}), [cycle("a")], None),
+    ],
+)
+def test_a_recorded_scenario(document: dict[str, Any], answer: list[dict[str, Any]], verdict: Verdict | None) -> None:
+    assert judge(document, answer) == verdict
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer", "is_met"),
+    [
+        ({"bindMap": {"n/p": "a"}}, cycle("a"), True),
+        ({"bindMap": {"n/p": "a"}, "bindsNum": 7}, cycle("a"), True),
+        ({"bindsNum": 1}, cycle("b"), True),
+        ({"bindsNum": 0}, cycle("b"), False),
+        ({"evicted": ["n/p"]}, cycle(), False),
+        ({"pipelinedNodes": {"n/g": ["a"]}}, cycle() | {"pipelined": {"n/p": "a"}}, True),
+        ({"pipelinedNodes": {"n/g": ["a"]}}, cycle(), False),
+        ({"podGroupPhase": {"n/g": "Inqueue"}}, cycle(phase="Unknown", phaseBeforeClose="Inqueue"), True),
+        ({"taskStatusNums": {"n/g": {"Binding": 1}}}, cycle(taskStatus={"Binding": 1}), True),
+        ({"bindNumsPerLowestHyperNode": [1]}, cycle("a"), True),
+        ({"bindNumsPerLowestHyperNode": [2]}, cycle("a"), False),
+    ],
+)
+def test_a_recorded_unit_test(expected: dict[str, Any], answer: dict[str, Any], is_met: bool) -> None:
+    cluster = {"pods": [POD], "hyperNodesByTier": {"1": ["s"]}, "hyperNodeRealNodes": {"s": ["a", "b"]}}
+    assert judge({"cluster": cluster, "expect": expected}, [answer]) == Verdict(is_met)
+    assert judge({"cluster": cluster, "expect": expected, "portable": False}, [answer]) is None
