@@ -3,6 +3,8 @@
 import gzip
 import json
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,27 +21,31 @@ _RATES = ("canonical", "deterministic", "by the rules")
 
 
 @click.command("replay")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument(
+    "files", metavar="FILE…", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
 @click.option("--check", is_flag=True, help="Compare with the recorded outcomes; print a table instead of the answers.")
 @click.option("--list", "show", is_flag=True, help="With --check: name each scenario that was not met.")
-def replay(file: Path, check: bool, show: bool) -> None:
-    """Play the scenarios in FILE (JSON lines, plain or gzip) through the scheduling engine."""
+def replay(files: tuple[Path, ...], check: bool, show: bool) -> None:
+    """Play the scenarios in each FILE (JSON lines, plain or gzip) through the scheduling engine."""
     table: dict[str, Counter[str]] = defaultdict(Counter)
-    with _open(file) as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            document, answer = _answer(number, line)
-            if not check:
-                click.echo(json.dumps(answer, separators=(",", ":"), sort_keys=True))
-                continue
-            verdict = judging.judge(document, answer.get("cycles", []))
-            word = _word(answer, verdict)
-            _count(table[_family(document)], word, verdict)
-            if show and word not in ("met", "not judged"):
-                click.echo(f"{word:12}{answer['id']}  {answer.get('error') or answer.get('unsupported') or ''}")
+    for number, line in chain.from_iterable(map(_lines, files)):
+        document, answer = _answer(number, line)
+        if not check:
+            click.echo(json.dumps(answer, separators=(",", ":"), sort_keys=True))
+            continue
+        verdict = judging.judge(document, answer.get("cycles", []))
+        word = _word(answer, verdict)
+        _count(table[_family(document)], word, verdict)
+        if show and word not in ("met", "not judged"):
+            click.echo(f"{word:12}{answer['id']}  {answer.get('error') or answer.get('unsupported') or ''}")
     if check:
         _print_table(table)
+
+
+def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
+    with _open(file) as lines:
+        yield from ((number, line) for number, line in enumerate(lines, 1) if line.strip())
 
 
 def _open(file: Path) -> IO[bytes]:
