@@ -14,6 +14,7 @@ class Point(Enum):
     JOB_STARVING                          (gang) -> bool
     OVERUSED                              (queue) -> bool
     ALLOCATABLE                           (queue, member) -> bool
+    WHY_NOT_ALLOCATABLE                   (queue, amount as a row) -> Reason: what stands in the way of so much more
     PREEMPTIVE                            (queue, members) -> bool: may its queue take from others for them
     PREDICATE, CHANGING_PREDICATE, WIDE_PREDICATE, USE_ORDER, NODE_ORDER, WIDE_NODE_ORDER    see `places`
     PREEMPTABLE, RECLAIMABLE              (member, candidates) -> those that may be evicted for it; None: abstains
@@ -34,6 +35,7 @@ class Point(Enum):
     JOB_VALID = ""
     OVERUSED = "enabledOverused"
     ALLOCATABLE = "enabledAllocatable"
+    WHY_NOT_ALLOCATABLE = "enabledAllocatable:why"
     PREDICATE = "enablePredicate"
     CHANGING_PREDICATE = "enablePredicate:changing"
     WIDE_PREDICATE = "enablePredicate:wide"

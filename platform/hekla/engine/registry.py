@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _ACTIONS = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
 _PLUGINS = (
-    "binpack", "conformance", "drf", "gang", "nodeorder", "overcommit", "predicates", "priority", "proportion",
+    "binpack", "capacity", "conformance", "drf", "gang", "nodeorder", "overcommit", "predicates", "priority", "proportion",
 )  # fmt: skip
 
 

@@ -264,7 +264,6 @@ def _refuse_unknown(document: Object) -> None:
     missing += [
         f"plugin {p['name']}" for p in options if p["name"] not in registry.plugins() and p["name"] not in absent
     ]
-    missing += ["capacity with a hierarchy" for p in options if p.get("enableHierarchy") and p["name"] == "capacity"]
     missing += sorted(_UNKNOWN_OBJECTS & {name for name, objects in document["cluster"].items() if objects})
     if {"predicates", "nodeorder"} & {p["name"] for p in options}:
         missing += sorted({what for pod in document["cluster"].get("pods", ()) for what in _conditions(pod["spec"])})

@@ -1,0 +1,33 @@
+"""Queues own what they deserve, borrow up to their bound, and take back by reclaim (`volcano-spec` §5.3).
+
+With `enableHierarchy` queues form a tree, and each bound above a queue holds for it too.
+"""
+
+from hekla.engine.plugins.capacity import books
+from hekla.engine.plugins.capacity.admission import Admission
+from hekla.engine.plugins.capacity.order import Order
+from hekla.engine.plugins.capacity.reclaim import Reclaim
+from hekla.engine.points import Point
+from hekla.engine.policy import PluginOption
+from hekla.engine.session import Session
+
+_LEVEL = "ancestorReclaimLevel"
+
+
+def open_session(session: Session, option: PluginOption) -> None:
+    """Count, and speak for the counts."""
+    is_tree = option.has("enableHierarchy")
+    accounts = books.of_session(session, is_tree=is_tree)
+    admission, order = Admission(session, accounts), Order(accounts)
+    reclaim = Reclaim(session, accounts, option.whole(_LEVEL, 0) if is_tree else 0)
+    weigh_all = not session.policy.follows_volcano
+    session.on_change.append(lambda member, _row, sign: books.follow(accounts, member, sign, weigh_all=weigh_all))
+    session.register(Point.QUEUE_ORDER, option, order.of_queues)
+    session.register(Point.VICTIM_QUEUE_ORDER, option, order.of_victims)
+    session.register(Point.ALLOCATABLE, option, admission.allocatable)
+    session.register(Point.WHY_NOT_ALLOCATABLE, option, admission.why_not_allocatable)
+    session.register(Point.JOB_ENQUEUEABLE, option, admission.enqueueable)
+    session.register(Point.JOB_ENQUEUED, option, admission.enqueued)
+    session.register(Point.PREEMPTIVE, option, reclaim.preemptive)
+    session.register(Point.RECLAIMABLE, option, reclaim.reclaimable)
+    session.register(Point.EVICTABLE, option, reclaim.evictable)
