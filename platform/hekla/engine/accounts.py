@@ -8,9 +8,12 @@ import numpy as np
 from hekla.domain.phases import GangPhase
 from hekla.engine.columns import EPSILON, Mask, Vector
 from hekla.engine.decisions import Cause, Reason
-from hekla.engine.gangs import Gang
+from hekla.engine.gangs import Gang, Member
 from hekla.engine.model import Queue, TaskStatus
 from hekla.engine.session import Session, infinite_where_absent
+
+DEVICE_CLASS = "deviceclass/"
+"""How the name of a bound on claimed devices begins."""
 
 
 @dataclass
@@ -48,6 +51,12 @@ def bound_of(session: Session, queue: Queue, whole: Vector, promised: Vector) ->
     return np.minimum(np.maximum(whole - promised, 0.0) + own, infinite_where_absent(session, queue.capability))
 
 
+def limits(session: Session) -> Vector:
+    """What there is of everything in the cluster; of claimed devices the nodes publish no amounts."""
+    unpublished = np.array([name.startswith(DEVICE_CLASS) for name in session.dimensions.names])
+    return np.where(unpublished, np.inf, session.total)
+
+
 def count(accounts: Iterable[Account], gang: Gang) -> None:
     """Add a job to the figures of its queue (and of those above it)."""
     request = gang.allocated.copy()
@@ -65,6 +74,11 @@ def count(accounts: Iterable[Account], gang: Gang) -> None:
             account.inqueue += np.maximum(least - gang.allocated, 0.0)
 
 
+def together(session: Session, members: Iterable[Member]) -> Vector:
+    """What tasks ask for in all."""
+    return sum((member.request for member in members), np.zeros_like(session.total))
+
+
 def exceeds(session: Session, wanted: Vector, room: Vector) -> Mask:
     """Where more is asked for than there is: without tolerance, and pods do not count (`volcano-spec` §3.5)."""
     short: Mask = (wanted > room) & (wanted > 0) & session.dimensions.without_pods
@@ -73,7 +87,8 @@ def exceeds(session: Session, wanted: Vector, room: Vector) -> Mask:
 
 def refusal(session: Session, plugin: str, action: str, account: Account, need: Vector, room: Vector) -> Reason:
     """Why `need` finds no room in the queue; it never will if that is more than the queue may ever hold."""
-    dimensions, most = session.dimensions, np.clip(room, 0.0, session.total)
+    dimensions, whole = session.dimensions, limits(session)
+    left = np.clip(room, 0.0, whole)
     cause, code = _why_full(session, account, exceeds(session, need, room))
     return Reason(
         cause=cause,
@@ -81,8 +96,8 @@ def refusal(session: Session, plugin: str, action: str, account: Account, need: 
         plugin=plugin,
         code=code,
         need=dimensions.resources(need),
-        have=dimensions.resources(np.where(need > 0, most, 0.0)),
-        ever=bool((need < np.minimum(account.real, session.total) + EPSILON)[dimensions.without_pods].all()),
+        have=dimensions.resources(np.where(np.isfinite(left) & (need > 0), left, need)),
+        ever=bool((need < np.minimum(account.real, whole) + EPSILON)[dimensions.without_pods].all()),
     )
 
 
@@ -90,6 +105,6 @@ def _why_full(session: Session, account: Account, short: Mask) -> tuple[Cause, s
     """Whose bound it is that the `short` resources meet: the queue's own, or only the cluster's."""
     if not account.queue.is_open:
         return Cause.QUOTA, "queue_closed"
-    if (account.real < session.total)[short].any():
+    if (account.real < limits(session))[short].any():
         return Cause.QUOTA, "queue_is_full"
     return Cause.CAPACITY, "cluster_is_full"

@@ -92,6 +92,8 @@ class Task:
     tolerations: tuple[Toleration, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    claims: Resources = field(default_factory=Resources)
+    """Devices claimed by class, under the names by which queues bound them: `deviceclass/<class>`."""
 
 
 @dataclass(frozen=True, slots=True)

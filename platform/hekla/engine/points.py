@@ -14,7 +14,7 @@ class Point(Enum):
     JOB_STARVING                          (gang) -> bool
     OVERUSED                              (queue) -> bool
     ALLOCATABLE                           (queue, member) -> bool
-    WHY_NOT_ALLOCATABLE                   (queue, amount as a row) -> Reason: what stands in the way of so much more
+    WHY_NOT_ALLOCATABLE                   (queue, members) -> Reason or None: why the queue has no room for all of them
     PREEMPTIVE                            (queue, members) -> bool: may its queue take from others for them
     PREDICATE, CHANGING_PREDICATE, WIDE_PREDICATE, USE_ORDER, NODE_ORDER, WIDE_NODE_ORDER    see `places`
     PREEMPTABLE, RECLAIMABLE              (member, candidates) -> those that may be evicted for it; None: abstains

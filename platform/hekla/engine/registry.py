@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _ACTIONS = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
 _PLUGINS = (
-    "binpack", "capacity", "conformance", "drf", "gang", "nodeorder", "overcommit", "predicates", "priority", "proportion",
+    "binpack", "capacity", "conformance", "drf", "gang", "nodeorder", "overcommit", "predicates", "priority",
+    "proportion",
 )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
-from hekla.engine import registry
+from hekla.engine import claims, registry
 from hekla.engine.cycle import cycle
 from hekla.engine.decisions import Decisions
 from hekla.engine.model import ClusterState, Job, Node, Queue, Taint, Task, TaskStatus, Toleration
@@ -148,7 +148,8 @@ def _jobs(cluster: Object) -> Iterator[Job]:
     for pod in cluster.get("pods", ()):
         metadata = pod["metadata"]
         key = f"{metadata['namespace']}/{metadata.get('annotations', {}).get(_GROUP, '')}"
-        tasks[key if key in groups else _OUTSIDERS].append(_task(pod))
+        task = replace(_task(pod), claims=claims.of_pod(cluster, pod))
+        tasks[key if key in groups else _OUTSIDERS].append(task)
     for key, group in groups.items():
         yield _job(key, group, values.get(group["spec"].get("priorityClassName", ""), default), tasks[key])
     if tasks[_OUTSIDERS]:
@@ -264,8 +265,10 @@ def _refuse_unknown(document: Object) -> None:
     missing += [
         f"plugin {p['name']}" for p in options if p["name"] not in registry.plugins() and p["name"] not in absent
     ]
-    missing += sorted(_UNKNOWN_OBJECTS & {name for name, objects in document["cluster"].items() if objects})
-    if {"predicates", "nodeorder"} & {p["name"] for p in options}:
+    names = {p["name"] for p in options}
+    unknown = _UNKNOWN_OBJECTS if "predicates" in names else _UNKNOWN_OBJECTS - {"resourceClaims"}
+    missing += sorted(unknown & {name for name, objects in document["cluster"].items() if objects})
+    if {"predicates", "nodeorder"} & names:
         missing += sorted({what for pod in document["cluster"].get("pods", ()) for what in _conditions(pod["spec"])})
     if missing:
         raise Unsupported(", ".join(dict.fromkeys(missing)))

@@ -4,8 +4,10 @@ A turn places one gang up to its minimum, all or nothing; beyond the minimum eac
 turn queue and job go back into their order, so that queues and jobs take turns with what is left.
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
 
 from hekla.domain.phases import GangPhase
 from hekla.engine.decisions import Cause, Reason
@@ -29,7 +31,7 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
         if not len(waiting):
             continue
         if session.any_says(Point.OVERUSED, queue):
-            _note_overused(session, waiting)
+            _note_overused(session, queue, waiting)
             continue
         gang = waiting.pop()
         if gang.job.uid not in tasks:
@@ -71,13 +73,14 @@ def _turn(session: Session, queue: Queue, gang: Gang, worksheet: deque[Member]) 
         statement.place(member, best[0], now=best[1])
         if session.is_ready(gang):
             break
-    failures.note()
-    if session.is_ready(gang):
+    failures.look()
+    is_ready = session.is_ready(gang)
+    if is_ready:
         statement.commit()
-        return True
-    if not session.is_pipelined(gang):
+    elif not session.is_pipelined(gang):
         statement.discard()
-    return False
+    failures.note(queue)
+    return is_ready
 
 
 class _Failures:
@@ -87,6 +90,7 @@ class _Failures:
         self._session, self._gang = session, gang
         self.roles: dict[str, Member] = {}
         self._over_share: list[Member] = []
+        self._reasons: list[Reason] = []
 
     def nowhere(self, member: Member) -> None:
         self.roles[member.task.role] = member
@@ -108,13 +112,16 @@ class _Failures:
             job.min_task_member.get(role, 0) > sum(gang.by_role[role, status] for status in placed) for role in roles
         )
 
-    def note(self) -> None:
-        """Write down why tasks of this gang have no place."""
-        reasons = [self._nowhere_reason(member) for member in self.roles.values()]
+    def look(self) -> None:
+        """While the turn's places are still held: why other tasks of this gang found none."""
+        self._reasons = [self._nowhere_reason(member) for member in self.roles.values()]
+
+    def note(self, queue: Queue) -> None:
+        """Once the turn is over: write down why this gang waits, if it does."""
         if self._over_share:
-            reasons.append(self._share_reason())
-        if reasons:
-            self._session.reasons[self._gang.job.uid] = reasons
+            self._reasons.append(self._share_reason(queue))
+        if self._reasons:
+            self._session.reasons[self._gang.job.uid] = self._reasons
 
     def _nowhere_reason(self, member: Member) -> Reason:
         places = self._session.places(member)
@@ -135,24 +142,32 @@ class _Failures:
             ever=places.could_ever(),
         )
 
-    def _share_reason(self) -> Reason:
-        return Reason(
-            cause=Cause.QUOTA,
-            action="allocate",
-            plugin="proportion",
-            code="queue_share_used",
-            need=self._over_share[0].task.request,
-            tasks=len(self._over_share),
-        )
+    def _share_reason(self, queue: Queue) -> Reason:
+        reason = _why_no_room(self._session, queue, self._wanted())
+        return replace(reason, tasks=len(self._over_share))
+
+    def _wanted(self) -> list[Member]:
+        """What the gang would need a place for to start, those that were refused first; once it runs, one more."""
+        gang, refused = self._gang, self._over_share
+        missing = gang.job.min_available - gang.ready_count - gang.waiting_count
+        seen = {id(member) for member in refused}
+        others = [member for member in gang.pending() if id(member) not in seen]
+        return [*refused, *others][: max(missing, 1)]
 
 
-def _note_overused(session: Session, waiting: Heap[Gang]) -> None:
+def _why_no_room(session: Session, queue: Queue, members: list[Member]) -> Reason:
+    """What the plugins say stands in the way of these tasks."""
+    for answer in session.answers(Point.WHY_NOT_ALLOCATABLE):
+        if reason := answer(queue, members):
+            return cast(Reason, reason)
+    return Reason(Cause.QUOTA, "allocate", "proportion", "queue_share_used", need=members[0].task.request)
+
+
+def _note_overused(session: Session, queue: Queue, waiting: Heap[Gang]) -> None:
     """The queue has its whole share: all that waits in it waits for that."""
     while len(waiting):
         gang = waiting.pop()
-        pending = gang.pending()
-        if pending:
-            roles = Counter(member.task.role for member in pending)
-            need = gang.job.min_resources or pending[0].task.request
-            reason = Reason(Cause.QUOTA, "allocate", "proportion", "queue_overused", need, tasks=roles.total())
-            session.reasons[gang.job.uid] = [reason]
+        if pending := gang.pending():
+            missing = max(gang.job.min_available - gang.ready_count, 1)
+            reason = _why_no_room(session, queue, pending[:missing])
+            session.reasons[gang.job.uid] = [replace(reason, code="queue_overused", tasks=len(pending))]

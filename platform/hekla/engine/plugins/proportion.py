@@ -41,8 +41,8 @@ def open_session(session: Session, option: PluginOption) -> None:
     def allocatable(queue: Queue, member: Member) -> bool:
         return preemptive(queue, [member])
 
-    def why_not(queue: Queue, need: Vector) -> Reason:
-        account = books[queue.name]
+    def why_not(queue: Queue, members: Sequence[Member]) -> Reason:
+        account, need = books[queue.name], accounts.together(session, members)
         room = account.deserved - account.allocated
         reason = accounts.refusal(session, "proportion", "allocate", account, need, room)
         return replace(reason, cause=Cause.QUOTA, code="queue_share_used") if queue.is_open else reason
@@ -65,7 +65,7 @@ def open_session(session: Session, option: PluginOption) -> None:
         books[member.job.job.queue].allocated += sign * member.request
 
     def preemptive(queue: Queue, members: Sequence[Member]) -> bool:
-        wanted = sum((member.request for member in members), np.zeros_like(session.total))
+        wanted = accounts.together(session, members)
         account, asked = books[queue.name], (wanted > 0) & session.dimensions.without_pods
         return queue.is_open and not (account.allocated + wanted > account.deserved)[asked].any()
 

@@ -3,8 +3,10 @@
 With `enableHierarchy` queues form a tree, and each bound above a queue holds for it too.
 """
 
+from hekla.engine.gangs import Member
 from hekla.engine.plugins.capacity import books
 from hekla.engine.plugins.capacity.admission import Admission
+from hekla.engine.plugins.capacity.devices import Demand
 from hekla.engine.plugins.capacity.order import Order
 from hekla.engine.plugins.capacity.reclaim import Reclaim
 from hekla.engine.points import Point
@@ -17,11 +19,16 @@ _LEVEL = "ancestorReclaimLevel"
 def open_session(session: Session, option: PluginOption) -> None:
     """Count, and speak for the counts."""
     is_tree = option.has("enableHierarchy")
-    accounts = books.of_session(session, is_tree=is_tree)
-    admission, order = Admission(session, accounts), Order(accounts)
+    demand = Demand(session, option)
+    accounts = books.of_session(session, demand, is_tree=is_tree)
+    admission, order = Admission(session, accounts, demand), Order(accounts)
     reclaim = Reclaim(session, accounts, option.whole(_LEVEL, 0) if is_tree else 0)
     weigh_all = not session.policy.follows_volcano
-    session.on_change.append(lambda member, _row, sign: books.follow(accounts, member, sign, weigh_all=weigh_all))
+
+    def follow(member: Member, _row: int, sign: int) -> None:
+        books.follow(accounts, member, sign * demand.of(member), weigh_all=weigh_all)
+
+    session.on_change.append(follow)
     session.register(Point.QUEUE_ORDER, option, order.of_queues)
     session.register(Point.VICTIM_QUEUE_ORDER, option, order.of_victims)
     session.register(Point.ALLOCATABLE, option, admission.allocatable)

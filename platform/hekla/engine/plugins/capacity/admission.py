@@ -1,6 +1,6 @@
 """Whether a queue has room: for a job that wants in, and for a task that wants a place."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,20 +11,23 @@ from hekla.engine.decisions import Cause, Reason
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.model import Queue
 from hekla.engine.plugins.capacity.books import HAS_CHILDREN, Account, Books
+from hekla.engine.plugins.capacity.devices import Demand
 from hekla.engine.points import Vote
 from hekla.engine.session import Session
+
+Room = Callable[[Account], Vector]
 
 
 class Admission:
     """A queue may borrow beyond what it deserves, as far as its own bound and each bound above it reach."""
 
-    def __init__(self, session: Session, books: Books) -> None:
-        self._session, self._books = session, books
+    def __init__(self, session: Session, books: Books, demand: Demand) -> None:
+        self._session, self._books, self._demand = session, books, demand
         self._countable = session.dimensions.without_pods
 
     def allocatable(self, queue: Queue, member: Member) -> bool:
         """Whether the queue may take one more task."""
-        account, request = self._books[queue.name], member.request
+        account, request = self._books[queue.name], self._demand.of(member)
         if account.problem or account.is_inner or not queue.is_open:
             return False
         asked = (request > 0) & self._countable
@@ -46,11 +49,14 @@ class Admission:
             for account in self._books[gang.job.queue].line:
                 account.inqueue += gang.minimum
 
-    def why_not_allocatable(self, queue: Queue, need: Vector) -> Reason | None:
-        """What stands in the way of so much more."""
+    def why_not_allocatable(self, queue: Queue, members: Sequence[Member]) -> Reason | None:
+        """What stands in the way of all these tasks."""
+        need = sum((self._demand.of(member) for member in members), np.zeros_like(self._session.total))
         return self._why_not(self._books[queue.name], "allocate", need, lambda bound: bound.real - bound.allocated)
 
-    def _why_not(self, account: Account, action: str, need: Vector, room_in: Callable[[Account], Vector]) -> Reason | None:
+    def _why_not(
+        self, account: Account, action: str, need: Vector, room_in: Callable[[Account], Vector]
+    ) -> Reason | None:
         """The first bound that is met on the way up; None where there is room in all of them."""
         if problem := account.problem or (HAS_CHILDREN if account.is_inner else ""):
             amount = self._session.dimensions.resources(need)

@@ -10,6 +10,7 @@ from hekla.engine import accounts, queue_tree
 from hekla.engine.columns import EPSILON, Mask, Vector, share
 from hekla.engine.gangs import Member
 from hekla.engine.model import Queue
+from hekla.engine.plugins.capacity.devices import Demand
 from hekla.engine.queue_tree import ROOT, QueueTree
 from hekla.engine.session import Session, infinite_where_absent
 
@@ -54,29 +55,32 @@ class Account(accounts.Account):
 Books = dict[str, Account]
 
 
-def follow(books: Books, member: Member, sign: int, *, weigh_all: bool) -> None:
-    """A task was given a place (or, with sign -1, lost it).
+def follow(books: Books, member: Member, amount: Vector, *, weigh_all: bool) -> None:
+    """A task was given a place for so much (or lost it).
 
     Volcano weighs only the queue itself again: for the rest of the session the queues above it are compared by what
     they held when it began, and one branch may take all turns. Its behaviour is followed without `weigh_all`.
     """
-    line, amount = books[member.job.job.queue].line, sign * member.request
+    line = books[member.job.job.queue].line
     for account in line:
         account.hold(amount, weigh=weigh_all or account is line[0])
 
 
-def of_session(session: Session, *, is_tree: bool) -> Books:
+def of_session(session: Session, demand: Demand, *, is_tree: bool) -> Books:
     """The account of each queue."""
     books = _of_tree(session) if is_tree else _of_flat(session)
     for gang in session.gangs.values():
-        accounts.count(books[gang.job.queue].line, gang)
+        line, claimed = books[gang.job.queue].line, demand.claimed(gang)
+        accounts.count(line, gang)
+        for account in line:
+            account.allocated += claimed
     return books
 
 
 def _of_flat(session: Session) -> Books:
-    promised, books = accounts.guarantees(session), {}
+    promised, books, whole = accounts.guarantees(session), {}, accounts.limits(session)
     for queue in session.queues.values():
-        real = accounts.bound_of(session, queue, session.total, promised)
+        real = accounts.bound_of(session, queue, whole, promised)
         account = _account(session, queue, real, np.minimum(_row(session, queue.deserved), real))
         account.line = (account,)
         books[queue.name] = account
@@ -128,10 +132,12 @@ def _row(session: Session, amounts: Resources | None) -> Vector:
 
 
 def _account(session: Session, queue: Queue, real: Vector, deserved: Vector) -> Account:
-    guarantee, figures = _row(session, queue.guarantee), np.zeros((4, len(session.total)))
+    guarantee = _row(session, queue.guarantee)
+    allocated, request, inqueue, elastic = np.zeros((4, len(session.total)))
     owns = np.maximum(deserved, guarantee)
     has: Mask = owns >= EPSILON
-    return Account(queue, guarantee, real, owns, *figures, owned=has & session.dimensions.without_pods, counted=has)
+    owned: Mask = has & session.dimensions.without_pods
+    return Account(queue, guarantee, real, owns, allocated, request, inqueue, elastic, owned, counted=has)
 
 
 def _mark(session: Session, books: Books, tree: QueueTree) -> None:

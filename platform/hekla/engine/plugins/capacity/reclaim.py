@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from hekla.engine import victims
 from hekla.engine.columns import EPSILON, Mask, Vector, fits
 from hekla.engine.gangs import Gang, Member
