@@ -15,7 +15,9 @@ def of_pod(cluster: Object, pod: Object) -> Resources:
         return Resources()
     wanted = {(pod["metadata"]["namespace"], claim.get("resourceClaimName")) for claim in own}
     claims = cluster.get("resourceClaims", ())
-    return sum((_devices(c) for c in claims if (c["metadata"]["namespace"], c["metadata"]["name"]) in wanted), Resources())
+    return sum(
+        (_devices(c) for c in claims if (c["metadata"]["namespace"], c["metadata"]["name"]) in wanted), Resources()
+    )
 
 
 def _devices(claim: Object) -> Resources:

@@ -1,7 +1,7 @@
 """How much a place is liked, by the Kubernetes scores of the same names, each 0 to 100 times its weight.
 
 least requested: the mean free part of cpu and memory after the placement; most requested: the used part; balanced: how
-much the placement brings the used parts of cpu and memory together or apart, around 75 (`volcano-spec` §5.6).
+much the placement brings the used parts of cpu, memory and GPUs together or apart, around 75 (`volcano-spec` §5.6).
 """
 
 import numpy as np
@@ -14,6 +14,8 @@ from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
 _CPU_AND_MEMORY = slice(0, 2)
+_PAIR = (0, 1)
+_GPU = "nvidia.com/gpu"
 _MIDDLE = 75
 _TOLERANCE = 1e-9
 
@@ -26,6 +28,7 @@ def open_session(session: Session, option: PluginOption) -> None:
 
     def scorer(member: Member) -> UseScorer:
         request = member.request[_CPU_AND_MEMORY]
+        weighed = _weighed(session, member)
 
         def score(use: Use) -> Vector:
             whole, before = use.allocatable[:, _CPU_AND_MEMORY], use.expected[:, _CPU_AND_MEMORY]
@@ -36,7 +39,9 @@ def open_session(session: Session, option: PluginOption) -> None:
             if most:
                 total += most * _mean_part(np.where(after <= whole, after, 0.0), whole)
             if balanced and request.any():
-                total += balanced * np.floor(_MIDDLE + (_balance(after, whole) - _balance(before, whole)) / 2)
+                total += balanced * _gain(
+                    use.expected[:, weighed], member.request[weighed], use.allocatable[:, weighed]
+                )
             return total
 
         return score
@@ -51,8 +56,26 @@ def _mean_part(amounts: Vector, whole: Vector) -> Vector:
     return halves
 
 
+def _weighed(session: Session, member: Member) -> list[int]:
+    """What is balanced: cpu and memory, and the whole GPUs of a task that asks for some."""
+    gpus = [at for at, name in enumerate(session.dimensions.names) if name == _GPU and member.request[at] > 0]
+    return [*_PAIR, *gpus]
+
+
+def _gain(before: Vector, request: Vector, whole: Vector) -> Vector:
+    """What the placement does to the balance: 75 where it changes nothing."""
+    gain: Vector = np.floor(_MIDDLE + (_balance(before + request, whole) - _balance(before, whole)) / 2)
+    return gain
+
+
 def _balance(used: Vector, whole: Vector) -> Vector:
-    """How alike the used parts of cpu and memory are: 100 where alike, at least 50, as a whole number."""
+    """How alike the used parts are: 100 where alike, less by their standard deviation, as a whole number.
+
+    GPUs count where the node has some.
+    """
     parts = np.minimum(np.divide(used, whole, out=np.ones_like(whole), where=whole > 0), 1.0)
-    alike: Vector = np.floor(100 - np.abs(parts[:, 0] - parts[:, 1]) * 50 + _TOLERANCE)
+    spread = np.abs(parts[:, 0] - parts[:, 1]) / 2
+    if parts.shape[1] > len(_PAIR):
+        spread = np.where(whole[:, 2] > 0, parts.std(axis=1), spread)
+    alike: Vector = np.floor(100 - spread * 100 + _TOLERANCE)
     return alike
