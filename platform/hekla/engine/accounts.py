@@ -16,7 +16,7 @@ DEVICE_CLASS = "deviceclass/"
 """How the name of a bound on claimed devices begins."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Account:
     """A queue's figures, rows over the session's dimensions.
 

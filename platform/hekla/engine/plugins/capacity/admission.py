@@ -54,9 +54,7 @@ class Admission:
         need = sum((self._demand.of(member) for member in members), np.zeros_like(self._session.total))
         return self._why_not(self._books[queue.name], "allocate", need, lambda bound: bound.real - bound.allocated)
 
-    def _why_not(
-        self, account: Account, action: str, need: Vector, room_in: Callable[[Account], Vector]
-    ) -> Reason | None:
+    def _why_not(self, account: Account, action: str, need: Vector, room_in: Room) -> Reason | None:
         """The first bound that is met on the way up; None where there is room in all of them."""
         if problem := account.problem or (HAS_CHILDREN if account.is_inner else ""):
             amount = self._session.dimensions.resources(need)

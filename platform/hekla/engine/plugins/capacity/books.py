@@ -18,7 +18,7 @@ HAS_CHILDREN = "queue_has_children"
 NOT_READY = "queue_tree_not_ready"
 
 
-@dataclass
+@dataclass(eq=False)
 class Account(accounts.Account):
     """A queue's figures and its place in the tree.
 

@@ -1,6 +1,7 @@
 """What a queue may take back from others, and who must give."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from hekla.engine import victims
 from hekla.engine.columns import EPSILON, Mask, Vector, fits
@@ -47,8 +48,8 @@ class Reclaim:
 
     def _borrowed(self, reclaimer: Account, candidates: Sequence[Member], asked: Mask) -> list[Member]:
         left: dict[str, Vector] = {}
-        chosen = []
-        for victim in candidates:
+        chosen: list[Member] = []
+        for victim in () if reclaimer.problem else candidates:
             account = self._books[victim.job.job.queue]
             held = {one.queue.name: left.get(one.queue.name, one.allocated) for one in account.line}
             if self._may_give(reclaimer, account, victim, held, asked):
@@ -60,7 +61,7 @@ class Reclaim:
         self, reclaimer: Account, account: Account, victim: Member, held: dict[str, Vector], asked: Mask
     ) -> bool:
         rest = held[account.queue.name] - victim.request
-        if account.problem or not fits(account.guarantee, rest):
+        if not fits(account.guarantee, rest):
             return False
         relevant = self._asked(victim.request)
         if not (relevant & account.owned).any():
@@ -68,12 +69,8 @@ class Reclaim:
                 return False
         elif not _is_over(account, held, relevant):
             return False
-        theirs = self._above(reclaimer)
-        return all(
-            _is_over(above, held, relevant)
-            for at, above in enumerate(self._above(account))
-            if theirs[at : at + 1] != [above]
-        )
+        pairs = zip_longest(self._above(account), self._above(reclaimer))
+        return all(_is_over(above, held, relevant) for above, theirs in pairs if above and above is not theirs)
 
     def _is_kept_in_family(self, reclaimer: Account, account: Account, asked: Mask) -> bool:
         """Neither owns anything of the kind, and both belong to one queue above: what it owns is already at home."""
