@@ -11,11 +11,12 @@ from hekla.engine.model import TaskStatus
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Start this task on this node."""
+    """Start this task on this node, with these annotations (the cards it was given) on its pod."""
 
     job: str
     task: str
     node: str
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,11 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One pod: what it asks for, where it is, and what it may land on."""
+    """One pod: what it asks for, where it is, and what it may land on.
+
+    `limits`: of all containers together; `device_limits`: of each container that asks for cards. Where both are empty
+    cards are read from the request.
+    """
 
     uid: str
     name: str
@@ -94,6 +98,8 @@ class Task:
     annotations: Mapping[str, str] = field(default_factory=dict)
     claims: Resources = field(default_factory=Resources)
     """Devices claimed by class, under the names by which queues bound them: `deviceclass/<class>`."""
+    limits: Resources = field(default_factory=Resources)
+    device_limits: tuple[Resources, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +128,5 @@ class ClusterState:
     nodes: tuple[Node, ...]
     queues: tuple[Queue, ...]
     jobs: tuple[Job, ...]
+    shuffled_at: float | None = None
+    """When tasks were last evicted in order to be better placed; None: not yet."""

@@ -22,6 +22,7 @@ class Point(Enum):
     SPARED                                (member, candidates) -> those that must not be evicted, whatever others say
     VICTIM_TASKS                          (members that run) -> those to evict in any case
     VICTIM_QUEUE_ORDER                    (left, right, of) -> below zero when left's tasks go first
+    TASK_CLASS                            (member) -> hashable: what else than request and conditions parts its class
     UNSCHEDULABLE                         (gang) -> bool, asked when the session closes: the gang could not be placed
     """
 
@@ -50,6 +51,7 @@ class Point(Enum):
     SPARED = "enablePreemptable:spared"
     VICTIM_TASKS = "enabledVictim"
     VICTIM_QUEUE_ORDER = "enableQueueOrder:victims"
+    TASK_CLASS = ":class"
     UNSCHEDULABLE = ":close"
 
     @property

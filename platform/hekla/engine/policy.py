@@ -66,6 +66,10 @@ class PluginOption:
         value = self.arguments.get(name)
         return value if isinstance(value, int) and not isinstance(value, bool) else default
 
+    def truth(self, name: str, *, default: bool) -> bool:
+        """A truth, or a text that says one."""
+        return is_true(self.arguments.get(name), default=default)
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -80,6 +84,13 @@ class Policy:
     def follows_volcano(self) -> bool:
         """Whether Volcano is followed also where its behaviour hurts people (decision 0010)."""
         return self.compatibility == "volcano"
+
+
+def is_true(value: Argument | None, *, default: bool) -> bool:
+    """Texts count as well (`volcano-spec` §3.1)."""
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    return value if isinstance(value, bool) else default
 
 
 def parse(text: str) -> Policy:

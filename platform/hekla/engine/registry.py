@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from hekla.engine.policy import Argument, PluginOption
     from hekla.engine.session import Session
 
-_ACTIONS = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
+_ACTIONS = ("enqueue", "allocate", "preempt", "reclaim", "backfill", "shuffle")
 _PLUGINS = (
-    "binpack", "capacity", "conformance", "drf", "gang", "nodeorder", "overcommit", "predicates", "priority",
-    "proportion",
+    "binpack", "capacity", "conformance", "deviceshare", "drf", "gang", "nodeorder", "overcommit", "predicates",
+    "priority", "proportion", "sla", "task-topology", "tdm",
 )  # fmt: skip
 
 
@@ -47,5 +47,5 @@ def actions() -> Mapping[str, Action]:
 @cache
 def plugins() -> Mapping[str, Plugin]:
     """Every plugin by its name."""
-    own = {name: cast(Plugin, import_module(f"hekla.engine.plugins.{name}")) for name in _PLUGINS}
+    own = {name: cast(Plugin, import_module(f"hekla.engine.plugins.{name.replace('-', '_')}")) for name in _PLUGINS}
     return MappingProxyType(own | {entry.name: entry.load() for entry in entry_points(group="hekla.plugins")})

@@ -6,14 +6,14 @@ named by `Unsupported` instead of being passed over, so that no answer rests on 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
 from hekla.engine import claims, registry
 from hekla.engine.cycle import cycle
-from hekla.engine.decisions import Decisions
+from hekla.engine.decisions import Bind, Decisions
 from hekla.engine.model import ClusterState, Job, Node, Queue, Taint, Task, TaskStatus, Toleration
 from hekla.engine.policy import SWITCHES, PluginOption, Policy
 
@@ -21,6 +21,9 @@ Object = Mapping[str, Any]
 """A Kubernetes object, or a part of one, as JSON."""
 
 MAX_CYCLES = 100
+RECORDED_AT = datetime(2026, 8, 1, tzinfo=UTC).timestamp()
+"""The time of every recorded cycle. All jobs were made in January 2024; the waiting times they name are long over then
+or end in a hundred years, so that any instant between gives the same answers (`conformance/FORMAT` §3)."""
 _GROUP = "scheduling.k8s.io/group-name"
 _ROLE = "volcano.sh/task-spec"
 _TASK_PRIORITY = "volcano.sh/task-priority"
@@ -64,7 +67,7 @@ def play(scenario: Scenario) -> Iterator[dict[str, Any]]:
     """The outcome of each cycle; what was bound runs in the next one, what was evicted is gone."""
     state = scenario.state
     for _ in range(scenario.cycles):
-        decisions = cycle(state, scenario.policy, 0.0)
+        decisions = cycle(state, scenario.policy, RECORDED_AT)
         yield _outcome(state, decisions)
         state = _after(state, decisions)
 
@@ -88,7 +91,7 @@ def _group_outcome(job: Job, decisions: Decisions) -> dict[str, Any]:
 
 
 def _after(state: ClusterState, decisions: Decisions) -> ClusterState:
-    bound = {bind.task: bind.node for bind in decisions.binds}
+    bound = {bind.task: bind for bind in decisions.binds}
     gone = {eviction.task for eviction in decisions.evictions}
     jobs = tuple(
         replace(
@@ -101,9 +104,13 @@ def _after(state: ClusterState, decisions: Decisions) -> ClusterState:
     return replace(state, jobs=jobs)
 
 
-def _moved(task: Task, bound: Mapping[str, str], nominated: Mapping[str, str]) -> Task:
+def _moved(task: Task, bound: Mapping[str, Bind], nominated: Mapping[str, str]) -> Task:
     if task.uid in bound:
-        return replace(task, status=TaskStatus.RUNNING, node=bound[task.uid], nominated_node="")
+        bind = bound[task.uid]
+        annotations = {**task.annotations, **bind.annotations}
+        return replace(
+            task, status=TaskStatus.RUNNING, node=bind.node, nominated_node="", annotations=annotations
+        )
     return replace(task, nominated_node=nominated[task.uid]) if task.uid in nominated else task
 
 
@@ -168,6 +175,7 @@ def _job(key: str, group: Object, priority: int, tasks: Sequence[Task]) -> Job:
         min_task_member=spec.get("minTaskMember", {}),
         min_resources=_amounts(spec.get("minResources")),
         phase=GangPhase(group.get("status", {}).get("phase", "Pending").lower()),
+        preemptable=_is_preemptable(metadata.get("annotations", {}), metadata.get("labels", {}), "false"),
         created_at=_time(metadata),
         tasks=tuple(tasks),
         annotations=metadata.get("annotations", {}),
@@ -182,6 +190,7 @@ def _task(pod: Object) -> Task:
         name=metadata["name"],
         role=annotations.get(_ROLE) or labels.get(_ROLE, ""),
         request=_request(spec),
+        device_limits=_device_limits(spec),
         status=_status(pod),
         node=spec.get("nodeName", ""),
         priority=int(annotations.get(_TASK_PRIORITY, spec.get("priority", 1))),
@@ -200,8 +209,8 @@ def _task(pod: Object) -> Task:
     )
 
 
-def _is_preemptable(annotations: Object, labels: Object) -> bool:
-    return str(annotations.get(_PREEMPTABLE, labels.get(_PREEMPTABLE, "true"))).lower() in ("true", "1", "t")
+def _is_preemptable(annotations: Object, labels: Object, default: str = "true") -> bool:
+    return str(annotations.get(_PREEMPTABLE, labels.get(_PREEMPTABLE, default))).lower() in ("true", "1", "t")
 
 
 def _status(pod: Object) -> TaskStatus:
@@ -224,6 +233,11 @@ def _request(spec: Object) -> Resources:
 
 def _requests(container: Object) -> Resources:
     return Resources.parse(container.get("resources", {}).get("requests", {}))
+
+
+def _device_limits(spec: Object) -> tuple[Resources, ...]:
+    limits = (Resources.parse(c.get("resources", {}).get("limits", {})) for c in spec.get("containers", ()))
+    return tuple(one for one in limits if any(name.startswith("volcano.sh/") for name in one))
 
 
 def _amounts(quantities: Object | None) -> Resources | None:

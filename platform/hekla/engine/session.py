@@ -5,7 +5,7 @@ Plugins register functions under an extension point; `session.ask…` combines t
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cmp_to_key
 from operator import attrgetter
 from typing import Any
@@ -29,6 +29,7 @@ class Session:
 
     def __init__(self, state: ClusterState, policy: Policy, now: float) -> None:
         self.policy, self.now = policy, now
+        self.state = state
         self.dimensions = _dimensions(state)
         self.table = NodeTable(state.nodes, self.dimensions)
         self.total: Vector = self.table.allocatable.sum(axis=0)
@@ -42,9 +43,12 @@ class Session:
         self.reasons: dict[str, list[Reason]] = defaultdict(list)
         self.on_change: list[Callable[[Member, int, int], None]] = []
         """Told after each change: member, row of its node, and 1 for a place taken, -1 for one given back."""
+        self.notes: dict[str, Mapping[str, str]] = {}
+        """Task to the annotations that it gets when it is bound."""
         self._answers: dict[Point, dict[int, Answer]] = defaultdict(dict)
         self._listed: dict[Point, list[Answer]] = {}
-        self._places: dict[object, Places] = {}
+        self._places: dict[Hashable, Places] = {}
+        self._classes: dict[str, Hashable] = {}
         self.residents: list[dict[str, Member]] = [{} for _ in self.table.nodes]
         """For each row the tasks that hold or are promised something there, by uid."""
         self._seat_tasks(everyone)
@@ -149,11 +153,20 @@ class Session:
 
     def places(self, member: Member) -> Places:
         """The places of the task's class."""
-        found = self._places.get(member.shape)
+        key = self._class_of(member)
+        found = self._places.get(key)
         if found is None:
             found = Places(member, self.table, self.answers)
-            self._places[member.shape] = found
+            self._places[key] = found
         return found
+
+    def _class_of(self, member: Member) -> Hashable:
+        if not self._answers[Point.TASK_CLASS]:
+            return member.shape
+        uid = member.task.uid
+        if uid not in self._classes:
+            self._classes[uid] = (member.shape, *(answer(member) for answer in self.answers(Point.TASK_CLASS)))
+        return self._classes[uid]
 
     def best_place(self, member: Member) -> tuple[int, bool] | None:
         """The node that evictions made room on for it, if it is there; else the best of all (as `Places.best`)."""
@@ -204,6 +217,15 @@ class Session:
             spared = {one.task.uid for one in answer(member, kept)}
             kept = [one for one in kept if one.task.uid not in spared]
         return kept
+
+    def victim_tasks(self) -> list[Member]:
+        """Who is to go in any case: what the plugins of the first tier that names anybody name together."""
+        running = [m for gang in self.gangs.values() for m in gang.members if m.status is TaskStatus.RUNNING]
+        for tier in self._in_tiers(Point.VICTIM_TASKS):
+            named = {m.task.uid: m for answer in tier for m in answer(running)}
+            if named:
+                return list(named.values())
+        return []
 
     # Changes.
 

@@ -48,5 +48,6 @@ class Statement:
 def bind(session: Session, member: Member) -> None:
     """The placement is final."""
     gang: Gang = member.job
-    session.binds.append(Bind(gang.job.uid, member.task.uid, member.node))
+    notes = session.notes.get(member.task.uid, {})
+    session.binds.append(Bind(gang.job.uid, member.task.uid, member.node, notes))
     gang.move(member, TaskStatus.BINDING, member.node)

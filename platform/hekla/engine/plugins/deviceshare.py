@@ -1,0 +1,1 @@
+def open_session(s,o): pass

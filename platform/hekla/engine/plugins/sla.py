@@ -1,0 +1,40 @@
+"""Nobody waits for ever: a job that has waited for as long as it may is let in and kept (`volcano-spec` §5.4).
+
+The time is the annotation `sla-waiting-time` of the job, else the argument of that name. A time that is none, or none
+above zero, counts as not set.
+"""
+
+import math
+
+from hekla.engine.durations import seconds
+from hekla.engine.gangs import Gang
+from hekla.engine.points import Point, Vote
+from hekla.engine.policy import PluginOption
+from hekla.engine.session import Session
+
+_NAME = "sla-waiting-time"
+
+
+def open_session(session: Session, option: PluginOption) -> None:
+    """Order jobs by when their time is over, and speak for those whose time is over."""
+    general = _positive(str(option.arguments.get(_NAME, "")))
+
+    def deadline(gang: Gang) -> float:
+        annotations = gang.job.annotations
+        wait = _positive(annotations.get(f"volcano.sh/{_NAME}") or annotations.get(_NAME, "")) or general
+        return gang.job.created_at + wait if wait else math.inf
+
+    def earlier(left: Gang, right: Gang) -> int:
+        mine, other = deadline(left), deadline(right)
+        return (mine > other) - (mine < other)
+
+    def has_waited(gang: Gang) -> Vote:
+        return Vote.PERMIT if deadline(gang) <= session.now else Vote.ABSTAIN
+
+    session.register(Point.JOB_ORDER, option, earlier)
+    session.register(Point.JOB_ENQUEUEABLE, option, has_waited)
+    session.register(Point.JOB_PIPELINED, option, has_waited)
+
+
+def _positive(text: str) -> float | None:
+    return seconds(text) or None
