@@ -20,11 +20,15 @@ EPSILON = 0.1
 """Amounts that differ by less count as equal (`volcano-spec` §3.5)."""
 
 
+OF_CARDS = frozenset({"volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores"})
+"""What is asked of a card and not of a node, which does not offer it (`volcano-spec` §5.7)."""
+
+
 class Dimensions:
-    """The resource names of a session, in a fixed order."""
+    """The resource names of a session, in a fixed order; what is asked of single cards is none."""
 
     def __init__(self, amounts: Iterable[Mapping[str, float]]) -> None:
-        names = {name for amount in amounts for name in amount}
+        names = {name for amount in amounts for name in amount} - OF_CARDS
         self.names = ("cpu", "memory", "pods", *sorted(names - {"cpu", "memory", "pods"}))
         self._place = {name: at for at, name in enumerate(self.names)}
         self._requests: dict[int, tuple[Mapping[str, float], Vector]] = {}
@@ -34,7 +38,8 @@ class Dimensions:
         """The amounts as a row."""
         row = np.zeros(len(self.names))
         for name, amount in amounts.items():
-            row[self._place[name]] = amount
+            if name not in OF_CARDS:
+                row[self._place[name]] = amount
         return row
 
     def matrix(self, amounts: Sequence[Mapping[str, float]]) -> Vector:

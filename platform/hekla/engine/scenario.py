@@ -108,9 +108,7 @@ def _moved(task: Task, bound: Mapping[str, Bind], nominated: Mapping[str, str]) 
     if task.uid in bound:
         bind = bound[task.uid]
         annotations = {**task.annotations, **bind.annotations}
-        return replace(
-            task, status=TaskStatus.RUNNING, node=bind.node, nominated_node="", annotations=annotations
-        )
+        return replace(task, status=TaskStatus.RUNNING, node=bind.node, nominated_node="", annotations=annotations)
     return replace(task, nominated_node=nominated[task.uid]) if task.uid in nominated else task
 
 

@@ -1,0 +1,83 @@
+"""What a task asks of the cards of a node, by the limits of its containers (`volcano-spec` §5.7)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from hekla.domain.resources import Resources
+from hekla.engine.model import Task
+
+_UNIT = 1000
+"""Amounts of cards are in thousandths."""
+
+
+class Mode(Enum):
+    """How cards are given out: parts of their memory, whole cards, or virtual cards."""
+
+    SHARING = "GPUSharingEnable"
+    NUMBER = "GPUNumberEnable"
+    VIRTUAL = "VGPUEnable"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """So many different cards, and this much of each: memory as an amount or per cent, cores per cent, or all of it."""
+
+    count: int
+    memory: float = 0.0
+    percentage: float = 0.0
+    cores: float = 0.0
+    is_whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which cards a pod wants or does not want, by words in their type and by their ids; empty: any."""
+
+    types: tuple[str, ...] = ()
+    no_types: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    no_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One share a container that asks for cards."""
+
+    shares: tuple[Share, ...] = ()
+    filters: Filters = Filters()
+
+
+NOTHING = Ask()
+
+
+def ask_of(task: Task, mode: Mode) -> Ask:
+    """What the task asks for in this mode."""
+    containers = task.device_limits or ((task.limits,) if task.limits else (task.request,))
+    if mode is Mode.VIRTUAL:
+        shares = tuple(_virtual(limits) for limits in containers if _plain(limits, "vgpu-number") >= 1)
+        return Ask(shares, _filters(task.annotations)) if shares else NOTHING
+    if mode is Mode.NUMBER:
+        count = int(sum(_plain(limits, "gpu-number") for limits in containers))
+        return Ask((Share(count, is_whole=True),)) if count > 0 else NOTHING
+    memory = sum(_plain(limits, "gpu-memory") for limits in containers)
+    return Ask((Share(1, memory=memory),)) if memory > 0 else NOTHING
+
+
+def _virtual(limits: Resources) -> Share:
+    """Who names no memory gets all of the card's."""
+    memory, percentage = _plain(limits, "vgpu-memory"), _plain(limits, "vgpu-memory-percentage")
+    percentage = 0.0 if memory else percentage or 100.0
+    return Share(int(_plain(limits, "vgpu-number")), memory, percentage, _plain(limits, "vgpu-cores"))
+
+
+def _plain(limits: Resources, name: str) -> float:
+    return limits.amount(f"volcano.sh/{name}") / _UNIT
+
+
+def _filters(annotations: Mapping[str, str]) -> Filters:
+    def words(name: str) -> tuple[str, ...]:
+        return tuple(word.strip() for word in annotations.get(f"nvidia.com/{name}", "").split(",") if word.strip())
+
+    types, no_types = words("use-gputype"), words("nouse-gputype")
+    return Filters(types, no_types, words("use-gpuuuid"), words("nouse-gpuuuid"))

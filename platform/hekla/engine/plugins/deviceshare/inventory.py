@@ -1,0 +1,79 @@
+"""Which cards a node has, by what it offers and by what it registered (`volcano-spec` §5.7)."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from hekla.engine.columns import Vector
+from hekla.engine.model import Node
+from hekla.engine.plugins.deviceshare.asks import Mode
+
+_MEMORY, _NUMBER = "volcano.sh/gpu-memory", "volcano.sh/gpu-number"
+_UNHEALTHY, _REGISTER = "volcano.sh/gpu-unhealthy-ids", "volcano.sh/node-vgpu-register"
+LINKS = "hekla.io/gpu-links"
+_UNIT = 1000
+MAX_CARDS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One card: its memory, how many may share it, and whether it may be given out."""
+
+    index: int
+    memory: float
+    sharers: float = np.inf
+    uuid: str = ""
+    kind: str = ""
+    is_usable: bool = True
+
+
+def cards_of(node: Node, mode: Mode) -> tuple[Card, ...]:
+    """The cards of a node; none where what it says of them makes no sense."""
+    try:
+        found = _registered(node) if mode is Mode.VIRTUAL else _equal_ones(node)
+    except (ValueError, IndexError):
+        return ()
+    return found if len(found) <= MAX_CARDS else ()
+
+
+def _equal_ones(node: Node) -> tuple[Card, ...]:
+    count = int(node.allocatable.amount(_NUMBER) // _UNIT)
+    unhealthy = {part.strip() for part in node.annotations.get(_UNHEALTHY, "").split(",")}
+    memory = node.allocatable.amount(_MEMORY) / _UNIT // count if count else 0.0
+    return tuple(Card(i, memory, is_usable=str(i) not in unhealthy) for i in range(min(count, MAX_CARDS + 1)))
+
+
+def _registered(node: Node) -> tuple[Card, ...]:
+    """Cards as `uuid,count,memory,type,health,mode`, one after the other with colons between.
+
+    One that is cut up by the hardware (`mig`) is not given out: how it may be cut is not known here.
+    """
+    texts = [text for text in node.annotations.get(_REGISTER, "").split(":") if text.strip()]
+    return tuple(_card(index, text.split(",")) for index, text in enumerate(texts))
+
+
+def _card(index: int, fields: list[str]) -> Card:
+    is_usable = fields[4].strip().lower() == "true" and "mig" not in (field.strip() for field in fields[5:])
+    return Card(index, float(fields[2]), float(fields[1]), fields[0].strip(), fields[3].strip(), is_usable)
+
+
+def links_of(node: Node, cards: int, note: Callable[[str], Vector]) -> Vector | None:
+    """How strongly each pair of cards is linked; None where the node does not say, or not of these cards."""
+    text = node.annotations.get(LINKS, "")
+    matrix = note(text) if text else None
+    return matrix if matrix is not None and matrix.shape == (cards, cards) else None
+
+
+def parse_links(text: str) -> Vector:
+    """A square matrix from JSON; an empty one where it is none. A card's link to itself does not count."""
+    try:
+        matrix = np.atleast_1d(np.array(json.loads(text), dtype=float))
+    except (ValueError, TypeError):
+        return np.zeros((0, 0))
+    if matrix.shape != (len(matrix),) * 2 or not np.isfinite(matrix).all():
+        return np.zeros((0, 0))
+    both: Vector = (matrix + matrix.T) / 2
+    np.fill_diagonal(both, 0.0)
+    return both

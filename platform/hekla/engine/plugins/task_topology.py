@@ -1,1 +1,0 @@
-def open_session(s,o): pass
