@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hekla.domain.resources import Resources
+from hekla.engine.conditions import LITTLE
 from hekla.engine.model import Node
 
 Vector = npt.NDArray[np.float64]
@@ -22,6 +23,7 @@ EPSILON = 0.1
 
 OF_CARDS = frozenset({"volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores"})
 """What is asked of a card and not of a node, which does not offer it (`volcano-spec` §5.7)."""
+Request = tuple[Vector, Vector]
 
 
 class Dimensions:
@@ -31,8 +33,8 @@ class Dimensions:
         names = {name for amount in amounts for name in amount} - OF_CARDS
         self.names = ("cpu", "memory", "pods", *sorted(names - {"cpu", "memory", "pods"}))
         self._place = {name: at for at, name in enumerate(self.names)}
-        self._requests: dict[int, tuple[Mapping[str, float], Vector]] = {}
-        self._by_value: dict[bytes, Vector] = {}
+        self._requests: dict[tuple[int, int], tuple[object, Request]] = {}
+        self._by_value: dict[bytes, Request] = {}
 
     def vector(self, amounts: Mapping[str, float]) -> Vector:
         """The amounts as a row."""
@@ -47,14 +49,22 @@ class Dimensions:
         rows = np.array([[amount.get(name, 0.0) for name in self.names] for amount in amounts])
         return rows.reshape(len(amounts), len(self.names))
 
-    def request(self, amounts: Mapping[str, float]) -> Vector:
-        """What a task asks for, as a row with its one pod; equal requests are one and the same row."""
-        known = self._requests.get(id(amounts))
+    def request(self, amounts: Mapping[str, float], counted: Mapping[str, float] | None = None) -> "Request":
+        """What a task asks for, as a row with its one pod, and the cpu and memory that scorers count beyond that.
+
+        Equal requests (of which equal amounts are counted) are one and the same row.
+        """
+        known = self._requests.get((id(amounts), id(counted)))
         if known is None:
             row = self.vector(amounts)
             row[self._place["pods"]] = row[self._place["pods"]] or 1.0
-            known = self._requests[id(amounts)] = (amounts, self._by_value.setdefault(row.tobytes(), row))
+            surplus = np.array([self._counted(amounts, counted, name) for name in LITTLE]) - row[: len(LITTLE)]
+            request = self._by_value.setdefault(row.tobytes() + surplus.tobytes(), (row, surplus))
+            known = self._requests[id(amounts), id(counted)] = ((amounts, counted), request)
         return known[1]
+
+    def _counted(self, amounts: Mapping[str, float], counted: Mapping[str, float] | None, name: str) -> float:
+        return (amounts.get(name) or LITTLE[name]) if counted is None else counted.get(name, 0.0)
 
     def resources(self, row: Vector) -> Resources:
         """A row as amounts; what is below zero shows as nothing."""
@@ -68,11 +78,15 @@ class Dimensions:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What nodes have and what is used of it, a row each: `used` by what holds a place, `expected` as scorers count."""
+    """What nodes have and what is used of it, a row each: `used` by what holds a place, `expected` as scorers count.
+
+    `surplus`: cpu and memory that some scorers count beyond that, for containers that ask for nothing.
+    """
 
     allocatable: Vector
     used: Vector
     expected: Vector
+    surplus: Vector
 
 
 def fits(request: Vector, room: Vector) -> Mask:
@@ -103,6 +117,8 @@ class NodeTable:
         self.pipelined = np.zeros(shape)
         self.expected = np.zeros(shape)
         """What Kubernetes' scorers count: `used` without whom the session evicts and with whom it promises a place."""
+        self.surplus = np.zeros((len(self.nodes), len(LITTLE)))
+        """What some of them count beyond that (`Use`); kept by who asks for it."""
         self.touched: list[tuple[int, Vector | None]] = []
         """Every change in order: the row, and what was taken from it (None: something else happened)."""
 
@@ -111,7 +127,7 @@ class NodeTable:
 
     def use(self, rows: Rows) -> Use:
         """What these rows have and what is used of it."""
-        return Use(self.allocatable[rows], self.used[rows], self.expected[rows])
+        return Use(self.allocatable[rows], self.used[rows], self.expected[rows], self.surplus[rows])
 
     def future(self, rows: Rows | int = slice(None)) -> Vector:
         """What will be free once everything that ends has ended."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from hekla.domain.phases import GangPhase
 from hekla.engine.columns import Dimensions, Vector
+from hekla.engine.conditions import PodSelector
 from hekla.engine.model import Job, Task, TaskStatus
 
 ALLOCATED = frozenset({TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING})
@@ -15,16 +16,22 @@ _VALID = _READY | {TaskStatus.PIPELINED, TaskStatus.PENDING}
 class Member:
     """A task in the session: its class, its request as a row, its present status and node."""
 
-    __slots__ = ("best_effort", "job", "key", "node", "request", "shape", "status", "task")
+    __slots__ = ("best_effort", "job", "key", "node", "request", "seen_by", "shape", "status", "surplus", "task")
 
-    def __init__(self, task: Task, job: "Gang", request: Vector, best_effort: bool) -> None:
+    def __init__(self, task: Task, job: "Gang", request: Vector, best_effort: bool, surplus: Vector) -> None:
         self.task, self.job, self.request, self.best_effort = task, job, request, best_effort
         self.status, self.node = task.status, task.node
         self.key = _order_key(task)
-        self.shape = (
+        self.surplus = surplus
+        """The cpu and memory that scorers count beyond the request (`Task.counted`)."""
+        self.seen_by: frozenset[PodSelector] = frozenset()
+        """Which of the session's selectors see this pod: all that its labels and namespace matter for."""
+        self.shape: object = (
             tuple(request),
+            tuple(surplus),
             tuple(sorted(task.node_selector.items())),
             task.tolerations,
+            task.conditions,
         )
 
 
@@ -110,4 +117,5 @@ class Gang:
 
 def _member(task: Task, job: Gang, dimensions: Dimensions) -> Member:
     best_effort = not any(name != "pods" for name in task.request)
-    return Member(task, job, dimensions.request(task.request), best_effort)
+    request, surplus = dimensions.request(task.request, task.counted)
+    return Member(task, job, request, best_effort, surplus)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hekla.engine.columns import NodeTable, Rows, Use, Vector, fits
+from hekla.engine.columns import NodeTable, Request, Rows, Use, Vector, fits
 
 STEPS = 16
 ROWS = 64
@@ -19,8 +19,9 @@ Step = tuple[bool, bool, float]
 class Ladders:
     """One ladder for each row that is likely to be chosen soon."""
 
-    def __init__(self, table: NodeTable, request: Vector, score: Callable[[Use], Vector]) -> None:
-        self._table, self._request, self._score = table, request, score
+    def __init__(self, table: NodeTable, request: Request, score: Callable[[Use], Vector]) -> None:
+        self._table, self._score = table, score
+        self._request, self._surplus = request
         self._steps: dict[int, list[Step]] = {}
         """What is left of each ladder, the next step last."""
         self._likely: list[int] = []
@@ -47,16 +48,18 @@ class Ladders:
             self._likely = np.argsort(-ranked, kind="stable")[: 8 * ROWS].tolist()
         next_ones, self._likely = self._likely[:ROWS], self._likely[ROWS:]
         rows = np.array([row, *(at for at in next_ones if at not in self._steps and at != row)])
-        more = (np.arange(1, STEPS + 1)[:, None] * self._request)[None]
-        table, width = self._table, len(self._request)
-
-        def after(amounts: Vector, sign: int = 1) -> Vector:
-            return (amounts[:, None, :] + sign * more).reshape(-1, width)
-
+        table, request = self._table, self._request
+        used, expected = after(table.used[rows], request), after(table.expected[rows], request)
         allocatable = np.repeat(table.allocatable[rows], STEPS, axis=0)
-        scores = self._score(Use(allocatable, after(table.used[rows]), after(table.expected[rows]))).tolist()
-        later = fits(self._request, after(table.future(rows), -1))
-        now = (later & fits(self._request, after(table.idle[rows], -1))).tolist()
+        scores = self._score(Use(allocatable, used, expected, after(table.surplus[rows], self._surplus))).tolist()
+        later = fits(request, after(table.future(rows), -request))
+        now = (later & fits(request, after(table.idle[rows], -request))).tolist()
         steps = list(zip(later.tolist(), now, scores, strict=True))
         for at, one in enumerate(rows.tolist()):
             self._steps[one] = steps[at * STEPS : (at + 1) * STEPS][::-1]
+
+
+def after(amounts: Vector, change: Vector) -> Vector:
+    """Each row after one, two, three … such changes, one below the other."""
+    steps: Vector = amounts[:, None, :] + np.arange(1, STEPS + 1)[:, None] * change
+    return steps.reshape(-1, len(change))

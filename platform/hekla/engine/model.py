@@ -9,6 +9,8 @@ from enum import StrEnum
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
+from hekla.engine.conditions import NOTHING, Conditions
+from hekla.engine.storage import Storage
 
 
 class TaskStatus(StrEnum):
@@ -45,13 +47,14 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A machine. `allocatable` must hold `pods`: a node without it can hold none."""
+    """A machine. `allocatable` must hold `pods`: a node without it can hold none. `images`: bytes of those it has."""
 
     name: str
     allocatable: Resources
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
+    images: Mapping[str, float] = field(default_factory=dict)
     unschedulable: bool = False
 
 
@@ -78,6 +81,8 @@ class Task:
 
     `limits`: of all containers together; `device_limits`: of each container that asks for cards. Where both are empty
     cards are read from the request.
+    `namespace`: that of its job where empty. `counted`: the cpu and memory that Kubernetes' scorers reckon with, where
+    containers that name none count for a little; None: reckoned from `request`, as one container.
     """
 
     uid: str
@@ -94,6 +99,9 @@ class Task:
     created_at: float = 0.0
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Toleration, ...] = ()
+    conditions: Conditions = NOTHING
+    namespace: str = ""
+    counted: Resources | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     claims: Resources = field(default_factory=Resources)
@@ -130,3 +138,4 @@ class ClusterState:
     jobs: tuple[Job, ...]
     shuffled_at: float | None = None
     """When tasks were last evicted in order to be better placed; None: not yet."""
+    storage: Storage = field(default_factory=Storage)

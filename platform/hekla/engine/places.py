@@ -63,7 +63,7 @@ class Places:
         """The rows with room now, or once something is released."""
         self._seen = len(table.touched)
         is_predictable = not (self._changing or self._wide or self._scorers)
-        self._ladders = Ladders(table, member.request, self._by_use) if is_predictable else None
+        self._ladders = Ladders(table, (member.request, member.surplus), self._by_use) if is_predictable else None
         self._renew(ALL)
 
     def best(self, within: Mask | None = None) -> tuple[int, bool] | None:

@@ -41,6 +41,7 @@ SWITCHES = frozenset(
 _OFF_BY_DEFAULT = frozenset({"enableHierarchy", "enabledClusterOrder"})
 
 Argument = bool | int | float | str
+_TRUTHS = dict.fromkeys(("1", "t", "true"), True) | dict.fromkeys(("0", "f", "false"), False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +89,8 @@ class Policy:
 
 def is_true(value: Argument | None, *, default: bool) -> bool:
     """Texts count as well (`volcano-spec` §3.1)."""
-    if isinstance(value, str) and value.lower() in ("true", "false"):
-        return value.lower() == "true"
+    if isinstance(value, str):
+        return _TRUTHS.get(value.lower(), default)
     return value if isinstance(value, bool) else default
 
 

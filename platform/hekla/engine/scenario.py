@@ -15,7 +15,9 @@ from hekla.engine import claims, registry
 from hekla.engine.cycle import cycle
 from hekla.engine.decisions import Bind, Decisions
 from hekla.engine.model import ClusterState, Job, Node, Queue, Taint, Task, TaskStatus, Toleration
+from hekla.engine.pod_conditions import conditions, counted
 from hekla.engine.policy import SWITCHES, PluginOption, Policy
+from hekla.engine.storage_objects import storage
 
 Object = Mapping[str, Any]
 """A Kubernetes object, or a part of one, as JSON."""
@@ -31,7 +33,7 @@ _PREEMPTABLE = "volcano.sh/preemptable"
 _OUTSIDERS = ""
 _STATUS = {"Running": TaskStatus.RUNNING, "Succeeded": TaskStatus.SUCCEEDED, "Failed": TaskStatus.FAILED}
 _UNKNOWN_OBJECTS = frozenset({
-    "resourceQuotas", "persistentVolumeClaims", "resourceClaims", "hyperNodes", "ignoredProvisioners",
+    "resourceQuotas", "resourceClaims", "hyperNodes",
 })  # fmt: skip
 
 
@@ -59,6 +61,7 @@ def read(document: Object) -> Scenario:
         nodes=tuple(_node(node) for node in cluster.get("nodes", ())),
         queues=tuple(_queue(queue) for queue in cluster.get("queues", ())),
         jobs=tuple(_jobs(cluster)),
+        storage=storage(cluster),
     )
     return Scenario(state, _policy(document), cycles)
 
@@ -124,6 +127,7 @@ def _node(node: Object) -> Node:
         annotations=metadata.get("annotations", {}),
         taints=tuple(Taint(t["key"], t.get("value", ""), t["effect"]) for t in spec.get("taints", ())),
         unschedulable=bool(spec.get("unschedulable", False)),
+        images={name: float(i["sizeBytes"]) for i in node["status"].get("images", ()) for name in i.get("names", ())},
     )
 
 
@@ -202,6 +206,9 @@ def _task(pod: Object) -> Task:
             Toleration(t.get("key", ""), t.get("operator", "Equal"), t.get("value", ""), t.get("effect", ""))
             for t in spec.get("tolerations", ())
         ),
+        conditions=conditions(pod),
+        namespace=metadata["namespace"],
+        counted=counted(spec, Resources.parse(spec.get("overhead", {}))),
         labels=labels,
         annotations=annotations,
     )
@@ -280,13 +287,5 @@ def _refuse_unknown(document: Object) -> None:
     names = {p["name"] for p in options}
     unknown = _UNKNOWN_OBJECTS if "predicates" in names else _UNKNOWN_OBJECTS - {"resourceClaims"}
     missing += sorted(unknown & {name for name, objects in document["cluster"].items() if objects})
-    if {"predicates", "nodeorder"} & names:
-        missing += sorted({what for pod in document["cluster"].get("pods", ()) for what in _conditions(pod["spec"])})
     if missing:
         raise Unsupported(", ".join(dict.fromkeys(missing)))
-
-
-def _conditions(spec: Object) -> Iterator[str]:
-    yield from (name for name in ("affinity", "topologySpreadConstraints", "volumes") if spec.get(name))
-    if any(port.get("hostPort") for c in spec.get("containers", ()) for port in c.get("ports", ())):
-        yield "hostPort"

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from hekla.domain.phases import GangPhase
+from hekla.engine.census import Census
 from hekla.engine.columns import Dimensions, NodeTable, Vector
 from hekla.engine.decisions import Bind, Eviction, Reason
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.model import ClusterState, Queue, TaskStatus
+from hekla.engine.nodeindex import NodeIndex
 from hekla.engine.places import Places
 from hekla.engine.points import Point, Vote
 from hekla.engine.policy import PluginOption, Policy
@@ -52,6 +54,11 @@ class Session:
         self.residents: list[dict[str, Member]] = [{} for _ in self.table.nodes]
         """For each row the tasks that hold or are promised something there, by uid."""
         self._seat_tasks(everyone)
+        self.storage = state.storage
+        self.nodes = NodeIndex(self.table.nodes)
+        self.census = Census(self.residents)
+        self.census.register(everyone)
+        self.on_change.append(self.census.hear)
 
     def _seat_tasks(self, gangs: list[Gang]) -> None:
         """Put the tasks that hold something onto their nodes, those without a known queue too."""

@@ -1,0 +1,143 @@
+"""A pod's conditions read from its Kubernetes object."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from hekla.domain.resources import Resources
+from hekla.engine.conditions import (
+    ANY_ADDRESS,
+    LITTLE,
+    NOTHING,
+    Conditions,
+    HostPort,
+    NodeTerm,
+    PodSelector,
+    PodTerm,
+    Requirement,
+    Selector,
+    Spread,
+)  # fmt: skip
+
+Object = Mapping[str, Any]
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def conditions(pod: Object) -> Conditions:
+    """What the pod asks of nodes and of other pods; the one shared value where it asks for nothing."""
+    spec = pod["spec"]
+    affinity = spec.get("affinity") or {}
+    nodes = affinity.get("nodeAffinity") or {}
+    near, apart = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
+    found = Conditions(
+        node_terms=node_terms(nodes.get(_REQUIRED)),
+        preferred_nodes=tuple((int(t["weight"]), node_term(t["preference"])) for t in nodes.get(_PREFERRED) or ()),
+        near=tuple(_pod_term(term, pod) for term in near.get(_REQUIRED) or ()),
+        apart=tuple(_pod_term(term, pod) for term in apart.get(_REQUIRED) or ()),
+        preferred_pods=(*_weighted(near, pod, 1), *_weighted(apart, pod, -1)),
+        spread=tuple(_spread(constraint, pod) for constraint in spec.get("topologySpreadConstraints") or ()),
+        ports=tuple(_ports(spec)),
+        claims=tuple(_claims(pod)),
+        images=tuple(c["image"] for c in _containers(spec) if c.get("image")),
+    )
+    return NOTHING if found == NOTHING else found
+
+
+def node_terms(selector: Object | None) -> tuple[NodeTerm, ...] | None:
+    """The terms of a node selector; None where there is none."""
+    return None if selector is None else tuple(node_term(term) for term in selector.get("nodeSelectorTerms") or ())
+
+
+def node_term(term: Object) -> NodeTerm:
+    """One term of node affinity."""
+    return NodeTerm(_requirements(term.get("matchExpressions")), _requirements(term.get("matchFields")))
+
+
+def _requirements(expressions: Iterable[Object] | None) -> Selector:
+    return tuple(Requirement(e["key"], e["operator"], tuple(e.get("values") or ())) for e in expressions or ())
+
+
+def _selector(selector: Object | None) -> Selector | None:
+    """A label selector; None, which matches nothing, where there is none."""
+    if selector is None:
+        return None
+    labels = selector.get("matchLabels") or {}
+    return (
+        *(Requirement(key, "In", (labels[key],)) for key in sorted(labels)),
+        *_requirements(selector.get("matchExpressions")),
+    )
+
+
+def _with_own_labels(selector: Selector | None, term: Object, pod: Object) -> Selector | None:
+    """The selector narrowed to pods that have (or do not have) the pod's own values of these labels."""
+    if selector is None:
+        return None
+    labels = pod["metadata"].get("labels") or {}
+    same = (Requirement(k, "In", (labels[k],)) for k in term.get("matchLabelKeys") or () if k in labels)
+    other = (Requirement(k, "NotIn", (labels[k],)) for k in term.get("mismatchLabelKeys") or () if k in labels)
+    return (*selector, *same, *other)
+
+
+def _pod_term(term: Object, pod: Object) -> PodTerm:
+    wide = _selector(term.get("namespaceSelector"))
+    named = frozenset(term.get("namespaces") or (() if wide is not None else (pod["metadata"]["namespace"],)))
+    selector = _with_own_labels(_selector(term.get("labelSelector")), term, pod)
+    return PodTerm(PodSelector(selector, named, wide), term["topologyKey"])
+
+
+def _weighted(terms: Object, pod: Object, sign: int) -> Iterator[tuple[int, PodTerm]]:
+    for term in terms.get(_PREFERRED) or ():
+        yield sign * int(term["weight"]), _pod_term(term["podAffinityTerm"], pod)
+
+
+def _spread(constraint: Object, pod: Object) -> Spread:
+    selector = _with_own_labels(_selector(constraint.get("labelSelector")), constraint, pod)
+    return Spread(
+        topology_key=constraint["topologyKey"],
+        max_skew=int(constraint["maxSkew"]),
+        pods=PodSelector(selector, frozenset({pod["metadata"]["namespace"]})),
+        is_hard=constraint.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule",
+        min_domains=int(constraint.get("minDomains") or 1),
+        honors_affinity=constraint.get("nodeAffinityPolicy", "Honor") == "Honor",
+        honors_taints=constraint.get("nodeTaintsPolicy", "Ignore") == "Honor",
+    )
+
+
+def _containers(spec: Object) -> Iterator[Object]:
+    yield from spec.get("initContainers") or ()
+    yield from spec.get("containers") or ()
+
+
+def _ports(spec: Object) -> Iterator[HostPort]:
+    for port in (port for container in spec.get("containers") or () for port in container.get("ports") or ()):
+        if port.get("hostPort"):
+            yield HostPort(int(port["hostPort"]), port.get("protocol") or "TCP", port.get("hostIP") or ANY_ADDRESS)
+
+
+def _claims(pod: Object) -> Iterator[str]:
+    metadata = pod["metadata"]
+    for volume in pod["spec"].get("volumes") or ():
+        if claim := volume.get("persistentVolumeClaim"):
+            yield f"{metadata['namespace']}/{claim['claimName']}"
+        elif "ephemeral" in volume:
+            yield f"{metadata['namespace']}/{metadata['name']}-{volume['name']}"
+
+
+def counted(spec: Object, overhead: Resources) -> Resources:
+    """The cpu and memory that scorers reckon with: a little for each container that does not name them."""
+    together, first = Resources(), Resources()
+    for container in spec.get("containers") or ():
+        together = together + _with_little(container)
+    for container in spec.get("initContainers") or ():
+        one = _with_little(container)
+        first = Resources({name: max(first.amount(name), one.amount(name)) for name in LITTLE})
+    return Resources({name: max(together.amount(name), first.amount(name)) for name in LITTLE}) + Resources(
+        {name: overhead.amount(name) for name in LITTLE}
+    )
+
+
+def _with_little(container: Object) -> Resources:
+    requests = (container.get("resources") or {}).get("requests") or {}
+    named = Resources.parse({name: requests[name] for name in LITTLE if name in requests})
+    return named + {name: amount for name, amount in LITTLE.items() if name not in requests}
