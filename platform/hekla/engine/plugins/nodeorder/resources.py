@@ -13,7 +13,6 @@ from hekla.engine.session import Session
 
 _CPU_AND_MEMORY = slice(0, 2)
 _MIDDLE = 75
-_TOLERANCE = 1e-9
 
 
 def count_surplus(session: Session) -> None:
@@ -81,5 +80,5 @@ def balanced(_session: Session, member: Member) -> UseScorer | None:
 def _balance(used: Vector, whole: Vector) -> Vector:
     """How alike the used parts of cpu and memory are: 100 where alike, at least 50, as a whole number."""
     parts = np.minimum(np.divide(used, whole, out=np.ones_like(whole), where=whole > 0), 1.0)
-    alike: Vector = np.floor(100 - np.abs(parts[:, 0] - parts[:, 1]) * 50 + _TOLERANCE)
+    alike: Vector = np.floor((1 - np.abs(parts[:, 0] - parts[:, 1]) / 2) * 100)
     return alike
