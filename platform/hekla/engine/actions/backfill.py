@@ -1,29 +1,41 @@
 """Tasks that ask for nothing go wherever the predicates allow (`volcano-spec` §4)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
-from hekla.engine.model import TaskStatus
+from hekla.engine.model import Queue, TaskStatus
 from hekla.engine.policy import Argument
 from hekla.engine.session import Session
 from hekla.engine.statement import bind
 
+_WAITING = (TaskStatus.PENDING, TaskStatus.PIPELINED)
+
 
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
-    """One pass over queues, jobs and tasks in their order."""
-    gangs: Heap[Gang] = Heap(session.job_before, session.valid_gangs(admitted_only=True))
-    while len(gangs):
-        gang = gangs.pop()
-        free = [m for m in gang.members if m.best_effort and m.status is TaskStatus.PENDING]
-        tasks: Heap[Member] = Heap(session.task_before, free)
-        while len(tasks):
-            _place(session, tasks.pop())
-        if session.is_ready(gang):
-            _bind_all(session, gang)
+    """One pass over queues, jobs and tasks in the order they have at the start."""
+    for member in list(_in_order(session)):
+        _place(session, member)
+        if session.is_ready(member.job):
+            _bind_all(session, member.job)
+
+
+def _in_order(session: Session) -> Iterator[Member]:
+    waiting: dict[str, Heap[Gang]] = {}
+    for gang in session.valid_gangs(admitted_only=True):
+        waiting.setdefault(gang.job.queue, Heap(session.job_before)).push(gang)
+    queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in waiting))
+    while len(queues):
+        gangs = waiting[queues.pop().name]
+        while len(gangs):
+            free = [m for m in gangs.pop().members if m.best_effort and m.status in _WAITING]
+            yield from session.in_task_order(free)
 
 
 def _place(session: Session, member: Member) -> None:
+    """Where there is room for one pod more; a place that was only promised is given up first."""
+    if member.status is TaskStatus.PIPELINED:
+        session.unplace(member)
     best = session.places(member).best()
     if best is not None and best[1]:
         session.place(member, best[0], TaskStatus.ALLOCATED)

@@ -36,7 +36,7 @@ def open_session(session: Session, option: PluginOption) -> None:
     compared: _Weighted[Rows] = weighted({
         "imagelocality": (1, images.local),
         "nodeaffinity": (2, node_affinity.preferred),
-        "podaffinity": (2, pod_affinity.preferred),
+        "podaffinity": (2, pod_affinity.Preferences(session).preferred),
         "tainttoleration": (3, taints.preferred),
         "podtopologyspread": (2, spread.preferred),
     })  # fmt: skip
