@@ -79,6 +79,16 @@ class Places:
                 return int(np.where(choice, self.scores(choice), -np.inf).argmax()), now
         return None
 
+    @property
+    def depends_on_pods(self) -> bool:
+        """Whether what is allowed can change with the pods around."""
+        return bool(self._changing or self._wide)
+
+    def welcoming(self) -> Mask:
+        """The rows that are allowed and have room now, or once something is released."""
+        self.catch_up()
+        return self._later.copy()
+
     def room_on(self, row: int) -> bool | None:
         """Whether there is room now on this row (else: once something is released). None: neither."""
         self.catch_up()

@@ -14,7 +14,7 @@ import numpy as np
 
 from hekla.domain.phases import GangPhase
 from hekla.engine.census import Census
-from hekla.engine.columns import Dimensions, NodeTable, Vector
+from hekla.engine.columns import Dimensions, Mask, NodeTable, Vector
 from hekla.engine.decisions import Bind, Eviction, Reason
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.model import ClusterState, Queue, TaskStatus
@@ -175,12 +175,12 @@ class Session:
             self._classes[uid] = (member.shape, *(answer(member) for answer in self.answers(Point.TASK_CLASS)))
         return self._classes[uid]
 
-    def best_place(self, member: Member) -> tuple[int, bool] | None:
+    def best_place(self, member: Member, within: Mask | None = None) -> tuple[int, bool] | None:
         """The node that evictions made room on for it, if it is there; else the best of all (as `Places.best`)."""
         places, row = self.places(member), self.table.row_of.get(member.task.nominated_node)
         if row is not None and (now := places.room_on(row)) is not None:
             return row, now
-        return places.best()
+        return places.best(within)
 
     def valid_gangs(self, *, admitted_only: bool) -> list[Gang]:
         """Gangs that may be placed, in order of their ids; what makes the others invalid is noted."""

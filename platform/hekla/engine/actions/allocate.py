@@ -16,11 +16,12 @@ from hekla.engine.heap import Heap
 from hekla.engine.model import Queue, TaskStatus
 from hekla.engine.points import Point
 from hekla.engine.policy import Argument
+from hekla.engine.remembered import Remembered
 from hekla.engine.session import Session
 from hekla.engine.statement import Statement
 
 
-def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
+def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
     """Turn by turn, until no queue has a job that can be helped."""
     gangs = _by_queue(session)
     tasks: dict[str, deque[Member]] = {}
@@ -37,7 +38,8 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
         if gang.job.uid not in tasks:
             tasks[gang.job.uid] = deque(session.in_task_order(gang.pending()))
         worksheet = tasks[gang.job.uid]
-        if worksheet and _turn(session, queue, gang, worksheet) and worksheet:
+        remembered = Remembered(session, gang, arguments)
+        if worksheet and _turn(session, queue, gang, worksheet, remembered) and worksheet:
             waiting.push(gang)
         queues.push(queue)
 
@@ -53,7 +55,7 @@ def _by_queue(session: Session) -> dict[str, Heap[Gang]]:
     return found
 
 
-def _turn(session: Session, queue: Queue, gang: Gang, worksheet: deque[Member]) -> bool:
+def _turn(session: Session, queue: Queue, gang: Gang, worksheet: deque[Member], remembered: Remembered) -> bool:
     """One turn of one gang. True when it may have another."""
     statement = Statement(session)
     failures = _Failures(session, gang)
@@ -64,7 +66,7 @@ def _turn(session: Session, queue: Queue, gang: Gang, worksheet: deque[Member]) 
             continue
         if member.task.role in failures.roles:
             continue
-        best = session.best_place(member)
+        best = session.best_place(member, remembered.open_rows(member))
         if best is None:
             failures.nowhere(member)
             if failures.are_final():
