@@ -1,7 +1,7 @@
 """Nodes that refused one task of a role, remembered for the later ones of a turn (`volcano-spec` §3.3).
 
-What refused one task may welcome the next: pods come to be near, a spread evens out. Volcano does not look again, unless
-`predicateErrorCacheEnable: false`; only a policy that follows Volcano does so too.
+What refused one task may welcome the next: pods come to be near, a spread evens out. Volcano does not look again
+(unless `predicateErrorCacheEnable: false`); only a policy that follows Volcano does so too.
 """
 
 from collections.abc import Mapping

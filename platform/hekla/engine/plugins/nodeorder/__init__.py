@@ -7,6 +7,8 @@ Some compare the nodes that come into question with each other and bring the bes
 from collections.abc import Callable
 from typing import TypeVar
 
+import numpy as np
+
 from hekla.engine.columns import Rows, Use, Vector
 from hekla.engine.gangs import Member
 from hekla.engine.plugins.nodeorder import images, node_affinity, pod_affinity, resources, spread, taints
@@ -50,10 +52,7 @@ def _sum(session: Session, member: Member, weighted: _Weighted[_About]) -> Calla
         return None
 
     def score(about: _About) -> Vector:
-        (weight, scorer), *others = scorers
-        total: Vector = weight * scorer(about)
-        for weight, scorer in others:
-            total = total + weight * scorer(about)
+        total: Vector = np.sum([weight * scorer(about) for weight, scorer in scorers], axis=0)
         return total
 
     return score

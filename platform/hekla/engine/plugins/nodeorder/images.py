@@ -33,4 +33,5 @@ def _worth(session: Session, image: str) -> Vector:
     """Its size where it is, less the rarer it is, so that one node does not draw all pods."""
     sizes: Vector = np.array([node.images.get(image, 0.0) for node in session.table.nodes])
     has = sizes > 0
-    return np.floor(sizes * (has.sum() / max(len(sizes), 1)))
+    worth: Vector = np.floor(sizes * (has.sum() / max(len(sizes), 1)))
+    return worth

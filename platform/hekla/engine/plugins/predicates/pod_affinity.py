@@ -45,15 +45,18 @@ def _near(session: Session, member: Member) -> Iterator[Ask]:
 
 def _apart(session: Session, member: Member) -> Iterator[Ask]:
     for term in member.task.conditions.apart:
-        domain, counts = session.nodes.domain(term.topology_key), session.census.seen_by(term.pods)
-        yield lambda d=domain, c=counts: Refusal(d.around(c) > 0, "pod anti-affinity", is_final=False)
+        yield _meets(session, term, session.census.seen_by(term.pods), "pod anti-affinity")
 
 
 def _avoided(session: Session, member: Member) -> Iterator[Ask]:
     for term in session.census.apart:
         if term.pods in member.seen_by:
-            domain, counts = session.nodes.domain(term.topology_key), _who_has(session, term)
-            yield lambda d=domain, c=counts: Refusal(d.around(c) > 0, "anti-affinity of its pods", is_final=False)
+            yield _meets(session, term, _who_has(session, term), "anti-affinity of its pods")
+
+
+def _meets(session: Session, term: PodTerm, counts: Counts, reason: str) -> Ask:
+    domain = session.nodes.domain(term.topology_key)
+    return lambda: Refusal(domain.around(counts) > 0, reason, is_final=False)
 
 
 def _who_has(session: Session, term: PodTerm) -> Counts:
