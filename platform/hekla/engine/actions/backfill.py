@@ -1,10 +1,15 @@
-"""Tasks that ask for nothing go wherever the predicates allow (`volcano-spec` §4)."""
+"""Tasks that ask for nothing go wherever the predicates allow (`volcano-spec` §4).
+
+To Volcano such tasks count as placed before they are, so that it starts part of a gang of them when not all find a
+place. Unless the policy follows Volcano, a gang starts when its minimum really has places.
+"""
 
 from collections.abc import Iterator, Mapping
 
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
 from hekla.engine.model import Queue, TaskStatus
+from hekla.engine.points import Point
 from hekla.engine.policy import Argument
 from hekla.engine.session import Session
 from hekla.engine.statement import bind
@@ -16,7 +21,7 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
     """One pass over queues, jobs and tasks in the order they have at the start."""
     for member in list(_in_order(session)):
         _place(session, member)
-        if session.is_ready(member.job):
+        if session.is_ready(member.job) and _has_its_minimum(session, member.job):
             _bind_all(session, member.job)
 
 
@@ -39,6 +44,11 @@ def _place(session: Session, member: Member) -> None:
     best = session.places(member).best()
     if best is not None and best[1]:
         session.place(member, best[0], TaskStatus.ALLOCATED)
+
+
+def _has_its_minimum(session: Session, gang: Gang) -> bool:
+    counts_gangs = bool(session.answers(Point.JOB_READY)) and not session.policy.follows_volcano
+    return not counts_gangs or gang.ready_count >= gang.job.min_available
 
 
 def _bind_all(session: Session, gang: Gang) -> None:

@@ -1,0 +1,254 @@
+"""Which nodes a pod may land on: Kubernetes' filters, asked in Kubernetes' own words."""
+
+from typing import Any
+
+import pytest
+from tests.engine.kubernetes import Object, document, node, places, pod
+
+from hekla.engine import scenario
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+NODES = [node("a1", "za", labels={"gen": "3"}), node("a2", "za", labels={"gen": "5"}), node("b1", "zb"), node("c1")]
+APP = {"matchLabels": {"app": "x"}}
+
+
+def allowed(waiting: Object, others: list[Object] | None = None, nodes: list[Object] = NODES, **more: Any) -> str:
+    """The names of the nodes that the pod may land on, with blanks between them."""
+    plugin = {"name": "predicates", "arguments": more.pop("arguments", {})}
+    session, found = places(document(nodes, [waiting, *(others or [])], plugins=[plugin], **more))
+    return " ".join(node.name for node, is_open in zip(session.table.nodes, found.allowed, strict=True) if is_open)
+
+
+def node_affinity(*terms: Object) -> Object:
+    return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}}}
+
+
+def label(key: str, operator: str, *values: str) -> Object:
+    return {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
+
+
+def near(kind: str, topology: str, selector: Object = APP, **more: Any) -> Object:
+    return {kind: {REQUIRED: [{"labelSelector": selector, "topologyKey": topology, **more}]}}
+
+
+@pytest.mark.parametrize(
+    ("terms", "expected"),
+    [
+        ([label("zone", "In", "za", "zb")], "a1 a2 b1"),
+        ([label("zone", "NotIn", "za")], "b1 c1"),
+        ([label("gen", "Exists")], "a1 a2"),
+        ([label("zone", "DoesNotExist")], "c1"),
+        ([label("gen", "Gt", "3")], "a2"),
+        ([label("gen", "Lt", "5")], "a1"),
+        ([label("zone", "Gt", "1")], ""),
+        ([label("gen", "In", "3"), label("zone", "In", "zb")], "a1 b1"),
+        ([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["c1"]}]}], "c1"),
+        ([{}], ""),
+    ],
+)
+def test_required_node_affinity(terms: list[Object], expected: str) -> None:
+    assert allowed(pod("p", affinity=node_affinity(*terms))) == expected
+
+
+def test_a_node_selector_and_node_affinity_both_hold() -> None:
+    waiting = pod("p", nodeSelector={"zone": "za"}, affinity=node_affinity(label("gen", "Gt", "4")))
+    assert allowed(waiting) == "a2"
+
+
+TAINTED = [
+    node("free"),
+    node("hard", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}]),
+    node("soft", taints=[{"key": "k", "value": "v", "effect": "PreferNoSchedule"}]),
+    node("out", taints=[{"key": "k", "value": "w", "effect": "NoExecute"}]),
+    node("shut", unschedulable=True),
+]
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "expected"),
+    [
+        ([], "free soft"),
+        ([{"key": "k", "value": "v"}], "free hard soft"),
+        ([{"key": "k", "operator": "Exists"}], "free hard out soft"),
+        ([{"key": "k", "operator": "Exists", "effect": "NoExecute"}], "free out soft"),
+        ([{"operator": "Exists"}], "free hard out shut soft"),
+        ([{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}], "free shut soft"),
+    ],
+)
+def test_taints_keep_away_whom_does_not_tolerate_them(tolerations: list[Object], expected: str) -> None:
+    assert allowed(pod("p", tolerations=tolerations), nodes=TAINTED) == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ({"hostPort": 80}, "a2 b1 c1"),
+        ({"hostPort": 80, "protocol": "UDP"}, "a1 a2 b1 c1"),
+        ({"hostPort": 81}, "a1 a2 b1 c1"),
+        ({"hostPort": 80, "hostIP": "10.0.0.1"}, "a2 b1 c1"),
+        ({"hostPort": 90, "hostIP": "10.0.0.2"}, "a1 a2 b1 c1"),
+        ({"hostPort": 90, "hostIP": "10.0.0.1"}, "a1 b1 c1"),
+    ],
+)
+def test_a_port_of_the_machine_is_given_once(wanted: Object, expected: str) -> None:
+    taken = [pod("t", "a1", ports=[{"hostPort": 80}]), pod("u", "a2", ports=[{"hostPort": 90, "hostIP": "10.0.0.1"}])]
+    assert allowed(pod("p", ports=[wanted]), taken) == expected
+
+
+THERE = [pod("t", "a1", {"app": "x"}), pod("far", "b1", {"app": "x"}, namespace="other")]
+
+
+@pytest.mark.parametrize(
+    ("affinity", "expected"),
+    [
+        (near("podAffinity", "zone"), "a1 a2"),
+        (near("podAffinity", "kubernetes.io/hostname"), "a1"),
+        (near("podAffinity", "zone", namespaces=["other"]), "b1"),
+        (near("podAffinity", "zone", namespaceSelector={}), "a1 a2 b1"),
+        (near("podAffinity", "zone", {"matchLabels": {"app": "y"}}), ""),
+        (near("podAntiAffinity", "zone"), "b1 c1"),
+        (near("podAntiAffinity", "kubernetes.io/hostname"), "a2 b1 c1"),
+        (near("podAntiAffinity", "zone", matchLabelKeys=["rev"]), "a1 a2 b1 c1"),
+        (near("podAntiAffinity", "zone", mismatchLabelKeys=["rev"]), "b1 c1"),
+    ],
+)
+def test_near_to_pods_and_apart_from_pods(affinity: Object, expected: str) -> None:
+    assert allowed(pod("p", labels={"rev": "2"}, affinity=affinity), THERE) == expected
+
+
+def test_the_first_pod_of_a_group_that_needs_itself_may_go_where_the_label_is() -> None:
+    assert allowed(pod("p", labels={"app": "x"}, affinity=near("podAffinity", "zone"))) == "a1 a2 b1"
+
+
+def test_pods_that_are_there_keep_away_whom_they_avoid() -> None:
+    there = [pod("t", "a1", affinity=near("podAntiAffinity", "zone"))]
+    assert allowed(pod("p", labels={"app": "x"}), there) == "b1 c1"
+    assert allowed(pod("p", labels={"app": "y"}), there) == "a1 a2 b1 c1"
+
+
+def spread(**more: Any) -> list[Object]:
+    return [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": APP} | more]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "labels", "expected"),
+    [
+        ({}, {"app": "x"}, "b1"),
+        ({}, {}, "a1 a2 b1"),
+        ({"maxSkew": 2}, {"app": "x"}, "a1 a2 b1"),
+        ({"minDomains": 3}, {"app": "x"}, "b1"),
+        ({"minDomains": 3}, {}, "a1 a2 b1"),
+        ({"topologyKey": "kubernetes.io/hostname"}, {"app": "x"}, "a2 b1 c1"),
+        ({"whenUnsatisfiable": "ScheduleAnyway"}, {"app": "x"}, "a1 a2 b1 c1"),
+    ],
+)
+def test_pods_spread_evenly(constraint: Object, labels: Object, expected: str) -> None:
+    waiting = pod("p", labels=labels, topologySpreadConstraints=spread(**constraint))
+    assert allowed(waiting, THERE) == expected
+
+
+@pytest.mark.parametrize(("policy", "expected"), [("Honor", "a1 a2"), ("Ignore", "")])
+def test_a_spread_may_count_only_nodes_that_the_pod_could_go_to(policy: str, expected: str) -> None:
+    constraint = spread(nodeAffinityPolicy=policy)
+    waiting = pod("p", labels={"app": "x"}, nodeSelector={"zone": "za"}, topologySpreadConstraints=constraint)
+    assert allowed(waiting, THERE) == expected
+
+
+@pytest.mark.parametrize(("policy", "expected"), [("Honor", "a1 a2"), ("Ignore", "")])
+def test_a_spread_may_leave_out_nodes_with_taints(policy: str, expected: str) -> None:
+    nodes = [*NODES[:2], node("b1", "zb", taints=[{"key": "k", "effect": "NoSchedule"}])]
+    waiting = pod("p", labels={"app": "x"}, topologySpreadConstraints=spread(nodeTaintsPolicy=policy))
+    assert allowed(waiting, THERE, nodes) == expected
+
+
+def claim(name: str, volume: str = "", storage_class: str = "local", size: str = "1Gi") -> Object:
+    spec = {"storageClassName": storage_class, "volumeName": volume, "resources": {"requests": {"storage": size}}}
+    return {"metadata": {"name": name, "namespace": "ns"}, "spec": spec}
+
+
+def volume(name: str, zone: str = "", size: str = "2Gi", **labels: str) -> Object:
+    required = {"required": {"nodeSelectorTerms": [label("zone", "In", zone)]}} if zone else {}
+    spec = {"storageClassName": "local", "capacity": {"storage": size}, "nodeAffinity": required}
+    return {"metadata": {"name": name, "labels": labels}, "spec": spec}
+
+
+def storage_class(name: str, mode: str = "WaitForFirstConsumer", provisioner: str = "", **more: Any) -> Object:
+    return {"metadata": {"name": name}, "volumeBindingMode": mode, "provisioner": provisioner} | more
+
+
+ONLY_ZB = [{"matchLabelExpressions": [{"key": "zone", "values": ["zb"]}]}]
+CLASSES = [
+    storage_class("local"),
+    storage_class("made", provisioner="p"),
+    storage_class("made-in-zb", provisioner="p", allowedTopologies=ONLY_ZB),
+    storage_class("at-once", "Immediate", "p"),
+]
+ZONED = {"topology.kubernetes.io/zone": "east__west"}
+
+
+@pytest.mark.parametrize(
+    ("claims", "volumes", "expected"),
+    [
+        ([claim("c", "v")], [volume("v", "za")], "a1 a2"),
+        ([claim("c", "v")], [volume("v")], "a1 a2 b1 c1"),
+        ([claim("c", "gone")], [], ""),
+        ([], [], ""),
+        ([claim("c")], [volume("v", "zb"), volume("small", "za", "1Mi")], "b1"),
+        ([claim("c", storage_class="at-once")], [volume("v")], ""),
+        ([claim("c", storage_class="made")], [], "a1 a2 b1 c1"),
+        ([claim("c", storage_class="made-in-zb")], [], "b1"),
+    ],
+)
+def test_volumes_decide_about_nodes(claims: list[Object], volumes: list[Object], expected: str) -> None:
+    waiting = pod("p", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}])
+    found = {"persistentVolumeClaims": claims, "persistentVolumes": volumes, "storageClasses": CLASSES}
+    assert allowed(waiting, **found) == expected
+
+
+def test_a_volume_is_reached_from_its_zones() -> None:
+    zones = [node(name, labels={"topology.kubernetes.io/zone": name}) for name in ("east", "north", "west")]
+    waiting = pod("p", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}])
+    found = {"persistentVolumeClaims": [claim("c", "v")], "persistentVolumes": [volume("v", **ZONED)]}
+    assert allowed(waiting, nodes=[*zones, node("unzoned")], **found) == "east unzoned west"
+
+
+def test_two_pods_do_not_count_on_the_same_volume() -> None:
+    claims, names = [claim("c0"), claim("c1")], ("c0", "c1")
+    pods = [pod(c, volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": c}}]) for c in names]
+    found = {"persistentVolumeClaims": claims, "persistentVolumes": [volume("v")], "storageClasses": CLASSES}
+    (outcome,) = scenario.play(scenario.read(document(NODES, pods, plugins=[{"name": "predicates"}], **found)))
+    assert list(outcome["binds"]) == ["ns/c0"]
+
+
+@pytest.mark.parametrize("off", [False, "false"])
+@pytest.mark.parametrize(
+    ("name", "waiting"),
+    [
+        ("NodeAffinity", pod("p", nodeSelector={"no": "such"})),
+        ("TaintToleration", pod("p")),
+        ("NodePorts", pod("p", ports=[{"hostPort": 80}])),
+        ("PodAffinity", pod("p", affinity=near("podAntiAffinity", "kubernetes.io/hostname"))),
+        ("PodTopologySpread", pod("p", labels={"app": "x"}, topologySpreadConstraints=spread(minDomains=2))),
+    ],
+)
+def test_a_filter_can_be_switched_off(name: str, waiting: Object, off: object) -> None:
+    nodes = [node("n", "z", taints=[{"key": "k", "effect": "NoSchedule"}] if name == "TaintToleration" else [])]
+    there = [pod("t", "n", {"app": "x"}, ports=[{"hostPort": 80}])]
+    assert allowed(waiting, there, nodes) == ""
+    assert allowed(waiting, there, nodes, arguments={f"predicate.{name}Enable": off}) == "n"
+
+
+def test_pods_apart_are_placed_apart_in_one_cycle() -> None:
+    affinity = near("podAntiAffinity", "zone")
+    pods = [pod(f"p{i}", labels={"app": "x"}, affinity=affinity) for i in range(4)]
+    (outcome,) = scenario.play(scenario.read(document(NODES[:3], pods, plugins=[{"name": "predicates"}])))
+    assert sorted(outcome["binds"].values()) == ["a1", "b1"]
+
+
+def test_only_pods_that_a_condition_tells_apart_are_of_different_classes() -> None:
+    pods = [pod(f"p{i}", labels={"index": str(i)}) for i in range(3)]
+    plain, _ = places(document(NODES, pods, plugins=[{"name": "predicates"}]))
+    assert len({member.shape for gang in plain.gangs.values() for member in gang.members}) == 1
+    pods.append(pod("q", affinity=near("podAntiAffinity", "zone", {"matchLabels": {"index": "1"}})))
+    mixed, _ = places(document(NODES, pods, plugins=[{"name": "predicates"}]))
+    assert len({member.shape for gang in mixed.gangs.values() for member in gang.members}) == 3
