@@ -1,5 +1,7 @@
 """Tasks that ask for nothing: wherever the conditions allow, in the order of queues, jobs and tasks."""
 
+from dataclasses import replace
+
 from tests.engine.worlds import bound, decide, job, node
 
 from hekla.domain.phases import GangPhase
@@ -32,6 +34,7 @@ def test_they_heed_conditions_and_the_number_of_pods() -> None:
 
 def test_a_gang_below_its_minimum_is_not_started() -> None:
     assert bound(decide([places(2)], [job("free", 3, cpu="")], policy=POLICY)) == {}
+    assert bound(decide([places(2)], [job("free", 3, cpu="")], policy=replace(POLICY, compatibility="volcano")))
 
 
 def test_queue_by_queue_then_job_by_job() -> None:

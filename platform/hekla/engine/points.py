@@ -20,6 +20,7 @@ class Point(Enum):
     PREEMPTABLE, RECLAIMABLE              (member, candidates) -> those that may be evicted for it; None: abstains
     EVICTABLE                             (gang, candidates, action) -> those that may be evicted for it; None: abstains
     SPARED                                (member, candidates) -> those that must not be evicted, whatever others say
+    TRIES_EVICTIONS                       () -> bool: predicates heed evictions that are only tried
     VICTIM_TASKS                          (members that run) -> those to evict in any case
     VICTIM_QUEUE_ORDER                    (left, right, of) -> below zero when left's tasks go first
     TASK_CLASS                            (member) -> hashable: what else than request and conditions parts its class
@@ -49,6 +50,7 @@ class Point(Enum):
     RECLAIMABLE = "enableReclaimable"
     EVICTABLE = "enablePreemptable:unified"
     SPARED = "enablePreemptable:spared"
+    TRIES_EVICTIONS = "enablePreemptable:tries"
     VICTIM_TASKS = "enabledVictim"
     VICTIM_QUEUE_ORDER = "enableQueueOrder:victims"
     TASK_CLASS = ":class"

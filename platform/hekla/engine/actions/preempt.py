@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from hekla.engine import reprieve, victims
-from hekla.engine.columns import fits
+from hekla.engine.columns import Mask, fits
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
 from hekla.engine.model import Queue, TaskStatus
@@ -126,7 +126,7 @@ class Preemption:
 
     def _preempt_the_least(self, statement: Statement, member: Member, may: Filter) -> bool:
         session, found = self._session, []
-        curable, listed = session.places(member).curable(), session.table.listed
+        curable, listed = self._where_trying_helps(member), session.table.listed
         enough = reprieve.how_many(len(listed), self._arguments)
         for row in listed[curable[listed]].tolist():
             chosen, has_room = self._victims(member, row, may), partial(self._has_room, member, row)
@@ -141,6 +141,14 @@ class Preemption:
             statement.evict(victim, NAME, member.job.job.uid)
         self._promise(statement, member, best.row, is_nominated=bool(best.victims))
         return True
+
+    def _where_trying_helps(self, member: Member) -> Mask:
+        """Volcano tries evictions out beside the predicates if they are not switched on for it: nothing is cured."""
+        places, session = self._session.places(member), self._session
+        if not session.policy.follows_volcano or session.any_says(Point.TRIES_EVICTIONS):
+            return places.curable()
+        places.catch_up()
+        return places.allowed
 
     def _victims(self, member: Member, row: int, may: Filter) -> list[Member]:
         here = victims.on_node(self._session, row)

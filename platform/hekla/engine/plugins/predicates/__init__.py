@@ -63,6 +63,7 @@ def open_session(session: Session, option: PluginOption) -> None:
         return (lambda: [refusal for voice in voices for refusal in voice()]) if voices else None
 
     session.register(Point.PREDICATE, option, on_node)
+    session.register(Point.TRIES_EVICTIONS, option, lambda: True)
     session.register(Point.CHANGING_PREDICATE, option, by_pods)
     session.register(Point.WIDE_PREDICATE, option, by_others)
 
