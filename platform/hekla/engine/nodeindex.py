@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hekla.engine.columns import Mask
-from hekla.engine.conditions import NodeTerm, Requirement
+from hekla.engine.conditions import NodeTerm, Requirement, Spread
 from hekla.engine.model import Node, Taint, Task, Toleration
 
 Counts = npt.NDArray[np.int64]
@@ -118,6 +118,16 @@ class NodeIndex:
     def repelling(self, tolerations: Sequence[Toleration]) -> dict[Taint, Mask]:
         """The taints that keep such a pod away, and the rows that have them."""
         return {t: m for t, m in self.taints.items() if t.effect in _REPELLING and not is_borne(t, tolerations)}
+
+    def counted_for(self, task: Task, constraint: Spread) -> Mask:
+        """The rows whose pods count for a spread constraint of the task."""
+        found: Mask = np.ones(len(self._nodes), dtype=bool)
+        if constraint.honors_affinity:
+            found = found & self.wanted_by(task)
+        if constraint.honors_taints:
+            for repelled in self.repelling(task.tolerations).values():
+                found = found & ~repelled
+        return found
 
 
 def is_borne(taint: Taint, tolerations: Iterable[Toleration]) -> bool:

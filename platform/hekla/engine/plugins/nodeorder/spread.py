@@ -11,7 +11,6 @@ from hekla.engine.columns import Mask, Rows, Vector
 from hekla.engine.conditions import Spread
 from hekla.engine.gangs import Member
 from hekla.engine.plugins.nodeorder.scale import BEST
-from hekla.engine.plugins.predicates.spread import counted
 from hekla.engine.session import Session
 
 _HOSTNAME = "kubernetes.io/hostname"
@@ -31,7 +30,7 @@ def preferred(session: Session, member: Member) -> Callable[[Rows], Vector] | No
 def _part(session: Session, member: Member, constraint: Spread, labelled: Mask) -> Part:
     """Pods around times a weight that grows with the number of values there are to choose from."""
     domain, pods = session.nodes.domain(constraint.topology_key), session.census.staying(constraint.pods)
-    counts_here = labelled & counted(session, member, constraint)
+    counts_here = labelled & session.nodes.counted_for(member.task, constraint)
     by_node = constraint.topology_key == _HOSTNAME
 
     def raw(rows: Rows, asked: Mask) -> Vector:

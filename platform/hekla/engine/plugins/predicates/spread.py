@@ -23,7 +23,7 @@ def refusals_now(session: Session, member: Member) -> Callable[[], Iterator[Refu
     if not hard:
         return None
     labelled = np.logical_and.reduce([session.nodes.domain(one.topology_key).has for one in hard])
-    asks = [_ask(session, member, one, labelled & counted(session, member, one)) for one in hard]
+    asks = [_ask(session, member, one, labelled & session.nodes.counted_for(member.task, one)) for one in hard]
     lacking = [Refusal(~session.nodes.domain(one.topology_key).has, "no label to spread by") for one in hard]
 
     def refuse() -> Iterator[Refusal]:
@@ -31,17 +31,6 @@ def refusals_now(session: Session, member: Member) -> Callable[[], Iterator[Refu
         yield from (ask() for ask in asks)
 
     return refuse
-
-
-def counted(session: Session, member: Member, constraint: Spread) -> Mask:
-    """The rows whose pods count for the constraint."""
-    rows: Mask = np.ones(len(session.table), dtype=bool)
-    if constraint.honors_affinity:
-        rows = rows & session.nodes.wanted_by(member.task)
-    if constraint.honors_taints:
-        for repelled in session.nodes.repelling(member.task.tolerations).values():
-            rows = rows & ~repelled
-    return rows
 
 
 def _ask(session: Session, member: Member, constraint: Spread, rows: Mask) -> Ask:
