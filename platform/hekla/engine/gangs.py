@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from hekla.domain.phases import GangPhase
 from hekla.engine.columns import Dimensions, Vector
@@ -32,6 +33,7 @@ class Member:
             tuple(sorted(task.node_selector.items())),
             task.tolerations,
             task.conditions,
+            job.is_in_domains,
         )
 
 
@@ -47,6 +49,10 @@ class Gang:
 
     def __init__(self, job: Job, dimensions: Dimensions) -> None:
         self.job, self.phase = job, job.phase
+        self.is_in_domains = job.topology is not None or bool(job.sub_groups)
+        """Whether it is placed domain by domain (`placing`)."""
+        self.formed: Any = None
+        """Its sub-groups, once somebody asked for them (`subgroups`)."""
         self.members = [_member(task, self, dimensions) for task in job.tasks]
         self.count = Counter(member.status for member in self.members)
         self.by_role = Counter((member.task.role, member.status) for member in self.members)

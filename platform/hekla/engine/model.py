@@ -111,6 +111,43 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class NetworkTopology:
+    """How close together pods must be: in one hypernode of at most this tier. Not hard: as close as it goes.
+
+    The tier is given by number or by name; neither, or a name that no tier has: any tier.
+    """
+
+    is_hard: bool = True
+    highest_tier: int | None = None
+    highest_tier_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubGroupPolicy:
+    """Pods with these labels, and equal values of the labels `keys`, form a gang within the gang.
+
+    `size`: its minimum; `at_least`: how many such groups must have theirs. Without keys it matches nothing.
+    """
+
+    name: str
+    keys: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    size: int = 1
+    at_least: int = 0
+    topology: NetworkTopology | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HyperNode:
+    """Nodes that are close to each other in the network; the lower the tier, the closer. `nodes`: all below it."""
+
+    name: str
+    tier: int
+    nodes: frozenset[str]
+    tier_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """A gang. `min_resources` None means that no least amount was stated (enqueue then always admits)."""
 
@@ -127,6 +164,8 @@ class Job:
     created_at: float = 0.0
     tasks: tuple[Task, ...] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)
+    topology: NetworkTopology | None = None
+    sub_groups: tuple[SubGroupPolicy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +178,4 @@ class ClusterState:
     shuffled_at: float | None = None
     """When tasks were last evicted in order to be better placed; None: not yet."""
     storage: Storage = field(default_factory=Storage)
+    hyper_nodes: tuple[HyperNode, ...] = ()

@@ -19,13 +19,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from hekla.engine.columns import Dimensions, Mask, NodeTable, Rows, Use, Vector, fits
+from hekla.engine.columns import EPSILON, Dimensions, Mask, NodeTable, Rows, Use, Vector, fits
 from hekla.engine.gangs import Member
 from hekla.engine.ladders import Ladders
 from hekla.engine.points import Point
 
 ALL = slice(None)
+RowList = npt.NDArray[np.intp]
 UseScorer = Callable[[Use], Vector]
 
 
@@ -88,6 +90,24 @@ class Places:
         """The rows that are allowed and have room now, or once something is released."""
         self.catch_up()
         return self._later.copy()
+    def best_of(self, rows: RowList, more: Callable[[RowList], Vector]) -> tuple[int, bool] | None:
+        """The best of a few rows (ascending); `more`: what they are worth besides."""
+        self.catch_up()
+        for is_open, now in ((self._ranked[rows] > -np.inf, True), (self._later[rows], False)):
+            open_rows = rows[is_open]
+            if open_rows.size:
+                total: Vector = self._scores[open_rows] + more(open_rows)
+                for scorer in self._wide_scorers:
+                    total += scorer(open_rows)
+                return int(open_rows[total.argmax()]), now
+        return None
+
+    def slots(self, rows: RowList) -> int:
+        """How many of the class these rows may hold, now or once something is released."""
+        self.catch_up()
+        asked = self._member.request > 0
+        parts = (self._table.future(rows)[:, asked] + EPSILON) / self._member.request[asked]
+        return int(np.where(self.allowed[rows], np.floor(parts.min(axis=1, initial=np.inf)), 0.0).clip(0).sum())
 
     def room_on(self, row: int) -> bool | None:
         """Whether there is room now on this row (else: once something is released). None: neither."""

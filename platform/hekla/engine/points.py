@@ -24,6 +24,12 @@ class Point(Enum):
     VICTIM_TASKS                          (members that run) -> those to evict in any case
     VICTIM_QUEUE_ORDER                    (left, right, of) -> below zero when left's tasks go first
     TASK_CLASS                            (member) -> hashable: what else than request and conditions parts its class
+    SUBJOB_READY                          (sub-group) -> bool
+    SUBJOB_PIPELINED                      (sub-group) -> Vote
+    SUBJOB_ORDER                          (left, right) -> below zero when left goes first
+    HYPERNODE_GRADIENT                    (claim, domain, purpose) -> lists of domains below it, the best list first
+    HYPERNODE_ORDER                       (sub-group, domains) -> scores
+    DOMAIN_NODE_ORDER                     (member of a gang with a topology, rows) -> scores
     UNSCHEDULABLE                         (gang) -> bool, asked when the session closes: the gang could not be placed
     """
 
@@ -54,6 +60,12 @@ class Point(Enum):
     VICTIM_TASKS = "enabledVictim"
     VICTIM_QUEUE_ORDER = "enableQueueOrder:victims"
     TASK_CLASS = ":class"
+    SUBJOB_READY = "enabledSubJobReady"
+    SUBJOB_PIPELINED = "enabledSubJobPipelined"
+    SUBJOB_ORDER = "enabledSubJobOrder"
+    HYPERNODE_GRADIENT = "enabledHyperNodeGradient"
+    HYPERNODE_ORDER = "enabledHyperNodeOrder"
+    DOMAIN_NODE_ORDER = "enableNodeOrder:domain"
     UNSCHEDULABLE = ":close"
 
     @property

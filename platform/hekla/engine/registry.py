@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _ACTIONS = ("enqueue", "allocate", "preempt", "reclaim", "backfill", "shuffle")
 _PLUGINS = (
-    "binpack", "capacity", "conformance", "deviceshare", "drf", "gang", "nodeorder", "overcommit", "predicates",
-    "priority", "proportion", "sla", "task-topology", "tdm",
+    "binpack", "capacity", "conformance", "deviceshare", "drf", "gang", "network-topology-aware", "nodeorder",
+    "overcommit", "predicates", "priority", "proportion", "sla", "task-topology", "tdm",
 )  # fmt: skip
 
 

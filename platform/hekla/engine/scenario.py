@@ -14,7 +14,19 @@ from hekla.domain.resources import Resources
 from hekla.engine import claims, registry
 from hekla.engine.cycle import cycle
 from hekla.engine.decisions import Bind, Decisions
-from hekla.engine.model import ClusterState, Job, Node, Queue, Taint, Task, TaskStatus, Toleration
+from hekla.engine.model import (
+    ClusterState,
+    HyperNode,
+    Job,
+    NetworkTopology,
+    Node,
+    Queue,
+    SubGroupPolicy,
+    Taint,
+    Task,
+    TaskStatus,
+    Toleration,
+)
 from hekla.engine.pod_conditions import conditions, counted
 from hekla.engine.policy import SWITCHES, PluginOption, Policy
 from hekla.engine.storage_objects import storage
@@ -33,7 +45,7 @@ _PREEMPTABLE = "volcano.sh/preemptable"
 _OUTSIDERS = ""
 _STATUS = {"Running": TaskStatus.RUNNING, "Succeeded": TaskStatus.SUCCEEDED, "Failed": TaskStatus.FAILED}
 _UNKNOWN_OBJECTS = frozenset({
-    "resourceQuotas", "resourceClaims", "hyperNodes",
+    "resourceQuotas", "resourceClaims",
 })  # fmt: skip
 
 
@@ -62,6 +74,7 @@ def read(document: Object) -> Scenario:
         queues=tuple(_queue(queue) for queue in cluster.get("queues", ())),
         jobs=tuple(_jobs(cluster)),
         storage=storage(cluster),
+        hyper_nodes=tuple(_hyper_nodes(cluster)),
     )
     return Scenario(state, _policy(document), cycles)
 
@@ -181,7 +194,40 @@ def _job(key: str, group: Object, priority: int, tasks: Sequence[Task]) -> Job:
         created_at=_time(metadata),
         tasks=tuple(tasks),
         annotations=metadata.get("annotations", {}),
+        topology=_topology(spec),
+        sub_groups=tuple(_sub_group(policy) for policy in spec.get("subGroupPolicy", ())),
     )
+
+
+def _sub_group(policy: Object) -> SubGroupPolicy:
+    return SubGroupPolicy(
+        name=policy["name"],
+        keys=tuple(policy.get("matchLabelKeys", ())),
+        labels=policy.get("labelSelector", {}).get("matchLabels", {}),
+        size=int(policy.get("subGroupSize", 1)),
+        at_least=int(policy.get("minSubGroups", 0)),
+        topology=_topology(policy),
+    )
+
+
+def _topology(spec: Object) -> NetworkTopology | None:
+    wish = spec.get("networkTopology")
+    if wish is None:
+        return None
+    return NetworkTopology(
+        is_hard=wish.get("mode", "hard") != "soft",
+        highest_tier=wish.get("highestTierAllowed"),
+        highest_tier_name=wish.get("highestTierName", ""),
+    )
+
+
+def _hyper_nodes(cluster: Object) -> Iterator[HyperNode]:
+    """Those that the tiers name; the objects, where they are given, know what a tier is called."""
+    names = {h["name"]: h["hyperNode"]["spec"].get("tierName", "") for h in cluster.get("hyperNodes", ())}
+    nodes = cluster.get("hyperNodeRealNodes", {})
+    for tier, members in cluster.get("hyperNodesByTier", {}).items():
+        for name in members:
+            yield HyperNode(name, int(tier), frozenset(nodes.get(name, ())), names.get(name, ""))
 
 
 def _task(pod: Object) -> Task:

@@ -11,17 +11,20 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hekla.domain.phases import GangPhase
 from hekla.engine.census import Census
 from hekla.engine.columns import Dimensions, Mask, NodeTable, Vector
 from hekla.engine.decisions import Bind, Eviction, Reason
+from hekla.engine.domains import Domain, Domains
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.model import ClusterState, Queue, TaskStatus
 from hekla.engine.nodeindex import NodeIndex
 from hekla.engine.places import Places
 from hekla.engine.points import Point, Vote
 from hekla.engine.policy import PluginOption, Policy
+from hekla.engine.subgroups import SubGroup
 
 Answer = Callable[..., Any]
 
@@ -51,6 +54,7 @@ class Session:
         self._listed: dict[Point, list[Answer]] = {}
         self._places: dict[Hashable, Places] = {}
         self._classes: dict[str, Hashable] = {}
+        self.domains = Domains(state.hyper_nodes, self.table)
         self.residents: list[dict[str, Member]] = [{} for _ in self.table.nodes]
         """For each row the tasks that hold or are promised something there, by uid."""
         self._seat_tasks(everyone)
@@ -148,6 +152,12 @@ class Session:
 
         return sorted(by_name, key=cmp_to_key(compare))
 
+    def subgroup_before(self, left: SubGroup, right: SubGroup) -> bool:
+        """Sub-group order: plugins, then the order of policies, then the values of their labels."""
+        if sign := self.compare(Point.SUBJOB_ORDER, left, right):
+            return sign < 0
+        return (left.index, left.values) < (right.index, right.values)
+
     # Questions.
 
     def is_ready(self, gang: Gang) -> bool:
@@ -157,6 +167,16 @@ class Session:
     def is_pipelined(self, gang: Gang) -> bool:
         """Enough of the gang has a place, or is promised one."""
         return self.is_permitted(Point.JOB_PIPELINED, gang)
+
+    def is_subgroup_ready(self, group: SubGroup) -> bool:
+        """Enough of the sub-group has a place for it to start."""
+        return self.is_ready(group.gang) if group.is_whole else self.all_agree(Point.SUBJOB_READY, group)
+
+    def is_subgroup_pipelined(self, group: SubGroup) -> bool:
+        """Enough of the sub-group has a place, or is promised one."""
+        if group.is_whole:
+            return self.is_pipelined(group.gang)
+        return self.is_permitted(Point.SUBJOB_PIPELINED, group)
 
     def places(self, member: Member) -> Places:
         """The places of the task's class."""
@@ -181,6 +201,28 @@ class Session:
         if row is not None and (now := places.room_on(row)) is not None:
             return row, now
         return places.best(within)
+
+    def best_place_in(self, member: Member, domain: Domain) -> tuple[int, bool] | None:
+        """As `best_place`, of the nodes of a domain."""
+        places, row = self.places(member), self.table.row_of.get(member.task.nominated_node)
+        if row is not None and row in domain.rows and (now := places.room_on(row)) is not None:
+            return row, now
+        scorers = self.answers(Point.DOMAIN_NODE_ORDER)
+
+        def more(rows: npt.NDArray[np.intp]) -> Vector:
+            return sum((scorer(member, rows) for scorer in scorers), np.zeros(len(rows)))
+
+        return places.best_of(domain.rows, more)
+
+    def gradient(self, claim: Gang | SubGroup, domain: Domain, purpose: str = "allocate") -> list[list[Domain]]:
+        """The domains below one that come into question, the best list first: the first plugin decides."""
+        answer = next(iter(self.answers(Point.HYPERNODE_GRADIENT)), None)
+        return [[domain]] if answer is None else answer(claim, domain, purpose)
+
+    def domain_scores(self, group: SubGroup, domains: Sequence[Domain]) -> Vector:
+        """What each domain is worth for a sub-group."""
+        answers = self.answers(Point.HYPERNODE_ORDER)
+        return sum((answer(group, domains) for answer in answers), np.zeros(len(domains)))
 
     def valid_gangs(self, *, admitted_only: bool) -> list[Gang]:
         """Gangs that may be placed, in order of their ids; what makes the others invalid is noted."""

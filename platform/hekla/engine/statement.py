@@ -5,6 +5,8 @@ from hekla.engine.gangs import Gang, Member
 from hekla.engine.model import TaskStatus
 from hekla.engine.session import Session
 
+Step = tuple[Member, Eviction | None, str, TaskStatus]
+
 
 class Statement:
     """What was tried so far. `marks` (`len`) name a point to go back to."""
@@ -34,6 +36,18 @@ class Statement:
                 self._session.evictions.append(eviction)
             elif member.status is TaskStatus.ALLOCATED:
                 bind(self._session, member)
+
+    def save(self, mark: int = 0) -> list[Step]:
+        """What was done since the mark, to do it again after `discard`."""
+        return [(member, eviction, member.node, member.status) for member, eviction in self._done[mark:]]
+
+    def recover(self, steps: list[Step]) -> None:
+        """Do again what was saved."""
+        for member, eviction, node, status in steps:
+            if eviction is None:
+                self.place(member, self._session.table.row_of[node], now=status is TaskStatus.ALLOCATED)
+            else:
+                self.evict(member, eviction.action, eviction.for_job)
 
     def discard(self, mark: int = 0) -> None:
         """Take back everything since the mark, the last first."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import cast
 
 from hekla.domain.phases import GangPhase
+from hekla.engine import placing
 from hekla.engine.decisions import Cause, Reason
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
@@ -38,8 +39,12 @@ def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
         if gang.job.uid not in tasks:
             tasks[gang.job.uid] = deque(session.in_task_order(gang.pending()))
         worksheet = tasks[gang.job.uid]
-        remembered = Remembered(session, gang, arguments)
-        if worksheet and _turn(session, queue, gang, worksheet, remembered) and worksheet:
+        if gang.is_in_domains:
+            goes_on = placing.turn(session, queue, gang)
+        else:
+            remembered = Remembered(session, gang, arguments)
+            goes_on = bool(worksheet) and _turn(session, queue, gang, worksheet, remembered) and bool(worksheet)
+        if goes_on:
             waiting.push(gang)
         queues.push(queue)
 

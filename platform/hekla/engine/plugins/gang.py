@@ -1,6 +1,7 @@
 """All or nothing: a gang starts when its minimum has places (`volcano-spec` §5.1)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 from hekla.engine.closing import held_count
 from hekla.engine.decisions import Cause, Reason
@@ -9,10 +10,12 @@ from hekla.engine.model import TaskStatus
 from hekla.engine.points import Point, Vote
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
+from hekla.engine.subgroups import SubGroup, subgroups
 
 _PLACED = ALLOCATED | {TaskStatus.SUCCEEDED}
 _PROMISED = _PLACED | {TaskStatus.PIPELINED}
 _VALID = _PROMISED | {TaskStatus.PENDING}
+_IS_VALID, _IS_READY, _IS_PIPELINED = attrgetter("is_valid"), attrgetter("is_ready"), attrgetter("is_pipelined")
 
 
 def open_session(session: Session, option: PluginOption) -> None:
@@ -21,6 +24,9 @@ def open_session(session: Session, option: PluginOption) -> None:
     session.register(Point.JOB_ORDER, option, _unready_first)
     session.register(Point.JOB_READY, option, _is_ready)
     session.register(Point.JOB_PIPELINED, option, _pipelined)
+    session.register(Point.SUBJOB_ORDER, option, lambda left, right: int(left.is_ready) - int(right.is_ready))
+    session.register(Point.SUBJOB_READY, option, lambda group: group.is_ready)
+    session.register(Point.SUBJOB_PIPELINED, option, _subgroup_pipelined)
     session.register(Point.JOB_STARVING, option, _is_starving)
     session.register(Point.PREEMPTABLE, option, _surplus)
     session.register(Point.RECLAIMABLE, option, _surplus)
@@ -30,7 +36,7 @@ def open_session(session: Session, option: PluginOption) -> None:
 
 
 def _invalid(gang: Gang) -> Reason | None:
-    if gang.roles_have(_VALID) and gang.valid_count >= gang.job.min_available:
+    if gang.roles_have(_VALID) and gang.valid_count >= gang.job.min_available and _groups(gang, _IS_VALID):
         return None
     missing = max(gang.job.min_available - gang.valid_count, 1)
     return Reason(Cause.GANG, "allocate", "gang", "not_enough_pods", tasks=missing)
@@ -41,7 +47,7 @@ def _unready_first(left: Gang, right: Gang) -> int:
 
 
 def _is_ready(gang: Gang) -> bool:
-    return gang.is_ready and gang.roles_have(_PLACED)
+    return gang.is_ready and gang.roles_have(_PLACED) and _groups(gang, _IS_READY)
 
 
 def _is_starving(gang: Gang) -> bool:
@@ -75,4 +81,14 @@ def _needed(member: Member, candidates: Sequence[Member]) -> list[Member]:
 
 
 def _pipelined(gang: Gang) -> Vote:
-    return Vote.PERMIT if gang.is_pipelined and gang.roles_have(_PROMISED) else Vote.REJECT
+    is_promised = gang.is_pipelined and gang.roles_have(_PROMISED) and _groups(gang, _IS_PIPELINED)
+    return Vote.PERMIT if is_promised else Vote.REJECT
+
+
+def _subgroup_pipelined(group: SubGroup) -> Vote:
+    return Vote.PERMIT if group.is_pipelined else Vote.REJECT
+
+
+def _groups(gang: Gang, is_good: Callable[[SubGroup], bool]) -> bool:
+    """Whether of each of its policies enough sub-groups are good."""
+    return not gang.job.sub_groups or subgroups(gang).has_enough(is_good)

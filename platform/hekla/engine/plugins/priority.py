@@ -12,6 +12,7 @@ def open_session(session: Session, option: PluginOption) -> None:
     """Order jobs and tasks, and say who is worth less."""
     session.register(Point.JOB_ORDER, option, _jobs)
     session.register(Point.TASK_ORDER, option, _tasks)
+    session.register(Point.SUBJOB_ORDER, option, lambda left, right: right.priority - left.priority)
     session.register(Point.JOB_STARVING, option, _is_starving)
     session.register(Point.PREEMPTABLE, option, _lower)
     session.register(Point.EVICTABLE, option, _lower_for_gang)

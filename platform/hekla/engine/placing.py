@@ -1,0 +1,179 @@
+"""Find a gang its places domain by domain (`volcano-spec` §4, allocateForJob).
+
+Domains come in lists, the closest ones first. In a domain the sub-groups take their turns, each in the best of the
+domains below it that hold its minimum; all is tried and taken back, and the best outcome is done again. Of a list that
+has an outcome the best is taken, and the later lists are not looked at.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+from hekla.engine.decisions import Cause, Reason
+from hekla.engine.domains import Domain
+from hekla.engine.gangs import Gang
+from hekla.engine.heap import Heap
+from hekla.engine.model import Queue, TaskStatus
+from hekla.engine.points import Point
+from hekla.engine.session import Session
+from hekla.engine.statement import Statement, Step
+from hekla.engine.subgroups import SubGroup, subgroups
+
+
+def turn(session: Session, queue: Queue, gang: Gang) -> bool:
+    """One turn of a gang whose pods must be close to each other. True when it may have another."""
+    if not gang.pending():
+        return False
+    statement = Statement(session)
+    is_placed = Placing(session, queue, gang, statement).in_domains()
+    if not is_placed:
+        session.reasons[gang.job.uid] = [_no_domain(session, gang)]
+    if is_placed and session.is_ready(gang):
+        statement.commit()
+        return bool(gang.pending())
+    if not session.is_pipelined(gang):
+        statement.discard()
+    return False
+
+
+def _no_domain(session: Session, gang: Gang) -> Reason:
+    pending = gang.pending()
+    missing = gang.job.min_available - gang.ready_count - gang.waiting_count
+    return Reason(
+        cause=Cause.CAPACITY,
+        action="allocate",
+        plugin="network-topology-aware",
+        code="no_domain_fits",
+        need=pending[0].task.request,
+        tasks=max(missing, 1),
+        nodes=dict(session.places(pending[0]).why_nowhere(session.dimensions)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a try in one domain came to."""
+
+    is_ready: bool
+    score: float
+    steps: list[Step]
+
+
+class Placing:
+    """One gang's search. What it finds is done on the statement, and only tentatively."""
+
+    def __init__(self, session: Session, queue: Queue, gang: Gang, statement: Statement) -> None:
+        self._session, self._queue, self._gang, self._statement = session, queue, gang, statement
+        self._groups = subgroups(gang)
+
+    def in_domains(self) -> bool:
+        """Place as much as one turn may, in the best domain. False: nothing was placed."""
+        session = self._session
+        if not self._gang.job.sub_groups:
+            return self._place_whole(session.domains.top)
+        for domains in session.gradient(self._gang, session.domains.top):
+            outcomes = [found for domain in domains if (found := self._try(domain)) is not None]
+            if outcomes:
+                self._statement.recover(max(outcomes, key=self._worth).steps)
+                return True
+        return False
+
+    def within(self, domain: Domain) -> bool:
+        """As `in_domains`, in one domain that is already chosen."""
+        if not self._gang.job.sub_groups:
+            return self._place_whole(domain)
+        outcome = self._try(domain)
+        if outcome is not None:
+            self._statement.recover(outcome.steps)
+        return outcome is not None
+
+    def _place_whole(self, domain: Domain) -> bool:
+        """A gang without policies is its only sub-group: its own domains are those of the sub-group."""
+        return any(self._place(group, domain) is not None for group in self._groups if group.pending())
+
+    def _worth(self, outcome: Outcome) -> tuple[bool, float]:
+        """Unless Volcano is followed, a domain with room now goes before one that waits for what ends."""
+        return outcome.is_ready and not self._session.policy.follows_volcano, outcome.score
+
+    def _try(self, domain: Domain) -> Outcome | None:
+        mark = len(self._statement)
+        score = self._fill(domain)
+        is_ready = self._session.is_ready(self._gang)
+        is_good = score is not None and (is_ready or self._session.is_pipelined(self._gang))
+        outcome = Outcome(is_ready, score, self._statement.save(mark)) if is_good and score is not None else None
+        self._statement.discard(mark)
+        return outcome
+
+    def _fill(self, domain: Domain) -> float | None:
+        """Sub-groups in their order, until the gang is ready; the sum of what their domains are worth to them."""
+        total: float | None = None
+        waiting = self._in_order()
+        while len(waiting):
+            group = waiting.pop()
+            score = self._place(group, domain)
+            if score is None:
+                continue
+            total = (total or 0.0) + score
+            if self._session.is_ready(self._gang):
+                break
+            if group.pending():
+                waiting.push(group)
+        return total
+
+    def _in_order(self) -> Heap[SubGroup]:
+        """Those without which the gang cannot start go first."""
+        ordered: Heap[SubGroup] = Heap(self._session.subgroup_before, (g for g in self._groups if g.pending()))
+        is_ready = self._session.is_subgroup_ready
+        missing = [self._groups.missing(index, is_ready) for index in range(len(self._gang.job.sub_groups))]
+        needed: set[SubGroup] = set()
+        rest: list[SubGroup] = []
+        while len(ordered):
+            group = ordered.pop()
+            rest.append(group)
+            if group.policy is not None and missing[group.index] > 0 and not is_ready(group):
+                missing[group.index] -= 1
+                needed.add(group)
+        return Heap(partial(self._before, needed), rest)
+
+    def _before(self, needed: set[SubGroup], left: SubGroup, right: SubGroup) -> bool:
+        if (left in needed) != (right in needed):
+            return left in needed
+        return self._session.subgroup_before(left, right)
+
+    def _place(self, group: SubGroup, domain: Domain) -> float | None:
+        """Place the minimum of a sub-group, or one more task, in its best domain. What that is worth; None: nowhere."""
+        for domains in self._session.gradient(group, domain):
+            left = [d for d in domains if self._may_hold(group, d)]
+            while left:
+                scores = self._session.domain_scores(group, left)
+                at = int(scores.argmax())
+                if self._place_tasks(group, left.pop(at)):
+                    return float(scores[at])
+        return None
+
+    def _may_hold(self, group: SubGroup, domain: Domain) -> bool:
+        """Whether the domain has room for what is missing, by count, where all who wait are alike."""
+        pending = group.pending()
+        if any(member.shape != pending[0].shape for member in pending):
+            return True
+        missing = group.least - sum(m.status is not TaskStatus.PENDING or m.best_effort for m in group.members)
+        return self._session.places(pending[0]).slots(domain.rows) >= min(missing, len(pending))
+
+    def _place_tasks(self, group: SubGroup, domain: Domain) -> bool:
+        session, statement = self._session, self._statement
+        mark, full_for = len(statement), set[str]()
+        for member in session.in_task_order(group.pending()):
+            if member.task.role in full_for or not session.all_agree(Point.ALLOCATABLE, self._queue, member):
+                continue
+            best = session.best_place_in(member, domain)
+            if best is None:
+                full_for.add(member.task.role)
+                if group.least >= len(group.members):
+                    break
+                continue
+            statement.place(member, best[0], now=best[1])
+            if session.is_subgroup_ready(group):
+                return True
+        if len(statement) > mark and session.is_subgroup_pipelined(group):
+            return True
+        statement.discard(mark)
+        return False
