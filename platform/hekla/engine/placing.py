@@ -7,6 +7,7 @@ has an outcome the best is taken, and the later lists are not looked at.
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 from hekla.engine.decisions import Cause, Reason
 from hekla.engine.domains import Domain
@@ -49,6 +50,10 @@ def _no_domain(session: Session, gang: Gang) -> Reason:
     )
 
 
+ENOUGH = 8
+"""How many domains that work are compared."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a try in one domain came to."""
@@ -71,7 +76,8 @@ class Placing:
         if not self._gang.job.sub_groups:
             return self._place_whole(session.domains.top)
         for domains in session.gradient(self._gang, session.domains.top):
-            outcomes = [found for domain in domains if (found := self._try(domain)) is not None]
+            tries = (found for domain in self._in_order_of_tries(domains) if (found := self._try(domain)) is not None)
+            outcomes = list(islice(tries, None if session.policy.follows_volcano else ENOUGH))
             if outcomes:
                 self._statement.recover(max(outcomes, key=self._worth).steps)
                 return True
@@ -89,6 +95,13 @@ class Placing:
     def _place_whole(self, domain: Domain) -> bool:
         """A gang without policies is its only sub-group: its own domains are those of the sub-group."""
         return any(self._place(group, domain) is not None for group in self._groups if group.pending())
+
+    def _in_order_of_tries(self, domains: list[Domain]) -> list[Domain]:
+        """Unless Volcano is followed, the fullest first: then the first few that work are enough to choose from."""
+        if self._session.policy.follows_volcano:
+            return domains
+        idle, whole = self._session.table.idle, self._session.table.allocatable
+        return sorted(domains, key=lambda d: float((idle[d.rows].sum(axis=0) / (whole[d.rows].sum(axis=0) + 1)).mean()))
 
     def _worth(self, outcome: Outcome) -> tuple[bool, float]:
         """Unless Volcano is followed, a domain with room now goes before one that waits for what ends."""
@@ -142,7 +155,7 @@ class Placing:
     def _place(self, group: SubGroup, domain: Domain) -> float | None:
         """Place the minimum of a sub-group, or one more task, in its best domain. What that is worth; None: nowhere."""
         for domains in self._session.gradient(group, domain):
-            left = [d for d in domains if self._may_hold(group, d)]
+            left = self._that_may_hold(group, domains)
             while left:
                 scores = self._session.domain_scores(group, left)
                 at = int(scores.argmax())
@@ -150,13 +163,14 @@ class Placing:
                     return float(scores[at])
         return None
 
-    def _may_hold(self, group: SubGroup, domain: Domain) -> bool:
-        """Whether the domain has room for what is missing, by count, where all who wait are alike."""
+    def _that_may_hold(self, group: SubGroup, domains: list[Domain]) -> list[Domain]:
+        """Those that have room for what is missing, by count, where all who wait are alike."""
         pending = group.pending()
-        if any(member.shape != pending[0].shape for member in pending):
-            return True
+        if len({member.shape for member in pending}) != 1:
+            return list(domains)
         missing = group.least - sum(m.status is not TaskStatus.PENDING or m.best_effort for m in group.members)
-        return self._session.places(pending[0]).slots(domain.rows) >= min(missing, len(pending))
+        places, needed = self._session.places(pending[0]), min(missing, len(pending))
+        return [domain for domain in domains if places.slots(domain.rows) >= needed]
 
     def _place_tasks(self, group: SubGroup, domain: Domain) -> bool:
         session, statement = self._session, self._statement

@@ -5,12 +5,13 @@ gangs prefer nodes in domains that are well used, so that empty domains stay who
 """
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from hekla.engine.columns import EPSILON, Mask, NodeTable, Vector
-from hekla.engine.domains import Domain
+from hekla.engine.domains import Domain, Spread, Sums
 from hekla.engine.gangs import ALLOCATED, Gang, Member
 from hekla.engine.model import TaskStatus
 from hekla.engine.points import Point
@@ -28,10 +29,11 @@ _MOST_TO_EVICT_IN = 8
 def open_session(session: Session, option: PluginOption) -> None:
     """Speak of domains, and of nodes where there are domains."""
     topology = _Topology(session, option)
+    session.on_change.append(topology.follow)
     session.register(Point.HYPERNODE_GRADIENT, option, topology.gradient)
     session.register(Point.HYPERNODE_ORDER, option, topology.domain_scores)
     session.register(Point.DOMAIN_NODE_ORDER, option, topology.node_scores)
-    if session.domains.all and _is_on(option, "hypernode.binpack.normal-pod.enable"):
+    if len(session.domains.all) > 1 and _is_on(option, "hypernode.binpack.normal-pod.enable"):
         session.register(Point.WIDE_NODE_ORDER, option, topology.ordinary)
 
 
@@ -43,7 +45,17 @@ class _Topology:
         self._weight = option.whole("weight", 1)
         self._weights = _weights(session, option)
         self._fading = option.number("hypernode.binpack.normal-pod.fading", _FADING)
+        self._spreads: dict[Gang | SubGroup, Spread] = {}
+        self._close: dict[int, Vector] = {}
         self._most = option.whole("hypernode.gradient.evict.max-hypernodes", _MOST_TO_EVICT_IN)
+
+    @cached_property
+    def _sums(self) -> Sums:
+        return Sums(self._domains, self._session.table)
+
+    @cached_property
+    def _homes(self) -> RowList:
+        return np.array([home.at for home in self._domains.home], dtype=np.intp)
 
     # Which domains.
 
@@ -67,8 +79,22 @@ class _Topology:
 
     def _held(self, claim: Gang | SubGroup) -> Domain | None:
         """The domain that what has a place is spread over."""
-        rows = self._session.table.row_of
-        return self._domains.common(rows[m.node] for m in claim.members if m.status in _HOLDS and m.node in rows)
+        return self._spread(claim).domain()
+
+    def _spread(self, claim: Gang | SubGroup) -> Spread:
+        found = self._spreads.get(claim)
+        if found is None:
+            rows = self._session.table.row_of
+            placed = (rows[m.node] for m in claim.members if m.status in _HOLDS and m.node in rows)
+            found = self._spreads[claim] = Spread(self._domains, placed)
+        return found
+
+    def follow(self, member: Member, row: int, sign: int) -> None:
+        """Keep up with places taken and given back."""
+        if member.job.is_in_domains:
+            for claim in (member.job, subgroups(member.job).of(member)):
+                if claim in self._spreads:
+                    self._spreads[claim].change(row, sign)
 
     def _least(self, claim: Gang | SubGroup) -> Vector | None:
         """What it needs at the very least."""
@@ -81,19 +107,21 @@ class _Topology:
         return smallest * min(count, len(pending))
 
     def _has_room(self, domain: Domain, least: Vector, purpose: str) -> bool:
-        table, rows = self._session.table, domain.rows
-        rooms = (table.allocatable[rows],) if purpose == "evict" else (table.idle[rows], table.future(rows))
-        return any(bool((least < room.sum(axis=0) + EPSILON).all()) for room in rooms)
+        sums, at = self._sums.catch_up(), domain.at
+        rooms = (sums.whole[at],) if purpose == "evict" else (sums.whole[at] - sums.used[at], sums.future[at])
+        return any(bool((least < room + EPSILON).all()) for room in rooms)
 
     def domain_scores(self, group: SubGroup, domains: Sequence[Domain]) -> Vector:
         """The used part, once the whole sub-group is there; among the best, where most of it already is."""
-        table = self._session.table
-        used = np.array([table.used[domain.rows].sum(axis=0) for domain in domains])
-        whole = np.array([table.allocatable[domain.rows].sum(axis=0) for domain in domains])
-        scores = self._parts(group.request, used, whole)
-        best = np.flatnonzero(scores == scores.max())
-        if len(best) > 1:
-            scores[best] += [_share_in(self._session, group, domains[at]) for at in best.tolist()]
+        sums, at = self._sums.catch_up(), [domain.at for domain in domains]
+        scores = self._parts(group.request, sums.used[at], sums.whole[at])
+        return self._with_shares(scores, group, np.array(at))
+
+    def _with_shares(self, scores: Vector, group: SubGroup, at: RowList) -> Vector:
+        """Those that tie for the best get the part of the sub-group that their domain holds on top."""
+        best = scores == scores.max()
+        if best.sum() > 1:
+            scores[best] += self._spread(group).counts[at[best]] / len(group.members)
         return scores * _FULL * self._weight
 
     # Which nodes.
@@ -102,41 +130,36 @@ class _Topology:
         """One in the domain that the sub-group holds, less the wider the domain that both lie in."""
         group = subgroups(member.job).of(member)
         held = self._held(group) if group.topology or member.job.job.topology else None
-        if held is None:
+        if held is None or not len(rows):
             return np.zeros(len(rows))
-        homes = [self._domains.home[row] for row in rows]
-        worth = {id(home): self._closeness(held, home) for home in {id(h): h for h in homes}.values()}
-        scores = np.array([worth[id(home)] for home in homes])
-        best = np.flatnonzero(scores == scores.max())
-        shares = {id(home): 0.0 for home in homes}
-        for home in {id(homes[at]): homes[at] for at in best}.values():
-            shares[id(home)] = _share_in(self._session, group, home)
-        scores[best] += [shares[id(homes[at])] for at in best]
-        return scores * _FULL * self._weight
+        homes = self._homes[rows]
+        return self._with_shares(self._closeness(held)[homes], group, homes)
 
-    def _closeness(self, held: Domain, home: Domain) -> float:
-        if home.lies_in(held):
-            return 1.0
-        widest, closest = self._domains.top.tier, self._domains.lowest_tier
-        return (widest - self._domains.meet(held, home).tier) / (widest - closest)
+    def _closeness(self, held: Domain) -> Vector:
+        """How close each domain is to this one."""
+        if held.at not in self._close:
+            widest, closest = self._domains.top.tier, self._domains.lowest_tier
+            near = np.zeros(len(self._domains.all))
+            for around in [*held.ancestors()][::-1]:
+                near[around.inside] = 1.0 if around is held else (widest - around.tier) / (widest - closest)
+            self._close[held.at] = near
+        return self._close[held.at]
 
     def ordinary(self, member: Member, table: NodeTable) -> Callable[[RowList], Vector] | None:
         """For pods of other gangs: the used parts of a node's domains; the wider the domain, the less it counts."""
         if member.job.is_in_domains:
             return None
-        tiers = _by_tier([*self._domains.all, self._domains.top])
+        tiers = _by_tier(self._domains.all)
         faded = [self._fading ** (domains[0].tier - 1) for domains in tiers]
+        domain_of = [_domain_by_row(domains, table) for domains in tiers]
 
         def score(rows: RowList) -> Vector:
-            total = np.zeros(len(table))
-            for fading, domains in zip(faded, tiers, strict=True):
-                part = np.ones(len(table))
-                used = np.array([table.used[domain.rows].sum(axis=0) for domain in domains])
-                whole = np.array([table.allocatable[domain.rows].sum(axis=0) for domain in domains])
-                for domain, share in zip(domains, self._parts(member.request, used, whole), strict=True):
-                    part[domain.rows] = share
-                total += fading * part
-            return total[rows] / sum(faded) * _FULL * self._weight
+            sums = self._sums.catch_up()
+            parts = np.append(self._parts(member.request, sums.used, sums.whole), 1.0)
+            total: Vector = sum(
+                (fading * parts[at[rows]] for fading, at in zip(faded, domain_of, strict=True)), np.zeros(len(rows))
+            )
+            return total / sum(faded) * _FULL * self._weight
 
         return score
 
@@ -149,10 +172,12 @@ class _Topology:
         return np.where((after > whole[:, asked]).any(axis=1), 0.0, total)
 
 
-def _share_in(session: Session, group: SubGroup, domain: Domain) -> float:
-    """The part of the sub-group's tasks that is in the domain."""
-    inside = {session.table.nodes[row].name for row in domain.rows}
-    return sum(m.status in _HOLDS and m.node in inside for m in group.members) / len(group.members)
+def _domain_by_row(domains: Sequence[Domain], table: NodeTable) -> RowList:
+    """For each row the domain of this tier that it is in; -1: none."""
+    found = np.full(len(table), -1, dtype=np.intp)
+    for domain in domains:
+        found[domain.rows] = domain.at
+    return found
 
 
 def _by_tier(domains: Sequence[Domain]) -> list[list[Domain]]:
