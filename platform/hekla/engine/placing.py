@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 
 from hekla.engine.decisions import Cause, Reason
-from hekla.engine.domains import Domain
+from hekla.engine.domains import Domain, Spread
 from hekla.engine.gangs import Gang
 from hekla.engine.heap import Heap
 from hekla.engine.model import Queue, TaskStatus
@@ -73,6 +73,9 @@ class Placing:
     def in_domains(self) -> bool:
         """Place as much as one turn may, in the best domain. False: nothing was placed."""
         session = self._session
+        nominated = self._nominated()
+        if nominated is not None and self.within(nominated):
+            return True
         if not self._gang.job.sub_groups:
             return self._place_whole(session.domains.top)
         for domains in session.gradient(self._gang, session.domains.top):
@@ -82,6 +85,16 @@ class Placing:
                 self._statement.recover(max(outcomes, key=self._worth).steps)
                 return True
         return False
+
+    def _nominated(self) -> Domain | None:
+        """The domain in which others were evicted for it."""
+        rows = self._session.table.row_of
+        wanted = (member.task.nominated_node for member in self._gang.pending())
+        found = Spread(self._session.domains, (rows[node] for node in wanted if node in rows)).domain()
+        if found is None or not self._gang.job.sub_groups:
+            return found
+        allowed = self._session.gradient(self._gang, self._session.domains.top)
+        return found if any(found is domain for domains in allowed for domain in domains) else None
 
     def within(self, domain: Domain) -> bool:
         """As `in_domains`, in one domain that is already chosen."""

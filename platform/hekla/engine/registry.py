@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hekla.engine.policy import Argument, PluginOption
     from hekla.engine.session import Session
 
-_ACTIONS = ("enqueue", "allocate", "preempt", "reclaim", "backfill", "shuffle")
+_ACTIONS = ("enqueue", "allocate", "preempt", "reclaim", "gangpreempt", "gangreclaim", "backfill", "shuffle")
 _PLUGINS = (
     "binpack", "capacity", "conformance", "deviceshare", "drf", "gang", "network-topology-aware", "nodeorder",
     "overcommit", "predicates", "priority", "proportion", "sla", "task-topology", "tdm",

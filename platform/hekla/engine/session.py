@@ -260,6 +260,19 @@ class Session:
                 return chosen
         return []
 
+    def evictable(self, gang: Gang, candidates: Sequence[Member], action: str) -> list[Member]:
+        """Who may be evicted for a whole gang. As `victims`; unless Volcano is followed all plugins must agree."""
+        if self.policy.follows_volcano:
+            for tier in self._in_tiers(Point.EVICTABLE):
+                if chosen := _intersection(answer(gang, candidates, action) for answer in tier):
+                    return chosen
+            return []
+        kept = list(candidates)
+        for answer in self.answers(Point.EVICTABLE):
+            named = answer(gang, kept, action)
+            kept = kept if named is None else named
+        return kept
+
     def _unspared(self, member: Member, candidates: Sequence[Member]) -> list[Member]:
         kept = list(candidates)
         for answer in self.answers(Point.SPARED):

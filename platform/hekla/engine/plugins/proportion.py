@@ -1,6 +1,6 @@
 """Queues share by weight: what each deserves, who is below it, and who has room (`volcano-spec` §5.2)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +13,8 @@ from hekla.engine.model import Queue
 from hekla.engine.points import Point, Vote
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
+
+Evictable = Callable[[Gang, Sequence[Member], str], list[Member] | None]
 
 
 class Account(accounts.Account):
@@ -69,7 +71,7 @@ def open_session(session: Session, option: PluginOption) -> None:
         account, asked = books[queue.name], (wanted > 0) & session.dimensions.without_pods
         return queue.is_open and not (account.allocated + wanted > account.deserved)[asked].any()
 
-    def reclaimable(_member: Member, candidates: Sequence[Member]) -> list[Member]:
+    def reclaimable(_for: Member | Gang, candidates: Sequence[Member]) -> list[Member]:
         left: dict[str, Vector] = {}
         chosen = []
         for victim in candidates:
@@ -83,12 +85,19 @@ def open_session(session: Session, option: PluginOption) -> None:
     session.on_change.append(follow)
     session.register(Point.PREEMPTIVE, option, preemptive)
     session.register(Point.RECLAIMABLE, option, reclaimable)
+    if not session.policy.follows_volcano:
+        session.register(Point.EVICTABLE, option, _only_for_reclaim(reclaimable))
     session.register(Point.QUEUE_ORDER, option, order)
     session.register(Point.OVERUSED, option, overused)
     session.register(Point.ALLOCATABLE, option, allocatable)
     session.register(Point.WHY_NOT_ALLOCATABLE, option, why_not)
     session.register(Point.JOB_ENQUEUEABLE, option, enqueueable)
     session.register(Point.JOB_ENQUEUED, option, enqueued)
+
+
+def _only_for_reclaim(reclaimable: Callable[[Gang, Sequence[Member]], list[Member]]) -> Evictable:
+    """Between queues nobody is pushed below what its queue deserves; Volcano lets whole gangs do that."""
+    return lambda gang, candidates, action: reclaimable(gang, candidates) if action == "gangreclaim" else None
 
 
 def _share_of(books: dict[str, Account], queue: Queue) -> float:

@@ -1,0 +1,37 @@
+"""A starving gang takes places of less urgent gangs of its queue, in one domain, all at once (`volcano-spec` §4)."""
+
+from collections.abc import Mapping
+
+from hekla.engine.gangs import Gang, Member
+from hekla.engine.heap import Heap
+from hekla.engine.model import TaskStatus
+from hekla.engine.points import Point
+from hekla.engine.policy import Argument
+from hekla.engine.session import Session
+from hekla.engine.uprooting import Rules, Uprooting
+
+NAME = "gangpreempt"
+_EVICTABLE = frozenset({TaskStatus.BOUND, TaskStatus.RUNNING})
+
+
+def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
+    """Queue by queue, the first starving job first."""
+
+    def last_first(left: Gang, right: Gang, _for: Gang) -> float:
+        return session.compare(Point.JOB_ORDER, right, left)
+
+    uprooting = Uprooting(session, Rules(NAME, _may_go, last_first), arguments)
+    starving: dict[str, Heap[Gang]] = {}
+    for gang in session.valid_gangs(admitted_only=True):
+        if gang.pending() and session.is_starving(gang):
+            starving.setdefault(gang.job.queue, Heap(session.job_before)).push(gang)
+    queues = Heap(session.queue_before, (session.queues[name] for name in starving))
+    while len(queues):
+        queue = queues.pop()
+        while len(starving[queue.name]):
+            uprooting.make_room(queue, starving[queue.name].pop())
+
+
+def _may_go(gang: Gang, victim: Member) -> bool:
+    is_lower = victim.job is not gang and victim.job.job.priority < gang.job.priority
+    return is_lower and victim.job.job.queue == gang.job.queue and victim.status in _EVICTABLE

@@ -1,0 +1,125 @@
+"""Make room for a whole gang in one domain by evicting bundles of others (`volcano-spec` §4, gangpreempt, gangreclaim).
+
+Domains are tried the widest first; in each bundles are added until the gang has its places there. What the gang is
+promised is nominated, so that the next cycle looks there first.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cmp_to_key
+
+import numpy as np
+
+from hekla.engine.bundles import Bundle, bundles
+from hekla.engine.columns import EPSILON, Vector, fits
+from hekla.engine.domains import Domain
+from hekla.engine.gangs import Gang, Member
+from hekla.engine.model import Queue
+from hekla.engine.placing import Placing
+from hekla.engine.policy import Argument
+from hekla.engine.session import Session
+from hekla.engine.statement import Statement
+
+_MOST_DOMAINS = 8
+_PREEMPTABLE = "volcano.sh/preemptable"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What tells the two actions apart. `compare`: below zero when the left gang goes first."""
+
+    action: str
+    may_go: Callable[[Gang, Member], bool]
+    compare: Callable[[Gang, Gang, Gang], float]
+
+
+class Uprooting:
+    """One action at work."""
+
+    def __init__(self, session: Session, rules: Rules, arguments: Mapping[str, Argument]) -> None:
+        self._session, self._rules = session, rules
+        most = arguments.get("maxDomains")
+        self._most = most if isinstance(most, int) and not isinstance(most, bool) and most > 0 else _MOST_DOMAINS
+        self._takes_wholes = str(arguments.get("allowWholeBundle", True)).lower() != "false"
+
+    def make_room(self, queue: Queue, gang: Gang) -> bool:
+        """Evict for this gang where it helps. False: nothing was changed."""
+        return any(self._make_room_in(queue, gang, domain) for domain in self._domains(gang))
+
+    def _domains(self, gang: Gang) -> list[Domain]:
+        top = self._session.domains.top
+        if gang.job.topology is None:
+            return [top]
+        found = [domain for domains in self._session.gradient(gang, top, "evict") for domain in domains]
+        return found[: self._most]
+
+    def _make_room_in(self, queue: Queue, gang: Gang, domain: Domain) -> bool:
+        need: Vector = np.sum([member.request for member in gang.pending()], axis=0)
+        waiting = self._bundles(gang, domain, need)
+        room = self._session.table.future(domain.rows).sum(axis=0)
+        chosen: list[Bundle] = []
+        while waiting:
+            step = max(1, len(chosen) // 4)
+            while waiting and (step > 0 or not fits(need, room)):
+                chosen.append(waiting.pop(0))
+                room, step = room + chosen[-1].local, step - 1
+            if fits(need, room) and self._try(queue, gang, domain, chosen):
+                return True
+        return False
+
+    def _bundles(self, gang: Gang, domain: Domain, need: Vector) -> list[Bundle]:
+        """What may go for the gang: first what nobody misses, then the last of the others."""
+        session, rules = self._session, self._rules
+        inside = {session.table.nodes[row].name for row in domain.rows}
+        found: list[Bundle] = []
+        for uid in sorted(session.gangs):
+            victim = session.gangs[uid]
+            candidates = [m for m in victim.members if m.task.preemptable and rules.may_go(gang, m)]
+            if candidates and victim.job.annotations.get(_PREEMPTABLE) != "false":
+                found += bundles(victim, candidates, lambda m: m.node in inside)
+        found.sort(key=lambda bundle: -bundle.worth(need))
+        found.sort(key=cmp_to_key(lambda left, right: int(np.sign(rules.compare(left.gang, right.gang, gang)))))
+        found.sort(key=lambda bundle: not bundle.is_safe)
+        return self._permitted(gang, [b for b in found if b.is_safe or self._takes_wholes])
+
+    def _permitted(self, gang: Gang, found: Sequence[Bundle]) -> list[Bundle]:
+        candidates = [victim for bundle in found for victim in bundle.victims]
+        named = {m.task.uid for m in self._session.evictable(gang, candidates, self._rules.action)}
+        return [bundle for bundle in found if all(victim.task.uid in named for victim in bundle.victims)]
+
+    def _try(self, queue: Queue, gang: Gang, domain: Domain, chosen: Sequence[Bundle]) -> bool:
+        statement = Statement(self._session)
+        self._evict(statement, gang, chosen)
+        mark = len(statement)
+        if not Placing(self._session, queue, gang, statement).within(domain) or not self._session.is_pipelined(gang):
+            statement.discard()
+            return False
+        needed = list(chosen) if self._session.policy.follows_volcano else self._needed(chosen)
+        placements = [(member, self._session.table.row_of[node]) for member, _, node, _ in statement.save(mark)]
+        statement.discard()
+        self._evict(statement, gang, needed)
+        for member, row in placements:
+            statement.place(member, row, now=False)
+            self._session.nominated[member.task.uid] = member.node
+        statement.commit()
+        return True
+
+    def _evict(self, statement: Statement, gang: Gang, chosen: Iterable[Bundle]) -> None:
+        for bundle in chosen:
+            for victim in bundle.victims:
+                statement.evict(victim, self._rules.action, gang.job.uid)
+
+    def _needed(self, chosen: Sequence[Bundle]) -> list[Bundle]:
+        """Without the bundles whose room nobody was given: they need not go, those chosen last first."""
+        table = self._session.table
+        free = table.future()
+        needed: list[Bundle] = []
+        for bundle in reversed(chosen):
+            left = free.copy()
+            for victim in bundle.victims:
+                left[table.row_of[victim.node]] -= victim.request
+            if (left > -EPSILON).all():
+                free = left
+            else:
+                needed.insert(0, bundle)
+        return needed

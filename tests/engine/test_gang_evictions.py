@@ -1,0 +1,118 @@
+"""A starving gang makes room for all of itself, or evicts nobody."""
+
+from dataclasses import replace
+
+import pytest
+from tests.engine import worlds
+
+from hekla.engine import cycle
+from hekla.engine.decisions import Decisions
+from hekla.engine.model import HyperNode, Job, NetworkTopology, Queue, TaskStatus
+from hekla.engine.policy import parse
+
+
+def policy(action: str, compatibility: str = "hekla", arguments: str = "{}") -> object:
+    return parse(f"""\
+actions: "allocate, {action}"
+compatibility: {compatibility}
+configurations:
+- name: {action}
+  arguments: {arguments}
+tiers:
+- plugins:
+  - name: gang
+  - name: priority
+  - name: conformance
+- plugins:
+  - name: predicates
+  - name: proportion
+  - name: network-topology-aware
+""")
+
+
+RACKS = (HyperNode("r0", 1, frozenset(("a0", "a1"))), HyperNode("r1", 1, frozenset(("b0", "b1"))))
+CLOSE = NetworkTopology(highest_tier=1)
+
+
+def decide(action: str, *jobs: Job, queues: list[Queue] | None = None, **more: str) -> Decisions:
+    """Two racks of two nodes; each node holds two of the pods used here."""
+    nodes = [worlds.node(name, cpu="4") for name in ("a0", "a1", "b0", "b1")]
+    state = replace(worlds.state(nodes, list(jobs), queues), hyper_nodes=RACKS)
+    return cycle(state, policy(action, **more), 0.0)
+
+
+def filler(name: str, nodes: str, minimum: int, **more: object) -> Job:
+    """A running gang of pods of two cores on these nodes, one a word."""
+    job = worlds.job(name, len(nodes.split()), cpu="2", minimum=minimum, **more)
+    tasks = zip(job.tasks, nodes.split(), strict=True)
+    return replace(job, tasks=tuple(replace(task, node=node, status=TaskStatus.RUNNING) for task, node in tasks))
+
+
+def evicted(decisions: Decisions) -> list[str]:
+    return sorted(eviction.task for eviction in decisions.evictions)
+
+
+def test_the_surplus_of_a_less_urgent_gang_goes_first() -> None:
+    elastic = filler("low", "a0 a0 a1 a1", minimum=2)
+    rigid = filler("rigid", "b0 b0 b1 b1", minimum=4)
+    decisions = decide("gangpreempt", elastic, rigid, worlds.job("high", 2, cpu="2", priority=10))
+    assert len(evicted(decisions)) == 2
+    assert all(name.startswith("low") for name in evicted(decisions))
+    assert len(decisions.pipelined) == 2
+    assert not decisions.binds
+
+
+@pytest.mark.parametrize(("arguments", "count"), [("{}", 4), ("{allowWholeBundle: false}", 0)])
+def test_a_gang_without_surplus_goes_whole_or_not_at_all(arguments: str, count: int) -> None:
+    low = [filler("low", "a0 a0 a1 a1", minimum=4), filler("low2", "b0 b0 b1 b1", minimum=4)]
+    high = worlds.job("high", 3, cpu="2", priority=10)
+    decisions = decide("gangpreempt", *low, high, arguments=arguments)
+    assert len(evicted(decisions)) == count
+    assert len({name.split("/")[0] for name in evicted(decisions)}) == min(count, 1)
+
+
+@pytest.mark.parametrize("priority", [0, 5])
+def test_nobody_goes_for_a_gang_that_is_not_more_urgent(priority: int) -> None:
+    low = filler("low", "a0 a0 a1 a1 b0 b0 b1 b1", minimum=1, priority=5)
+    assert not evicted(decide("gangpreempt", low, worlds.job("high", 2, cpu="2", priority=priority)))
+
+
+def test_nobody_goes_where_it_would_not_help() -> None:
+    low = filler("low", "a0 a0 a1 a1 b0 b0 b1 b1", minimum=1)
+    assert not evicted(decide("gangpreempt", low, worlds.job("high", 5, cpu="2", priority=10, topology=CLOSE)))
+
+
+def test_the_victims_of_a_gang_that_must_be_close_lie_in_one_domain() -> None:
+    low = filler("low", "a0 b0 a1 b1 a0 b0 a1 b1", minimum=1)
+    decisions = decide("gangpreempt", low, worlds.job("high", 3, cpu="2", priority=10, topology=CLOSE))
+    assert len({eviction.node[0] for eviction in decisions.evictions}) == 1
+    assert len(decisions.evictions) == len(decisions.pipelined) == 3
+
+
+def test_the_next_cycle_binds_the_gang_where_room_was_made() -> None:
+    low = filler("low", "a0 b0 a1 b1 a0 b0 a1 b1", minimum=1)
+    high = worlds.job("high", 3, cpu="2", priority=10, topology=CLOSE)
+    first = decide("gangpreempt", low, high)
+    gone = set(evicted(first))
+    rest = replace(low, tasks=tuple(task for task in low.tasks if task.uid not in gone))
+    waits = replace(high, tasks=tuple(replace(t, nominated_node=first.nominated[t.uid]) for t in high.tasks))
+    second = decide("gangpreempt", rest, waits)
+    assert {bind.task: bind.node for bind in second.binds} == dict(first.nominated)
+
+
+QUEUES = [Queue("q"), Queue("mine")]
+
+
+def test_a_queue_takes_back_its_share_for_a_whole_gang() -> None:
+    borrower = filler("borrower", "a0 a0 a1 a1 b0 b0 b1 b1", minimum=2)
+    decisions = decide("gangreclaim", borrower, worlds.job("own", 3, cpu="2", queue="mine"), queues=QUEUES)
+    assert len(evicted(decisions)) == len(decisions.pipelined) == 3
+
+
+@pytest.mark.parametrize(
+    "queues", [[Queue("q", reclaimable=False), Queue("mine")], [Queue("q", weight=9), Queue("mine")]]
+)
+def test_what_a_queue_deserves_or_protects_stays(queues: list[Queue]) -> None:
+    borrower = filler("borrower", "a0 a0 a1 a1 b0 b0 b1", minimum=2)
+    own = worlds.job("own", 3, cpu="2", queue="mine")
+    assert not evicted(decide("gangreclaim", borrower, own, queues=queues))
