@@ -100,6 +100,14 @@ def test_the_next_cycle_binds_the_gang_where_room_was_made() -> None:
     assert {bind.task: bind.node for bind in second.binds} == dict(first.nominated)
 
 
+@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+def test_what_takes_pods_one_by_one_leaves_out_gangs_that_must_be_close(action: str) -> None:
+    low = filler("low", "a0 a0 a1 a1 b0 b0 b1 b1", minimum=1)
+    high = worlds.job("high", 2, cpu="2", priority=10, topology=CLOSE, queue="q" if action == "preempt" else "mine")
+    assert not evicted(decide(action, low, high, queues=QUEUES))
+    assert evicted(decide(f"gang{action}", low, high, queues=QUEUES))
+
+
 QUEUES = [Queue("q"), Queue("mine")]
 
 

@@ -51,6 +51,8 @@ class Gang:
         self.job, self.phase = job, job.phase
         self.is_in_domains = job.topology is not None or bool(job.sub_groups)
         """Whether it is placed domain by domain (`placing`)."""
+        self.has_topology = job.topology is not None or any(policy.topology for policy in job.sub_groups)
+        """Its pods must be close together: it takes places of others only as a whole (`uprooting`)."""
         self.formed: Any = None
         """Its sub-groups, once somebody asked for them (`subgroups`)."""
         self.members = [_member(task, self, dimensions) for task in job.tasks]

@@ -29,7 +29,7 @@ def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
     starving: dict[str, list[Gang]] = {}
     found = session.valid_gangs(admitted_only=True)
     for gang in found:
-        if session.is_starving(gang):
+        if session.is_starving(gang) and not gang.has_topology:
             starving.setdefault(gang.job.queue, []).append(gang)
     names = dict.fromkeys(gang.job.queue for gang in found)
     queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in names))

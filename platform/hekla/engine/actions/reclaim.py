@@ -21,11 +21,15 @@ NAME = "reclaim"
 
 
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
-    """One job of the first queue at a time; a queue that is over its share takes nothing."""
+    """One job of the first queue at a time; a queue that is over its share takes nothing.
+
+    Unless Volcano is followed, gangs that must be close together are left to gangreclaim.
+    """
     waiting: dict[str, Heap[Gang]] = {}
     for gang in session.valid_gangs(admitted_only=True):
         heap = waiting.setdefault(gang.job.queue, Heap(session.job_before))
-        if gang.count[TaskStatus.PENDING]:
+        may_scatter = session.policy.follows_volcano or not gang.has_topology
+        if gang.count[TaskStatus.PENDING] and may_scatter:
             heap.push(gang)
     queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in waiting))
     while len(queues):
