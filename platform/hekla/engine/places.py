@@ -90,6 +90,7 @@ class Places:
         """The rows that are allowed and have room now, or once something is released."""
         self.catch_up()
         return self._later.copy()
+
     def best_of(self, rows: RowList, more: Callable[[RowList], Vector]) -> tuple[int, bool] | None:
         """The best of a few rows (ascending); `more`: what they are worth besides."""
         self.catch_up()
