@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from hekla.domain.errors import Problem
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
 from hekla.engine.model import TaskStatus
@@ -64,12 +65,23 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
+class Fault:
+    """A plugin or an action that failed: at which point, how, and whether the cycle went on without it."""
+
+    name: str
+    point: str
+    error: str
+    is_skipped: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Decisions:
     """The outcome of one cycle. `phases` holds every job's gang phase after the session closed.
 
     `pipelined`: task to the node that it is promised. `nominated`: those of them for which others were evicted; the
     caller gives them back as `Task.nominated_node` until they are bound. `phases_before_close` names the gangs whose
     phase closing changed; `counts` says how many tasks of each gang ended in which status.
+    `faults`: what failed meanwhile. `refused`: jobs that make no sense, and were left out.
     """
 
     binds: tuple[Bind, ...] = ()
@@ -80,3 +92,5 @@ class Decisions:
     phases_before_close: Mapping[str, GangPhase] = field(default_factory=dict)
     counts: Mapping[str, Mapping[TaskStatus, int]] = field(default_factory=dict)
     reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
+    faults: tuple[Fault, ...] = ()
+    refused: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from enum import StrEnum
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
 from hekla.engine.conditions import NOTHING, Conditions
+from hekla.engine.selectors import Selector
 from hekla.engine.storage import Storage
 
 
@@ -46,6 +47,32 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeUsage:
+    """What a machine really uses, as a mean over ten minutes: per cent of its cpu and of its memory."""
+
+    cpu: float
+    memory: float
+    measured_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class NumaCell:
+    """One NUMA node of a machine: what it has for pods that are bound to it, and what of that is free."""
+
+    allocatable: Resources
+    free: Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Numa:
+    """How the kubelet of a machine binds pods to NUMA nodes."""
+
+    topology_policy: str = "none"
+    cpu_policy: str = "none"
+    cells: tuple[NumaCell, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """A machine. `allocatable` must hold `pods`: a node without it can hold none. `images`: bytes of those it has."""
 
@@ -56,6 +83,18 @@ class Node:
     taints: tuple[Taint, ...] = ()
     images: Mapping[str, float] = field(default_factory=dict)
     unschedulable: bool = False
+    usage: NodeUsage | None = None
+    numa: Numa | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroupAffinity:
+    """The node groups that a queue's pods must, may rather, must not and may rather not use."""
+
+    required: tuple[str, ...] = ()
+    preferred: tuple[str, ...] = ()
+    anti_required: tuple[str, ...] = ()
+    anti_preferred: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +112,7 @@ class Queue:
     is_open: bool = True
     created_at: float = 0.0
     annotations: Mapping[str, str] = field(default_factory=dict)
+    affinity: NodeGroupAffinity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +148,8 @@ class Task:
     """Devices claimed by class, under the names by which queues bound them: `deviceclass/<class>`."""
     limits: Resources = field(default_factory=Resources)
     device_limits: tuple[Resources, ...] = ()
+    scheduled_at: float = 0.0
+    """When it got its node; 0 where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +211,27 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class ResourceQuota:
+    """What the jobs of a namespace may ask for together; zero is a bound too.
+
+    `used` None: the engine counts it itself.
+    """
+
+    namespace: str
+    hard: Mapping[str, float]
+    used: Resources | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DisruptionBudget:
+    """How many more pods of a kind may be evicted now."""
+
+    namespace: str
+    selector: Selector
+    allowed: int
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterState:
     """Everything one cycle decides on. Order is meaningful: it is the canonical order of ties."""
 
@@ -179,3 +242,5 @@ class ClusterState:
     """When tasks were last evicted in order to be better placed; None: not yet."""
     storage: Storage = field(default_factory=Storage)
     hyper_nodes: tuple[HyperNode, ...] = ()
+    quotas: tuple[ResourceQuota, ...] = ()
+    budgets: tuple[DisruptionBudget, ...] = ()

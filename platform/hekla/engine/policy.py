@@ -1,6 +1,6 @@
 """Scheduler configurations in Volcano's format: which actions run, and which plugins have a say, tier by tier."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,7 +40,9 @@ SWITCHES = frozenset(
 )  # fmt: skip
 _OFF_BY_DEFAULT = frozenset({"enableHierarchy", "enabledClusterOrder"})
 
-Argument = bool | int | float | str
+Argument = bool | int | float | str | Sequence["Argument"] | Mapping[str, "Argument"]
+MAX_DEPTH = 4
+"""How deep lists and mappings of a plugin's arguments may lie in each other."""
 _TRUTHS = dict.fromkeys(("1", "t", "true"), True) | dict.fromkeys(("0", "f", "false"), False)
 
 
@@ -59,8 +61,7 @@ class PluginOption:
 
     def number(self, name: str, default: float) -> float:
         """A numeric argument; one of another type counts as absent."""
-        value = self.arguments.get(name)
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
+        return number(self.arguments.get(name), default)
 
     def whole(self, name: str, default: int) -> int:
         """A whole-number argument; one of another type counts as absent."""
@@ -70,6 +71,12 @@ class PluginOption:
     def truth(self, name: str, *, default: bool) -> bool:
         """A truth, or a text that says one."""
         return is_true(self.arguments.get(name), default=default)
+
+    def inner(self, name: str) -> Mapping[str, Argument]:
+        """A mapping among the arguments: written as one, or with dotted names (`thresholds.cpu`)."""
+        value = self.arguments.get(name)
+        dotted = {key[len(name) + 1 :]: one for key, one in self.arguments.items() if key.startswith(f"{name}.")}
+        return dotted | dict(value) if isinstance(value, Mapping) else dotted
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,11 @@ def is_true(value: Argument | None, *, default: bool) -> bool:
     if isinstance(value, str):
         return _TRUTHS.get(value.lower(), default)
     return value if isinstance(value, bool) else default
+
+
+def number(value: Argument | None, default: float) -> float:
+    """A number; what is none counts as absent."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
 
 
 def parse(text: str) -> Policy:
@@ -177,9 +189,21 @@ def _arguments(value: object, path: str, problems: list[Problem]) -> dict[str, A
         problems.append(Problem(path, "Arguments are a mapping of names to values."))
         return {}
     for name, argument in value.items():
-        if not isinstance(argument, bool | int | float | str):
-            problems.append(Problem(f"{path}.{name}", "An argument is a number, a text, true or false."))
+        _check_argument(argument, f"{path}.{name}", problems)
+    if value.get("onError", "skip") not in ("skip", "stop"):
+        problems.append(Problem(f"{path}.onError", "What happens when it fails is skip or stop."))
     return {str(name): argument for name, argument in value.items()}
+
+
+def _check_argument(value: object, path: str, problems: list[Problem], depth: int = 0) -> None:
+    """A number, a text, a truth, or lists and mappings of these."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    if inner is not None and depth < MAX_DEPTH:
+        for name, one in inner:
+            _check_argument(one, f"{path}.{name}", problems, depth + 1)
+    elif not isinstance(value, bool | int | float | str):
+        message = "An argument is a number, a text, true or false, or a list or mapping of these."
+        problems.append(Problem(path, message))
 
 
 def _configurations(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, dict[str, Argument]]:

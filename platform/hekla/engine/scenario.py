@@ -11,7 +11,7 @@ from typing import Any
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
-from hekla.engine import claims, registry
+from hekla.engine import claims, registry, scenario_extras
 from hekla.engine.cycle import cycle
 from hekla.engine.decisions import Bind, Decisions
 from hekla.engine.model import (
@@ -45,7 +45,7 @@ _PREEMPTABLE = "volcano.sh/preemptable"
 _OUTSIDERS = ""
 _STATUS = {"Running": TaskStatus.RUNNING, "Succeeded": TaskStatus.SUCCEEDED, "Failed": TaskStatus.FAILED}
 _UNKNOWN_OBJECTS = frozenset({
-    "resourceQuotas", "resourceClaims",
+    "resourceClaims",
 })  # fmt: skip
 
 
@@ -75,6 +75,8 @@ def read(document: Object) -> Scenario:
         jobs=tuple(_jobs(cluster)),
         storage=storage(cluster),
         hyper_nodes=tuple(_hyper_nodes(cluster)),
+        quotas=scenario_extras.quotas(cluster),
+        budgets=scenario_extras.budgets(cluster),
     )
     return Scenario(state, _policy(document), cycles)
 
@@ -84,6 +86,8 @@ def play(scenario: Scenario) -> Iterator[dict[str, Any]]:
     state = scenario.state
     for _ in range(scenario.cycles):
         decisions = cycle(state, scenario.policy, RECORDED_AT)
+        for fault in decisions.faults:
+            raise ValueError(f"{fault.name} failed at {fault.point}: {fault.error}")
         yield _outcome(state, decisions)
         state = _after(state, decisions)
 
@@ -141,6 +145,8 @@ def _node(node: Object) -> Node:
         taints=tuple(Taint(t["key"], t.get("value", ""), t["effect"]) for t in spec.get("taints", ())),
         unschedulable=bool(spec.get("unschedulable", False)),
         images={name: float(i["sizeBytes"]) for i in node["status"].get("images", ()) for name in i.get("names", ())},
+        usage=scenario_extras.usage(node["status"]),
+        numa=scenario_extras.numa(node["status"]),
     )
 
 
@@ -158,6 +164,7 @@ def _queue(queue: Object) -> Queue:
         is_open=queue.get("status", {}).get("state", "Open") == "Open",
         created_at=_time(metadata),
         annotations=metadata.get("annotations", {}),
+        affinity=scenario_extras.affinity(spec),
     )
 
 
@@ -237,7 +244,8 @@ def _task(pod: Object) -> Task:
         uid=metadata.get("uid") or _key(metadata),
         name=metadata["name"],
         role=annotations.get(_ROLE) or labels.get(_ROLE, ""),
-        request=_request(spec),
+        request=_amount_of(spec, "requests") + Resources.parse(spec.get("overhead", {})),
+        limits=_amount_of(spec, "limits"),
         device_limits=_device_limits(spec),
         status=_status(pod),
         node=spec.get("nodeName", ""),
@@ -257,6 +265,7 @@ def _task(pod: Object) -> Task:
         counted=counted(spec, Resources.parse(spec.get("overhead", {}))),
         labels=labels,
         annotations=annotations,
+        scheduled_at=scenario_extras.scheduled_at(pod),
     )
 
 
@@ -273,17 +282,16 @@ def _status(pod: Object) -> TaskStatus:
     return _STATUS.get(phase, TaskStatus.UNKNOWN)
 
 
-def _request(spec: Object) -> Resources:
-    """What the containers need together, or the most that one of the first steps needs, and the overhead."""
-    together = sum((_requests(container) for container in spec.get("containers", ())), Resources())
-    first = [_requests(container) for container in spec.get("initContainers", ())]
+def _amount_of(spec: Object, kind: str) -> Resources:
+    """What the containers need together, or the most that one of the first steps needs."""
+    together = sum((_amounts_in(container, kind) for container in spec.get("containers", ())), Resources())
+    first = [_amounts_in(container, kind) for container in spec.get("initContainers", ())]
     names = {name for request in (together, *first) for name in request}
-    most = Resources({name: max(request.amount(name) for request in (together, *first)) for name in names})
-    return most + Resources.parse(spec.get("overhead", {}))
+    return Resources({name: max(request.amount(name) for request in (together, *first)) for name in names})
 
 
-def _requests(container: Object) -> Resources:
-    return Resources.parse(container.get("resources", {}).get("requests", {}))
+def _amounts_in(container: Object, kind: str) -> Resources:
+    return Resources.parse(container.get("resources", {}).get(kind, {}))
 
 
 def _device_limits(spec: Object) -> tuple[Resources, ...]:

@@ -18,6 +18,7 @@ from hekla.engine.census import Census
 from hekla.engine.columns import Dimensions, Mask, NodeTable, Vector
 from hekla.engine.decisions import Bind, Eviction, Reason
 from hekla.engine.domains import Domain, Domains
+from hekla.engine.faults import guarded
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.model import ClusterState, Queue, TaskStatus
 from hekla.engine.nodeindex import NodeIndex
@@ -27,14 +28,15 @@ from hekla.engine.policy import PluginOption, Policy
 from hekla.engine.subgroups import SubGroup
 
 Answer = Callable[..., Any]
+Call = Callable[[str, Mapping[str, Any], float], Any]
+"""Asks another program: address, document, seconds to wait at most; the answer's document. Raises what it likes."""
 
 
 class Session:
     """See the module. `reasons` collects why jobs wait; `binds` and `evictions` what was decided."""
 
-    def __init__(self, state: ClusterState, policy: Policy, now: float) -> None:
-        self.policy, self.now = policy, now
-        self.state = state
+    def __init__(self, state: ClusterState, policy: Policy, now: float, call: Call | None = None) -> None:
+        self.state, self.policy, self.now, self.call = state, policy, now, call
         self.dimensions = _dimensions(state)
         self.table = NodeTable(state.nodes, self.dimensions)
         self.total: Vector = self.table.allocatable.sum(axis=0)
@@ -50,6 +52,7 @@ class Session:
         """Told after each change: member, row of its node, and 1 for a place taken, -1 for one given back."""
         self.notes: dict[str, Mapping[str, str]] = {}
         """Task to the annotations that it gets when it is bound."""
+        self.on_close: list[Callable[[], None]] = []
         self._answers: dict[Point, dict[int, Answer]] = defaultdict(dict)
         self._listed: dict[Point, list[Answer]] = {}
         self._places: dict[Hashable, Places] = {}
@@ -83,8 +86,12 @@ class Session:
     def register(self, point: Point, option: PluginOption, answer: Answer) -> None:
         """Let a plugin speak at a point, unless its switch is off."""
         if not point.switch or option.has(point.switch):
-            self._answers[point][id(option)] = answer
+            self._answers[point][id(option)] = guarded(option, point, answer)
             self._listed.clear()
+
+    def points_of(self, option: PluginOption) -> frozenset[Point]:
+        """Where a plugin speaks."""
+        return frozenset(point for point, answers in self._answers.items() if id(option) in answers)
 
     def _in_tiers(self, point: Point) -> Iterator[list[Answer]]:
         answers = self._answers[point]

@@ -1,0 +1,114 @@
+"""Online and offline work on the same machines: offline work also uses what online work asked for and leaves idle.
+
+A pod is offline when its annotation `volcano.sh/qos-level` is `BE`; all others are online. A node's annotations
+`volcano.sh/oversubscription-cpu` and `-memory` say how much beyond its size may be given out (whoever measures the
+machine writes them). Online pods fit within the machine's size among themselves; offline ones within size and
+oversubscription, together with all the others. Shares of queues are counted in real machines.
+
+Online jobs go before offline ones. When a place has to be made for an online pod, offline pods go as long as they
+suffice; for an offline pod no online pod goes. Where oversubscription has shrunk below what runs, the action `shuffle`
+evicts offline pods, the least important first, until the rest fits.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from hekla.domain.resources import BadQuantity, parse_quantity
+from hekla.engine.columns import EPSILON, NodeTable, Rows, fits
+from hekla.engine.gangs import ALLOCATED, Gang, Member
+from hekla.engine.model import Node, TaskStatus
+from hekla.engine.places import Refusal
+from hekla.engine.points import Point
+from hekla.engine.policy import PluginOption
+from hekla.engine.session import Session
+
+LEVEL, OFFLINE = "volcano.sh/qos-level", "BE"
+_MORE = {"cpu": "volcano.sh/oversubscription-cpu", "memory": "volcano.sh/oversubscription-memory"}
+
+
+def open_session(session: Session, option: PluginOption) -> None:
+    """Widen the machines for offline work, and let it yield."""
+    table = session.table
+    more = np.zeros_like(table.allocatable)
+    for at, name in enumerate(_MORE):
+        more[:, at] = [_amount(node, name) for node in table.nodes]
+    size = table.allocatable.copy()
+    table.allocatable += more
+    table.idle += more
+    online = np.zeros_like(size)
+    for row, residents in enumerate(session.residents):
+        for member in residents.values():
+            if member.status in ALLOCATED and not is_offline(member):
+                online[row] += member.request
+
+    offline = {uid for uid, gang in session.gangs.items() if gang.members and all(map(is_offline, gang.members))}
+
+    def follow(member: Member, row: int, sign: int) -> None:
+        if not is_offline(member):
+            online[row] += sign * member.request
+
+    def within_size(member: Member, _table: NodeTable) -> Callable[[Rows], list[Refusal]] | None:
+        if is_offline(member) or not more.any():
+            return None
+        return lambda rows: [
+            Refusal(~fits(member.request, size[rows] - online[rows]), "full of online work", is_final=False)
+        ]
+
+    def online_first(left: Gang, right: Gang) -> int:
+        return (left.job.uid in offline) - (right.job.uid in offline)
+
+    def leavers(members: Sequence[Member]) -> list[Member]:
+        over = np.flatnonzero((table.idle < -EPSILON).any(axis=1)).tolist()
+        return [victim for row in over for victim in _leavers(session, members, row)]
+
+    session.on_change.append(follow)
+    session.register(Point.TASK_CLASS, option, is_offline)
+    session.register(Point.CHANGING_PREDICATE, option, within_size)
+    session.register(Point.JOB_ORDER, option, online_first)
+    session.register(Point.PREEMPTABLE, option, lambda member, candidates: _yielding(session, member, candidates))
+    session.register(Point.RECLAIMABLE, option, lambda member, candidates: _yielding(session, member, candidates))
+    session.register(Point.SPARED, option, _spared)
+    session.register(Point.VICTIM_TASKS, option, leavers)
+
+
+def is_offline(member: Member) -> bool:
+    """Whether the pod is offline work."""
+    return member.task.annotations.get(LEVEL) == OFFLINE
+
+
+def _amount(node: Node, name: str) -> float:
+    try:
+        return parse_quantity(name, node.annotations.get(_MORE[name], "0"))
+    except BadQuantity:
+        return 0.0
+
+
+def _yielding(session: Session, member: Member, candidates: Sequence[Member]) -> list[Member] | None:
+    """Offline work, where that is enough; otherwise the others decide. For offline work: offline work alone."""
+    offline = [victim for victim in candidates if is_offline(victim)]
+    if is_offline(member):
+        return offline
+    if not offline:
+        return None
+    row = session.table.row_of[offline[0].node]
+    room = session.table.future(row) + sum(victim.request for victim in offline)
+    return offline if fits(member.request, room) else None
+
+
+def _spared(member: Member, candidates: Sequence[Member]) -> list[Member]:
+    return [victim for victim in candidates if is_offline(member) and not is_offline(victim)]
+
+
+def _leavers(session: Session, members: Sequence[Member], row: int) -> list[Member]:
+    """The least important offline pods of the node, until what stays fits."""
+    name, missing = session.table.nodes[row].name, -session.table.future(row)
+    here = [m for m in members if m.node == name and m.status is TaskStatus.RUNNING and is_offline(m)]
+    chosen = []
+    for victim in sorted(here, key=lambda m: (m.job.job.priority, m.task.priority, -m.task.created_at, m.task.uid)):
+        if not (missing > EPSILON).any():
+            break
+        if ((missing > EPSILON) & (victim.request > 0)).any():
+            missing = missing - victim.request
+            chosen.append(victim)
+    return chosen

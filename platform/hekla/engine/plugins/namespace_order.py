@@ -1,0 +1,41 @@
+"""Fair shares between namespaces: jobs of the namespace that holds the least for its weight go first.
+
+A namespace's share is the largest part of any resource of the cluster that its jobs hold, promised places included,
+divided by its weight: the argument `weights: {team-a: 2}`, 1 where none is named. Between jobs of one namespace the
+plugins after this one decide.
+"""
+
+from collections import defaultdict
+
+import numpy as np
+
+from hekla.engine.columns import Vector, share
+from hekla.engine.gangs import Gang, Member
+from hekla.engine.points import Point
+from hekla.engine.policy import PluginOption, number
+from hekla.engine.session import Session
+
+
+def open_session(session: Session, option: PluginOption) -> None:
+    """Order jobs by the shares of their namespaces, which follow every placement."""
+    weights = {name: number(weight, 1.0) for name, weight in option.inner("weights").items()}
+    held: dict[str, Vector] = defaultdict(lambda: np.zeros_like(session.total))
+    for gang in session.gangs.values():
+        held[gang.job.namespace] += gang.allocated
+
+    def share_of(gang: Gang) -> float:
+        namespace = gang.job.namespace
+        weight = weights.get(namespace, 1.0)
+        return share(held[namespace], session.total) / (weight if weight > 0 else 1.0)
+
+    def order(left: Gang, right: Gang) -> int:
+        if left.job.namespace == right.job.namespace:
+            return 0
+        mine, other = share_of(left), share_of(right)
+        return (mine > other) - (mine < other)
+
+    def follow(member: Member, _row: int, sign: int) -> None:
+        held[member.job.job.namespace] += sign * member.request
+
+    session.on_change.append(follow)
+    session.register(Point.JOB_ORDER, option, order)

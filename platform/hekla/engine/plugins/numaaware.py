@@ -1,0 +1,172 @@
+"""Pods that want their cpus and devices near each other go where the kubelet can give them that (`volcano-spec` §5.5).
+
+Speaks for pods whose annotation `volcano.sh/numa-topology-policy` is best-effort, restricted or single-numa-node and
+whose limits equal their requests (Guaranteed). Their nodes must have the same policy and the static cpu manager. As
+the kubelet does, each resource that NUMA cells know names the sets of cells that have enough of it, preferred where no
+smaller set could ever do; one set of each is laid over the others, and the best outcome is the preferred, then the
+narrowest. `restricted` needs a preferred one, `single-numa-node` one of a single cell. Fewer cells score better, up to
+100 times the argument `weight` (1). What the session places is taken from the cells that it would get.
+"""
+
+from collections.abc import Callable
+from functools import cache, lru_cache
+from itertools import combinations
+
+import numpy as np
+
+from hekla.engine.columns import NodeTable, Rows, Vector
+from hekla.engine.gangs import Member
+from hekla.engine.model import Node, Numa
+from hekla.engine.places import Refusal
+from hekla.engine.points import Point
+from hekla.engine.policy import PluginOption
+from hekla.engine.session import Session
+
+POLICY = "volcano.sh/numa-topology-policy"
+_POLICIES = frozenset({"best-effort", "restricted", "single-numa-node"})
+_SINGLE, _RESTRICTED = "single-numa-node", "restricted"
+_TOLERANCE = 1e-6
+_MAX_CELLS = 8
+"""The kubelet itself has no more: sets of cells grow as powers of two."""
+
+Cells = tuple[tuple[float, ...], ...]
+"""A row a cell, over the resources that the pod asks for."""
+Set = frozenset[int]
+
+
+def open_session(session: Session, option: PluginOption) -> None:
+    """Refuse and score nodes for pods with a policy."""
+    weight = option.number("weight", 1.0)
+    cells = _Cells(session)
+
+    def refuse(member: Member, table: NodeTable) -> list[Refusal]:
+        policy = _policy(member)
+        if not policy:
+            return []
+        other = np.array([not _offers(node.numa, policy) for node in table.nodes], dtype=bool)
+        return [Refusal(other, "numa topology policy does not match")]
+
+    def crowded(member: Member, _table: NodeTable) -> Callable[[Rows], list[Refusal]] | None:
+        if _policy(member) in ("", "best-effort"):
+            return None
+
+        def refusals(rows: Rows) -> list[Refusal]:
+            return [Refusal(cells.widths(member, rows) < 0, "numa topology cannot be kept", is_final=False)]
+
+        return refusals
+
+    def score(member: Member, table: NodeTable, rows: Rows) -> Vector:
+        if not _policy(member):
+            return np.zeros(len(table.used[rows]))
+        widths, counts = cells.widths(member, rows), cells.counts[rows]
+        narrow = np.divide(counts - widths, counts - 1, out=np.ones(len(widths)), where=counts > 1)
+        return np.where(widths > 0, narrow * 100 * weight, 0.0)
+
+    session.on_change.append(cells.follow)
+    session.register(Point.TASK_CLASS, option, _policy)
+    session.register(Point.PREDICATE, option, refuse)
+    session.register(Point.CHANGING_PREDICATE, option, crowded)
+    session.register(Point.NODE_ORDER, option, score)
+
+
+def _policy(member: Member) -> str:
+    """The policy of a pod that has one and is Guaranteed, else nothing."""
+    task = member.task
+    wish = task.annotations.get(POLICY, "")
+    asks = {name: amount for name, amount in task.request.items() if name != "pods"}
+    is_guaranteed = bool(asks) and all(task.limits.amount(name) == amount for name, amount in asks.items())
+    return wish if wish in _POLICIES and is_guaranteed else ""
+
+
+def _offers(numa: Numa | None, policy: str) -> bool:
+    return numa is not None and numa.topology_policy == policy and numa.cpu_policy == "static" and bool(numa.cells)
+
+
+class _Cells:
+    """What is free in the cells of each node, and what the session took."""
+
+    def __init__(self, session: Session) -> None:
+        self._nodes = session.table.nodes
+        self._free = [_free(node) for node in self._nodes]
+        self._taken: dict[str, list[tuple[int, str, float]]] = {}
+        self.counts = np.array([float(len(free)) for free in self._free])
+
+    def widths(self, member: Member, rows: Rows) -> Vector:
+        """In how many cells the pod would lie on each node; -1: its policy cannot be kept; 0: no cells."""
+        asked = np.arange(len(self._nodes))[rows]
+        return np.array([self._width(member, row) for row in asked.tolist()], dtype=float)
+
+    def _width(self, member: Member, row: int) -> int:
+        numa = self._nodes[row].numa
+        if numa is None or not self._free[row]:
+            return 0
+        best = self._best(member, row, numa)
+        policy = _policy(member)
+        if best is None:
+            return -1
+        chosen, is_preferred = best
+        if (policy == _RESTRICTED and not is_preferred) or (policy == _SINGLE and len(chosen) > 1):
+            return -1
+        return len(chosen)
+
+    def _best(self, member: Member, row: int, numa: Numa) -> tuple[Set, bool] | None:
+        known = [name for name in sorted(member.task.request) if any(name in cell.allocatable for cell in numa.cells)]
+        free = tuple(tuple(cell.get(name, 0.0) for name in known) for cell in self._free[row])
+        whole = tuple(tuple(cell.allocatable.amount(name) for name in known) for cell in numa.cells[:_MAX_CELLS])
+        return _merged(free, whole, tuple(member.task.request[name] for name in known), _policy(member) == _SINGLE)
+
+    def follow(self, member: Member, row: int, sign: int) -> None:
+        """Take from the cells that the pod would get, or give back what was taken."""
+        uid, numa = member.task.uid, self._nodes[row].numa
+        if sign < 0:
+            for at, name, amount in self._taken.pop(uid, ()):
+                self._free[row][at][name] += amount
+        elif _policy(member) and numa is not None and self._free[row] and member.task.node == "":
+            best = self._best(member, row, numa)
+            self._taken[uid] = self._take(member, row, best[0] if best else frozenset())
+
+    def _take(self, member: Member, row: int, chosen: Set) -> list[tuple[int, str, float]]:
+        cells = self._free[row]
+        order = [*sorted(chosen), *(at for at in range(len(cells)) if at not in chosen)]
+        taken = []
+        for name, wanted in member.task.request.items():
+            for at in order:
+                part = min(wanted, cells[at].get(name, 0.0))
+                if part > 0:
+                    cells[at][name] -= part
+                    taken.append((at, name, part))
+                    wanted -= part  # noqa: PLW2901
+        return taken
+
+
+def _free(node: Node) -> list[dict[str, float]]:
+    return [dict(cell.free) for cell in node.numa.cells[:_MAX_CELLS]] if node.numa else []
+
+
+@cache
+def _sets(count: int) -> tuple[Set, ...]:
+    """All sets of cells, the narrow first."""
+    return tuple(frozenset(one) for size in range(1, count + 1) for one in combinations(range(count), size))
+
+
+@lru_cache(maxsize=100_000)
+def _merged(free: Cells, whole: Cells, request: tuple[float, ...], is_single: bool) -> tuple[Set, bool] | None:
+    """The best set of cells and whether it is preferred. None: no cells have enough."""
+    merged: set[tuple[Set, bool]] = {(frozenset(range(len(free))), True)}
+    for at, wanted in enumerate(request):
+        hints = _hints(free, whole, at, wanted)
+        if is_single:
+            hints = [(one, preferred) for one, preferred in hints if len(one) == 1]
+        merged = {(a & b, x and y) for a, x in merged for b, y in hints if a & b}
+    return min(merged, key=lambda one: (not one[1], len(one[0]), sorted(one[0])), default=None)
+
+
+def _hints(free: Cells, whole: Cells, at: int, wanted: float) -> list[tuple[Set, bool]]:
+    """The sets that have enough of one resource; preferred: no smaller one could have, if all were free."""
+    sets = _sets(len(free))
+    least = min((len(s) for s in sets if _amount(whole, s, at) >= wanted - _TOLERANCE), default=0)
+    return [(s, len(s) == least) for s in sets if _amount(free, s, at) >= wanted - _TOLERANCE]
+
+
+def _amount(cells: Cells, chosen: Set, at: int) -> float:
+    return sum(cells[one][at] for one in chosen)

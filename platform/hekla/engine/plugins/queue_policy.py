@@ -1,0 +1,74 @@
+"""Each queue its own order of jobs: by the annotation `hekla.io/job-order` of the queue.
+
+    fifo        who came first; nothing else counts
+    fair        the namespace that holds the least of what this queue gives out, then who came first
+    priority    the higher priority, then who came first
+    sla         the nearer deadline (annotation `sla-waiting-time` of the job, from its creation on), those without one
+                after those with one, then who came first
+
+A queue without the annotation follows the argument `default`, and without that the other plugins; so does a queue whose
+annotation names no such order. The plugin belongs before those whose order it is to replace. A job that does not fit
+holds up nobody behind it, in no order.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from math import inf
+
+import numpy as np
+
+from hekla.engine.columns import Vector, share
+from hekla.engine.durations import seconds
+from hekla.engine.gangs import Gang, Member
+from hekla.engine.points import Point
+from hekla.engine.policy import PluginOption
+from hekla.engine.session import Session
+
+ANNOTATION = "hekla.io/job-order"
+_WAITING_TIMES = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
+Key = Callable[[Gang], float]
+
+
+def open_session(session: Session, option: PluginOption) -> None:
+    """Order the jobs of each queue."""
+    shares = _Shares(session)
+    session.on_change.append(shares.follow)
+    keys: dict[str, Key] = {
+        "fifo": lambda _gang: 0.0,
+        "fair": shares.share_of,
+        "priority": lambda gang: -float(gang.job.priority),
+        "sla": _deadline,
+    }
+    default = str(option.arguments.get("default", ""))
+    by_queue = {q.name: keys.get(q.annotations.get(ANNOTATION, default)) for q in session.queues.values()}
+
+    def order(left: Gang, right: Gang) -> int:
+        key = by_queue[left.job.queue] if left.job.queue == right.job.queue else None
+        if key is None:
+            return 0
+        mine, other = (key(left), left.job.created_at), (key(right), right.job.created_at)
+        return (mine > other) - (mine < other)
+
+    session.register(Point.JOB_ORDER, option, order)
+
+
+class _Shares:
+    """What each namespace holds of a queue, as a part of the cluster."""
+
+    def __init__(self, session: Session) -> None:
+        self._total = session.total
+        self._held: dict[tuple[str, str], Vector] = defaultdict(lambda: np.zeros_like(session.total))
+        for gang in session.gangs.values():
+            self._held[gang.job.queue, gang.job.namespace] += gang.allocated
+
+    def follow(self, member: Member, _row: int, sign: int) -> None:
+        self._held[member.job.job.queue, member.job.job.namespace] += sign * member.request
+
+    def share_of(self, gang: Gang) -> float:
+        return share(self._held[gang.job.queue, gang.job.namespace], self._total)
+
+
+def _deadline(gang: Gang) -> float:
+    written = (gang.job.annotations.get(name) for name in _WAITING_TIMES)
+    waits = next((time for text in written if text and (time := seconds(text)) is not None), None)
+    return inf if waits is None else gang.job.created_at + waits

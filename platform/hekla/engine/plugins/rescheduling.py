@@ -1,0 +1,113 @@
+"""Even out the load: tasks leave machines that are busy while others are idle (`volcano-spec` §5.6).
+
+Names victims for the action `shuffle`. Machines below all `thresholds` are idle, those above any of `targetThresholds`
+busy (per cent of cpu, memory and pods; what is not named is 100). From the busiest on, the least important tasks go
+until their machine is within its targets or the idle machines are full up to theirs.
+
+    interval: 5m
+    strategies: [{name: lowNodeUtilization, params: {thresholds: {cpu: 20}, targetThresholds: {cpu: 50}}}]
+
+The load is what was measured where that is fresh, else what is asked for. The state says when tasks were last evicted
+this way; until `interval` has passed nobody is. Only tasks that may be evicted go, none that another plugin spares (a
+gang is not cut below its minimum), and none that has no room on an idle machine.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from hekla.engine.columns import Mask, Vector, fits
+from hekla.engine.durations import seconds
+from hekla.engine.gangs import Member
+from hekla.engine.model import TaskStatus
+from hekla.engine.plugins.usage import is_fresh
+from hekla.engine.points import Point
+from hekla.engine.policy import Argument, PluginOption, number
+from hekla.engine.session import Session
+
+_INTERVAL = 300.0
+_STRATEGY = "lowNodeUtilization"
+_NAMES = ("cpu", "memory", "pods")
+_ALL = 100.0
+
+
+def open_session(session: Session, option: PluginOption) -> None:
+    """Name victims when it is time."""
+    last, interval = session.state.shuffled_at, seconds(str(option.arguments.get("interval", ""))) or _INTERVAL
+    if last is not None and session.now - last < interval:
+        return
+    low, target = _thresholds(option)
+
+    def victims(members: Sequence[Member]) -> list[Member]:
+        return _victims(session, members, low, target)
+
+    session.register(Point.VICTIM_TASKS, option, victims)
+
+
+def _thresholds(option: PluginOption) -> tuple[Vector, Vector]:
+    written = option.arguments.get("strategies")
+    strategies = written if isinstance(written, list | tuple) else ()
+    found = next((s for s in strategies if isinstance(s, Mapping) and s.get("name") == _STRATEGY), None)
+    params = found.get("params") if found is not None else option.arguments
+    return _row(params, "thresholds"), _row(params, "targetThresholds")
+
+
+def _row(params: Argument | Mapping[str, Argument] | None, name: str) -> Vector:
+    written = params.get(name) if isinstance(params, Mapping) else None
+    amounts = written if isinstance(written, Mapping) else {}
+    return np.array([number(amounts.get(resource), _ALL) for resource in _NAMES])
+
+
+def _victims(session: Session, members: Sequence[Member], low: Vector, target: Vector) -> list[Member]:
+    table, load = session.table, _load(session)
+    whole = table.allocatable[:, :3]
+    open_rows = np.array([not node.unschedulable for node in table.nodes], dtype=bool)
+    idle = (load < low).all(axis=1) & open_rows
+    busy: Mask = (load > target).any(axis=1) & ~idle
+    room = ((target / 100 - load / 100) * whole)[idle].clip(min=0).sum(axis=0)
+    chosen: list[Member] = []
+    for row in sorted(np.flatnonzero(busy).tolist(), key=lambda at: -load[at, :2].sum()):
+        for victim in _leavers(session, members, row):
+            if (load[row] <= target).all():
+                break
+            request = victim.request[:3]
+            if (request > room).any() or not _fits_somewhere(session, victim, idle):
+                continue
+            room -= request
+            load[row] -= np.divide(request, whole[row], out=np.zeros(3), where=whole[row] > 0) * 100
+            chosen.append(victim)
+    return chosen if session.policy.follows_volcano else _unspared(session, chosen)
+
+
+def _load(session: Session) -> Vector:
+    """Per cent of cpu, memory and pods, a row a node."""
+    table = session.table
+    whole = table.allocatable[:, :3]
+    load: Vector = np.divide(table.used[:, :3], whole, out=np.zeros_like(whole), where=whole > 0) * 100
+    for row, node in enumerate(table.nodes):
+        if node.usage is not None and is_fresh(node, session.now):
+            load[row, :2] = node.usage.cpu, node.usage.memory
+    return load
+
+
+def _leavers(session: Session, members: Sequence[Member], row: int) -> Iterator[Member]:
+    """The tasks of a node that may leave it, the least important first."""
+    name = session.table.nodes[row].name
+    here = [m for m in members if m.node == name and m.status is TaskStatus.RUNNING and m.task.preemptable]
+    yield from sorted(here, key=lambda m: (not m.best_effort, m.job.job.priority, m.task.priority, m.task.uid))
+
+
+def _fits_somewhere(session: Session, member: Member, idle: Mask) -> bool:
+    allowed = session.places(member).allowed & idle
+    return bool((allowed & fits(member.request, session.table.idle)).any())
+
+
+def _unspared(session: Session, chosen: list[Member]) -> list[Member]:
+    """Without those whom a plugin spares even for the most important of them."""
+    if not chosen:
+        return []
+    top = max(chosen, key=lambda member: (member.job.job.priority, member.task.priority))
+    for answer in session.answers(Point.SPARED):
+        spared = {one.task.uid for one in answer(top, chosen)}
+        chosen = [one for one in chosen if one.task.uid not in spared]
+    return chosen

@@ -1,0 +1,182 @@
+"""Each resource its own strategy: fill nodes by one, spread over nodes by another (`volcano-spec` §5.6).
+
+    resourceStrategyFitWeight: 10
+    resources:
+      nvidia.com/gpu: {type: MostAllocated, weight: 2}      a name may end with *; the longest one that fits counts
+      cpu: {type: LeastAllocated, weight: 1}                without `resources`: cpu and memory, LeastAllocated, 1
+
+A pod may ask for another strategy by `volcano.sh/resource-strategy-scoring-type`, a type, and
+`volcano.sh/resource-strategy-scoring-weight`, JSON such as `{"cpu": 2}`. Two parts more, off unless enabled:
+
+    sra: {enable: true, resources: "a, b", weight: 1, resourceWeight: {a: 2}}
+        nodes are liked the less, the more of these scarce resources they own
+    proportional: {enable: true, resources: nvidia.com/gpu, resourceProportion: {nvidia.com/gpu.cpu: 4, …memory: 8}}
+        who asks for no gpu leaves, on a node, 4 cores and 8 GB for each gpu that is idle there
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hekla.engine.columns import NodeTable, Rows, Vector
+from hekla.engine.gangs import Member
+from hekla.engine.places import Refusal
+from hekla.engine.points import Point
+from hekla.engine.policy import Argument, PluginOption, is_true, number
+from hekla.engine.session import Session
+
+LEAST, MOST = "LeastAllocated", "MostAllocated"
+_TYPE, _WEIGHT = "volcano.sh/resource-strategy-scoring-type", "volcano.sh/resource-strategy-scoring-weight"
+_DEFAULT_WEIGHT = 10
+_ONE = 1000.0
+"""Devices count in thousandths."""
+_GIGABYTE = 1e9
+Scorer = Callable[[Member, NodeTable, Rows], Vector]
+_NOTHING: Mapping[str, Argument] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Strategy:
+    """A row over the dimensions: weights, and which dimensions fill nodes instead of spreading."""
+
+    weights: Vector
+    fills: Vector
+
+
+def open_session(session: Session, option: PluginOption) -> None:
+    """Score by strategy and by scarcity, and keep what belongs to devices."""
+    scorers = [one for one in (_by_strategy(session, option), _by_scarcity(session, option)) if one is not None]
+
+    def score(member: Member, table: NodeTable, rows: Rows) -> Vector:
+        return sum((one(member, table, rows) for one in scorers), np.zeros(len(table.used[rows])))
+
+    if scorers:
+        session.register(Point.NODE_ORDER, option, score)
+        session.register(Point.TASK_CLASS, option, _wish)
+    _keep_for_devices(session, option)
+
+
+# By strategy.
+
+
+def _by_strategy(session: Session, option: PluginOption) -> Scorer | None:
+    weight = option.whole("resourceStrategyFitWeight", _DEFAULT_WEIGHT)
+    names = session.dimensions.names
+    default = _strategy(names, _mapping(option.arguments.get("resources")))
+    own: dict[tuple[str, str], _Strategy] = {}
+
+    def strategy(member: Member) -> _Strategy:
+        wish = _wish(member)
+        if wish not in own:
+            own[wish] = _changed(default, names, *wish)
+        return own[wish]
+
+    def score(member: Member, table: NodeTable, rows: Rows) -> Vector:
+        chosen = strategy(member)
+        wanted = (member.request > 0) & (chosen.weights > 0)
+        divisor = chosen.weights[wanted].sum()
+        if not divisor:
+            return np.zeros(len(table.used[rows]))
+        whole = table.allocatable[rows][:, wanted]
+        after = table.used[rows][:, wanted] + member.request[wanted]
+        counted = np.where(chosen.fills[wanted] > 0, after, whole - after)
+        parts = np.divide(counted, whole, out=np.zeros_like(whole), where=(whole > 0) & (after <= whole))
+        result: Vector = parts @ chosen.weights[wanted] / divisor * 100 * weight
+        return result
+
+    return score if weight else None
+
+
+def _wish(member: Member) -> tuple[str, str]:
+    annotations = member.task.annotations
+    return annotations.get(_TYPE, ""), annotations.get(_WEIGHT, "")
+
+
+def _strategy(names: Sequence[str], resources: Mapping[str, Argument]) -> _Strategy:
+    written = resources or {"cpu": {"type": LEAST, "weight": 1}, "memory": {"type": LEAST, "weight": 1}}
+    found = [_mapping(written.get(_best_match(name, written))) for name in names]
+    weights = [max(number(one.get("weight"), 1.0), 0.0) if one else 0.0 for one in found]
+    return _Strategy(np.array(weights), np.array([float(one.get("type") == MOST) for one in found]))
+
+
+def _best_match(name: str, written: Mapping[str, Argument]) -> str:
+    """The name itself, or the longest that ends with * and fits."""
+    if name in written:
+        return name
+    fitting = [pattern for pattern in written if pattern.endswith("*") and name.startswith(pattern[:-1])]
+    return max(fitting, key=len, default="")
+
+
+def _changed(default: _Strategy, names: Sequence[str], kind: str, weights: str) -> _Strategy:
+    """With what a pod's annotations say; what they say badly they do not say."""
+    fills, row = default.fills, default.weights
+    if kind in (LEAST, MOST):
+        fills = np.full_like(fills, float(kind == MOST))
+    try:
+        said = json.loads(weights) if weights else {}
+        row = np.array([max(float(said.get(name, 0.0)), 0.0) for name in names]) if said else row
+    except (ValueError, TypeError, AttributeError):
+        pass
+    return _Strategy(row, fills)
+
+
+# By scarcity.
+
+
+def _by_scarcity(session: Session, option: PluginOption) -> Scorer | None:
+    arguments = _mapping(option.arguments.get("sra"))
+    weight = number(arguments.get("weight"), 1.0)
+    weights = _mapping(arguments.get("resourceWeight"))
+    by_name = {name: number(weights.get(name), 1.0) for name in _list(arguments.get("resources"))}
+    total = sum(by_name.values())
+    if not is_true(arguments.get("enable"), default=False) or total <= 0 or not weight:
+        return None
+    row = np.array([by_name.get(name, 0.0) for name in session.dimensions.names])
+    scores: Vector = (1 - (session.table.allocatable > 0) @ row / total) * 100 * weight
+    return lambda _member, _table, rows: scores[rows]
+
+
+# In proportion to devices.
+
+
+def _keep_for_devices(session: Session, option: PluginOption) -> None:
+    arguments = _mapping(option.arguments.get("proportional"))
+    if not is_true(arguments.get("enable"), default=False):
+        return
+    rates = _mapping(arguments.get("resourceProportion"))
+    names = session.dimensions.names
+    kept = []
+    for name in _list(arguments.get("resources")):
+        if name in names:
+            each = np.zeros(len(names))
+            each[names.index("cpu")] = number(rates.get(f"{name}.cpu"), 0.0)
+            each[names.index("memory")] = number(rates.get(f"{name}.memory"), 0.0) * _GIGABYTE / _ONE
+            kept.append((names.index(name), each))
+
+    def refuse(member: Member, table: NodeTable) -> Callable[[Rows], list[Refusal]] | None:
+        asks = member.request[:2] > 0
+        if any(member.request[at] > 0 for at, _ in kept) or not asks.any():
+            return None
+
+        def without_reserve(rows: Rows) -> list[Refusal]:
+            idle = table.idle[rows]
+            left = idle - member.request
+            short = np.zeros(len(idle), dtype=bool)
+            for at, each in kept:
+                reserve = np.maximum(idle[:, at : at + 1], 0.0) * each
+                short |= ((left < reserve) & (reserve > 0))[:, :2][:, asks].any(axis=1)
+            return [Refusal(short, "cpu and memory are kept for devices")]
+
+        return without_reserve
+
+    session.register(Point.CHANGING_PREDICATE, option, refuse)
+
+
+def _mapping(value: object) -> Mapping[str, Argument]:
+    return value if isinstance(value, Mapping) else _NOTHING
+
+
+def _list(value: object) -> list[str]:
+    return [name.strip() for name in str(value or "").split(",") if name.strip()]

@@ -1,0 +1,112 @@
+"""Real use counts: busy machines get nothing more, idle ones are liked (`volcano-spec` §5.5).
+
+What machines use comes with the state, as means over ten minutes; figures older than five minutes are not looked at.
+What was placed since a machine was measured counts by an estimate of what it will use.
+
+Arguments: `usage.weight` 5, `cpu.weight` 1, `memory.weight` 1, `thresholds: {cpu: 80, mem: 80}` in per cent, and under
+`estimator`: `request_ratio` 0.7, `burst_ratio` 0, `risk_threshold` 0.6, `risk_factor` 1.2, `be_cpu` 250m, `be_mem`
+200Mi (pods that ask for nothing).
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from hekla.domain.resources import BadQuantity, parse_quantity
+from hekla.engine.columns import NodeTable, Rows, Vector
+from hekla.engine.gangs import ALLOCATED, Member
+from hekla.engine.model import Node, TaskStatus
+from hekla.engine.places import Refusal
+from hekla.engine.points import Point
+from hekla.engine.policy import Argument, PluginOption, number
+from hekla.engine.session import Session
+
+_MAX_AGE = 300.0
+_DEFAULT_WEIGHT, _DEFAULT_THRESHOLD = 5.0, 80.0
+_BOTH = slice(0, 2)
+_NAMES = ("cpu", "memory")
+_UNDONE = frozenset({TaskStatus.PENDING})
+
+
+def open_session(session: Session, option: PluginOption) -> None:
+    """Refuse the busy, like the idle."""
+    limits = option.inner("thresholds")
+    most = np.array([number(limits.get(name), _DEFAULT_THRESHOLD) for name in ("cpu", "mem")])
+    weights = np.array([max(option.number(f"{name}.weight", 1.0), 0.0) for name in _NAMES])
+    weight = option.number("usage.weight", _DEFAULT_WEIGHT)
+    known = np.array([is_fresh(node, session.now) for node in session.table.nodes], dtype=bool)
+    measured = _measured(session, known)
+    load = _Load(session, option.inner("estimator"), measured, weights)
+
+    def refuse(_member: Member, _table: NodeTable) -> list[Refusal]:
+        over = measured > most
+        return [Refusal(known & over[:, at], f"{name} usage is too high") for at, name in enumerate(_NAMES)]
+
+    def score(_member: Member, _table: NodeTable, rows: Rows) -> Vector:
+        if not weights.sum():
+            return np.zeros(len(known[rows]))
+        idle = 1 - load.part(rows)
+        return np.where(known[rows], idle @ weights / weights.sum() * 100 * weight, 0.0)
+
+    session.on_change.append(load.follow)
+    session.register(Point.PREDICATE, option, refuse)
+    session.register(Point.NODE_ORDER, option, score)
+
+
+def is_fresh(node: Node, now: float) -> bool:
+    """Whether what is known of a node's use may be relied on."""
+    return node.usage is not None and node.usage.measured_at > 0 and now - node.usage.measured_at <= _MAX_AGE
+
+
+def _measured(session: Session, known: np.ndarray) -> Vector:
+    """Per cent of cpu and memory, a row a node; zero where nothing is known."""
+    usages = [node.usage if fresh else None for node, fresh in zip(session.table.nodes, known, strict=True)]
+    return np.array([(u.cpu, u.memory) if u else (0.0, 0.0) for u in usages], dtype=float).reshape(len(usages), 2)
+
+
+class _Load:
+    """What each node uses and what was placed there since."""
+
+    def __init__(self, session: Session, arguments: Mapping[str, Argument], measured: Vector, weights: Vector) -> None:
+        self._table, self._arguments, self._measured = session.table, arguments, measured / 100
+        self._ratio, self._burst = self._number("request_ratio", 0.7), self._number("burst_ratio", 0.0)
+        self._idle_pod: Vector = np.array(
+            [self._amount("cpu", "be_cpu", "250m"), self._amount("memory", "be_mem", "200Mi")]
+        )
+        busy = self._measured @ weights >= self._number("risk_threshold", 0.6) * weights.sum()
+        self._risk = np.where(busy, self._number("risk_factor", 1.2), 1.0)
+        self._shadow = np.zeros_like(measured)
+        for row, residents in enumerate(session.residents):
+            usage = session.table.nodes[row].usage
+            for member in residents.values():
+                if usage and member.status in ALLOCATED and member.task.scheduled_at > usage.measured_at:
+                    self._shadow[row] += self._estimate(member, row)
+
+    def part(self, rows: Rows) -> Vector:
+        whole = self._table.allocatable[rows, _BOTH]
+        shadow = np.divide(self._shadow[rows], whole, out=np.zeros_like(whole), where=whole > 0)
+        part: Vector = np.clip(self._measured[rows] + shadow, 0.0, 1.0)
+        return part
+
+    def follow(self, member: Member, row: int, sign: int) -> None:
+        """Placements and their taking back; who is evicted or kept was measured already."""
+        if (sign > 0 and member.status is not TaskStatus.RUNNING) or member.status in _UNDONE:
+            self._shadow[row] += sign * self._estimate(member, row)
+
+    def _estimate(self, member: Member, row: int) -> Vector:
+        if member.best_effort:
+            return self._idle_pod * float(self._risk[row])
+        request = member.request[_BOTH]
+        limit = np.array([member.task.limits.amount(name) for name in _NAMES])
+        guess = (request * self._ratio + np.maximum(limit - request, 0.0) * self._burst) * self._risk[row]
+        capped: Vector = np.where(limit > 0, np.minimum(guess, limit), guess)
+        return capped
+
+    def _number(self, name: str, default: float) -> float:
+        return number(self._arguments.get(name), default)
+
+    def _amount(self, resource: str, name: str, default: str) -> float:
+        try:
+            return parse_quantity(resource, str(self._arguments.get(name, default)))
+        except BadQuantity:
+            return parse_quantity(resource, default)
