@@ -1,0 +1,67 @@
+"""Who goes first: fair shares between namespaces, and each queue's own order."""
+
+import pytest
+from tests.engine.worlds import bound, decide, job, node, running
+
+from hekla.engine.model import Job, Queue
+from hekla.engine.policy import parse
+
+POLICY = "actions: allocate\ntiers: [{plugins: [%s, {name: priority}, {name: gang}, {name: drf}]}]"
+
+
+def first(plugin: str, jobs: list[Job], queue: Queue | None = None) -> str:
+    """The job that gets the only place."""
+    held = sum(len(one.tasks) for one in jobs if one.tasks[0].node)
+    decisions = decide([node("a", str(held + 1))], jobs, [queue or Queue("q")], parse(POLICY % plugin))
+    (name,) = bound(decisions)
+    return name
+
+
+def test_the_namespace_that_holds_less_goes_first() -> None:
+    jobs = [
+        running("old", 2, "a", namespace="rich"),
+        job("a-rich", namespace="rich", priority=9),
+        job("z-poor", namespace="poor"),
+    ]
+    assert first("{name: namespace-order}", jobs) == "z-poor"
+
+
+def test_a_namespace_of_more_weight_may_hold_more() -> None:
+    jobs = [
+        *(running(f"old-{n}", 2, "a", namespace=n) for n in ("big", "small")),
+        job("z", namespace="big"),
+        job("a", namespace="small"),
+    ]
+    assert first("{name: namespace-order, arguments: {weights: {big: 3}}}", jobs) == "z"
+    assert first("{name: namespace-order, arguments: {weights: {small: 3}}}", jobs) == "a"
+
+
+def test_namespaces_take_turns() -> None:
+    jobs = [job(f"{team}-{n}", namespace=team) for team in ("a", "b") for n in range(4)]
+    counts = bound(decide([node("n", "4")], jobs, policy=parse(POLICY % "{name: namespace-order}")))
+    assert sorted(name[0] for name in counts) == ["a", "a", "b", "b"]
+
+
+SLA = "volcano.sh/sla-waiting-time"
+
+
+@pytest.mark.parametrize(
+    ("order", "winner"), [("fifo", "early"), ("priority", "urgent"), ("sla", "bound"), ("fair", "poor"), ("", "urgent")]
+)
+def test_each_queue_has_its_own_order(order: str, winner: str) -> None:
+    jobs = [
+        running("old", 2, "a", namespace="rich"),
+        job("early", namespace="rich", created_at=1.0, annotations={SLA: "10h"}),
+        job("urgent", namespace="rich", created_at=2.0, priority=9),
+        job("bound", namespace="rich", created_at=3.0, annotations={SLA: "5m"}),
+        job("poor", namespace="poor", created_at=4.0),
+    ]
+    annotations = {"hekla.io/job-order": order} if order else {}
+    assert first("{name: queue-policy}", jobs, Queue("q", annotations=annotations)) == winner
+
+
+def test_the_default_order_is_an_argument_and_an_unknown_one_is_none() -> None:
+    jobs = [job("early", created_at=1.0), job("urgent", created_at=2.0, priority=9)]
+    assert first("{name: queue-policy, arguments: {default: fifo}}", jobs) == "early"
+    odd = Queue("q", annotations={"hekla.io/job-order": "dice"})
+    assert first("{name: queue-policy, arguments: {default: fifo}}", jobs, odd) == "urgent"
