@@ -3,25 +3,28 @@
 A gang is due once it has waited for its places for `after` (10m) since its creation. Of those that are due the one with
 the highest priority is elected, then the one that waits longest. Machines that would hold its minimum if they were
 empty are kept for it: those with the most room first, so that a choice, once made, stays while they empty. Nobody
-else's task is placed there until it starts; what runs there ends in peace. No machine is kept for a gang that could not
-start even then, or whose queue has no share left; the next one is elected instead. One gang at a time.
+else's task is placed there until it starts, and the other jobs of its queue leave it the share that it needs; what runs
+there ends in peace. Nothing is kept for a gang that could not start even if nothing else ran, by its size or by its
+queue's bounds; the next one is elected instead. One gang at a time.
 
 The election has no memory: each cycle comes to the same while nothing changes, and ends it when the gang has started.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from hekla.engine.columns import EPSILON, Mask, NodeTable, Vector
 from hekla.engine.durations import seconds
-from hekla.engine.gangs import Gang, Member
-from hekla.engine.model import TaskStatus
+from hekla.engine.gangs import ALLOCATED, Gang, Member
+from hekla.engine.model import Queue, TaskStatus
 from hekla.engine.places import Places, Refusal
 from hekla.engine.points import Point
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
+from hekla.engine.victims import total
 
 _AFTER = 600.0
 
@@ -32,6 +35,16 @@ def open_session(session: Session, option: PluginOption) -> None:
     keeper = _Keeper(session, _AFTER if after is None else after)
     session.register(Point.TASK_CLASS, option, keeper.is_due)
     session.register(Point.PREDICATE, option, keeper.refuse)
+    session.register(Point.ALLOCATABLE, option, keeper.leaves_share)
+
+
+@dataclass(frozen=True, slots=True)
+class _Election:
+    """Who was elected, the machines kept for it, and what its queue must still have for it beyond what ends there."""
+
+    gang: Gang | None
+    kept: Mask
+    share: Vector
 
 
 class _Keeper:
@@ -42,29 +55,72 @@ class _Keeper:
         due = [gang for gang in session.gangs.values() if _waits(gang, session.now - after)]
         self._due = sorted(due, key=lambda gang: (-gang.job.priority, gang.job.created_at, gang.job.uid))
         self._uids = {gang.job.uid for gang in due}
-        self._kept: tuple[str, Mask] | None = None
-        self._electing = False
+        self._election: _Election | None = None
+        self._is_asking = False
 
     def is_due(self, member: Member) -> str:
         """Gangs that are due are classes of their own."""
         return member.job.job.uid if member.job.job.uid in self._uids else ""
 
-    def refuse(self, member: Member, table: NodeTable) -> list[Refusal]:
-        if self._electing:
+    def refuse(self, member: Member, _table: NodeTable) -> list[Refusal]:
+        election = self._outcome()
+        if election is None or election.gang in (None, member.job):
             return []
-        if self._kept is None:
-            self._kept = self._elect(table)
-        elected, kept = self._kept
-        return [] if member.job.job.uid == elected else [Refusal(kept, "reserved for a job that waits longer")]
+        return [Refusal(election.kept, "reserved for a job that waits longer")]
 
-    def _elect(self, table: NodeTable) -> tuple[str, Mask]:
-        self._electing = True
-        found = ((gang.job.uid, _rows(self._session, gang)) for gang in self._due)
-        elected, rows = next((one for one in found if one[1]), ("", []))
-        self._electing = False
-        kept = np.zeros(len(table), dtype=bool)
+    def leaves_share(self, queue: Queue, member: Member) -> bool:
+        """Whether the elected job's queue would still have enough for it."""
+        election = self._outcome()
+        if election is None or election.gang is None or election.gang.is_ready:
+            return True
+        if election.gang is member.job or election.gang.job.queue != queue.name:
+            return True
+        return self._may_hold(election.gang, election.share + member.request)
+
+    def _outcome(self) -> _Election | None:
+        """None while it is being found out."""
+        if self._is_asking:
+            return None
+        if self._election is None:
+            self._election = self._elect()
+        return self._election
+
+    def _elect(self) -> _Election:
+        found = ((gang, self._rows(gang)) for gang in self._due)
+        gang, rows = next((one for one in found if one[1]), (None, []))
+        kept = np.zeros(len(self._session.table), dtype=bool)
         kept[rows] = True
-        return elected, kept
+        share = np.zeros_like(self._session.total)
+        if gang is not None:
+            share = total(_needed(gang), share) - self._held_by(gang.job.queue, rows, share)
+        return _Election(gang, kept, share)
+
+    def _rows(self, gang: Gang) -> list[int]:
+        """The machines that would do; none if nothing would."""
+        members = _needed(gang)
+        nothing = np.zeros_like(self._session.total)
+        needed = total(members, nothing)
+        others = self._held_by(gang.job.queue, range(len(self._session.table)), nothing)
+        self._is_asking = True
+        try:
+            rows = _rows(self._session, members)
+        finally:
+            self._is_asking = False
+        return rows if self._may_hold(gang, needed - others) else []
+
+    def _held_by(self, queue: str, rows: Iterable[int], like: Vector) -> Vector:
+        held = (m for row in rows for m in self._session.residents[row].values() if m.status in ALLOCATED)
+        return total((m for m in held if m.job.job.queue == queue), like)
+
+    def _may_hold(self, gang: Gang, more: Vector) -> bool:
+        """Whether the gang's queue may give out so much more, as if one task asked for it."""
+        queue = self._session.queues[gang.job.queue]
+        asker = Member(gang.members[0].task, gang, np.maximum(more, 0.0), best_effort=False)
+        self._is_asking = True
+        try:
+            return self._session.all_agree(Point.ALLOCATABLE, queue, asker)
+        finally:
+            self._is_asking = False
 
 
 def _waits(gang: Gang, before: float) -> bool:
@@ -73,11 +129,8 @@ def _waits(gang: Gang, before: float) -> bool:
     return gang.is_admitted and missing > 0 and gang.job.created_at <= before and bool(gang.pending())
 
 
-def _rows(session: Session, gang: Gang) -> list[int]:
-    """The machines that would do; none if nothing would."""
-    members = _needed(gang)
-    if not _has_share(session, gang, members):
-        return []
+def _rows(session: Session, members: Sequence[Member]) -> list[int]:
+    """The machines that would hold all of them if they were empty; none if that does not suffice."""
     classes = {_class(member): member for member in members}
     places = {key: Places(member, session.table, session.answers) for key, member in classes.items()}
     left = Counter(_class(member) for member in members)
@@ -94,13 +147,6 @@ def _rows(session: Session, gang: Gang) -> list[int]:
 
 def _class(member: Member) -> Hashable:
     return member.shape, member.task.role
-
-
-def _has_share(session: Session, gang: Gang, members: Sequence[Member]) -> bool:
-    """Whether the queue may give out as much as all of them ask for, as if one task asked for it."""
-    queue = session.queues[gang.job.queue]
-    whole = Member(members[0].task, gang, np.sum([member.request for member in members], axis=0), best_effort=False)
-    return not session.any_says(Point.OVERUSED, queue) and session.all_agree(Point.ALLOCATABLE, queue, whole)
 
 
 def _roomiest_first(session: Session, members: Sequence[Member]) -> list[int]:
