@@ -5,7 +5,7 @@ bytes, `pods` as a count. Text comes in as Kubernetes quantities (`250m`, `4Gi`,
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, ValuesView
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -77,6 +77,10 @@ class Resources(Mapping[str, float]):
     def get(self, name: str, default: float = 0.0) -> float:  # type: ignore[override]
         """The amount of `name`, or the default; a reader of thousands of nodes asks this way."""
         return self._amounts.get(name, default)
+
+    def values(self) -> ValuesView[float]:
+        """Without the detour over names that a Mapping takes."""
+        return self._amounts.values()
 
     def amount(self, name: str) -> float:
         """The amount of `name`, zero where it is absent."""

@@ -85,7 +85,11 @@ def _job_problems(job: Job, seen: set[int] | None = None) -> Iterator[Problem]:
         yield from _amount_problems(f"{_path(job)}.min_resources", job.min_resources)
     for task in job.tasks:
         if id(task.request) not in seen:
-            problems = list(_amount_problems(f"{_path(job)}.tasks.{task.name}.request", task.request))
+            problems = (
+                []
+                if _is_plain(task.request)
+                else list(_amount_problems(f"{_path(job)}.tasks.{task.name}.request", task.request))
+            )
             yield from problems
             if not problems:
                 seen.add(id(task.request))
@@ -112,6 +116,12 @@ def _queue_problems(queue: Queue) -> Problems:
         bound: Resources | None = getattr(queue, name)
         found += list(_amount_problems(f"queues.{queue.name}.{name}", bound or {}))
     return tuple(found)
+
+
+def _is_plain(amounts: Mapping[str, float]) -> bool:
+    """What nearly all amounts are, told quickly: their sum is a number of sane size, and none is negative."""
+    values = amounts.values()
+    return sum(values) <= _MAX_TOTAL and min(values, default=0.0) >= 0
 
 
 def _amount_problems(path: str, amounts: Mapping[str, float]) -> Iterator[Problem]:
@@ -144,7 +154,7 @@ def _path(job: Job) -> str:
 
 def _tamed(node: Node) -> Node:
     """A machine whose size makes no sense holds nothing new."""
-    if not any(_amount_problems("", node.allocatable)):
+    if _is_plain(node.allocatable) or not any(_amount_problems("", node.allocatable)):
         return node
     return replace(node, allocatable=_tame(node.allocatable), unschedulable=True)
 

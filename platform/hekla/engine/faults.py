@@ -17,8 +17,10 @@ from hekla.engine.points import Point
 from hekla.engine.policy import PluginOption
 
 Answer = Callable[..., Any]
-_VOICES = frozenset({Point.PREDICATE, Point.CHANGING_PREDICATE, Point.WIDE_PREDICATE, Point.WIDE_NODE_ORDER})
-_SCORES = frozenset({Point.NODE_ORDER, Point.WIDE_NODE_ORDER, Point.TASK_CLASS})
+_VOICES = frozenset({
+    Point.PREDICATE, Point.CHANGING_PREDICATE, Point.WIDE_PREDICATE, Point.USE_ORDER, Point.WIDE_NODE_ORDER,
+})  # fmt: skip
+_SCORES = frozenset({Point.USE_ORDER, Point.NODE_ORDER, Point.WIDE_NODE_ORDER})
 _VICTIMS = frozenset({Point.PREEMPTABLE, Point.RECLAIMABLE})
 SKIP, STOP = "skip", "stop"
 
@@ -38,20 +40,33 @@ class Failed(Exception):
 
 def guarded(option: PluginOption, point: Point, answer: Answer) -> Answer:
     """The same answer; a failure says whose it is."""
-    checks = registry.is_foreign(option.name)
+    if registry.is_foreign(option.name):
+        answer = _checked(point, answer)
+    if point in _VOICES:
+        answer = _with_voices(option, point, answer)
 
     def ask(*arguments: Any) -> Any:  # noqa: ANN401
         try:
-            result = answer(*arguments)
-            if checks:
-                _check(point, arguments, result)
-            return _voice(option, point, result) if point in _VOICES else result
+            return answer(*arguments)
         except Failed:
             raise
         except Exception as error:
             raise Failed(option.name, point.name.lower(), option, error) from error
 
     return ask
+
+
+def _checked(point: Point, answer: Answer) -> Answer:
+    def ask(*arguments: Any) -> Any:  # noqa: ANN401
+        result = answer(*arguments)
+        _check(point, arguments, result)
+        return result
+
+    return ask
+
+
+def _with_voices(option: PluginOption, point: Point, answer: Answer) -> Answer:
+    return lambda *arguments: _voice(option, point, answer(*arguments))
 
 
 def _voice(option: PluginOption, point: Point, result: Any) -> Any:  # noqa: ANN401
@@ -78,7 +93,7 @@ def is_skipped(option: PluginOption, spoke_at: frozenset[Point]) -> bool:
     wish = option.arguments.get("onError")
     if wish in (SKIP, STOP):
         return wish == SKIP
-    return bool(spoke_at) and spoke_at <= _SCORES
+    return bool(spoke_at) and spoke_at <= _SCORES | {Point.TASK_CLASS}
 
 
 def is_action_skipped(arguments: Mapping[str, Any]) -> bool:
@@ -87,8 +102,8 @@ def is_action_skipped(arguments: Mapping[str, Any]) -> bool:
 
 
 def _check(point: Point, arguments: Sequence[Any], result: Any) -> None:  # noqa: ANN401
-    if point in (Point.NODE_ORDER, Point.WIDE_NODE_ORDER) and result is not None and not callable(result):
-        count = len(arguments[1].used[arguments[2]]) if point is Point.NODE_ORDER else len(arguments[0])
+    if point in _SCORES and result is not None and not callable(result):
+        count = _rows_asked(point, arguments)
         scores = np.asarray(result, dtype=float)
         if scores.shape != (count,) or not np.isfinite(scores).all():
             raise ValueError("Scores are finite numbers, one for each row asked for.")
@@ -96,6 +111,12 @@ def _check(point: Point, arguments: Sequence[Any], result: Any) -> None:  # noqa
         offered = {member.task.uid for member in arguments[1]}
         if any(victim.task.uid not in offered for victim in result):
             raise ValueError("Only candidates may be victims.")
+
+
+def _rows_asked(point: Point, arguments: Sequence[Any]) -> int:
+    if point is Point.NODE_ORDER:
+        return len(arguments[1].used[arguments[2]])
+    return len(arguments[0].used) if point is Point.USE_ORDER else len(arguments[0])
 
 
 def _describe(error: Exception) -> str:

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hekla.engine.columns import NodeTable, Rows, Vector
+from hekla.engine.columns import NodeTable, Rows, Use, Vector
 from hekla.engine.gangs import Member
-from hekla.engine.places import Refusal
+from hekla.engine.places import Refusal, UseScorer
 from hekla.engine.points import Point
 from hekla.engine.policy import Argument, PluginOption, is_true, number
 from hekla.engine.session import Session
@@ -33,7 +33,7 @@ _DEFAULT_WEIGHT = 10
 _ONE = 1000.0
 """Devices count in thousandths."""
 _GIGABYTE = 1e9
-Scorer = Callable[[Member, NodeTable, Rows], Vector]
+Maker = Callable[[Member], UseScorer]
 _NOTHING: Mapping[str, Argument] = {}
 
 
@@ -47,13 +47,14 @@ class _Strategy:
 
 def open_session(session: Session, option: PluginOption) -> None:
     """Score by strategy and by scarcity, and keep what belongs to devices."""
-    scorers = [one for one in (_by_strategy(session, option), _by_scarcity(session, option)) if one is not None]
+    makers = [one for one in (_by_strategy(session, option), _by_scarcity(session, option)) if one is not None]
 
-    def score(member: Member, table: NodeTable, rows: Rows) -> Vector:
-        return sum((one(member, table, rows) for one in scorers), np.zeros(len(table.used[rows])))
+    def scorer(member: Member) -> UseScorer:
+        scorers = [make(member) for make in makers]
+        return lambda use: sum((one(use) for one in scorers), np.zeros(len(use.used)))
 
-    if scorers:
-        session.register(Point.NODE_ORDER, option, score)
+    if makers:
+        session.register(Point.USE_ORDER, option, scorer)
         session.register(Point.TASK_CLASS, option, _wish)
     _keep_for_devices(session, option)
 
@@ -61,32 +62,27 @@ def open_session(session: Session, option: PluginOption) -> None:
 # By strategy.
 
 
-def _by_strategy(session: Session, option: PluginOption) -> Scorer | None:
+def _by_strategy(session: Session, option: PluginOption) -> Maker | None:
     weight = option.whole("resourceStrategyFitWeight", _DEFAULT_WEIGHT)
     names = session.dimensions.names
     default = _strategy(names, _mapping(option.arguments.get("resources")))
-    own: dict[tuple[str, str], _Strategy] = {}
 
-    def strategy(member: Member) -> _Strategy:
-        wish = _wish(member)
-        if wish not in own:
-            own[wish] = _changed(default, names, *wish)
-        return own[wish]
-
-    def score(member: Member, table: NodeTable, rows: Rows) -> Vector:
-        chosen = strategy(member)
+    def scorer(member: Member) -> UseScorer:
+        chosen = _changed(default, names, *_wish(member))
         wanted = (member.request > 0) & (chosen.weights > 0)
-        divisor = chosen.weights[wanted].sum()
-        if not divisor:
-            return np.zeros(len(table.used[rows]))
-        whole = table.allocatable[rows][:, wanted]
-        after = table.used[rows][:, wanted] + member.request[wanted]
-        counted = np.where(chosen.fills[wanted] > 0, after, whole - after)
-        parts = np.divide(counted, whole, out=np.zeros_like(whole), where=(whole > 0) & (after <= whole))
-        result: Vector = parts @ chosen.weights[wanted] / divisor * 100 * weight
-        return result
+        request, weights, fills = member.request[wanted], chosen.weights[wanted], chosen.fills[wanted] > 0
 
-    return score if weight else None
+        def score(use: Use) -> Vector:
+            whole = use.allocatable[:, wanted]
+            after = use.used[:, wanted] + request
+            counted = np.where(fills, after, whole - after)
+            parts = np.divide(counted, whole, out=np.zeros_like(whole), where=(whole > 0) & (after <= whole))
+            result: Vector = (parts * weights).sum(axis=1) / (weights.sum() or 1.0) * 100 * weight
+            return result
+
+        return score
+
+    return scorer if weight else None
 
 
 def _wish(member: Member) -> tuple[str, str]:
@@ -125,7 +121,7 @@ def _changed(default: _Strategy, names: Sequence[str], kind: str, weights: str) 
 # By scarcity.
 
 
-def _by_scarcity(session: Session, option: PluginOption) -> Scorer | None:
+def _by_scarcity(session: Session, option: PluginOption) -> Maker | None:
     arguments = _mapping(option.arguments.get("sra"))
     weight = number(arguments.get("weight"), 1.0)
     weights = _mapping(arguments.get("resourceWeight"))
@@ -134,8 +130,13 @@ def _by_scarcity(session: Session, option: PluginOption) -> Scorer | None:
     if not is_true(arguments.get("enable"), default=False) or total <= 0 or not weight:
         return None
     row = np.array([by_name.get(name, 0.0) for name in session.dimensions.names])
-    scores: Vector = (1 - (session.table.allocatable > 0) @ row / total) * 100 * weight
-    return lambda _member, _table, rows: scores[rows]
+
+    def score(use: Use) -> Vector:
+        owned = ((use.allocatable > 0) * row).sum(axis=1)
+        result: Vector = (1 - owned / total) * 100 * weight
+        return result
+
+    return lambda _member: score
 
 
 # In proportion to devices.
