@@ -111,6 +111,8 @@ def _decide(cluster: Cluster, keeper: Keeper, hold: Hold) -> None:
         moved = _sync_jobs(hold, now)
         taken = snapshot.take(cluster)
         decided = engine.cycle(taken.state, _policy(cluster, keeper), now.timestamp())
+        for fault in decided.faults:
+            log.error("cluster %s: %s failed at %s: %s", cluster, fault.name, fault.point, fault.error)
         recorded = services.commit(cluster.pk, hold.epoch, decisions.by_job(taken, decided), now=now)
         carry_out(hold, now=now)
         if not (moved or recorded):

@@ -61,7 +61,7 @@ def is_foreign(name: str) -> bool:
 
 def forget() -> None:
     """Look again at what there is."""
-    for kept in (actions, plugins, is_foreign):
+    for kept in (actions, plugins, is_foreign, _entries):
         kept.cache_clear()
 
 
@@ -69,6 +69,7 @@ def _module(kind: str, name: str) -> object:
     return import_module(f"hekla.engine.{kind}.{name.replace('-', '_')}")
 
 
+@cache
 def _entries(group: str) -> tuple[EntryPoint, ...]:
     return tuple(entry_points(group=group))
 

@@ -27,6 +27,8 @@ from hekla.engine.session import Session
 from hekla.engine.victims import total
 
 _AFTER = 600.0
+_CANDIDATES = 32
+"""So many are looked at in a cycle; looking at one costs as much as finding places for a new class of tasks."""
 
 
 def open_session(session: Session, option: PluginOption) -> None:
@@ -86,7 +88,7 @@ class _Keeper:
         return self._election
 
     def _elect(self) -> _Election:
-        found = ((gang, self._rows(gang)) for gang in self._due)
+        found = ((gang, self._rows(gang)) for gang in self._due[:_CANDIDATES])
         gang, rows = next((one for one in found if one[1]), (None, []))
         kept = np.zeros(len(self._session.table), dtype=bool)
         kept[rows] = True
@@ -100,7 +102,7 @@ class _Keeper:
         members = _needed(gang)
         nothing = np.zeros_like(self._session.total)
         needed = total(members, nothing)
-        others = self._held_by(gang.job.queue, range(len(self._session.table)), nothing)
+        others = sum((g.allocated for g in self._session.gangs.values() if g.job.queue == gang.job.queue), nothing)
         self._is_asking = True
         try:
             rows = _rows(self._session, members)
