@@ -12,6 +12,8 @@ from hekla.engine.places import UseScorer
 from hekla.engine.session import Session
 
 _CPU_AND_MEMORY = slice(0, 2)
+_PAIR = (0, 1)
+_GPU = "nvidia.com/gpu"
 _MIDDLE = 75
 
 
@@ -62,15 +64,17 @@ def _mean_part(amounts: Vector, whole: Vector) -> Vector:
     return means
 
 
-def balanced(_session: Session, member: Member) -> UseScorer | None:
-    """The more alike the used parts of cpu and memory become, the better."""
-    request = member.request[_CPU_AND_MEMORY]
-    if not request.any():
+def balanced(session: Session, member: Member) -> UseScorer | None:
+    """The more alike the used parts become, the better: of cpu, memory and the GPUs of a task that asks for some."""
+    names = session.dimensions.names
+    gpus = [at for at, name in enumerate(names) if name == _GPU and member.request[at] > 0]
+    weighed = [*_PAIR, *gpus]
+    if not member.request[_CPU_AND_MEMORY].any():
         return None
 
     def score(use: Use) -> Vector:
-        whole, before = use.allocatable[:, _CPU_AND_MEMORY], use.expected[:, _CPU_AND_MEMORY]
-        change = _balance(before + request, whole) - _balance(before, whole)
+        whole, before = use.allocatable[:, weighed], use.expected[:, weighed]
+        change = _balance(before + member.request[weighed], whole) - _balance(before, whole)
         found: Vector = np.floor(_MIDDLE + change / 2)
         return found
 
@@ -78,7 +82,13 @@ def balanced(_session: Session, member: Member) -> UseScorer | None:
 
 
 def _balance(used: Vector, whole: Vector) -> Vector:
-    """How alike the used parts of cpu and memory are: 100 where alike, at least 50, as a whole number."""
+    """How alike the used parts are: 100 where alike, less by their standard deviation, as a whole number.
+
+    GPUs count where the node has some.
+    """
     parts = np.minimum(np.divide(used, whole, out=np.ones_like(whole), where=whole > 0), 1.0)
-    alike: Vector = np.floor((1 - np.abs(parts[:, 0] - parts[:, 1]) / 2) * 100)
+    apart = np.abs(parts[:, 0] - parts[:, 1]) / 2
+    if parts.shape[1] > len(_PAIR):
+        apart = np.where(whole[:, -1] > 0, parts.std(axis=1), apart)
+    alike: Vector = np.floor((1 - apart) * 100)
     return alike
