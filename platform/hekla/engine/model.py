@@ -13,6 +13,8 @@ from hekla.engine.conditions import NOTHING, Conditions
 from hekla.engine.selectors import Selector
 from hekla.engine.storage import Storage
 
+_MAX_USAGE_AGE = 300.0
+
 
 class TaskStatus(StrEnum):
     """Where a pod stands for the scheduler (`volcano-spec` §3.6)."""
@@ -53,6 +55,10 @@ class NodeUsage:
     cpu: float
     memory: float
     measured_at: float
+
+    def is_fresh(self, now: float) -> bool:
+        """Whether it may be relied on: it was measured in the last five minutes (`volcano-spec` §5.5)."""
+        return self.measured_at > 0 and now - self.measured_at <= _MAX_USAGE_AGE
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from hekla.engine.columns import Vector, share
 from hekla.engine.gangs import Gang, Member
+from hekla.engine.hierarchy import Tree
 from hekla.engine.model import Queue
-from hekla.engine.plugins.hierarchy import Tree
 from hekla.engine.points import Point
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session

@@ -20,7 +20,6 @@ from hekla.engine.columns import Mask, Vector, fits
 from hekla.engine.durations import seconds
 from hekla.engine.gangs import Member
 from hekla.engine.model import TaskStatus
-from hekla.engine.plugins.usage import is_fresh
 from hekla.engine.points import Point
 from hekla.engine.policy import Argument, PluginOption, number
 from hekla.engine.session import Session
@@ -85,7 +84,7 @@ def _load(session: Session) -> Vector:
     whole = table.allocatable[:, :3]
     load: Vector = np.divide(table.used[:, :3], whole, out=np.zeros_like(whole), where=whole > 0) * 100
     for row, node in enumerate(table.nodes):
-        if node.usage is not None and is_fresh(node, session.now):
+        if node.usage is not None and node.usage.is_fresh(session.now):
             load[row, :2] = node.usage.cpu, node.usage.memory
     return load
 

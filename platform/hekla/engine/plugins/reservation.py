@@ -117,7 +117,8 @@ class _Keeper:
     def _may_hold(self, gang: Gang, more: Vector) -> bool:
         """Whether the gang's queue may give out so much more, as if one task asked for it."""
         queue = self._session.queues[gang.job.queue]
-        asker = Member(gang.members[0].task, gang, np.maximum(more, 0.0), best_effort=False)
+        first = gang.members[0]
+        asker = Member(first.task, gang, np.maximum(more, 0.0), best_effort=False, surplus=first.surplus)
         self._is_asking = True
         try:
             return self._session.all_agree(Point.ALLOCATABLE, queue, asker)

@@ -15,13 +15,12 @@ import numpy as np
 from hekla.domain.resources import BadQuantity, parse_quantity
 from hekla.engine.columns import NodeTable, Rows, Vector
 from hekla.engine.gangs import ALLOCATED, Member
-from hekla.engine.model import Node, TaskStatus
+from hekla.engine.model import TaskStatus
 from hekla.engine.places import Refusal
 from hekla.engine.points import Point
 from hekla.engine.policy import Argument, PluginOption, number
 from hekla.engine.session import Session
 
-_MAX_AGE = 300.0
 _DEFAULT_WEIGHT, _DEFAULT_THRESHOLD = 5.0, 80.0
 _BOTH = slice(0, 2)
 _NAMES = ("cpu", "memory")
@@ -34,7 +33,9 @@ def open_session(session: Session, option: PluginOption) -> None:
     most = np.array([number(limits.get(name), _DEFAULT_THRESHOLD) for name in ("cpu", "mem")])
     weights = np.array([max(option.number(f"{name}.weight", 1.0), 0.0) for name in _NAMES])
     weight = option.number("usage.weight", _DEFAULT_WEIGHT)
-    known = np.array([is_fresh(node, session.now) for node in session.table.nodes], dtype=bool)
+    known = np.array(
+        [node.usage is not None and node.usage.is_fresh(session.now) for node in session.table.nodes], dtype=bool
+    )
     measured = _measured(session, known)
     load = _Load(session, option.inner("estimator"), measured, weights)
 
@@ -51,11 +52,6 @@ def open_session(session: Session, option: PluginOption) -> None:
     session.on_change.append(load.follow)
     session.register(Point.PREDICATE, option, refuse)
     session.register(Point.NODE_ORDER, option, score)
-
-
-def is_fresh(node: Node, now: float) -> bool:
-    """Whether what is known of a node's use may be relied on."""
-    return node.usage is not None and node.usage.measured_at > 0 and now - node.usage.measured_at <= _MAX_AGE
 
 
 def _measured(session: Session, known: np.ndarray) -> Vector:
