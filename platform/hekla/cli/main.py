@@ -33,8 +33,8 @@ class Words(click.Group):
 
 
 _BENCHES = {
-    "engine": ("bench_engine", "Pods a second that the scheduling engine places."),
-    "submit": ("bench_submit", "From submission to the first running process."),
+    "engine": ("bench.engine", "Pods a second that the scheduling engine places."),
+    "submit": ("bench.submit", "From submission to the first running process."),
 }
 _COMMANDS = {
     "login": ("login", "Keep a console's address and your token."),

@@ -1,0 +1,1 @@
+"""`hekla bench`: how fast Hekla is on this machine."""

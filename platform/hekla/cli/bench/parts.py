@@ -1,0 +1,47 @@
+"""Equal machines and gangs of equal pods, of which the states to measure are put together."""
+
+from typing import Any
+
+from hekla.domain.phases import GangPhase
+from hekla.domain.resources import Resources
+from hekla.engine.model import ClusterState, Job, Node, Queue, Task, TaskStatus
+
+CORES, GIB, PODS = 32, 128, 110
+"""What a machine has."""
+DEFAULT_QUEUE = "default"
+_ROOM = Resources.parse({"cpu": CORES, "memory": f"{GIB}Gi", "pods": PODS})
+
+
+def machines(count: int, **more: Any) -> tuple[Node, ...]:  # noqa: ANN401
+    """Equal machines, named in their order."""
+    return tuple(Node(f"node-{at:06}", _ROOM, **more) for at in range(count))
+
+
+def asking(cpu: float = 1, gib: float = 2) -> Resources:
+    """So many cores and GiB."""
+    return Resources.parse({"cpu": f"{cpu * 1000:.0f}m", "memory": f"{gib * 1024:.0f}Mi"})
+
+
+def gang(name: str, pods: int, request: Resources, *, least: int | None = None, **more: Any) -> Job:  # noqa: ANN401
+    """Equal pods, let in already; all of them must start together unless `least` says how many. `task`: of each pod."""
+    task, least = more.pop("task", {}), pods if least is None else least
+    return Job(
+        uid=name,
+        name=name,
+        min_available=least,
+        min_task_member={"worker": least},
+        min_resources=request * least,
+        tasks=tuple(Task(f"{name}/{at}", f"{name}-worker-{at}", "worker", request, **task) for at in range(pods)),
+        **{"queue": DEFAULT_QUEUE, "phase": GangPhase.INQUEUE} | more,
+    )
+
+
+def running(name: str, pods: int, request: Resources, on: str, **more: Any) -> Job:  # noqa: ANN401
+    """Equal pods that run on one machine."""
+    task = {"status": TaskStatus.RUNNING, "node": on}
+    return gang(name, pods, request, phase=GangPhase.RUNNING, task=task, **more)
+
+
+def cluster(nodes: tuple[Node, ...], jobs: list[Job], *queues: Queue) -> ClusterState:
+    """One queue where none is named."""
+    return ClusterState(nodes, queues or (Queue(DEFAULT_QUEUE),), tuple(jobs))

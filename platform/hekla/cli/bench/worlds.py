@@ -1,0 +1,171 @@
+"""The states that are measured, by name: each made for a number of machines and of pods."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from types import MappingProxyType
+
+from hekla.cli.bench.parts import CORES, DEFAULT_QUEUE, asking, cluster, gang, machines, running
+from hekla.domain.phases import GangPhase
+from hekla.engine.decisions import Decisions
+from hekla.engine.model import ClusterState, Job, Queue, Taint, Task, TaskStatus, Toleration
+from hekla.engine.policy import DEFAULT_POLICY_TEXT
+
+_GANG, _JOB, _BLOCKED_GANG = 1000, 10, 2000
+_CLASSES, _ZONES, _QUEUES, _WEIGHTS = 10, 8, 100, 4
+_SMALL_PART = 100
+"""One in so many changes, or fits."""
+
+GoOn = Callable[[ClusterState, Decisions], ClusterState]
+
+
+def _same_again(state: ClusterState, _decisions: Decisions) -> ClusterState:
+    return state
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A state, the actions that are asked, and what the state of the next cycle is."""
+
+    state: ClusterState
+    actions: str = "enqueue, allocate, backfill"
+    go_on: GoOn = _same_again
+
+    @property
+    def policy_text(self) -> str:
+        """The default policy with these actions."""
+        first, rest = DEFAULT_POLICY_TEXT.split("\n", 1)
+        return f'{first.partition(":")[0]}: "{self.actions}"\n{rest}'
+
+
+def _gang(nodes: int, pods: int) -> World:
+    return World(cluster(machines(nodes), [gang("gang", pods, asking())]))
+
+
+def _gangs(nodes: int, pods: int) -> World:
+    sizes = [min(_GANG, pods - start) for start in range(0, pods, _GANG)]
+    return World(cluster(machines(nodes), [gang(f"gang-{at}", size, asking()) for at, size in enumerate(sizes)]))
+
+
+def _classes(nodes: int, pods: int) -> World:
+    requests = [asking(0.25 + at / 8, 1 + at % 4) for at in range(_CLASSES)]
+    jobs = [gang(f"job-{at}", 1, requests[at % _CLASSES], created_at=float(at)) for at in range(pods)]
+    return World(cluster(machines(nodes), jobs))
+
+
+def _distinct(nodes: int, pods: int) -> World:
+    """Every pod of a class of its own; half of the machines are tainted, all have zones and models of processors."""
+    zoned = [
+        replace(
+            node,
+            labels={"zone": f"z{at % _ZONES}", "model": f"m{at % 3}"},
+            taints=(Taint("team", f"t{at % 4}"),) if at % 2 else (),
+        )
+        for at, node in enumerate(machines(nodes))
+    ]
+    jobs = []
+    for at in range(pods):
+        selector = {"zone": f"z{at % _ZONES}"} | ({"model": f"m{at % 3}"} if at % 2 else {})
+        task = {"node_selector": selector, "tolerations": (Toleration("team", value=f"t{at % 4}"),)}
+        jobs.append(gang(f"job-{at}", 1, asking(0.5 + at / 1000, 1 + at / 500), task=task))
+    return World(cluster(tuple(zoned), jobs))
+
+
+def _churn(nodes: int, pods: int) -> World:
+    """So many pods run; from cycle to cycle a hundredth of the jobs end, and as many come."""
+    room, numbers = machines(nodes), count(pods)
+    jobs = [running(f"job-{at}", _JOB, asking(), room[at % nodes].name) for at in range(max(pods // _JOB, 1))]
+
+    def go_on(state: ClusterState, decisions: Decisions) -> ClusterState:
+        leaving = max(len(state.jobs) // _SMALL_PART, 1)
+        coming = tuple(gang(f"job-{next(numbers)}", _JOB, asking()) for _ in range(leaving))
+        return replace(state, jobs=_with_binds(state, decisions)[leaving:] + coming)
+
+    return World(cluster(room, jobs), go_on=go_on)
+
+
+def _with_binds(state: ClusterState, decisions: Decisions) -> tuple[Job, ...]:
+    """The jobs as they are once what was bound runs; those of which nothing was bound are the same objects."""
+    nodes = {bind.task: bind.node for bind in decisions.binds}
+    bound = {bind.job for bind in decisions.binds}
+
+    def moved(task: Task) -> Task:
+        return replace(task, status=TaskStatus.RUNNING, node=nodes[task.uid]) if task.uid in nodes else task
+
+    return tuple(
+        replace(job, phase=GangPhase.RUNNING, tasks=tuple(map(moved, job.tasks))) if job.uid in bound else job
+        for job in state.jobs
+    )
+
+
+def _pending(nodes: int, pods: int) -> World:
+    """Gangs of ten that were all let in, and room for a hundredth of them."""
+    fit = min(pods // _SMALL_PART, nodes * (CORES - 1))
+    jobs = []
+    for at, node in enumerate(room := machines(nodes)):
+        free = fit * (at + 1) // nodes - fit * at // nodes
+        jobs.append(running(f"full-{at}", 1, asking(CORES - free), node.name))
+    jobs += [gang(f"job-{at}", _JOB, asking(), created_at=float(at)) for at in range(max(pods // _JOB, 1))]
+    return World(cluster(room, jobs))
+
+
+def _full(nodes: int, queue: str) -> list[Job]:
+    """On each machine a job of as many one-core pods as it has cores, of which one must run."""
+    return [
+        running(f"runner-{at}", CORES, asking(1, 1), node.name, least=1, queue=queue)
+        for at, node in enumerate(machines(nodes))
+    ]
+
+
+def _preempt(nodes: int, pods: int) -> World:
+    """Urgent gangs of ten of the same queue; every pod wants two cores, so two must yield for it."""
+    task = {"priority": 1000}
+    wanting = [gang(f"urgent-{at}", _JOB, asking(2, 1), priority=1000, task=task) for at in range(max(pods // _JOB, 1))]
+    return World(cluster(machines(nodes), _full(nodes, DEFAULT_QUEUE) + wanting), "enqueue, allocate, preempt")
+
+
+def _reclaim(nodes: int, pods: int) -> World:
+    """One queue has borrowed everything; the other one, of the same weight, takes some of its own back."""
+    queues = Queue("lender"), Queue("borrower")
+    wanting = [gang(f"own-{at}", _JOB, asking(1, 1), queue="lender") for at in range(max(pods // _JOB, 1))]
+    jobs = _full(nodes, "borrower") + wanting
+    return World(cluster(machines(nodes), jobs, *queues), "enqueue, allocate, reclaim")
+
+
+def _queues(nodes: int, pods: int) -> World:
+    """A hundred queues of unequal weights, all of them wanting more than there is."""
+    queues = tuple(Queue(f"queue-{at:03}", weight=at % _WEIGHTS + 1) for at in range(_QUEUES))
+    jobs = [gang(f"job-{at}", 1, asking(), queue=queues[at % _QUEUES].name) for at in range(pods)]
+    return World(cluster(machines(nodes), jobs, *queues))
+
+
+def _blocked(nodes: int, pods: int) -> World:
+    """A gang that is too large comes first; small jobs behind it fill what there is."""
+    large = gang("large", max(_BLOCKED_GANG, nodes * CORES), asking(2), priority=1)
+    return World(cluster(machines(nodes), [large, *(gang(f"job-{at}", 1, asking()) for at in range(pods))]))
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """How to make the state, for which sizes (machines, pods) where none is named, and whether it takes seconds."""
+
+    build: Callable[[int, int], World]
+    sizes: tuple[tuple[int, int], ...]
+    text: str
+    is_quick: bool = False
+
+
+SCENARIOS: Mapping[str, Scenario] = MappingProxyType({
+    "gang": Scenario(_gang, ((1000, 1000),), "one gang on an empty cluster", is_quick=True),
+    "size": Scenario(_gang, ((1000, 1000), (10_000, 1000)), "one gang, ten times the machines", is_quick=True),
+    "gangs": Scenario(_gangs, ((10_000, 10_000),), "gangs of 1,000"),
+    "classes": Scenario(_classes, ((1000, 10_000),), "one-pod jobs of ten classes"),
+    "distinct": Scenario(_distinct, ((1000, 1000),), "one-pod jobs, each a class of its own", is_quick=True),
+    "churn": Scenario(_churn, ((10_000, 100_000),), "pods that run, of which 1 % changed"),
+    "queues": Scenario(_queues, ((100, 10_000),), "one-pod jobs of a hundred weighted queues"),
+    "blocked": Scenario(_blocked, ((100, 10_000),), "small jobs behind a gang that is too large"),
+    "pending": Scenario(_pending, ((1000, 100_000),), "gangs of ten that wait, of which 1 % fit"),
+    "flood": Scenario(_pending, ((1000, 1_000_000),), "the same, a million pods"),
+    "preempt": Scenario(_preempt, ((1000, 1000),), "urgent gangs of ten on a full cluster"),
+    "reclaim": Scenario(_reclaim, ((1000, 1000),), "gangs of ten whose share others borrowed"),
+})  # fmt: skip

@@ -1,0 +1,80 @@
+"""`hekla bench engine`: figures for every scenario, at the sizes one asks for."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.cli.conftest import hekla
+
+from hekla.cli.bench.worlds import SCENARIOS
+
+
+def figures(*words: str) -> Any:
+    result = hekla("bench", "engine", "--repeat", "1", "--json", *words)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.output)
+
+
+def test_without_a_scenario_it_places_one_gang() -> None:
+    found = figures("--nodes", "4", "--pods", "100")
+    assert (found["scenario"], found["nodes"], found["nodes_considered"], found["placed"]) == ("gang", 4, 4, 100)
+    assert found["pods_per_second_median"] > 0
+    assert found["peak_memory_mib"] > 0
+    assert len(found["cycle_seconds"]) == found["repeat"] == 1
+
+
+def test_it_says_so_in_a_sentence() -> None:
+    shown = hekla("bench", "engine", "--nodes", "2", "--pods", "3", "--repeat", "1").output
+    assert "3 of 3 pods placed on 2 nodes" in shown
+    assert "pods/s" in shown
+
+
+# What each scenario comes to on 8 machines of 32 cores with 256 pods: placed, promised, evicted.
+OUTCOMES = {
+    "gang": (256, 0, 0),
+    "size": (256, 0, 0),
+    "gangs": (256, 0, 0),
+    "classes": (256, 0, 0),
+    "distinct": (172, 0, 0),
+    "churn": (10, 0, 0),
+    "queues": (256, 0, 0),
+    "blocked": (256, 0, 0),
+    "pending": (0, 0, 0),
+    "flood": (0, 0, 0),
+    "preempt": (0, 120, 240),
+    "reclaim": (0, 120, 120),
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_scenario_decides_what_it_is_about(name: str) -> None:
+    (found,) = figures("--scenario", name, "--nodes", "8", "--pods", "256")["runs"]
+    assert (found["placed"], found["promised"], found["evicted"]) == OUTCOMES[name]
+
+
+def test_churn_goes_on_from_cycle_to_cycle() -> None:
+    (found,) = figures("--scenario", "churn", "--nodes", "2", "--pods", "40", "--repeat", "3")["runs"]
+    assert found["placed"] == 10
+
+
+def test_sizes_are_compared() -> None:
+    runs = figures("--scenario", "gang", "--nodes", "2", "--nodes", "20", "--pods", "50")["runs"]
+    assert [run["nodes"] for run in runs] == [2, 20]
+    assert runs[0]["cost"] == 1.0
+    assert runs[1]["cost"] > 0
+
+
+def test_scenarios_in_a_table() -> None:
+    shown = hekla("bench", "engine", "--scenario", "gang", "--scenario", "reclaim", "--nodes", "4", "--pods", "20")
+    lines = shown.output.splitlines()
+    assert lines[0].split()[:3] == ["SCENARIO", "NODES", "PODS"]
+    assert [line.split()[0] for line in lines[1:3]] == ["gang", "reclaim"]
+
+
+def test_the_list_names_all() -> None:
+    shown = hekla("bench", "engine", "--list").output
+    assert all(name in shown for name in SCENARIOS)
+
+
+def test_an_unknown_scenario_is_a_usage_error() -> None:
+    assert hekla("bench", "engine", "--scenario", "nothing").exit_code == 2
