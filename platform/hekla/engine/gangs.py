@@ -1,7 +1,6 @@
 """Jobs as the session changes them: their tasks by status, and the questions of readiness (`volcano-spec` §3.6)."""
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 from hekla.domain.phases import GangPhase
@@ -58,6 +57,8 @@ class Gang:
         self.members = [_member(task, self, dimensions) for task in job.tasks]
         self.count = Counter(member.status for member in self.members)
         self.by_role = Counter((member.task.role, member.status) for member in self.members)
+        self._roles_have: dict[frozenset[TaskStatus], bool] = {}
+        """What `roles_have` found since the last change: jobs are compared far more often than changed."""
         self.ready_count = sum(self.count[status] for status in _READY)
         self.pending_best_effort = sum(m.best_effort and m.status is TaskStatus.PENDING for m in self.members)
         self.minimum = dimensions.vector(job.min_resources) if job.min_resources is not None else None
@@ -76,6 +77,7 @@ class Gang:
         member.status, member.node = status, node
         self.count[status] += 1
         self.by_role[member.task.role, status] += 1
+        self._roles_have.clear()
 
     def pending(self) -> list[Member]:
         """Tasks that wait for a place and ask for something."""
@@ -99,13 +101,18 @@ class Gang:
         """Enough of it has a place, or is promised one."""
         return self.waiting_count + self.ready_count + self.pending_best_effort >= self.job.min_available
 
-    def roles_have(self, statuses: Iterable[TaskStatus]) -> bool:
+    def roles_have(self, statuses: frozenset[TaskStatus]) -> bool:
         """Whether every role has its own minimum in these statuses (best-effort tasks count as placed)."""
+        known = self._roles_have.get(statuses)
+        if known is None:
+            known = self._roles_have[statuses] = self._each_role_has(statuses)
+        return known
+
+    def _each_role_has(self, statuses: frozenset[TaskStatus]) -> bool:
         minimums = self.job.min_task_member
         if self.job.min_available < sum(minimums.values()):
             return True
-        wanted = frozenset(statuses)
-        return all(self._in_role(role, wanted) >= least for role, least in minimums.items())
+        return all(self._in_role(role, statuses) >= least for role, least in minimums.items())
 
     def _in_role(self, role: str, statuses: frozenset[TaskStatus]) -> int:
         free = (

@@ -50,13 +50,18 @@ def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
 
 
 def _by_queue(session: Session) -> dict[str, Heap[Gang]]:
+    """The jobs of each queue. Those without a task that waits are left out, but where the last tie must be Volcano's:
+    they too move what is in the heap when shares change.
+    """
     admitted_only = "enqueue" in session.policy.actions
     for gang in session.gangs.values():
         if gang.phase is GangPhase.PENDING and not admitted_only:
             gang.phase = GangPhase.INQUEUE
     found: dict[str, Heap[Gang]] = {}
     for gang in session.valid_gangs(admitted_only=admitted_only):
-        found.setdefault(gang.job.queue, Heap(session.job_before)).push(gang)
+        waiting = found.setdefault(gang.job.queue, Heap(session.job_before))
+        if session.policy.follows_volcano or gang.count[TaskStatus.PENDING]:
+            waiting.push(gang)
     return found
 
 
