@@ -179,10 +179,11 @@ class Placing:
     def _that_may_hold(self, group: SubGroup, domains: list[Domain]) -> list[Domain]:
         """Those that have room for what is missing, by count, where all who wait are alike."""
         pending = group.pending()
-        if len({member.shape for member in pending}) != 1:
+        found = {id(places): places for places in map(self._session.places, pending)}
+        if len(found) != 1:
             return list(domains)
         missing = group.least - sum(m.status is not TaskStatus.PENDING or m.best_effort for m in group.members)
-        places, needed = self._session.places(pending[0]), min(missing, len(pending))
+        (places,), needed = found.values(), min(missing, len(pending))
         return [domain for domain in domains if places.slots(domain.rows) >= needed]
 
     def _place_tasks(self, group: SubGroup, domain: Domain) -> bool:
