@@ -7,11 +7,11 @@ import pytest
 from tests.engine.worlds import bound, job, node, running, state
 
 from hekla.engine import cycle, registry
+from hekla.engine.conditions import Requirement
 from hekla.engine.decisions import Decisions
 from hekla.engine.model import ClusterState, DisruptionBudget, Job, Node, NodeUsage, TaskStatus
 from hekla.engine.points import Point
 from hekla.engine.policy import parse
-from hekla.engine.selectors import Expression, Selector
 from hekla.engine.session import Session
 
 POLICY = (
@@ -45,7 +45,7 @@ def labelled(name: str, labels: Mapping[str, str], **more: object) -> Job:
     return replace(made, tasks=tuple(replace(task, labels=labels) for task in made.tasks))
 
 
-APP = Selector({"app": "web"})
+APP = (Requirement("app", "In", ("web",)),)
 
 
 def crowd(budgets: list[DisruptionBudget], wanted: int = 1) -> ClusterState:
@@ -64,7 +64,7 @@ def test_no_more_go_than_a_budget_allows(allowed: int, wanted: int, count: int) 
 
 
 def test_budgets_of_other_namespaces_do_not_count() -> None:
-    assert len(preempt(crowd([DisruptionBudget("elsewhere", Selector(), 0)], 4), "pdb")) == 4
+    assert len(preempt(crowd([DisruptionBudget("elsewhere", (), 0)], 4), "pdb")) == 4
 
 
 def test_in_volcano_pods_without_labels_never_go() -> None:
@@ -76,23 +76,6 @@ def test_in_volcano_pods_without_labels_never_go() -> None:
 
 def test_nobody_is_evicted_because_of_having_no_budget() -> None:
     assert leaving(crowd([]), "{name: pdb}") == []
-
-
-@pytest.mark.parametrize(
-    ("selector", "selects"),
-    [
-        (Selector(), True),
-        (Selector({"app": "web"}), True),
-        (Selector({"app": "db"}), False),
-        (Selector(expressions=(Expression("app", "In", ("web", "db")),)), True),
-        (Selector(expressions=(Expression("app", "NotIn", ("web",)),)), False),
-        (Selector(expressions=(Expression("app", "Exists"),)), True),
-        (Selector(expressions=(Expression("tier", "DoesNotExist"),)), True),
-        (Selector(expressions=(Expression("app", "Like", ("w",)),)), False),
-    ],
-)
-def test_selectors_are_those_of_kubernetes(selector: Selector, selects: bool) -> None:
-    assert selector.selects({"app": "web"}) is selects
 
 
 # Cooldown.

@@ -9,8 +9,7 @@ from enum import StrEnum
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
-from hekla.engine.conditions import NOTHING, Conditions
-from hekla.engine.selectors import Selector
+from hekla.engine.conditions import NOTHING, Conditions, Selector
 from hekla.engine.storage import Storage
 
 _MAX_USAGE_AGE = 300.0

@@ -58,7 +58,7 @@ def _requirements(expressions: Iterable[Object] | None) -> Selector:
     return tuple(Requirement(e["key"], e["operator"], tuple(e.get("values") or ())) for e in expressions or ())
 
 
-def _selector(selector: Object | None) -> Selector | None:
+def label_selector(selector: Object | None) -> Selector | None:
     """A label selector; None, which matches nothing, where there is none."""
     if selector is None:
         return None
@@ -80,9 +80,9 @@ def _with_own_labels(selector: Selector | None, term: Object, pod: Object) -> Se
 
 
 def _pod_term(term: Object, pod: Object) -> PodTerm:
-    wide = _selector(term.get("namespaceSelector"))
+    wide = label_selector(term.get("namespaceSelector"))
     named = frozenset(term.get("namespaces") or (() if wide is not None else (pod["metadata"]["namespace"],)))
-    selector = _with_own_labels(_selector(term.get("labelSelector")), term, pod)
+    selector = _with_own_labels(label_selector(term.get("labelSelector")), term, pod)
     return PodTerm(PodSelector(selector, named, wide), term["topologyKey"])
 
 
@@ -92,7 +92,7 @@ def _weighted(terms: Object, pod: Object, sign: int) -> Iterator[tuple[int, PodT
 
 
 def _spread(constraint: Object, pod: Object) -> Spread:
-    selector = _with_own_labels(_selector(constraint.get("labelSelector")), constraint, pod)
+    selector = _with_own_labels(label_selector(constraint.get("labelSelector")), constraint, pod)
     return Spread(
         topology_key=constraint["topologyKey"],
         max_skew=int(constraint["maxSkew"]),

@@ -11,7 +11,7 @@ from typing import Any
 
 from hekla.domain.resources import Resources, parse_quantity
 from hekla.engine.model import DisruptionBudget, NodeGroupAffinity, NodeUsage, Numa, NumaCell, ResourceQuota
-from hekla.engine.selectors import Expression, Selector
+from hekla.engine.pod_conditions import label_selector
 
 Object = Mapping[str, Any]
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -36,20 +36,11 @@ def budgets(cluster: Object) -> tuple[DisruptionBudget, ...]:
     return tuple(
         DisruptionBudget(
             budget["metadata"]["namespace"],
-            selector(budget.get("spec", {}).get("selector") or {}),
+            label_selector(budget.get("spec", {}).get("selector") or {}) or (),
             int(budget.get("status", {}).get("disruptionsAllowed", 0)),
         )
         for budget in cluster.get("podDisruptionBudgets", ())
     )
-
-
-def selector(written: Object) -> Selector:
-    """A label selector."""
-    expressions = (
-        Expression(one["key"], one["operator"], tuple(one.get("values") or ()))
-        for one in written.get("matchExpressions") or ()
-    )
-    return Selector(written.get("matchLabels") or {}, tuple(expressions))
 
 
 def affinity(queue_spec: Object) -> NodeGroupAffinity | None:

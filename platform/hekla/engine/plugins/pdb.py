@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hekla.engine.conditions import matches
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.model import DisruptionBudget, TaskStatus
 from hekla.engine.points import Point
@@ -60,4 +61,4 @@ def _judge(
 
 def _matching(budgets: Sequence[DisruptionBudget], member: Member) -> list[int]:
     namespace, labels = member.job.job.namespace, member.task.labels
-    return [at for at, b in enumerate(budgets) if b.namespace == namespace and b.selector.selects(labels)]
+    return [at for at, b in enumerate(budgets) if b.namespace == namespace and matches(b.selector, labels)]

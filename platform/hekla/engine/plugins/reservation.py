@@ -12,6 +12,7 @@ The election has no memory: each cycle comes to the same while nothing changes, 
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -117,8 +118,8 @@ class _Keeper:
     def _may_hold(self, gang: Gang, more: Vector) -> bool:
         """Whether the gang's queue may give out so much more, as if one task asked for it."""
         queue = self._session.queues[gang.job.queue]
-        first = gang.members[0]
-        asker = Member(first.task, gang, np.maximum(more, 0.0), best_effort=False, surplus=first.surplus)
+        asker = copy(gang.members[0])
+        asker.request = np.maximum(more, 0.0)
         self._is_asking = True
         try:
             return self._session.all_agree(Point.ALLOCATABLE, queue, asker)
