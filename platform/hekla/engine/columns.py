@@ -23,7 +23,8 @@ EPSILON = 0.1
 
 OF_CARDS = frozenset({"volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores"})
 """What is asked of a card and not of a node, which does not offer it (`volcano-spec` §5.7)."""
-Request = tuple[Vector, Vector]
+Request = tuple[Vector, Vector, bool]
+"""A request as a row, what scorers count beyond it, and whether it asks for nothing at all."""
 
 
 class Dimensions:
@@ -59,7 +60,8 @@ class Dimensions:
             row = self.vector(amounts)
             row[self._place["pods"]] = row[self._place["pods"]] or 1.0
             surplus = np.array([self._counted(amounts, counted, name) for name in LITTLE]) - row[: len(LITTLE)]
-            request = self._by_value.setdefault(row.tobytes() + surplus.tobytes(), (row, surplus))
+            is_empty = not any(name != "pods" for name in amounts)
+            request = self._by_value.setdefault(row.tobytes() + surplus.tobytes(), (row, surplus, is_empty))
             known = self._requests[id(amounts), id(counted)] = ((amounts, counted), request)
         return known[1]
 

@@ -66,6 +66,12 @@ class Gang:
         for member in self.members:
             if member.status in ALLOCATED:
                 self.allocated += member.request
+        self.claimed = self.allocated.copy()
+        """What it holds, and what it is promised."""
+        self.version = 0
+        """Counts the changes to it."""
+        self.rank: tuple[int, tuple[Any, ...]] | None = None
+        """When it was last ranked among others, and how (`Session.rank`)."""
 
     def move(self, member: Member, status: TaskStatus, node: str) -> None:
         """Give a task another status; counts follow."""
@@ -78,6 +84,7 @@ class Gang:
         self.count[status] += 1
         self.by_role[member.task.role, status] += 1
         self._roles_have.clear()
+        self.version += 1
 
     def pending(self) -> list[Member]:
         """Tasks that wait for a place and ask for something."""
@@ -131,6 +138,5 @@ class Gang:
 
 
 def _member(task: Task, job: Gang, dimensions: Dimensions) -> Member:
-    best_effort = not any(name != "pods" for name in task.request)
-    request, surplus = dimensions.request(task.request, task.counted)
+    request, surplus, best_effort = dimensions.request(task.request, task.counted)
     return Member(task, job, request, best_effort, surplus)

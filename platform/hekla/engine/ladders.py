@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hekla.engine.columns import NodeTable, Request, Rows, Use, Vector, fits
+from hekla.engine.columns import NodeTable, Rows, Use, Vector, fits
 
 STEPS = 16
 ROWS = 64
@@ -19,7 +19,7 @@ Step = tuple[bool, bool, float]
 class Ladders:
     """One ladder for each row that is likely to be chosen soon."""
 
-    def __init__(self, table: NodeTable, request: Request, score: Callable[[Use], Vector]) -> None:
+    def __init__(self, table: NodeTable, request: tuple[Vector, Vector], score: Callable[[Use], Vector]) -> None:
         self._table, self._score = table, score
         self._request, self._surplus = request
         self._steps: dict[int, list[Step]] = {}

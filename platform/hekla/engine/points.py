@@ -6,7 +6,8 @@ from enum import Enum
 class Point(Enum):
     """Where a plugin may speak, and the switch that lets it (before the colon). What its function takes and gives:
 
-    JOB_ORDER, QUEUE_ORDER, TASK_ORDER    (left, right) -> below zero when left goes first
+    JOB_ORDER                             (gang) -> a number, or numbers: the smaller goes first
+    QUEUE_ORDER, TASK_ORDER               (left, right) -> below zero when left goes first
     JOB_READY                             (gang) -> bool
     JOB_PIPELINED, JOB_ENQUEUEABLE        (gang) -> Vote
     JOB_ENQUEUED                          (gang) -> None, told after it was let in

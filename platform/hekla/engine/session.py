@@ -131,9 +131,20 @@ class Session:
 
     def job_before(self, left: Gang, right: Gang) -> bool:
         """Job order: plugins, then age, then name."""
-        if sign := self.compare(Point.JOB_ORDER, left, right):
-            return sign < 0
-        return (left.job.created_at, left.job.uid) < (right.job.created_at, right.job.uid)
+        return self.rank(left) < self.rank(right)
+
+    def compare_jobs(self, left: Gang, right: Gang) -> int:
+        """Job order by the plugins alone: below zero when the left one goes first."""
+        mine, other = self.rank(left)[:-2], self.rank(right)[:-2]
+        return (mine > other) - (mine < other)
+
+    def rank(self, gang: Gang) -> tuple[Any, ...]:
+        """What jobs are ordered by: what each plugin says, then age and name. It holds until the next change."""
+        stamp = len(self.table.touched)
+        if gang.rank is None or gang.rank[0] != stamp:
+            said = [answer(gang) for answer in self.answers(Point.JOB_ORDER)]
+            gang.rank = stamp, (*said, gang.job.created_at, gang.job.uid)
+        return gang.rank[1]
 
     def queue_before(self, left: Queue, right: Queue) -> bool:
         """Queue order: plugins, then age, then name."""
@@ -305,6 +316,7 @@ class Session:
         else:
             self.table.take(row, member.request)
             member.job.allocated += member.request
+        member.job.claimed += member.request
         member.job.move(member, status, self.table.nodes[row].name)
         self.residents[row][member.task.uid] = member
         self._tell(member, row, 1)
@@ -317,6 +329,7 @@ class Session:
         else:
             self.table.take(row, member.request, -1)
             member.job.allocated -= member.request
+        member.job.claimed -= member.request
         member.job.move(member, TaskStatus.PENDING, "")
         del self.residents[row][member.task.uid]
         self._tell(member, row, -1)
@@ -326,6 +339,7 @@ class Session:
         row = self.table.row_of[member.node]
         self.table.release(row, member.request)
         member.job.allocated -= member.request
+        member.job.claimed -= member.request
         member.job.move(member, TaskStatus.RELEASING, member.node)
         self._tell(member, row, -1)
 
@@ -334,6 +348,7 @@ class Session:
         row = self.table.row_of[member.node]
         self.table.release(row, member.request, -1)
         member.job.allocated += member.request
+        member.job.claimed += member.request
         member.job.move(member, TaskStatus.RUNNING, member.node)
         self._tell(member, row, 1)
 

@@ -29,7 +29,7 @@ def in_order(session: Session, victims: Sequence[Member], preemptor: Gang) -> He
         mine, other = left.job.job.queue, right.job.job.queue
         if mine != other:
             return _queue_first(session, mine, other, preemptor.job.queue)
-        if left.job is not right.job and (sign := session.compare(Point.JOB_ORDER, left.job, right.job)):
+        if left.job is not right.job and (sign := session.compare_jobs(left.job, right.job)):
             return sign > 0
         return session.task_before(right, left)
 

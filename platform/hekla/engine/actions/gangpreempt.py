@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
 from hekla.engine.model import TaskStatus
-from hekla.engine.points import Point
 from hekla.engine.policy import Argument
 from hekla.engine.session import Session
 from hekla.engine.uprooting import Rules, Uprooting
@@ -18,7 +17,7 @@ def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
     """Queue by queue, the first starving job first."""
 
     def last_first(left: Gang, right: Gang, _for: Gang) -> float:
-        return session.compare(Point.JOB_ORDER, right, left)
+        return session.compare_jobs(right, left)
 
     uprooting = Uprooting(session, Rules(NAME, _may_go, last_first), arguments)
     starving: dict[str, Heap[Gang]] = {}

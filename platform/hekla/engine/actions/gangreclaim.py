@@ -42,7 +42,7 @@ def _rules(session: Session) -> Rules:
     def compare(left: Gang, right: Gang, of: Gang) -> float:
         mine, other = queues[left.job.queue], queues[right.job.queue]
         if mine is other:
-            return session.compare(Point.JOB_ORDER, right, left)
+            return session.compare_jobs(right, left)
         sign = session.compare(Point.VICTIM_QUEUE_ORDER, mine, other, queues[of.job.queue])
         return sign or (-1 if session.queue_before(other, mine) else 1)
 

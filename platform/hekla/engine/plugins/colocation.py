@@ -55,8 +55,8 @@ def open_session(session: Session, option: PluginOption) -> None:
             Refusal(~fits(member.request, size[rows] - online[rows]), "full of online work", is_final=False)
         ]
 
-    def online_first(left: Gang, right: Gang) -> int:
-        return (left.job.uid in offline) - (right.job.uid in offline)
+    def online_first(gang: Gang) -> bool:
+        return gang.job.uid in offline
 
     def leavers(members: Sequence[Member]) -> list[Member]:
         over = np.flatnonzero((table.idle < -EPSILON).any(axis=1)).tolist()

@@ -18,44 +18,35 @@ _SAME = 1e-6
 
 def open_session(session: Session, option: PluginOption) -> None:
     """Order jobs by their share, which follows every placement of the session (promised ones count)."""
-    held = {uid: gang.allocated.copy() for uid, gang in session.gangs.items()}
-    shares: dict[str, float] = {}
+    shares: dict[str, tuple[int, float]] = {}
 
-    def follow(member: Member, _row: int, sign: int) -> None:
-        uid = member.job.job.uid
-        if uid in held:
-            held[uid] = held[uid] + sign * member.request
-            shares.pop(uid, None)
-
-    def share_of(uid: str) -> float:
-        if uid not in shares:
-            shares[uid] = share(held[uid], session.total)
-        return shares[uid]
-
-    def order(left: Gang, right: Gang) -> int:
-        mine, other = share_of(left.job.uid), share_of(right.job.uid)
-        return (mine > other) - (mine < other)
+    def share_of(gang: Gang) -> float:
+        version, known = shares.get(gang.job.uid, (-1, 0.0))
+        if version != gang.version:
+            known = share(gang.claimed, session.total)
+            shares[gang.job.uid] = gang.version, known
+        return known
 
     def preemptable(member: Member, candidates: Sequence[Member]) -> list[Member]:
-        mine = share(held[member.job.job.uid] + member.request, session.total)
+        mine = share(member.job.claimed + member.request, session.total)
         left: dict[str, Vector] = {}
         chosen = []
         for victim in candidates:
             uid = victim.job.job.uid
-            left[uid] = left.get(uid, held[uid]) - victim.request
+            left[uid] = left.get(uid, victim.job.claimed) - victim.request
             other = share(left[uid], session.total)
             if mine < other or abs(mine - other) <= _SAME:
                 chosen.append(victim)
         return chosen
 
-    session.on_change.append(follow)
-    session.register(Point.JOB_ORDER, option, order)
+    session.register(Point.JOB_ORDER, option, share_of)
     session.register(Point.PREEMPTABLE, option, preemptable)
     if option.has("enableHierarchy"):
-        _open_hierarchy(session, option, held)
+        _open_hierarchy(session, option)
 
 
-def _open_hierarchy(session: Session, option: PluginOption, held: dict[str, Vector]) -> None:
+def _open_hierarchy(session: Session, option: PluginOption) -> None:
+    held = {uid: gang.claimed for uid, gang in session.gangs.items()}
     tree = Tree([session.gangs[uid] for uid in sorted(session.gangs)], session.queues, held, session.total)
 
     def follow(_member: Member, _row: int, _sign: int) -> None:

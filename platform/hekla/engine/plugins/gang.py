@@ -21,7 +21,7 @@ _IS_VALID, _IS_READY, _IS_PIPELINED = attrgetter("is_valid"), attrgetter("is_rea
 def open_session(session: Session, option: PluginOption) -> None:
     """Gangs below their minimum come first; they are ready only with all of it."""
     session.register(Point.JOB_VALID, option, _invalid)
-    session.register(Point.JOB_ORDER, option, _unready_first)
+    session.register(Point.JOB_ORDER, option, _is_ready)
     session.register(Point.JOB_READY, option, _is_ready)
     session.register(Point.JOB_PIPELINED, option, _pipelined)
     session.register(Point.SUBJOB_ORDER, option, lambda left, right: int(left.is_ready) - int(right.is_ready))
@@ -40,10 +40,6 @@ def _invalid(gang: Gang) -> Reason | None:
         return None
     missing = max(gang.job.min_available - gang.valid_count, 1)
     return Reason(Cause.GANG, "allocate", "gang", "not_enough_pods", tasks=missing)
-
-
-def _unready_first(left: Gang, right: Gang) -> int:
-    return int(_is_ready(left)) - int(_is_ready(right))
 
 
 def _is_ready(gang: Gang) -> bool:

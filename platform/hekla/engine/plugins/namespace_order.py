@@ -28,14 +28,8 @@ def open_session(session: Session, option: PluginOption) -> None:
         weight = weights.get(namespace, 1.0)
         return share(held[namespace], session.total) / (weight if weight > 0 else 1.0)
 
-    def order(left: Gang, right: Gang) -> int:
-        if left.job.namespace == right.job.namespace:
-            return 0
-        mine, other = share_of(left), share_of(right)
-        return (mine > other) - (mine < other)
-
     def follow(member: Member, _row: int, sign: int) -> None:
         held[member.job.job.namespace] += sign * member.request
 
     session.on_change.append(follow)
-    session.register(Point.JOB_ORDER, option, order)
+    session.register(Point.JOB_ORDER, option, share_of)

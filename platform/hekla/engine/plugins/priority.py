@@ -19,8 +19,8 @@ def open_session(session: Session, option: PluginOption) -> None:
     session.register(Point.SPARED, option, _higher)
 
 
-def _jobs(left: Gang, right: Gang) -> int:
-    return right.job.priority - left.job.priority
+def _jobs(gang: Gang) -> int:
+    return -gang.job.priority
 
 
 def _tasks(left: Member, right: Member) -> int:

@@ -42,12 +42,9 @@ def open_session(session: Session, option: PluginOption) -> None:
     default = str(option.arguments.get("default", ""))
     by_queue = {q.name: keys.get(q.annotations.get(ANNOTATION, default)) for q in session.queues.values()}
 
-    def order(left: Gang, right: Gang) -> int:
-        key = by_queue[left.job.queue] if left.job.queue == right.job.queue else None
-        if key is None:
-            return 0
-        mine, other = (key(left), left.job.created_at), (key(right), right.job.created_at)
-        return (mine > other) - (mine < other)
+    def order(gang: Gang) -> tuple[float, float]:
+        key = by_queue[gang.job.queue]
+        return (0.0, 0.0) if key is None else (key(gang), gang.job.created_at)
 
     session.register(Point.JOB_ORDER, option, order)
 

@@ -24,14 +24,10 @@ def open_session(session: Session, option: PluginOption) -> None:
         wait = _positive(annotations.get(f"volcano.sh/{_NAME}") or annotations.get(_NAME, "")) or general
         return gang.job.created_at + wait if wait else math.inf
 
-    def earlier(left: Gang, right: Gang) -> int:
-        mine, other = deadline(left), deadline(right)
-        return (mine > other) - (mine < other)
-
     def has_waited(gang: Gang) -> Vote:
         return Vote.PERMIT if deadline(gang) <= session.now else Vote.ABSTAIN
 
-    session.register(Point.JOB_ORDER, option, earlier)
+    session.register(Point.JOB_ORDER, option, deadline)
     session.register(Point.JOB_ENQUEUEABLE, option, has_waited)
     session.register(Point.JOB_PIPELINED, option, has_waited)
 

@@ -37,7 +37,7 @@ def open_session(session: Session, option: PluginOption) -> None:
     session.register(Point.TASK_CLASS, option, _is_revocable)
     session.register(Point.PREDICATE, option, zones.refusals)
     session.register(Point.WIDE_NODE_ORDER, option, zones.scorer)
-    session.register(Point.JOB_ORDER, option, lambda left, right: left.job.preemptable - right.job.preemptable)
+    session.register(Point.JOB_ORDER, option, lambda gang: gang.job.preemptable)
     session.register(Point.JOB_PIPELINED, option, lambda g: Vote.PERMIT if g.is_pipelined else Vote.REJECT)
     session.register(Point.JOB_STARVING, option, _is_starving)
     session.register(Point.PREEMPTABLE, option, zones.preemptable)
