@@ -129,9 +129,24 @@ class _Shared:
         by_links = self._link_weight if self._table.has_links and ask.shares[0].count > 1 else 0.0
 
         def score(rows: Rows) -> Vector:
-            total: Vector = np.zeros(len(np.arange(len(self._table.cards))[rows]))
+            total: Vector = np.zeros(len(self._table.cards))[rows]
             total += self._weight * self._table.scores(ask, rows) if self._weight else 0.0
             total += by_links * self._table.link_scores(ask, rows) if by_links else 0.0
             return total
 
-        return score if self._weight or by_links else None
+        return _Kept(self._table, score).scores if self._weight or by_links else None
+
+
+class _Kept:
+    """Scores of all rows, reckoned anew only for those whose cards were touched since."""
+
+    def __init__(self, table: CardTable, score: Callable[[Rows], Vector]) -> None:
+        self._table, self._score = table, score
+        self._scores, self._seen = score(ALL), len(table.changed)
+
+    def scores(self, rows: Rows) -> Vector:
+        """Those of these rows."""
+        if self._seen < len(self._table.changed):
+            changed = np.unique(np.array(self._table.changed[self._seen :], dtype=np.intp))
+            self._scores[changed], self._seen = self._score(changed), len(self._table.changed)
+        return self._scores[rows]

@@ -53,6 +53,8 @@ class CardTable:
         self._use = Use(np.zeros(shape), np.zeros(shape), np.zeros(shape))
         self._wanted: dict[Filters, Mask] = {Filters(): self._usable}
         self._links = _Links(nodes, self.cards)
+        self.changed: list[int] = []
+        """The rows on which something was taken or given back, in order."""
 
     @property
     def has_links(self) -> bool:
@@ -69,7 +71,7 @@ class CardTable:
             enough: Mask = self._open(share, ask.filters, rows, use).sum(axis=1) >= share.count
             return enough
         numbers = np.arange(len(self.cards))[rows]
-        chosen = (self._choose_all(ask, row, Use(*(o[at] for o in use))) for at, row in enumerate(numbers))
+        chosen = (self._choose_all(ask, row, Use(*(one[at].copy() for one in use))) for at, row in enumerate(numbers))
         return np.array([parts is not None for parts in chosen], dtype=bool)
 
     def _open(self, share: Share, filters: Filters, rows: Rows, use: Use) -> Mask:
@@ -141,6 +143,7 @@ class CardTable:
     def take(self, row: int, parts: list[Part], sign: int = 1) -> None:
         """A task gets these parts, or gives them back."""
         _add(Use(*(one[row] for one in self._use)), parts, sign)
+        self.changed.append(row)
 
     # What a place is worth.
 

@@ -56,7 +56,9 @@ def open_session(session: Session, option: PluginOption) -> None:
 
 
 def _jobs(session: Session) -> dict[str, JobBuckets]:
-    found = {uid: (gang, Relations(gang.job)) for uid, gang in session.gangs.items()}
+    """Of the jobs that say something and still have tasks to place."""
+    waiting = {uid: gang for uid, gang in session.gangs.items() if gang.pending()}
+    found = {uid: (gang, Relations(gang.job)) for uid, gang in waiting.items()}
     return {
         uid: JobBuckets(gang, relations, session.table, session.dimensions)
         for uid, (gang, relations) in found.items()

@@ -1,5 +1,6 @@
 """Tasks of a job gathered into buckets, each to be placed on one node as far as it goes (`volcano-spec` §5.6)."""
 
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable
 
@@ -10,42 +11,70 @@ from hekla.engine.gangs import Gang, Member
 from hekla.engine.plugins.task_topology.relations import Relations
 
 _MEBI = 2.0**20
+Key = tuple[float, float, str]
 
 
 class Bucket:
     """Tasks that want to be together: those that wait, what they ask for, and how many have a place on which node."""
 
     def __init__(self, index: int, width: int) -> None:
-        self.index = index
+        self.index, self.size = index, 0
         self.roles: Counter[str] = Counter()
-        self.waiting: dict[str, Member] = {}
         self.placed: Counter[int] = Counter()
         self.request: Vector = np.zeros(width)
+        self._waiting: dict[str, Member] = {}
+        self._uids: list[str] = []
+        """Who waits, in order."""
+        self._turns: dict[str, list[tuple[Key, str]]] = {}
+        """Who waits of each role, in the order in which they will be placed."""
 
-    @property
-    def size(self) -> int:
-        """Tasks with and without a place."""
-        return len(self.waiting) + self.placed.total()
+    def add(self, member: Member, row: int | None) -> None:
+        """One more task: with a place on this row, or without one."""
+        self.size += 1
+        self.roles[member.task.role] += 1
+        if row is not None:
+            self.placed[row] += 1
+        else:
+            self._wait(member)
 
     def move(self, member: Member, row: int, sign: int) -> None:
-        """A task of it got a place, or gave it back."""
+        """A task of it got a place, or gave it back to wait for another."""
         self.placed[row] += sign
-        self.request -= sign * member.request
-        if sign > 0:
-            self.waiting.pop(member.task.uid, None)
-        else:
-            self.waiting[member.task.uid] = member
+        if sign < 0:
+            self._wait(member)
+        elif self._waiting.pop(member.task.uid, None) is not None:
+            del self._uids[bisect_left(self._uids, member.task.uid)]
+            turns = self._turns[member.task.role]
+            del turns[bisect_left(turns, (member.key, member.task.uid))]
+            self.request -= member.request
 
-    def too_many(self, member: Member, room: Vector) -> Vector:
-        """Per row: how many of the others that wait have to stay away for the rest to fit, in the order of ids."""
-        others = [one.request for uid, one in sorted(self.waiting.items()) if uid != member.task.uid]
-        left = self.request - np.cumsum([np.zeros_like(self.request), *others], axis=0)
-        low, high = np.zeros(len(room), dtype=np.intp), np.full(len(room), len(others), dtype=np.intp)
+    def _wait(self, member: Member) -> None:
+        self._waiting[member.task.uid] = member
+        insort(self._uids, member.task.uid)
+        insort(self._turns.setdefault(member.task.role, []), (member.key, member.task.uid))
+        self.request += member.request
+
+    def next_of(self, role: str) -> str:
+        """The id of the task of this role that is placed next; empty: none waits."""
+        turns = self._turns.get(role)
+        return turns[0][1] if turns else ""
+
+    def together(self, member: Member, room: Vector) -> Vector:
+        """Per row: how many of those that wait fit there: one like this, and then the others, the last id first."""
+        itself = self.next_of(member.task.role)
+        sums, most = [member.request], room.max(axis=0, initial=0.0)
+        for uid in reversed(self._uids):
+            if not fits(sums[-1], most):
+                break
+            if uid != itself:
+                sums.append(sums[-1] + self._waiting[uid].request)
+        totals = np.array(sums)
+        low, high = np.zeros(len(room), dtype=np.intp), np.full(len(room), len(sums), dtype=np.intp)
         while (low < high).any():
             middle = (low + high) // 2
-            enough = fits(left[middle], room)
-            low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
-        return np.minimum(low, len(others)).astype(float)
+            enough = fits(totals[np.minimum(middle, len(sums) - 1)], room)
+            low, high = np.where(enough & (low < high), middle + 1, low), np.where(enough, high, middle)
+        return low.astype(float)
 
 
 class JobBuckets:
@@ -95,13 +124,7 @@ class JobBuckets:
 
     def _put(self, member: Member, bucket: Bucket) -> None:
         self.of[member.task.uid] = bucket
-        bucket.roles[member.task.role] += 1
-        row = self._table.row_of.get(member.node)
-        if row is not None:
-            bucket.placed[row] += 1
-        else:
-            bucket.waiting[member.task.uid] = member
-            bucket.request += member.request
+        bucket.add(member, self._table.row_of.get(member.node))
 
     # As tasks are placed.
 
@@ -119,8 +142,8 @@ class JobBuckets:
         there = self._counts(bucket.placed)
         for role in self.relations.disliked(member.task.role):
             there -= self._counts(self._roles_on.get(role, Counter()))
-        score = there[rows] + len(bucket.waiting) - bucket.too_many(member, room)
-        return np.where(fits(member.request, room), score, 0.0) / self.largest
+        together = bucket.together(member, room)
+        return np.where(together > 0, there[rows] + together, 0.0) / self.largest
 
     def _counts(self, on: Counter[int]) -> Vector:
         counts = np.zeros(len(self._table))

@@ -1,0 +1,254 @@
+"""What one may rely on where pods are given cards of a node."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from tests.engine import worlds
+
+from hekla.domain.resources import Resources
+from hekla.engine import cycle
+from hekla.engine.decisions import Decisions
+from hekla.engine.model import ClusterState, Job, Node, Task, TaskStatus
+from hekla.engine.plugins.deviceshare import links
+from hekla.engine.plugins.deviceshare.inventory import parse_links
+from hekla.engine.policy import Policy, parse
+
+POLICY = """\
+actions: "{actions}"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+- plugins:
+  - name: predicates
+  - name: deviceshare
+    arguments: {{{arguments}}}
+"""
+SHARING, NUMBER, VIRTUAL = (
+    f"deviceshare.{mode}: true" for mode in ("GPUSharingEnable", "GPUNumberEnable", "VGPUEnable")
+)
+
+
+def policy(*arguments: str, actions: str = "allocate", compatibility: str = "hekla") -> Policy:
+    text = POLICY.format(actions=actions, arguments=", ".join(arguments))
+    return replace(parse(text), compatibility=compatibility)
+
+
+def server(name: str, cards: int = 4, memory: int = 32, **more: object) -> Node:
+    amounts = {"cpu": "32", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": str(cards)}
+    amounts |= {"volcano.sh/gpu-number": str(cards), "volcano.sh/gpu-memory": str(memory)}
+    return Node(name, Resources.parse(amounts), **more)
+
+
+def virtual_server(name: str, *cards: str) -> Node:
+    amounts = {"cpu": "32", "memory": "64Gi", "pods": "110", "volcano.sh/vgpu-number": "100"}
+    return Node(name, Resources.parse(amounts), annotations={"volcano.sh/node-vgpu-register": ":".join(cards)})
+
+
+def pods(name: str, count: int, *limits: dict[str, str], **more: object) -> Job:
+    """A job of equal pods, each of containers with these limits of cards."""
+    parsed = tuple(Resources.parse({f"volcano.sh/{k}": v for k, v in one.items()}) for one in limits)
+    request = sum(parsed, Resources.parse({"cpu": "1"}))
+    tasks = tuple(
+        Task(f"{name}-{i}", f"{name}-w-{i}", "w", request, device_limits=parsed, **more) for i in range(count)
+    )
+    return replace(worlds.job(name, minimum=1), tasks=tasks, min_resources=None)
+
+
+def given(decisions: Decisions, note: str = "volcano.sh/gpu-index") -> dict[str, tuple[str, str]]:
+    """The node and the cards that each pod was given."""
+    return {bind.task: (bind.node, bind.annotations.get(note, "")) for bind in decisions.binds}
+
+
+def test_a_pod_gets_memory_of_one_card_and_is_told_which() -> None:
+    decisions = worlds.decide([server("a")], [pods("j", 3, {"gpu-memory": "5"})], policy=policy(SHARING))
+    assert given(decisions) == {"j-0": ("a", "0"), "j-1": ("a", "1"), "j-2": ("a", "2")}
+
+
+def test_memory_that_is_free_on_no_single_card_does_not_serve() -> None:
+    jobs = [pods("j", 5, {"gpu-memory": "5"})]
+    assert len(worlds.decide([server("a")], jobs, policy=policy(SHARING)).binds) == 4
+    assert not worlds.decide([server("a")], [pods("j", 1, {"gpu-memory": "9"})], policy=policy(SHARING)).binds
+
+
+def test_whole_cards_are_those_without_any_pod_and_in_health() -> None:
+    node = server("a", annotations={"volcano.sh/gpu-unhealthy-ids": "0"})
+    decisions = worlds.decide([node], [pods("j", 3, {"gpu-number": "2"})], policy=policy(NUMBER))
+    assert given(decisions) == {"j-0": ("a", "1,2")}
+
+
+@pytest.mark.parametrize(("note", "expected"), [({"volcano.sh/gpu-index": "0,1"}, "2,3"), ({}, "2,3")])
+def test_pods_that_run_keep_their_cards(note: dict[str, str], expected: str) -> None:
+    old = pods("old", 1, {"gpu-number": "2"}, status=TaskStatus.RUNNING, node="a", annotations=note)
+    decisions = worlds.decide([server("a")], [old, pods("new", 1, {"gpu-number": "2"})], policy=policy(NUMBER))
+    assert given(decisions) == {"new-0": ("a", expected)}
+
+
+def test_cards_are_told_again_from_one_cycle_to_the_next() -> None:
+    jobs, rules = [pods("j", 2, {"gpu-number": "1"})], policy(NUMBER)
+    first = worlds.decide([server("a")], jobs, policy=rules)
+    told = {bind.task: bind.annotations for bind in first.binds}
+    ran = tuple(replace(t, status=TaskStatus.RUNNING, node="a", annotations=told[t.uid]) for t in jobs[0].tasks)
+    rest = replace(jobs[0], tasks=ran[1:])
+    again = worlds.decide([server("a")], [rest, pods("k", 2, {"gpu-number": "1"})], policy=rules)
+    assert given(again) == {"k-0": ("a", "0"), "k-1": ("a", "2")}
+
+
+def test_a_gang_that_does_not_fit_leaves_no_card_taken() -> None:
+    big = replace(pods("a-big", 3, {"gpu-number": "2"}), min_available=3, min_task_member={"w": 3})
+    decisions = worlds.decide([server("a")], [big, pods("b", 2, {"gpu-number": "2"})], policy=policy(NUMBER))
+    assert given(decisions) == {"b-0": ("a", "0,1"), "b-1": ("a", "2,3")}
+
+
+def test_who_preempts_is_promised_the_cards_of_its_victims() -> None:
+    old = pods("old", 1, {"gpu-memory": "8"}, status=TaskStatus.RUNNING, node="a")
+    new = replace(pods("new", 1, {"gpu-memory": "8"}, preemptable=False), priority=10)
+    rules = policy(SHARING, actions="allocate, preempt")
+    spread = replace(old, min_available=0, min_task_member={})
+    decisions = worlds.decide([server("a", cards=1, memory=8)], [spread, new], policy=rules)
+    assert [eviction.task for eviction in decisions.evictions] == ["old-0"]
+    assert decisions.pipelined == {"new-0": "a"}
+
+
+# Virtual cards.
+
+CARD = "{},{},{},V100,{},hami-core"
+
+
+def card(uuid: str, count: int = 4, memory: int = 16000, health: str = "true") -> str:
+    return CARD.format(uuid, count, memory, health)
+
+
+def virtual(count: int, *limits: dict[str, str], cards: list[str], rules: str = "", **more: object) -> dict[str, str]:
+    arguments = (VIRTUAL, rules) if rules else (VIRTUAL,)
+    decisions = worlds.decide([virtual_server("a", *cards)], [pods("j", count, *limits, **more)],
+                              policy=policy(*arguments))  # fmt: skip
+    return {task: devices for task, (_, devices) in given(decisions, "volcano.sh/vgpu-ids-new").items()}
+
+
+HALF = {"vgpu-number": "1", "vgpu-memory": "8000", "vgpu-cores": "50"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "cards", "fitting"),
+    [
+        (HALF, [card("x"), card("y")], 4),
+        ({"vgpu-number": "1", "vgpu-memory": "1000"}, [card("x", count=3)], 3),
+        ({"vgpu-number": "1", "vgpu-memory": "1000", "vgpu-cores": "40"}, [card("x")], 2),
+        ({"vgpu-number": "1", "vgpu-memory-percentage": "50"}, [card("x")], 2),
+        ({"vgpu-number": "1"}, [card("x"), card("y")], 2),
+        ({"vgpu-number": "2", "vgpu-memory": "8000"}, [card("x"), card("y")], 2),
+        ({"vgpu-number": "1", "vgpu-memory": "10", "vgpu-cores": "100"}, [card("x")], 1),
+        ({"vgpu-number": "1", "vgpu-memory": "10"}, [card("x", health="false")], 0),
+        ({"vgpu-number": "1", "vgpu-memory": "10"}, ["nonsense"], 0),
+    ],
+)
+def test_a_virtual_card_serves_while_memory_cores_and_sharers_allow(
+    limits: dict[str, str], cards: list[str], fitting: int
+) -> None:
+    assert len(virtual(6, limits, cards=cards)) == fitting
+
+
+def test_a_card_whose_cores_are_all_given_takes_nobody_who_names_none() -> None:
+    full = {"vgpu-number": "1", "vgpu-memory": "10", "vgpu-cores": "100"}
+    jobs = [pods("j", 1, full), pods("k", 1, {"vgpu-number": "1", "vgpu-memory": "10"})]
+    decisions = worlds.decide([virtual_server("a", card("x"))], jobs, policy=policy(VIRTUAL))
+    assert [bind.task for bind in decisions.binds] == ["j-0"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "chosen"),
+    [
+        ("", ["y,V100,4000,0", "y,V100,4000,0"]),
+        ("deviceshare.SchedulePolicy: binpack", ["x,V100,4000,0", "x,V100,4000,0"]),
+        ("deviceshare.SchedulePolicy: spread", ["x,V100,4000,0", "y,V100,4000,0"]),
+    ],
+)
+def test_the_policy_says_which_card_is_taken(rules: str, chosen: list[str]) -> None:
+    limits = {"vgpu-number": "1", "vgpu-memory": "4000"}
+    assert list(virtual(2, limits, cards=[card("x"), card("y")], rules=rules).values()) == chosen
+
+
+@pytest.mark.parametrize(
+    ("scheduling", "nodes"),
+    [("binpack", ["a", "a"]), ("spread", ["a", "b"])],
+)
+def test_the_policy_says_which_node_is_liked(scheduling: str, nodes: list[str]) -> None:
+    rules = policy(VIRTUAL, f"deviceshare.SchedulePolicy: {scheduling}", "deviceshare.ScheduleWeight: 10")
+    two = [virtual_server("a", card("x")), virtual_server("b", card("y"))]
+    limits = {"vgpu-number": "1", "vgpu-memory": "4000"}
+    decisions = worlds.decide(two, [pods("j", 2, limits)], policy=rules)
+    assert [bind.node for bind in decisions.binds] == nodes
+
+
+def test_each_container_gets_its_own_part_and_wishes_are_met() -> None:
+    notes = {"nvidia.com/use-gpuuuid": "x,z", "nvidia.com/nouse-gputype": "a100"}
+    cards = [card("x"), card("y"), card("z").replace("V100", "A100-40G")]
+    assert virtual(1, HALF, HALF, cards=cards, annotations=notes) == {"j-0": "x,V100,8000,50;x,V100,8000,50"}
+    assert virtual(2, HALF, HALF, cards=cards, annotations=notes).keys() == {"j-0"}
+
+
+def test_virtual_parts_are_read_back() -> None:
+    note = {"volcano.sh/vgpu-ids-new": "y,V100,16000,0"}
+    old = pods("old", 1, {"vgpu-number": "1"}, status=TaskStatus.RUNNING, node="a", annotations=note)
+    node = virtual_server("a", card("x"), card("y"))
+    decisions = worlds.decide([node], [old, pods("new", 2, {"vgpu-number": "1"})], policy=policy(VIRTUAL))
+    assert given(decisions, "volcano.sh/vgpu-ids-new") == {"new-0": ("a", "x,V100,16000,0")}
+
+
+# Links.
+
+PAIRS = [[0, 1, 9, 1], [1, 0, 1, 9], [9, 1, 0, 1], [1, 9, 1, 0]]
+"""Cards 0 and 2, and cards 1 and 3, are linked best."""
+
+
+def linked(name: str, matrix: object = PAIRS) -> Node:
+    return server(name, annotations={"hekla.io/gpu-links": json.dumps(matrix)})
+
+
+def test_cards_that_are_linked_best_go_together() -> None:
+    decisions = worlds.decide([linked("a")], [pods("j", 2, {"gpu-number": "2"})], policy=policy(NUMBER))
+    assert given(decisions) == {"j-0": ("a", "0,2"), "j-1": ("a", "1,3")}
+
+
+def test_one_card_is_taken_where_the_rest_stays_linked() -> None:
+    chain = [[0, 5, 0, 0], [5, 0, 5, 0], [0, 5, 0, 5], [0, 0, 5, 0]]
+    decisions = worlds.decide([linked("a", chain)], [pods("j", 1, {"gpu-number": "1"})], policy=policy(NUMBER))
+    assert given(decisions) == {"j-0": ("a", "0")}
+    middle = [[0, 5, 5, 5], [5, 0, 5, 5], [5, 5, 0, 0], [5, 5, 0, 0]]
+    decisions = worlds.decide([linked("a", middle)], [pods("j", 1, {"gpu-number": "1"})], policy=policy(NUMBER))
+    assert given(decisions) == {"j-0": ("a", "2")}
+
+
+def test_a_server_that_gives_better_links_is_liked() -> None:
+    worse = [[0 if i == j else 1 for j in range(4)] for i in range(4)]
+    decisions = worlds.decide([linked("a", worse), linked("b")], [pods("j", 3, {"gpu-number": "2"})],
+                              policy=policy(NUMBER))  # fmt: skip
+    assert [bind.node for bind in decisions.binds] == ["b", "b", "a"]
+
+
+@pytest.mark.parametrize("matrix", ["no matrix", [[1, 2]], [[0, 1], [1, 0]], 7, [[0, None], [1, 0]]])
+def test_links_that_make_no_sense_are_as_none(matrix: object) -> None:
+    decisions = worlds.decide([linked("a", matrix)], [pods("j", 1, {"gpu-number": "2"})], policy=policy(NUMBER))
+    assert given(decisions) == {"j-0": ("a", "0,1")}
+
+
+def test_the_weakest_link_counts_more_than_the_sum() -> None:
+    matrix = parse_links(json.dumps([[0, 9, 9, 4], [9, 0, 1, 4], [9, 1, 0, 4], [4, 4, 4, 0]]))
+    assert links.best_set(matrix, (0, 1, 2, 3), 3) == (0, 1, 3)
+
+
+# Where Volcano is followed.
+
+
+def test_volcano_counts_no_cards_of_pods_that_do_not_say_which() -> None:
+    old = pods("old", 1, {"gpu-memory": "8"}, status=TaskStatus.RUNNING, node="a")
+    state = worlds.state([server("a")], [old, pods("new", 1, {"gpu-memory": "1"})])
+    ours, volcanos = (cycle(state, policy(SHARING, compatibility=c), 0.0) for c in ("hekla", "volcano"))
+    assert (given(ours)["new-0"], given(volcanos)["new-0"]) == (("a", "1"), ("a", "0"))
+
+
+def test_without_a_mode_nothing_is_said() -> None:
+    state: ClusterState = worlds.state([server("a")], [pods("j", 1, {"gpu-memory": "9"})])
+    assert given(cycle(state, policy("deviceshare.ScheduleWeight: 1"), 0.0)) == {"j-0": ("a", "")}
