@@ -1,5 +1,7 @@
 """The phase in which a cycle leaves a gang (`volcano-spec` §3.6, last line)."""
 
+from collections.abc import Callable
+
 from hekla.domain.phases import GangPhase
 from hekla.engine.gangs import Gang
 from hekla.engine.model import TaskStatus
@@ -10,13 +12,15 @@ _OVER = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 
 def held_count(gang: Gang) -> int:
     """Tasks that are or were on a node, those that are on their way out too."""
-    releasing = sum(m.status is TaskStatus.RELEASING and bool(m.node) for m in gang.members)
+    releasing = 0
+    if gang.count[TaskStatus.RELEASING]:
+        releasing = sum(m.status is TaskStatus.RELEASING and bool(m.node) for m in gang.members)
     return sum(gang.count[status] for status in _SCHEDULED) + releasing
 
 
-def phase_at_close(gang: Gang, *, is_unschedulable: bool) -> GangPhase:
+def phase_at_close(gang: Gang, is_unschedulable: Callable[[Gang], bool]) -> GangPhase:
     """As before the close, but a gang of which a part runs and a part cannot be placed is Unknown."""
-    if gang.count[TaskStatus.RUNNING] and is_unschedulable:
+    if gang.count[TaskStatus.RUNNING] and is_unschedulable(gang):
         return GangPhase.UNKNOWN
     return phase_before_close(gang)
 

@@ -10,9 +10,9 @@ Where a plugin or an action fails, everything is decided anew without it, or not
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from hekla.domain.errors import Problem
-from hekla.domain.phases import GangPhase
 from hekla.engine import checks, registry
 from hekla.engine.closing import phase_at_close, phase_before_close
 from hekla.engine.decisions import Cause, Decisions, Fault, Reason
@@ -23,15 +23,20 @@ from hekla.engine.policy import PluginOption, Policy
 from hekla.engine.session import Call, Session
 
 
-def cycle(state: ClusterState, policy: Policy, now: float, call: Call | None = None) -> Decisions:
-    """Decide once. `now` is in seconds since the epoch; `call` asks other programs for the plugins that do."""
+def cycle(
+    state: ClusterState, policy: Policy, now: float, call: Call | None = None, *, is_detailed: bool = False
+) -> Decisions:
+    """Decide once. `now` is in seconds since the epoch; `call` asks other programs for the plugins that do.
+
+    `is_detailed`: also the phases before the close, and how many tasks of each job stand where.
+    """
     sound, refused = checks.sound(state)
     faults: list[Fault] = []
     while True:
         session = Session(sound, policy, now, call)
         try:
             _run(session)
-            decisions = replace(_close(session), faults=tuple(faults))
+            decisions = replace(_close(session, is_detailed=is_detailed), faults=tuple(faults))
             break
         except Failed as failure:
             smaller = _without(session, failure)
@@ -94,15 +99,15 @@ def _with_refused(decisions: Decisions, refused: Mapping[str, tuple[Problem, ...
     return replace(decisions, refused=refused, reasons={**decisions.reasons, **dict.fromkeys(refused, reason)})
 
 
-def _close(session: Session) -> Decisions:
-    phases: dict[str, GangPhase] = {
-        uid: phase_at_close(gang, is_unschedulable=session.any_says(Point.UNSCHEDULABLE, gang))
-        for uid, gang in session.gangs.items()
-    }
-    before = {uid: phase_before_close(gang) for uid, gang in session.gangs.items()}
+def _close(session: Session, *, is_detailed: bool) -> Decisions:
+    is_unschedulable = partial(session.any_says, Point.UNSCHEDULABLE)
+    phases = {uid: phase_at_close(gang, is_unschedulable) for uid, gang in session.gangs.items()}
+    told = session.gangs if is_detailed else {}
+    before = {uid: phase_before_close(gang) for uid, gang in told.items()}
     pipelined = {
         member.task.uid: member.node
         for gang in session.gangs.values()
+        if gang.waiting_count
         for member in gang.members
         if member.status is TaskStatus.PIPELINED
     }
@@ -115,6 +120,6 @@ def _close(session: Session) -> Decisions:
         nominated={task: node for task, node in session.nominated.items() if pipelined.get(task) == node},
         phases=phases,
         phases_before_close={uid: phase for uid, phase in before.items() if phase is not phases[uid]},
-        counts={uid: dict(+gang.count) for uid, gang in session.gangs.items()},
+        counts={uid: dict(+gang.count) for uid, gang in told.items()},
         reasons={uid: tuple(reasons) for uid, reasons in session.reasons.items() if reasons},
     )

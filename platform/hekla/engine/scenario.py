@@ -85,7 +85,7 @@ def play(scenario: Scenario) -> Iterator[dict[str, Any]]:
     """The outcome of each cycle; what was bound runs in the next one, what was evicted is gone."""
     state = scenario.state
     for _ in range(scenario.cycles):
-        decisions = cycle(state, scenario.policy, RECORDED_AT)
+        decisions = cycle(state, scenario.policy, RECORDED_AT, is_detailed=True)
         for fault in decisions.faults:
             raise ValueError(f"{fault.name} failed at {fault.point}: {fault.error}")
         yield _outcome(state, decisions)
