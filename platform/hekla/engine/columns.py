@@ -121,6 +121,8 @@ class NodeTable:
         """What Kubernetes' scorers count: `used` without whom the session evicts and with whom it promises a place."""
         self.surplus = np.zeros((len(self.nodes), len(LITTLE)))
         """What some of them count beyond that (`Use`); kept by who asks for it."""
+        self.changes = [0] * len(self.nodes)
+        """How often each row was changed."""
         self.touched: list[tuple[int, Vector | None]] = []
         """Every change in order: the row, and what was taken from it (None: something else happened)."""
 
@@ -140,16 +142,20 @@ class NodeTable:
         self.idle[row] -= sign * request
         self.used[row] += sign * request
         self.expected[row] += sign * request
-        self.touched.append((row, request if sign > 0 else None))
+        self._touch(row, request if sign > 0 else None)
+
+    def _touch(self, row: int, taken: Vector | None) -> None:
+        self.changes[row] += 1
+        self.touched.append((row, taken))
 
     def promise(self, row: int, request: Vector, sign: int = 1) -> None:
         """A pod is promised what will be released (or not any more)."""
         self.pipelined[row] += sign * request
         self.expected[row] += sign * request
-        self.touched.append((row, None))
+        self._touch(row, None)
 
     def release(self, row: int, request: Vector, sign: int = 1) -> None:
         """A pod on this node is on its way out (or not any more); it still holds its place."""
         self.releasing[row] += sign * request
         self.expected[row] -= sign * request
-        self.touched.append((row, None))
+        self._touch(row, None)

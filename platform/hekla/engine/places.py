@@ -14,13 +14,14 @@ Masks and scores have one entry a row asked for. A plugin that has nothing to sa
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hekla.domain.resources import Resources
 from hekla.engine.columns import EPSILON, Dimensions, Mask, NodeTable, Rows, Use, Vector, fits
 from hekla.engine.gangs import Member
 from hekla.engine.ladders import Ladders
@@ -38,6 +39,19 @@ class Refusal:
     mask: Mask
     reason: str
     is_final: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Why a class has no place. `nodes`: how many refuse, by reason; `most`: what is free on the nodes at most.
+
+    `is_allowed`: some node would take it but for want of room; `ever`: and would have the room if it were empty.
+    """
+
+    nodes: Mapping[str, int]
+    most: Resources
+    is_allowed: bool
+    ever: bool
 
 
 class Places:
@@ -63,6 +77,7 @@ class Places:
         """The scores of the rows with room now, and minus infinity for the others."""
         self._later = np.zeros(len(table), dtype=bool)
         """The rows with room now, or once something is released."""
+        self._standing: tuple[int, Standing] | None = None
         self._seen = len(table.touched)
         is_predictable = not (self._changing or self._wide or self._scorers)
         self._ladders = Ladders(table, (member.request, member.surplus), self._by_use) if is_predictable else None
@@ -136,7 +151,17 @@ class Places:
         """The rows that no final refusal stands against: evictions may make place there."""
         return ~_any_of((refusal for refusal in self.refusals() if refusal.is_final), len(self._table))
 
-    def why_nowhere(self, dimensions: Dimensions) -> Counter[str]:
+    def standing(self, dimensions: Dimensions) -> Standing:
+        """Why there is no place for the class, reckoned once between changes."""
+        stamp = len(self._table.touched)
+        if self._standing is None or self._standing[0] != stamp:
+            self.catch_up()
+            most = dimensions.resources(self._table.idle.max(axis=0, initial=0.0))
+            nodes = dict(self._why_nowhere(dimensions))
+            self._standing = stamp, Standing(nodes, most, bool(self.allowed.any()), self._could_ever())
+        return self._standing[1]
+
+    def _why_nowhere(self, dimensions: Dimensions) -> Counter[str]:
         """How many nodes refuse, by reason; the first reason of a node counts."""
         counts: Counter[str] = Counter()
         left = np.ones(len(self._table), dtype=bool)
@@ -151,7 +176,7 @@ class Places:
             left &= ~short
         return +counts
 
-    def could_ever(self) -> bool:
+    def _could_ever(self) -> bool:
         """Whether an allowed node would have room if it were empty."""
         return bool((self._open & fits(self._member.request, self._table.allocatable)).any())
 

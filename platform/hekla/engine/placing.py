@@ -46,7 +46,7 @@ def _no_domain(session: Session, gang: Gang) -> Reason:
         code="no_domain_fits",
         need=pending[0].task.request,
         tasks=max(missing, 1),
-        nodes=dict(session.places(pending[0]).why_nowhere(session.dimensions)),
+        nodes=session.places(pending[0]).standing(session.dimensions).nodes,
     )
 
 

@@ -45,6 +45,8 @@ class Session:
         self.gangs = {gang.job.uid: gang for gang in everyone if gang.job.queue in self.queues}
         self.binds: list[Bind] = []
         self.evictions: list[Eviction] = []
+        self.taken_back = 0
+        """How many evictions were taken back."""
         self.nominated: dict[str, str] = {}
         """Task to node: what evictions of this session make room for."""
         self.reasons: dict[str, list[Reason]] = defaultdict(list)
@@ -198,14 +200,15 @@ class Session:
 
     def places(self, member: Member) -> Places:
         """The places of the task's class."""
-        key = self._class_of(member)
+        key = self.class_of(member)
         found = self._places.get(key)
         if found is None:
             found = Places(member, self.table, self.answers)
             self._places[key] = found
         return found
 
-    def _class_of(self, member: Member) -> Hashable:
+    def class_of(self, member: Member) -> Hashable:
+        """What tasks have in common that may go to the same places and like them equally."""
         if not self._answers[Point.TASK_CLASS]:
             return member.shape
         uid = member.task.uid
@@ -346,6 +349,7 @@ class Session:
     def unevict(self, member: Member) -> None:
         """Take back what `evict` did; the task counts as running, whatever it was (`volcano-spec` §3.4)."""
         row = self.table.row_of[member.node]
+        self.taken_back += 1
         self.table.release(row, member.request, -1)
         member.job.allocated += member.request
         member.job.claimed += member.request

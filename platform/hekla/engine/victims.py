@@ -1,6 +1,6 @@
 """Who may have to go from a node, and in what order (`volcano-spec` §3.2, §4)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -11,10 +11,39 @@ from hekla.engine.points import Point
 from hekla.engine.session import Session
 
 
-def on_node(session: Session, row: int) -> list[Member]:
-    """The tasks of known jobs on a node, by uid."""
-    residents = session.residents[row]
-    return [residents[uid] for uid in sorted(residents) if residents[uid].job.job.uid in session.gangs]
+class Grounds:
+    """Where victims are looked for: who is on each node, and where looking again is of no use."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._here: dict[int, tuple[int, list[Member]]] = {}
+        self._barren: dict[tuple[str, Hashable], tuple[int, dict[int, int]]] = {}
+
+    def on_node(self, row: int) -> list[Member]:
+        """The tasks of known jobs on a node, by uid."""
+        changes = self._session.table.changes[row]
+        if row not in self._here or self._here[row][0] != changes:
+            residents, known = self._session.residents[row], self._session.gangs
+            here = [residents[uid] for uid in sorted(residents) if residents[uid].job.job.uid in known]
+            self._here[row] = changes, here
+        return self._here[row][1]
+
+    def is_barren(self, member: Member, row: int) -> bool:
+        """Evictions there made no room for such a task of this job, and nothing changed there since.
+
+        Evictions elsewhere only make victims fewer; where some were taken back, all is looked at anew.
+        """
+        return self._known(member).get(row) == self._session.table.changes[row]
+
+    def note_barren(self, member: Member, row: int) -> None:
+        """All that may be evicted there is too little."""
+        self._known(member)[row] = self._session.table.changes[row]
+
+    def _known(self, member: Member) -> dict[int, int]:
+        key, taken_back = (member.job.job.uid, self._session.class_of(member)), self._session.taken_back
+        if key not in self._barren or self._barren[key][0] != taken_back:
+            self._barren[key] = taken_back, {}
+        return self._barren[key][1]
 
 
 def total(members: Iterable[Member], like: Vector) -> Vector:

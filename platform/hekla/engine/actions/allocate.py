@@ -136,9 +136,8 @@ class _Failures:
             self._session.reasons[self._gang.job.uid] = self._reasons
 
     def _nowhere_reason(self, member: Member) -> Reason:
-        places = self._session.places(member)
-        refused = places.why_nowhere(self._session.dimensions)
-        cause = Cause.CAPACITY if places.allowed.any() else Cause.CONSTRAINT
+        standing = self._session.places(member).standing(self._session.dimensions)
+        cause = Cause.CAPACITY if standing.is_allowed else Cause.CONSTRAINT
         gang = self._gang
         missing = gang.job.min_available - gang.ready_count - gang.waiting_count
         starts_alone = missing <= 0 or gang.job.min_available == 1
@@ -148,10 +147,10 @@ class _Failures:
             plugin="predicates" if cause is Cause.CONSTRAINT else "resources",
             code="no_node_fits",
             need=member.task.request,
-            have=self._session.dimensions.resources(self._session.table.idle.max(axis=0, initial=0.0)),
+            have=standing.most,
             tasks=max(missing, sum(m.task.role == member.task.role for m in gang.pending()) if missing <= 0 else 0),
-            nodes=dict(refused),
-            ever=places.could_ever(),
+            nodes=standing.nodes,
+            ever=standing.ever,
         )
 
     def _share_reason(self, queue: Queue) -> Reason:

@@ -18,6 +18,7 @@ from hekla.engine.points import Point
 from hekla.engine.policy import Argument
 from hekla.engine.session import Session
 from hekla.engine.statement import Statement
+from hekla.engine.victims import Grounds
 
 Filter = Callable[[Member, Member], bool]
 _EVICTABLE = frozenset({TaskStatus.BOUND, TaskStatus.RUNNING})
@@ -55,6 +56,7 @@ class Preemption:
 
     def __init__(self, session: Session, queue: Queue, arguments: Mapping[str, Argument]) -> None:
         self._session, self._queue, self._arguments = session, queue, arguments
+        self._grounds: dict[Filter, Grounds] = {may: Grounds(session) for may in (_of_other_jobs, _of_the_same_job)}
 
     def between_jobs(self, gangs: list[Gang]) -> None:
         """Starving jobs, the first one first, take from the others."""
@@ -92,8 +94,8 @@ class Preemption:
         places.catch_up()
         curable = places.curable()
         scores, listed = places.scores(curable), self._session.table.listed
-        best_first = listed[np.argsort(-scores[listed], kind="stable")].tolist()
-        return any(curable[row] and self._preempt_on(statement, member, row, may) for row in best_first)
+        best_first = listed[np.argsort(-scores[listed], kind="stable")]
+        return any(self._preempt_on(statement, member, row, may) for row in best_first[curable[best_first]].tolist())
 
     def _has_its_room(self, member: Member) -> bool:
         """The node that earlier evictions were for has the room, or will when those are gone: no more are needed.
@@ -111,9 +113,13 @@ class Preemption:
         return has_room or is_waiting or (session.policy.follows_volcano and bool(places.allowed[row]))
 
     def _preempt_on(self, statement: Statement, member: Member, row: int, may: Filter) -> bool:
+        grounds = self._grounds[may]
+        if grounds.is_barren(member, row):
+            return False
         chosen = self._victims(member, row, may)
         future = self._session.table.future(row)
         if not fits(member.request, future + victims.total(chosen, future)):
+            grounds.note_barren(member, row)
             return False
         order, mark = victims.in_order(self._session, chosen, member.job), len(statement)
         while len(order) and not self._has_room(member, row):
@@ -151,7 +157,7 @@ class Preemption:
         return places.allowed
 
     def _victims(self, member: Member, row: int, may: Filter) -> list[Member]:
-        here = victims.on_node(self._session, row)
+        here = self._grounds[may].on_node(row)
         candidates = [victim for victim in here if _is_candidate(member, victim) and may(member, victim)]
         return self._session.victims(Point.PREEMPTABLE, member, candidates)
 

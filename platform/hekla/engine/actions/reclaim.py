@@ -16,6 +16,7 @@ from hekla.engine.points import Point
 from hekla.engine.policy import Argument
 from hekla.engine.session import Session
 from hekla.engine.statement import Statement
+from hekla.engine.victims import Grounds
 
 NAME = "reclaim"
 
@@ -32,40 +33,42 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
         if gang.count[TaskStatus.PENDING] and may_scatter:
             heap.push(gang)
     queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in waiting))
+    grounds = Grounds(session)
     while len(queues):
         queue = queues.pop()
         if session.any_says(Point.OVERUSED, queue) or not len(waiting[queue.name]):
             continue
-        _reclaim_for(session, queue, waiting[queue.name].pop())
+        _reclaim_for(session, grounds, queue, waiting[queue.name].pop())
         queues.push(queue)
 
 
-def _reclaim_for(session: Session, queue: Queue, gang: Gang) -> None:
+def _reclaim_for(session: Session, grounds: Grounds, queue: Queue, gang: Gang) -> None:
     statement = Statement(session)
     tasks = Heap(session.task_before, (m for m in gang.members if m.status is TaskStatus.PENDING))
     while len(tasks) and session.is_starving(gang):
         member = tasks.pop()
         if not member.task.never_preempts and session.all_agree(Point.PREEMPTIVE, queue, [member]):
-            _reclaim(session, statement, member)
+            _reclaim(session, grounds, statement, member)
     if session.is_pipelined(gang):
         statement.commit()
     else:
         statement.discard()
 
 
-def _reclaim(session: Session, statement: Statement, member: Member) -> None:
+def _reclaim(session: Session, grounds: Grounds, statement: Statement, member: Member) -> None:
     places = session.places(member)
     curable, listed = places.curable(), session.table.listed
     for row in listed[curable[listed]].tolist():
-        if _reclaim_on(session, statement, member, row):
+        if not grounds.is_barren(member, row) and _reclaim_on(session, grounds, statement, member, row):
             return
 
 
-def _reclaim_on(session: Session, statement: Statement, member: Member, row: int) -> bool:
-    candidates = [m for m in victims.on_node(session, row) if _is_candidate(session, member, m)]
-    chosen = session.victims(Point.RECLAIMABLE, member, candidates)
+def _reclaim_on(session: Session, grounds: Grounds, statement: Statement, member: Member, row: int) -> bool:
+    candidates = [m for m in grounds.on_node(row) if _is_candidate(session, member, m)]
+    chosen = session.victims(Point.RECLAIMABLE, member, candidates) if candidates else []
     room = session.table.future(row)
     if not candidates or not fits(member.request, room + victims.total(chosen, room)):
+        grounds.note_barren(member, row)
         return False
     order = victims.in_order(session, chosen, member.job)
     freed = np.zeros_like(room)
