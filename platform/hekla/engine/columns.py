@@ -137,6 +137,16 @@ class NodeTable:
         """What will be free once everything that ends has ended."""
         return self.idle[rows] + self.releasing[rows] - self.pipelined[rows]
 
+    def seat(self, rows: Sequence[int], requests: Sequence[Vector], leaving: Sequence[int]) -> None:
+        """What holds a place when the session opens; `leaving`: which of them are on their way out."""
+        if not rows:
+            return
+        at, amounts = np.array(rows), np.array(requests)
+        np.add.at(self.used, at, amounts)
+        np.add.at(self.releasing, at[leaving], amounts[leaving])
+        self.idle = self.allocatable - self.used
+        self.expected = self.used.copy()
+
     def take(self, row: int, request: Vector, sign: int = 1) -> None:
         """A pod takes its place (or, with sign -1, gives it back)."""
         self.idle[row] -= sign * request

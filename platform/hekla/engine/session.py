@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hekla.domain.phases import GangPhase
+from hekla.engine import registry
 from hekla.engine.census import Census
 from hekla.engine.columns import Dimensions, Mask, NodeTable, Vector
 from hekla.engine.decisions import Bind, Eviction, Reason
@@ -45,6 +46,8 @@ class Session:
         self.gangs = {gang.job.uid: gang for gang in everyone if gang.job.queue in self.queues}
         self.binds: list[Bind] = []
         self.evictions: list[Eviction] = []
+        self.ranks_shift = False
+        """Whether a plugin ranks jobs by more than what they are and hold themselves; it says so when it opens."""
         self.taken_back = 0
         """How many evictions were taken back."""
         self.nominated: dict[str, str] = {}
@@ -71,17 +74,14 @@ class Session:
 
     def _seat_tasks(self, gangs: list[Gang]) -> None:
         """Put the tasks that hold something onto their nodes, those without a known queue too."""
-        for gang in gangs:
-            for member in gang.members:
-                row = self.table.row_of.get(member.node)
-                if row is None or member.status in _HOLD_NOTHING:
-                    continue
-                self.residents[row][member.task.uid] = member
-                self.table.take(row, member.request)
-                if member.status is TaskStatus.RELEASING:
-                    self.table.release(row, member.request)
-        self.table.expected[:] = self.table.used
-        self.table.touched.clear()
+        seated = [m for gang in gangs for m in gang.members if m.node and m.status not in _HOLD_NOTHING]
+        seated = [m for m in seated if m.node in self.table.row_of]
+        rows = [self.table.row_of[member.node] for member in seated]
+        for row, member in zip(rows, seated, strict=True):
+            self.residents[row][member.task.uid] = member
+        requests = [member.request for member in seated]
+        leaving = [at for at, member in enumerate(seated) if member.status is TaskStatus.RELEASING]
+        self.table.seat(rows, requests, leaving)
 
     # What plugins say.
 
@@ -89,6 +89,7 @@ class Session:
         """Let a plugin speak at a point, unless its switch is off."""
         if not point.switch or option.has(point.switch):
             self._answers[point][id(option)] = guarded(option, point, answer)
+            self.ranks_shift |= point is Point.JOB_ORDER and registry.is_foreign(option.name)
             self._listed.clear()
 
     def points_of(self, option: PluginOption) -> frozenset[Point]:
@@ -141,8 +142,8 @@ class Session:
         return (mine > other) - (mine < other)
 
     def rank(self, gang: Gang) -> tuple[Any, ...]:
-        """What jobs are ordered by: what each plugin says, then age and name. It holds until the next change."""
-        stamp = len(self.table.touched)
+        """What jobs are ordered by: what each plugin says, then age and name. It holds until the job changes."""
+        stamp = len(self.table.touched) if self.ranks_shift else gang.version
         if gang.rank is None or gang.rank[0] != stamp:
             said = [answer(gang) for answer in self.answers(Point.JOB_ORDER)]
             gang.rank = stamp, (*said, gang.job.created_at, gang.job.uid)

@@ -32,4 +32,5 @@ def open_session(session: Session, option: PluginOption) -> None:
         held[member.job.job.namespace] += sign * member.request
 
     session.on_change.append(follow)
+    session.ranks_shift = True
     session.register(Point.JOB_ORDER, option, share_of)

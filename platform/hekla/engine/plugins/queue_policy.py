@@ -46,6 +46,7 @@ def open_session(session: Session, option: PluginOption) -> None:
         key = by_queue[gang.job.queue]
         return (0.0, 0.0) if key is None else (key(gang), gang.job.created_at)
 
+    session.ranks_shift = True
     session.register(Point.JOB_ORDER, option, order)
 
 
