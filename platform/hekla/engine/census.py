@@ -30,12 +30,13 @@ class Census:
     def register(self, gangs: Iterable[Gang]) -> None:
         """Find out which selectors see which pods, and give pods that nothing tells apart one shape."""
         members = [member for gang in gangs for member in gang.members]
-        conditions = dict.fromkeys(member.task.conditions for member in members)
+        conditions = {id(member.task.conditions): member.task.conditions for member in members}.values()
         self.apart = tuple(dict.fromkeys(term for one in conditions for term in one.apart))
         self.preferred = tuple(dict.fromkeys(term for one in conditions for _weight, term in one.preferred_pods))
         selectors = tuple(dict.fromkeys(selector for one in conditions for selector in one.selectors()))
-        if selectors:
-            _look(members, selectors)
+        if not selectors:
+            return
+        _look(members, selectors)
         shapes: dict[Hashable, int] = {}
         for member in members:
             member.shape = shapes.setdefault((member.shape, member.seen_by), len(shapes))

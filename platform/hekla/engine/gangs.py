@@ -1,10 +1,11 @@
 """Jobs as the session changes them: their tasks by status, and the questions of readiness (`volcano-spec` §3.6)."""
 
 from collections import Counter
+from collections.abc import Hashable
 from typing import Any
 
 from hekla.domain.phases import GangPhase
-from hekla.engine.columns import Dimensions, Vector
+from hekla.engine.columns import Dimensions, Request
 from hekla.engine.conditions import PodSelector
 from hekla.engine.model import Job, Task, TaskStatus
 
@@ -12,28 +13,22 @@ ALLOCATED = frozenset({TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUN
 _READY = ALLOCATED | {TaskStatus.SUCCEEDED}
 _VALID = _READY | {TaskStatus.PIPELINED, TaskStatus.PENDING}
 
+_UNSEEN: frozenset[PodSelector] = frozenset()
+
 
 class Member:
     """A task in the session: its class, its request as a row, its present status and node."""
 
     __slots__ = ("best_effort", "job", "key", "node", "request", "seen_by", "shape", "status", "surplus", "task")
 
-    def __init__(self, task: Task, job: "Gang", request: Vector, best_effort: bool, surplus: Vector) -> None:
-        self.task, self.job, self.request, self.best_effort = task, job, request, best_effort
+    def __init__(self, task: Task, job: "Gang", request: Request, shape: int) -> None:
+        self.task, self.job, self.shape = task, job, shape
         self.status, self.node = task.status, task.node
         self.key = _order_key(task)
-        self.surplus = surplus
-        """The cpu and memory that scorers count beyond the request (`Task.counted`)."""
-        self.seen_by: frozenset[PodSelector] = frozenset()
+        self.request, self.surplus, self.best_effort = request
+        """`surplus`: the cpu and memory that scorers count beyond the request (`Task.counted`)."""
+        self.seen_by: frozenset[PodSelector] = _UNSEEN
         """Which of the session's selectors see this pod: all that its labels and namespace matter for."""
-        self.shape: object = (
-            tuple(request),
-            tuple(surplus),
-            tuple(sorted(task.node_selector.items())),
-            task.tolerations,
-            task.conditions,
-            job.is_in_domains,
-        )
 
 
 def _order_key(task: Task) -> tuple[float, float, str]:
@@ -43,10 +38,48 @@ def _order_key(task: Task) -> tuple[float, float, str]:
     return number, task.created_at, task.uid
 
 
+class Classes:
+    """Makes members of tasks: those that ask for the same under the same conditions get one number, their shape."""
+
+    def __init__(self, dimensions: Dimensions) -> None:
+        self.dimensions = dimensions
+        self._examples: dict[int, Member] = {}
+        """A member for each request object. Tasks are mostly like the one before with that request."""
+        self._numbers: dict[Hashable, int] = {}
+
+    def member(self, task: Task, job: "Gang") -> Member:
+        """The task in the session."""
+        example = self._examples.get(id(task.request))
+        if example is not None and _is_alike(task, job, example):
+            request = example.request, example.surplus, example.best_effort
+            return Member(task, job, request, example.shape)
+        request = self.dimensions.request(task.request, task.counted)
+        member = Member(task, job, request, self._number(task, job, request))
+        self._examples[id(task.request)] = member
+        return member
+
+    def _number(self, task: Task, job: "Gang", request: Request) -> int:
+        selector = tuple(sorted(task.node_selector.items()))
+        asked = request[0].tobytes(), request[1].tobytes()
+        shape = (*asked, selector, task.tolerations, task.conditions, job.is_in_domains)
+        return self._numbers.setdefault(shape, len(self._numbers))
+
+
+def _is_alike(task: Task, job: "Gang", example: Member) -> bool:
+    other = example.task
+    return (
+        task.counted is other.counted
+        and task.conditions is other.conditions
+        and task.node_selector == other.node_selector
+        and task.tolerations == other.tolerations
+        and job.is_in_domains is example.job.is_in_domains
+    )
+
+
 class Gang:
     """A job in the session."""
 
-    def __init__(self, job: Job, dimensions: Dimensions) -> None:
+    def __init__(self, job: Job, classes: Classes) -> None:
         self.job, self.phase = job, job.phase
         self.is_in_domains = job.topology is not None or bool(job.sub_groups)
         """Whether it is placed domain by domain (`placing`)."""
@@ -54,15 +87,15 @@ class Gang:
         """Its pods must be close together: it takes places of others only as a whole (`uprooting`)."""
         self.formed: Any = None
         """Its sub-groups, once somebody asked for them (`subgroups`)."""
-        self.members = [_member(task, self, dimensions) for task in job.tasks]
+        self.members = [classes.member(task, self) for task in job.tasks]
         self.count = Counter(member.status for member in self.members)
         self.by_role = Counter((member.task.role, member.status) for member in self.members)
         self._roles_have: dict[frozenset[TaskStatus], bool] = {}
         """What `roles_have` found since the last change: jobs are compared far more often than changed."""
         self.ready_count = sum(self.count[status] for status in _READY)
         self.pending_best_effort = sum(m.best_effort and m.status is TaskStatus.PENDING for m in self.members)
-        self.minimum = dimensions.vector(job.min_resources) if job.min_resources is not None else None
-        self.allocated = dimensions.vector({})
+        self.minimum = classes.dimensions.vector(job.min_resources) if job.min_resources is not None else None
+        self.allocated = classes.dimensions.vector({})
         for member in self.members:
             if member.status in ALLOCATED:
                 self.allocated += member.request
@@ -135,8 +168,3 @@ class Gang:
     @property
     def is_admitted(self) -> bool:
         return self.phase is not GangPhase.PENDING
-
-
-def _member(task: Task, job: Gang, dimensions: Dimensions) -> Member:
-    request, surplus, best_effort = dimensions.request(task.request, task.counted)
-    return Member(task, job, request, best_effort, surplus)

@@ -20,7 +20,7 @@ from hekla.engine.columns import Dimensions, Mask, NodeTable, Vector
 from hekla.engine.decisions import Bind, Eviction, Reason
 from hekla.engine.domains import Domain, Domains
 from hekla.engine.faults import guarded
-from hekla.engine.gangs import Gang, Member
+from hekla.engine.gangs import Classes, Gang, Member
 from hekla.engine.model import ClusterState, Queue, TaskStatus
 from hekla.engine.nodeindex import NodeIndex
 from hekla.engine.places import Places
@@ -42,7 +42,8 @@ class Session:
         self.table = NodeTable(state.nodes, self.dimensions)
         self.total: Vector = self.table.allocatable.sum(axis=0)
         self.queues: dict[str, Queue] = {queue.name: queue for queue in state.queues}
-        everyone = [Gang(job, self.dimensions) for job in state.jobs]
+        classes = Classes(self.dimensions)
+        everyone = [Gang(job, classes) for job in state.jobs]
         self.gangs = {gang.job.uid: gang for gang in everyone if gang.job.queue in self.queues}
         self.binds: list[Bind] = []
         self.evictions: list[Eviction] = []
