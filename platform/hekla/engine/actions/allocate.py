@@ -60,9 +60,35 @@ def _by_queue(session: Session) -> dict[str, Heap[Gang]]:
     found: dict[str, Heap[Gang]] = {}
     for gang in session.valid_gangs(admitted_only=admitted_only):
         waiting = found.setdefault(gang.job.queue, Heap(session.job_before))
-        if session.policy.follows_volcano or gang.count[TaskStatus.PENDING]:
+        if session.policy.follows_volcano or (gang.count[TaskStatus.PENDING] and not _is_hopeless(session, gang)):
             waiting.push(gang)
     return found
+
+
+def _is_hopeless(session: Session, gang: Gang) -> bool:
+    """There is no place for a task without which its turn would come to nothing, and there will be none in this action.
+
+    Room only becomes less while places are given, so nothing is lost by not trying; a thousand jobs that wait for the
+    same cost one look. What depends on other pods, or was promised a node, gets its turn.
+    """
+    if gang.is_in_domains:
+        return False
+    examples = {session.class_of(member): member for member in gang.pending()}
+    if len(examples) > 1 and gang.job.min_available < len(gang.members):
+        return False
+    lost = next((member for member in examples.values() if _is_lost(session, member)), None)
+    if lost is None:
+        return False
+    failures = _Failures(session, gang)
+    failures.nowhere(lost)
+    failures.look()
+    failures.note(session.queues[gang.job.queue])
+    return True
+
+
+def _is_lost(session: Session, member: Member) -> bool:
+    places = session.places(member)
+    return not (member.task.nominated_node or places.depends_on_pods) and places.best() is None
 
 
 def _turn(session: Session, queue: Queue, gang: Gang, worksheet: deque[Member], remembered: Remembered) -> bool:

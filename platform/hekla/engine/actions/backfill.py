@@ -26,14 +26,13 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
 
 
 def _in_order(session: Session) -> Iterator[Member]:
-    waiting: dict[str, Heap[Gang]] = {}
+    waiting: dict[str, list[tuple[Gang, list[Member]]]] = {}
     for gang in session.valid_gangs(admitted_only=True):
-        waiting.setdefault(gang.job.queue, Heap(session.job_before)).push(gang)
+        if free := [m for m in gang.members if m.best_effort and m.status in _WAITING]:
+            waiting.setdefault(gang.job.queue, []).append((gang, free))
     queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in waiting))
     while len(queues):
-        gangs = waiting[queues.pop().name]
-        while len(gangs):
-            free = [m for m in gangs.pop().members if m.best_effort and m.status in _WAITING]
+        for _gang, free in sorted(waiting[queues.pop().name], key=lambda pair: session.rank(pair[0])):
             yield from session.in_task_order(free)
 
 

@@ -1,5 +1,6 @@
 """Let jobs in: a gang whose least resources fit what the plugins allow becomes Inqueue (`volcano-spec` §4)."""
 
+from collections import deque
 from collections.abc import Mapping
 
 from hekla.domain.phases import GangPhase
@@ -13,18 +14,16 @@ from hekla.engine.session import Session
 
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
     """One job of the first queue at a time; a job that is not let in holds up nobody behind it."""
-    waiting: dict[str, Heap[Gang]] = {}
-    for uid in sorted(session.gangs):
-        gang = session.gangs[uid]
-        if gang.phase is GangPhase.PENDING:
-            waiting.setdefault(gang.job.queue, Heap(session.job_before)).push(gang)
+    waiting: dict[str, deque[Gang]] = {}
+    for gang in sorted((g for g in session.gangs.values() if g.phase is GangPhase.PENDING), key=session.rank):
+        waiting.setdefault(gang.job.queue, deque()).append(gang)
     queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in sorted(waiting)))
     while len(queues):
         queue = queues.pop()
         gangs = waiting[queue.name]
-        if not len(gangs):
+        if not gangs:
             continue
-        _consider(session, gangs.pop())
+        _consider(session, gangs.popleft())
         queues.push(queue)
 
 
