@@ -90,6 +90,7 @@ class Gang:
         self.members = [classes.member(task, self) for task in job.tasks]
         self.count = Counter(member.status for member in self.members)
         self.by_role = Counter((member.task.role, member.status) for member in self.members)
+        self._is_of_one_role = len({member.task.role for member in self.members}) == 1
         self._roles_have: dict[frozenset[TaskStatus], bool] = {}
         """What `roles_have` found since the last change: jobs are compared far more often than changed."""
         self.ready_count = sum(self.count[status] for status in _READY)
@@ -155,15 +156,16 @@ class Gang:
         return all(self._in_role(role, statuses) >= least for role, least in minimums.items())
 
     def _in_role(self, role: str, statuses: frozenset[TaskStatus]) -> int:
-        free = (
-            sum(m.best_effort and m.status is TaskStatus.PENDING and m.task.role == role for m in self.members)
-            if self.pending_best_effort and TaskStatus.PENDING not in statuses
-            else 0
-        )
+        counts_free = self.pending_best_effort and TaskStatus.PENDING not in statuses
+        if self._is_of_one_role and role == self.members[0].task.role:
+            return self._sum(statuses) + (self.pending_best_effort if counts_free else 0)
+        free = 0
+        if counts_free:
+            free = sum(m.best_effort and m.status is TaskStatus.PENDING and m.task.role == role for m in self.members)
         return sum(self.by_role[role, status] for status in statuses) + free
 
     def _sum(self, statuses: frozenset[TaskStatus]) -> int:
-        return sum(self.count[status] for status in statuses)
+        return sum(map(self.count.__getitem__, statuses))
 
     @property
     def is_admitted(self) -> bool:

@@ -187,7 +187,7 @@ class Places:
             return
         self._seen = len(touched)
         if self._seen - seen > 1 or self._ladders is None:
-            self._renew(np.unique(np.array([row for row, _ in touched[seen:]], dtype=np.intp)))
+            self._renew(np.array(list({row for row, _ in touched[seen:]}), dtype=np.intp))
             return
         row, taken = touched[seen]
         step = self._ladders.climb(row, taken)
