@@ -1,7 +1,10 @@
 """One's own plugins: found by entry point, heard like the engine's own, and no danger to a cycle when they fail."""
 
+import re
 from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -196,3 +199,30 @@ def test_an_action_may_be_left_out() -> None:
     decisions = cycle(state([node("a")], [job("one", 2)]), policy, 0.0)
     assert bound(decisions) == {"one": 2}
     assert decisions.faults[0].is_skipped
+
+
+README = (Path(registry.__file__).parent / "README.md").read_text()
+
+
+def of_readme(first_line: str) -> ModuleType:
+    """The example of the engine's README that begins so."""
+    module = ModuleType("example")
+    (source,) = (text for text in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if text.startswith(first_line))
+    exec(source, module.__dict__)  # noqa: S102  our own file: what it shows must run
+    return module
+
+
+def test_the_plugin_of_the_readme_likes_quiet_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {**registry.plugins(), "quiet": of_readme("# mine")}
+    monkeypatch.setattr(registry, "plugins", lambda: known)
+    (text,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    nodes = [node("a"), node("b", labels={"noise": "low"}), node("c")]
+    assert {bind.node for bind in cycle(state(nodes, [job("one", 2)]), parse(text), 0.0).binds} == {"b"}
+
+
+def test_the_action_of_the_readme_evicts_from_noisy_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {**registry.actions(), "hush": of_readme("# hush")}
+    monkeypatch.setattr(registry, "actions", lambda: known)
+    nodes = [node("a"), node("b", labels={"noise": "high"})]
+    decisions = cycle(state(nodes, [running("one", 2, "a"), running("two", 2, "b")]), parse("actions: hush"), 0.0)
+    assert {eviction.node for eviction in decisions.evictions} == {"b"}
