@@ -1,0 +1,210 @@
+"""Where the default differs from Volcano: the same world under both, side by side (decision 0010)."""
+
+from dataclasses import replace
+
+import pytest
+from tests.engine.worlds import bound, job, node, running, state
+
+from hekla.domain.phases import GangPhase
+from hekla.domain.resources import Resources
+from hekla.engine import cycle
+from hekla.engine.decisions import Decisions
+from hekla.engine.model import ClusterState, HyperNode, Job, NetworkTopology, Node, Queue, SubGroupPolicy, TaskStatus
+from hekla.engine.policy import parse
+
+HOUR = 3600.0
+
+
+def both(world: ClusterState, actions: str, *tiers: str, now: float = 0.0) -> tuple[Decisions, Decisions]:
+    """What Hekla decides, and what Volcano does."""
+    listed = ", ".join(f"{{plugins: [{tier}]}}" for tier in tiers)
+    text = f"actions: '{actions}'\ntiers: [{listed}]\ncompatibility: "
+    hekla, volcano = (cycle(world, parse(text + whose), now) for whose in ("hekla", "volcano"))
+    assert not hekla.faults
+    assert not volcano.faults
+    return hekla, volcano
+
+
+def evicted(pair: tuple[Decisions, Decisions]) -> tuple[list[str], list[str]]:
+    hekla, volcano = (sorted(eviction.task for eviction in one.evictions) for one in pair)
+    return hekla, volcano
+
+
+def plugins(*names: str) -> str:
+    return ", ".join(f"{{name: {name}}}" for name in names)
+
+
+# Whom one plugin spares, no tier gives up.
+
+
+def test_a_job_of_low_priority_does_not_evict_one_of_higher() -> None:
+    high = running("high", 4, "a", minimum=1, priority=9)
+    world = state([node("a", "4")], [high, job("low", 1, priority=1)])
+    mine, volcanos = evicted(both(world, "preempt", plugins("drf", "predicates"), plugins("priority", "gang")))
+    assert (mine, len(volcanos)) == ([], 1)
+
+
+def test_a_gang_does_not_fall_below_its_minimum() -> None:
+    world = state([node("a", "4")], [running("low", 4, "a", minimum=4), job("high", 1, priority=9)])
+    mine, volcanos = evicted(both(world, "preempt", plugins("priority", "predicates"), plugins("gang")))
+    assert (mine, len(volcanos)) == ([], 1)
+
+
+@pytest.mark.parametrize("action", ["preempt", "gangpreempt"])
+def test_a_pod_that_the_system_needs_is_not_evicted(action: str) -> None:
+    system = running("dns", 4, "a", minimum=0, namespace="kube-system")
+    world = state([node("a", "4")], [system, job("high", 1, priority=9)])
+    mine, volcanos = evicted(both(world, action, plugins("gang", "priority", "predicates"), plugins("conformance")))
+    assert mine == []
+    assert volcanos
+
+
+def test_what_is_moved_leaves_its_gang_whole() -> None:
+    plugin = (
+        "{name: rescheduling, arguments: {interval: 5m, strategies: [{name: lowNodeUtilization,"
+        " params: {thresholds: {cpu: 30}, targetThresholds: {cpu: 50}}}]}}"
+    )
+    world = state([node("a", "8"), node("b", "8")], [running("gang", 8, "a", minimum=6)])
+    mine, volcanos = evicted(both(world, "shuffle", f"{plugins('gang', 'predicates')}, {plugin}"))
+    assert (len(mine), len(volcanos)) == (2, 4)
+
+
+# Room that was made, and is gone.
+
+
+@pytest.mark.parametrize("nominated", ["a", "gone"])
+def test_a_task_whose_room_was_taken_may_preempt_again(nominated: str) -> None:
+    waits = job("high", 1, priority=9, task={"nominated_node": nominated})
+    world = state([node("a", "4")], [running("low", 4, "a", minimum=0), waits])
+    mine, volcanos = evicted(both(world, "preempt", plugins("priority", "gang", "predicates")))
+    assert (len(mine), volcanos) == (1, [])
+
+
+# Whole gangs.
+
+RACK = (HyperNode("r0", 1, frozenset(("a", "b"))),)
+CLOSE = NetworkTopology(highest_tier=1)
+
+
+def test_reclaim_leaves_gangs_that_must_be_close_to_gangreclaim() -> None:
+    near = job("near", 1, queue="mine", topology=CLOSE)
+    world = state([node("a", "4"), node("b", "4")], [running("a", 4, "a", minimum=0), running("b", 4, "b", minimum=0),
+                                                     near], [Queue("q"), Queue("mine")])  # fmt: skip
+    pair = both(replace(world, hyper_nodes=RACK), "reclaim", plugins("gang", "predicates", "proportion"))
+    mine, volcanos = evicted(pair)
+    assert (mine, len(volcanos)) == ([], 1)
+
+
+def test_gangreclaim_leaves_a_queue_what_it_deserves() -> None:
+    jobs = [running("fair", 4, "a", minimum=0), running("more", 8, "b", minimum=0, queue="r")]
+    own = job("own", 3, queue="mine", task={"node_selector": {"disk": "fast"}})
+    nodes = [node("a", "4", labels={"disk": "fast"}), node("b", "8")]
+    world = state(nodes, [*jobs, own], [Queue("q"), Queue("r"), Queue("mine")])
+    mine, volcanos = evicted(both(world, "gangreclaim", plugins("gang", "predicates", "proportion")))
+    assert mine == []
+    assert "fair/0" in volcanos
+
+
+def test_for_a_gang_nobody_goes_whose_room_it_does_not_use() -> None:
+    jobs = [
+        running("least", 1, "a", cpu="2", priority=1),
+        running("stays", 1, "a", cpu="2", priority=99),
+        running("less", 2, "b", cpu="2", priority=2),
+        job("high", 1, cpu="4", priority=9),
+    ]
+    world = state([node("a", "4"), node("b", "4")], jobs)
+    mine, volcanos = evicted(both(world, "gangpreempt", plugins("gang", "priority", "predicates")))
+    assert mine == ["less/0", "less/1"]
+    assert volcanos == ["least/0", "less/0", "less/1"]
+
+
+def test_what_refused_one_task_of_a_role_may_take_the_next() -> None:
+    gang = job("gang", 2)
+    tasks = tuple(replace(t, node_selector={"disk": name}) for t, name in zip(gang.tasks, "xy", strict=True))
+    nodes = [node(name, labels={"disk": name}) for name in "xy"]
+    hekla, volcano = both(state(nodes, [replace(gang, tasks=tasks)]), "allocate", plugins("gang", "predicates"))
+    assert (bound(hekla), bound(volcano)) == ({"gang": 2}, {})
+
+
+def test_a_rack_with_room_now_goes_before_one_that_waits() -> None:
+    racks = tuple(HyperNode(f"r{name}", 1, frozenset((name,))) for name in "ab")
+    ends = job("ends", 8, phase=GangPhase.RUNNING, task={"status": TaskStatus.RELEASING, "node": "b"})
+    part = SubGroupPolicy("part", keys=("part",), size=4, topology=CLOSE)
+    gang = job("gang", 4, sub_groups=(part,), topology=NetworkTopology(highest_tier=2))
+    tasks = tuple(replace(task, labels={"part": "1"}) for task in gang.tasks)
+    world = state([node("a", "4"), node("b", "8")], [ends, replace(gang, tasks=tasks)])
+    top = HyperNode("top", 2, frozenset("ab"))
+    tier = plugins("gang", "predicates", "nodeorder", "network-topology-aware")
+    hekla, volcano = both(replace(world, hyper_nodes=(*racks, top)), "allocate", tier)
+    assert bound(hekla) == {"gang": 4}
+    assert (bound(volcano), len(volcano.pipelined)) == ({"gang": 4}, 0)
+
+
+# Machines that are lent for some hours.
+
+LENT = "{name: tdm, arguments: {tdm.revocable-zone.night: '22:00-06:00'}}"
+ZONE = {"volcano.sh/revocable-zone": "night"}
+
+
+def lent(*jobs: Job, nodes: int = 1) -> ClusterState:
+    return state([node(f"n{at}", labels=ZONE) for at in range(nodes)], list(jobs))
+
+
+def revocable(name: str, pods: int, **annotations: str) -> Job:
+    made = running(name, pods, "n0", minimum=0, annotations=annotations)
+    mark = {"volcano.sh/preemptable": "true"}
+    return replace(made, tasks=tuple(replace(task, annotations=mark, preemptable=True) for task in made.tasks))
+
+
+@pytest.mark.parametrize(("hour", "mine", "volcanos"), [(23, 1, 1), (3, 1, 0), (7, 0, 0)])
+def test_a_window_over_midnight_is_open_until_its_end(hour: int, mine: int, volcanos: int) -> None:
+    waits = job("night", 1, task={"annotations": {"volcano.sh/revocable-zone": "*"}})
+    hekla, volcano = both(lent(waits), "allocate", plugins("gang", "predicates") + ", " + LENT, now=hour * HOUR)
+    assert (len(hekla.binds), len(volcano.binds)) == (mine, volcanos)
+
+
+def test_who_runs_at_three_at_night_is_not_moved() -> None:
+    mine, volcanos = evicted(both(lent(revocable("night", 1)), "shuffle", LENT, now=3 * HOUR))
+    assert (mine, volcanos) == ([], ["night/0"])
+
+
+def test_a_job_that_has_less_than_it_needs_loses_nobody() -> None:
+    short = revocable("short", 2, **{"volcano.sh/jdb-min-available": "3"})
+    mine, volcanos = evicted(both(lent(short), "shuffle", LENT, now=7 * HOUR))
+    assert (mine, len(volcanos)) == ([], 1)
+
+
+# What is counted.
+
+SHARES = "{name: deviceshare, arguments: {deviceshare.GPUSharingEnable: true}}"
+
+
+def test_a_card_is_not_given_twice_when_its_pod_does_not_say_which_it_has() -> None:
+    gpu = Resources.parse({"volcano.sh/gpu-memory": "8"})
+    card = Resources.parse({"cpu": "4", "pods": "110", "volcano.sh/gpu-memory": "8", "volcano.sh/gpu-number": "1"})
+    old = running("old", 1, "a")
+    jobs = [replace(one, tasks=tuple(replace(t, limits=gpu) for t in one.tasks)) for one in (old, job("new", 1))]
+    hekla, volcano = both(state([Node("a", card)], jobs), "allocate", plugins("gang", "predicates") + ", " + SHARES)
+    assert (bound(hekla), bound(volcano)) == ({}, {"new": 1})
+
+
+def test_a_pod_goes_to_those_that_like_it_also_where_they_have_no_wishes_of_their_own() -> None:
+    """A pod on `a` prefers to be near `web` in its zone; only `a` itself counts for Volcano, and not `b` beside it."""
+    likes = (5, PodTerm(PodSelector(frozenset({"default"}), Selector({"app": "web"})), "zone"))
+    friend = running("friend", 1, "a", cpu="4")
+    wish = Conditions(preferred_pods=(likes,))
+    friend = replace(friend, tasks=tuple(replace(t, conditions=wish) for t in friend.tasks))
+    new = job("new", 1, task={"labels": {"app": "web"}})
+    nodes = [node("a", labels={"zone": "1"}), node("b", labels={"zone": "1"}), node("0", labels={"zone": "2"})]
+    pair = both(state(nodes, [friend, new]), "allocate", plugins("gang", "predicates", "nodeorder"))
+    assert [one.binds[0].node for one in pair] == ["b", "0"]
+
+
+# Nothing to place.
+
+
+def test_a_job_without_waiting_tasks_changes_nothing_for_others() -> None:
+    jobs = [running("runs", 2, "a"), job("waits", 2), job("new", 2, phase=GangPhase.PENDING)]
+    tier = plugins("gang", "drf", "predicates", "proportion")
+    hekla, volcano = both(state([node("a", "4"), node("b", "4")], jobs), "enqueue, allocate", tier)
+    assert bound(hekla) == bound(volcano)
