@@ -12,12 +12,13 @@ from hekla.domain.resources import Resources
 _SIGNALS = {number.value: number.name for number in signal.Signals}
 _UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20))
 _ORDER = {"cpu": 0, "memory": 1}
+_NOTHING = "–"
 
 
 def amounts(resources: Resources) -> str:
     """`2 CPU, 4 GiB memory, 1 GPU`; a dash for nothing."""
     shown = sorted((name for name in resources if name != "pods"), key=lambda name: (_ORDER.get(name, 2), name))
-    return ", ".join(_amount(name, resources[name]) for name in shown) or "–"
+    return ", ".join(_amount(name, resources[name]) for name in shown) or _NOTHING
 
 
 def _amount(name: str, value: float) -> str:
@@ -52,7 +53,13 @@ def exit_code(code: int | None) -> str:
 def reason(data: Mapping[str, Any]) -> str:
     """Why a job waits, as one sentence that is true now."""
     need, have = Resources.parse(data["need"]), Resources.parse(data["have"])
-    facts = {"need": amounts(need), "have": amounts(have), "tasks": data["tasks"], "nodes": _nodes(data["nodes"])}
+    facts = {
+        "need": amounts(need),
+        "have": amounts(have),
+        "tasks": data["tasks"],
+        "nodes": _nodes(data["nodes"]),
+        "plugin": data["plugin"],
+    }
     sentence = (_BY_CODE.get(data["code"]) or _BY_CAUSE.get(data["cause"], _general))(facts)
     if not data["ever"]:
         sentence += " " + _("It can never start as things are.")
@@ -73,6 +80,8 @@ def _capacity(facts: dict[str, Any]) -> str:
 
 
 def _quota(facts: dict[str, Any]) -> str:
+    if facts["have"] == _NOTHING:
+        return _("Waits for its queue's share: it needs %(need)s.") % facts
     return _("Waits for its queue's share: it needs %(need)s, and %(have)s is left.") % facts
 
 
@@ -108,11 +117,72 @@ def _no_pods(facts: dict[str, Any]) -> str:
     return _("It has fewer pods than it needs to start: %(tasks)s are missing.") % facts
 
 
+def _queue_is_full(facts: dict[str, Any]) -> str:
+    return _("It needs %(need)s, and its queue may hold only %(have)s more.") % facts
+
+
+def _parent_is_full(facts: dict[str, Any]) -> str:
+    return _("It needs %(need)s, and a queue above its own may hold only %(have)s more.") % facts
+
+
+def _queue_overused(facts: dict[str, Any]) -> str:
+    return _("Its queue holds all of its share already; it needs %(need)s.") % facts
+
+
+def _tree_cycle(_facts: dict[str, Any]) -> str:
+    return _("The queues above its own form a circle; the queue needs another parent.")
+
+
+def _parent_missing(_facts: dict[str, Any]) -> str:
+    return _("A queue above its own does not exist; the queue needs another parent.")
+
+
+def _has_children(_facts: dict[str, Any]) -> str:
+    return _("Its queue has queues below it, and jobs start only in the lowest ones.")
+
+
+def _tree_not_ready(_facts: dict[str, Any]) -> str:
+    return _("The queues cannot be read as one tree, so none of them lets jobs start; one of them needs repair.")
+
+
+def _namespace_quota(facts: dict[str, Any]) -> str:
+    return _("Its tenant's quota leaves %(have)s, and it needs %(need)s.") % facts
+
+
+def _no_domain(facts: dict[str, Any]) -> str:
+    if facts["nodes"]:
+        return _("Its pods must be close together; no group of nodes has room for all of them (%(nodes)s).") % facts
+    return _("Its pods must be close together; no group of nodes has room for all of them.")
+
+
+def _plugin_failed(facts: dict[str, Any]) -> str:
+    return _("“%(plugin)s” in the scheduling policy failed; nothing starts until that is repaired.") % facts
+
+
+def _not_valid(_facts: dict[str, Any]) -> str:
+    return _("The scheduler leaves it out, since what it asks for makes no sense.")
+
+
 def _general(facts: dict[str, Any]) -> str:
     return _("Waits for %(need)s.") % facts
 
 
-_BY_CODE = {"queue_closed": _queue_closed, "cluster_is_full": _cluster_full, "not_enough_pods": _no_pods}
+_BY_CODE = {
+    "queue_closed": _queue_closed,
+    "cluster_is_full": _cluster_full,
+    "not_enough_pods": _no_pods,
+    "queue_is_full": _queue_is_full,
+    "parent_queue_is_full": _parent_is_full,
+    "queue_overused": _queue_overused,
+    "queue_tree_cycle": _tree_cycle,
+    "queue_parent_missing": _parent_missing,
+    "queue_has_children": _has_children,
+    "queue_tree_not_ready": _tree_not_ready,
+    "namespace_quota": _namespace_quota,
+    "no_domain_fits": _no_domain,
+    "plugin_failed": _plugin_failed,
+    "not_valid": _not_valid,
+}
 _BY_CAUSE = {
     "capacity": _capacity,
     "quota": _quota,
