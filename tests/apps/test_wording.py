@@ -62,4 +62,4 @@ def test_every_code_of_the_engine_has_a_sentence() -> None:
         codes |= set(re.findall(r'return Cause\.\w+, "(\w+)"', text))
         codes |= set(re.findall(r'^[A-Z_]+ = "(queue_\w+)"', text, re.MULTILINE))
     assert len(codes) > 12, "the search itself has broken"
-    assert codes <= set(wording._BY_CODE) | BY_CAUSE  # noqa: SLF001
+    assert codes <= set(wording._BY_CODE) | BY_CAUSE

@@ -1,11 +1,12 @@
 """From the engine's decisions to what the jobs app records."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
-from hekla.apps.jobs.services.decisions import JobDecision, Waiting
+from hekla.apps.jobs.services.decisions import JobDecision, Waiting, Yield
 from hekla.controller.snapshot import Snapshot
-from hekla.domain.phases import GangPhase
+from hekla.domain.phases import GangPhase, PodPhase
 from hekla.engine.decisions import Decisions, Reason
 
 _KEPT_REASONS = 8
@@ -14,11 +15,12 @@ _KEPT_REASONS = 8
 def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
     """One decision for each job about which there is something to record."""
     binds: dict[str, dict[int, str]] = defaultdict(dict)
-    evictions: dict[str, dict[int, str]] = defaultdict(dict)
+    evictions: dict[str, dict[int, Yield]] = defaultdict(dict)
     for bind in decisions.binds:
         binds[bind.job][int(bind.task)] = bind.node
     for eviction in decisions.evictions:
-        evictions[eviction.job][int(eviction.task)] = eviction.action
+        gainer = int(eviction.for_job) if eviction.for_job else None
+        evictions[eviction.job][int(eviction.task)] = Yield(eviction.action, gainer, eviction.plugins)
     starting = _starting(snapshot, decisions)
     found = (
         JobDecision(
@@ -32,6 +34,13 @@ def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
         for uid, job in snapshot.jobs.items()
     )
     return [decision for decision in found if _says_something(decision, snapshot)]
+
+
+def still_nominated(snapshot: Snapshot, decisions: Decisions, before: Mapping[str, str]) -> dict[str, str]:
+    """Who waits for which evicted pods' room, those of earlier turns among them until they are placed or gone."""
+    bound = {bind.task for bind in decisions.binds}
+    waiting = {uid for uid, pod in snapshot.pods.items() if pod.phase == PodPhase.PENDING} - bound
+    return {uid: node for uid, node in {**before, **decisions.nominated}.items() if uid in waiting}
 
 
 def _starting(snapshot: Snapshot, decisions: Decisions) -> set[int]:

@@ -18,10 +18,15 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Memory:
-    """What one process remembers between turns: where it stands with the backend, and what it has seen started."""
+    """What one process remembers between turns: where it stands with the backend, and what it has seen started.
+
+    `nominated`: the nodes from which pods were evicted, by the pod that is to come there. Without it the engine finds
+    the room that becomes free by itself, only perhaps for another pod.
+    """
 
     cursor: str | None = None
     seen: set[PodKey] = field(default_factory=set)
+    nominated: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """From rows to what the engine is told."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hekla.apps.clusters import selectors as clusters
@@ -35,8 +35,16 @@ class Snapshot:
     pods: dict[str, Pod]
 
 
-def take(cluster: Cluster) -> Snapshot:
-    """The cluster as it stands in the rows."""
+@dataclass(frozen=True, slots=True)
+class _Role:
+    """What all pods of a task have in common: the very same objects, by which the engine tells equals quickly."""
+
+    request: Resources
+    selector: Mapping[str, str]
+
+
+def take(cluster: Cluster, nominated: Mapping[str, str] | None = None) -> Snapshot:
+    """The cluster as it stands in the rows. `nominated`: nodes from which others were evicted, by the pod to come."""
     live = jobs.unfinished(cluster.pk)
     live_ids = {job.pk for job in live}
     leftovers = [pod for pod in jobs.unfinished_pods(cluster.pk) if pod.job_id not in live_ids]
@@ -47,7 +55,7 @@ def take(cluster: Cluster) -> Snapshot:
     state = model.ClusterState(
         nodes=tuple(_node(node) for node in clusters.nodes(cluster)),
         queues=tuple(_queue(queue) for queue in queues.of_cluster(cluster)),
-        jobs=tuple(_job(job, by_job[job.pk]) for job in (*live, *ending.values())),
+        jobs=tuple(_job(job, by_job[job.pk], nominated or {}) for job in (*live, *ending.values())),
     )
     return Snapshot(
         state, {str(job.pk): job for job in live}, {str(pod.pk): pod for pods in by_job.values() for pod in pods}
@@ -69,6 +77,8 @@ def _queue(queue: Queue) -> model.Queue:
         weight=queue.weight,
         capability=Resources.parse(queue.capability) if queue.capability else None,
         guarantee=Resources.parse(queue.guarantee) if queue.guarantee else None,
+        deserved=Resources.parse(queue.deserved) if queue.deserved else None,
+        parent=queue.parent.name if queue.parent else "",
         reclaimable=queue.reclaimable,
         priority=queue.priority,
         is_open=True,  # a closed queue takes no submissions; what is in goes on
@@ -76,10 +86,9 @@ def _queue(queue: Queue) -> model.Queue:
     )
 
 
-def _job(job: Job, pods: Iterable[Pod]) -> model.Job:
+def _job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Job:
     spec = spec_of(job)
-    requests = {task.name: task.request + _ONE_POD for task in spec.tasks}
-    selectors = {task.name: task.node_selector for task in spec.tasks}
+    roles = {task.name: _Role(task.request + _ONE_POD, task.node_selector) for task in spec.tasks}
     counted = [pod for pod in pods if pod.version == job.version or not pod.is_final]
     return model.Job(
         uid=str(job.pk),
@@ -92,7 +101,7 @@ def _job(job: Job, pods: Iterable[Pod]) -> model.Job:
         min_resources=spec.minimum_resources(),
         phase=GangPhase(job.gang_phase),
         created_at=job.submitted_at.timestamp(),
-        tasks=tuple(_task(pod, job, requests, selectors) for pod in _latest(counted)),
+        tasks=tuple(_task(pod, job, roles[pod.task], nominated) for pod in _latest(counted)),
     )
 
 
@@ -102,15 +111,18 @@ def _latest(pods: Iterable[Pod]) -> list[Pod]:
     return [pod for pod in pods if not pod.is_final or (last[pod.task, pod.index] == pod.pk and not pod.stopping)]
 
 
-def _task(pod: Pod, job: Job, requests: dict[str, Resources], selectors: dict[str, dict[str, str]]) -> model.Task:
+def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> model.Task:
     ending = pod.stopping and not pod.is_final
     return model.Task(
         uid=str(pod.pk),
         name=f"{job.name}-{pod.task}-{pod.index}",
         role=pod.task,
-        request=requests[pod.task],
+        request=role.request,
         status=model.TaskStatus.RELEASING if ending else _STATUS[PodPhase(pod.phase)],
         node=pod.node,
+        priority=job.priority,
+        nominated_node=nominated.get(str(pod.pk), "") if pod.phase == PodPhase.PENDING else "",
         created_at=pod.created_at.timestamp(),
-        node_selector=selectors[pod.task],
+        node_selector=role.selector,
+        scheduled_at=pod.bound_at.timestamp() if pod.bound_at else 0.0,
     )

@@ -26,6 +26,7 @@ from hekla.controller.carry_out import carry_out
 from hekla.controller.observations import Hold, Memory
 from hekla.controller.watch import holder
 from hekla.domain.phases import GangPhase
+from hekla.engine.decisions import Fault
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, Policy
 from hekla.engine.policy import parse as parse_policy
 from hekla.lib import clock
@@ -48,6 +49,7 @@ class Keeper:
     looked_at: datetime | None = None
     nodes_at: datetime | None = None
     policy: tuple[str, Policy] | None = None
+    faults: tuple[Fault, ...] = ()
 
 
 _keepers: dict[int, Keeper] = {}
@@ -109,14 +111,22 @@ def _decide(cluster: Cluster, keeper: Keeper, hold: Hold) -> None:
     for _ in range(_MAX_ROUNDS):
         now = clock.now()
         moved = _sync_jobs(hold, now)
-        taken = snapshot.take(cluster)
+        taken = snapshot.take(cluster, hold.memory.nominated)
         decided = engine.cycle(taken.state, _policy(cluster, keeper), now.timestamp())
-        for fault in decided.faults:
-            log.error("cluster %s: %s failed at %s: %s", cluster, fault.name, fault.point, fault.error)
+        _tell_faults(cluster, keeper, decided.faults)
         recorded = services.commit(cluster.pk, hold.epoch, decisions.by_job(taken, decided), now=now)
+        hold.memory.nominated = decisions.still_nominated(taken, decided, hold.memory.nominated)
         carry_out(hold, now=now)
         if not (moved or recorded):
             return
+
+
+def _tell_faults(cluster: Cluster, keeper: Keeper, faults: tuple[Fault, ...]) -> None:
+    """What failed is told when it begins to fail, not at every decision."""
+    for fault in faults:
+        if fault not in keeper.faults:
+            log.error("cluster %s: %s failed at %s: %s", cluster, fault.name, fault.point, fault.error)
+    keeper.faults = faults
 
 
 def _sync_jobs(hold: Hold, now: datetime) -> bool:

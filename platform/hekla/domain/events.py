@@ -170,10 +170,23 @@ class PodPhaseChanged(_PodEvent):
 
 
 class PodStopRequested(_PodEvent):
-    """`reason` tells who wished it: the lifecycle, or an action of the scheduler such as preempt."""
+    """`reason` tells which step of the lifecycle wished it."""
 
     reason: Name
     message: Message = ""
+
+
+class PodEvicted(_PodEvent):
+    """The scheduler wants the pod's place: which action, by which plugins' leave, for which job.
+
+    `for_job` is that job's uid; `for_name` its name where it belongs to the same tenant (to others it does not exist).
+    """
+
+    action: Name
+    node: Name = ""
+    for_job: Name = ""
+    for_name: Name = ""
+    plugins: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
 
 
 # Queues, clusters and what belongs to them.

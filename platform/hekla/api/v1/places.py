@@ -88,11 +88,15 @@ class OneQueue(View):
 
 
 def _serialized(queues: Any, user: User) -> QueueSerializer:  # noqa: ANN401  (one queue, or many)
-    """Which tenants may use a queue is told to those who manage queues: to others, other tenants do not exist."""
+    """Which tenants may use a queue, and what it is a part of, is told to those who manage queues.
+
+    To others, other tenants and their queues do not exist.
+    """
     serializer = QueueSerializer(queues, many=not isinstance(queues, Queue))
     if not accounts.may(user, Permission.MANAGE_QUEUES):
         shown = serializer.child if hasattr(serializer, "child") else serializer
         shown.fields.pop("tenants")
+        shown.fields.pop("parent")
     return serializer
 
 

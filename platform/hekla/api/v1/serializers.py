@@ -12,6 +12,7 @@ from hekla.apps.clusters.models import Cluster, Environment, Node
 from hekla.apps.jobs import selectors, story, wording
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.models import Event
+from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
@@ -107,12 +108,16 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
     )
     capability = Amounts(required=False)
     guarantee = Amounts(required=False)
+    deserved = Amounts(required=False)
+    parent = serializers.SlugRelatedField(
+        slug_field="name", queryset=queues.all_queues(), required=False, allow_null=True, help_text="null: none"
+    )
     weight = serializers.IntegerField(min_value=1, max_value=1_000_000, required=False)
 
     class Meta:
         model = Queue
-        fields = ["name", "cluster", "description", "weight", "priority", "capability", "guarantee"]
-        fields += ["reclaimable", "is_open", "tenants"]
+        fields = ["name", "cluster", "description", "weight", "priority", "capability", "guarantee", "deserved"]
+        fields += ["parent", "reclaimable", "is_open", "tenants"]
 
     def validate_name(self, name: str) -> str:
         """A queue keeps its name: jobs, events and manifests speak of it."""

@@ -73,6 +73,16 @@ def _stop(facts: Mapping[str, Any]) -> tuple[str, str]:
     return "stopped", _("%(task)s-%(index)s is asked to stop (%(reason)s).") % facts
 
 
+def _evicted(facts: Mapping[str, Any]) -> tuple[str, str]:
+    if facts.get("for_name"):
+        sentence = _("%(task)s-%(index)s must make room on %(node)s for job %(for_name)s (%(action)s).")
+    elif facts.get("for_job"):
+        sentence = _("%(task)s-%(index)s must make room on %(node)s for another job (%(action)s).")
+    else:
+        sentence = _("%(task)s-%(index)s must leave %(node)s (%(action)s).")
+    return "stopped", sentence % facts
+
+
 def _command(facts: Mapping[str, Any]) -> tuple[str, str]:
     words = {
         "AbortJob": _("Asked to abort."),
@@ -93,6 +103,7 @@ _TELLERS = {
     "PodBound": _bound,
     "PodPhaseChanged": _pod,
     "PodStopRequested": _stop,
+    "PodEvicted": _evicted,
 }
 _STATES = {
     "pending": "waiting", "running": "running", "completed": "done", "succeeded": "done", "failed": "failed",

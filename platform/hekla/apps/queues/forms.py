@@ -14,17 +14,20 @@ class QueueForm(forms.ModelForm):
 
     capability = QuantitiesField(label=_("Capability"))
     guarantee = QuantitiesField(label=_("Guarantee"))
+    deserved = QuantitiesField(label=_("Deserved"))
 
     class Meta:
         model = Queue
         fields = [
-            "cluster", "name", "description", "weight", "priority", "capability", "guarantee", "reclaimable", "tenants",
+            "cluster", "name", "description", "weight", "priority", "capability", "guarantee", "deserved", "parent",
+            "reclaimable", "tenants",
         ]  # fmt: skip
         widgets = {"tenants": forms.CheckboxSelectMultiple}
         help_texts = {
             "weight": _("Its part when queues compete: twice the weight, twice the share."),
             "priority": _("Queues of higher priority are served first."),
             "reclaimable": _("What it borrows beyond its share may be taken back."),
+            "parent": _("The queue of which this one is a part; counts with the plugin capacity."),
             "tenants": _("Who may submit here. None chosen: everybody."),
         }
 

@@ -11,6 +11,9 @@ from hekla.apps.tenancy.models import Tenant
 class Queue(models.Model):
     """A share of a cluster. `capability`, `guarantee`: Kubernetes quantities by resource; empty means no bound.
 
+    `deserved` and `parent` count where the policy has the plugin `capacity`: what the queue gets back when it has work,
+    and the queue of which it is a part.
+
     `tenants`: who may submit here; none means all.
     """
 
@@ -21,6 +24,10 @@ class Queue(models.Model):
     priority = models.PositiveIntegerField(_("priority"), default=0)
     capability = models.JSONField(_("capability"), default=dict, blank=True)
     guarantee = models.JSONField(_("guarantee"), default=dict, blank=True)
+    deserved = models.JSONField(_("deserved"), default=dict, blank=True)
+    parent = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="children", verbose_name=_("parent")
+    )
     reclaimable = models.BooleanField(_("reclaimable"), default=True)
     is_open = models.BooleanField(_("open"), default=True)
     changed_at = models.DateTimeField()

@@ -14,7 +14,7 @@ from hekla.domain.errors import NotFound
 
 def visible_to(user: User) -> QuerySet[Queue]:
     """The queues that exist for this person: those that one of their tenants may submit to."""
-    queues = Queue.objects.select_related("cluster", "changed_by").order_by("cluster_id", "name")
+    queues = Queue.objects.select_related("cluster", "parent", "changed_by").order_by("cluster_id", "name")
     if accounts.may(user, Permission.SEE_EVERYTHING):
         return queues
     return queues.filter(_usable_by(tenancy.own(user))).distinct()
@@ -33,9 +33,14 @@ def get(name: str, user: User) -> Queue:
     return queue
 
 
+def all_queues() -> QuerySet[Queue]:
+    """Every queue there is."""
+    return Queue.objects.order_by("name")
+
+
 def of_cluster(cluster: Cluster) -> list[Queue]:
     """All queues of a cluster in the order of their creation."""
-    return list(Queue.objects.filter(cluster=cluster).order_by("created_at", "id"))
+    return list(Queue.objects.filter(cluster=cluster).select_related("parent").order_by("created_at", "id"))
 
 
 def _usable_by(tenants: QuerySet[Tenant] | list[Tenant]) -> Q:

@@ -10,6 +10,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.outbox import changes
 from hekla.apps.outbox.services import Actor, record, unit_of_work
+from hekla.apps.queues import checks
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
@@ -25,10 +26,12 @@ def create(
     actor: Actor,
     now: datetime,
 ) -> Queue:
-    """A new open queue. Raises Refused when the name is taken."""
+    """A new open queue. Raises Refused when the name is taken, Invalid when its settings contradict each other."""
     try:
         with unit_of_work():
-            queue = Queue.objects.create(cluster=cluster, name=name, created_at=now, changed_at=now, **(values or {}))
+            queue = Queue(cluster=cluster, name=name, created_at=now, changed_at=now, **(values or {}))
+            checks.require(queue)
+            queue.save(force_insert=True)
             queue.tenants.set(tenants)
             _tell(queue, events.QueueCreated(name=name, cluster=cluster.name), actor, now)
     except IntegrityError as error:
@@ -45,9 +48,15 @@ def change(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Change a queue's fields, and who may submit where `tenants` is given."""
+    """Change a queue's fields, and who may submit where `tenants` is given. Raises Invalid."""
     with unit_of_work():
-        changed = changes.apply(queue, values)
+        list(
+            Queue.objects.select_for_update().filter(cluster=queue.cluster_id).order_by("pk")
+        )  # no circle of two edits
+        changed = changes.apply(queue, {name: value for name, value in values.items() if name != "parent"})
+        if "parent" in values:
+            changed |= _set_parent(queue, values["parent"])
+        checks.require(queue)
         if tenants is not None:
             changed |= _set_tenants(queue, list(tenants))
         _save(queue, by, now)
@@ -63,6 +72,13 @@ def set_open(queue: Queue, *, is_open: bool, by: User, actor: Actor, now: dateti
         _save(queue, by, now)
         event = events.QueueOpened(name=queue.name) if is_open else events.QueueClosed(name=queue.name)
         _tell(queue, event, actor, now)
+
+
+def _set_parent(queue: Queue, parent: Queue | None) -> dict[str, events.Change]:
+    old, queue.parent = queue.parent, parent
+    if old == parent:
+        return {}
+    return {"parent": events.Change(old=old.name if old else "", new=parent.name if parent else "")}
 
 
 def _set_tenants(queue: Queue, tenants: list[Tenant]) -> dict[str, events.Change]:

@@ -48,16 +48,20 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
     accounts.require(person(request), Permission.MANAGE_QUEUES)
     form = QueueChangeForm(request.POST or None, instance=selectors.get(name, person(request)))
     if request.method == "POST" and form.is_valid():
-        services.change(
-            selectors.get(name, person(request)),
-            form.values(),
-            tenants=form.cleaned_data["tenants"],
-            by=person(request),
-            actor=actor_of(person(request)),
-            now=clock.now(),
-        )
-        messages.success(request, _("Saved."))
-        return redirect("queues:list")
+        try:
+            services.change(
+                selectors.get(name, person(request)),
+                form.values(),
+                tenants=form.cleaned_data["tenants"],
+                by=person(request),
+                actor=actor_of(person(request)),
+                now=clock.now(),
+            )
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            messages.success(request, _("Saved."))
+            return redirect("queues:list")
     context = {"form": form, "title": name, "submit": _("Save"), "cancel": reverse("queues:list")}
     return render(request, "form_page.html", context)
 

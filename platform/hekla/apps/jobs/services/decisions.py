@@ -13,7 +13,7 @@ from typing import Any
 from hekla.apps.clusters import leases
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.jobs.services.transitions import request_stop, set_gang_phase
+from hekla.apps.jobs.services.transitions import evict, set_gang_phase
 from hekla.apps.outbox.services import CONTROLLER, unit_of_work
 from hekla.domain import events
 from hekla.domain.phases import GangPhase, PodPhase
@@ -32,6 +32,15 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class Yield:
+    """Why a pod must go: by which action and plugins, and for which job (its row; None: for none in particular)."""
+
+    action: str
+    for_job: int | None = None
+    plugins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class JobDecision:
     """The engine's decisions about one job. `binds`: pod row → node; `evictions`: pod row → why."""
 
@@ -39,7 +48,7 @@ class JobDecision:
     version: int
     gang_phase: GangPhase | None = None
     binds: Mapping[int, str] = field(default_factory=dict)
-    evictions: Mapping[int, str] = field(default_factory=dict)
+    evictions: Mapping[int, Yield] = field(default_factory=dict)
     waiting: Waiting | None = None
 
 
@@ -50,23 +59,27 @@ def commit(cluster_id: int, epoch: int, decisions: Sequence[JobDecision], *, now
     with unit_of_work():
         leases.assert_held(cluster_id, epoch)
         ids = [decision.job_id for decision in decisions]
+        wanting = {one.for_job for d in decisions for one in d.evictions.values() if one.for_job is not None}
         jobs = {job.pk: job for job in Job.objects.select_for_update().filter(pk__in=ids).order_by("pk")}
         touched = [pod for decision in decisions for pod in (*decision.binds, *decision.evictions)]
         pods = Pod.objects.in_bulk(touched)
-        return sum(_commit_one(jobs[d.job_id], d, pods, now) for d in decisions if d.job_id in jobs)
+        gainers = Job.objects.in_bulk(wanting)
+        return sum(_commit_one(jobs[d.job_id], d, pods, gainers, now) for d in decisions if d.job_id in jobs)
 
 
-def _commit_one(job: Job, decision: JobDecision, pods: Mapping[int, Pod], now: datetime) -> bool:
+def _commit_one(
+    job: Job, decision: JobDecision, pods: Mapping[int, Pod], gainers: Mapping[int, Job], now: datetime
+) -> bool:
     if job.is_final or job.version != decision.version or job.deleted_at is not None:
         return False
     changed = False
     if decision.gang_phase is not None:
         changed = set_gang_phase(job, decision.gang_phase, actor=CONTROLLER, now=now)
     changed |= _bind(job, [(pods[pod], node) for pod, node in decision.binds.items() if pod in pods], now)
-    for pod, reason in decision.evictions.items():
+    for pod, why in decision.evictions.items():
         if pod in pods:
-            request_stop(job, pods[pod], reason, actor=CONTROLLER, now=now, evicted=True)
-            changed = True
+            event = _eviction(job, pods[pod], why, gainers.get(why.for_job or 0))
+            changed |= evict(job, pods[pod], event, actor=CONTROLLER, now=now)
     told = _write_waiting(job, decision.waiting, now)
     if changed or told:
         job.save(update_fields=["gang_phase", "waiting"])
@@ -83,6 +96,20 @@ def _bind(job: Job, binds: list[tuple[Pod, str]], now: datetime) -> bool:
         tell(job, event, actor=CONTROLLER, now=now)
     Pod.objects.bulk_update([pod for pod, _ in binds], ["phase", "node", "bound_at"], batch_size=1000)
     return True
+
+
+def _eviction(job: Job, pod: Pod, why: Yield, gainer: Job | None) -> events.PodEvicted:
+    """The event; a job of another tenant has no name here."""
+    return events.PodEvicted(
+        task=pod.task,
+        index=pod.index,
+        attempt=pod.attempt,
+        action=why.action,
+        node=pod.node,
+        for_job=str(gainer.uid) if gainer else "",
+        for_name=gainer.name if gainer and gainer.tenant_id == job.tenant_id else "",
+        plugins=why.plugins,
+    )
 
 
 def _write_waiting(job: Job, waiting: Waiting | None, now: datetime) -> bool:

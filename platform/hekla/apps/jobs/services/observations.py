@@ -57,7 +57,7 @@ def observe(
                 _take_down(row, pod, sighting)
                 changed.append(pod)
         if changed:
-            _react(row, pods, changed, address_of, now)
+            react(row, pods, changed, address_of, now)
         return bool(changed)
 
 
@@ -76,7 +76,8 @@ def _take_down(job: Job, pod: Pod, sighting: Sighting) -> None:
     )
 
 
-def _react(job: Job, pods: list[Pod], changed: list[Pod], address_of: AddressOf, now: datetime) -> None:
+def react(job: Job, pods: list[Pod], changed: list[Pod], address_of: AddressOf, now: datetime) -> None:
+    """Do what the job's policies say about what happened to these pods, and move the job on."""
     for stimulus in stimuli_of(job_facts(job), all_pod_facts(pods), [pod_facts(pod) for pod in changed]):
         action = resolve(job_facts(job), stimulus)
         if action is not Action.SYNC_JOB:

@@ -99,13 +99,26 @@ def _stop(job: Job, pod: Pod, reason: str, actor: Actor, now: datetime) -> None:
         request_stop(job, pod, reason, actor=actor, now=now)
 
 
-def request_stop(job: Job, pod: Pod, reason: str, *, actor: Actor, now: datetime, evicted: bool = False) -> None:
-    """Wish a pod's end. One that has no node has nothing to end, so it is over at once."""
+def evict(job: Job, pod: Pod, event: events.PodEvicted, *, actor: Actor, now: datetime) -> bool:
+    """Wish a pod's end because its place is wanted. Returns whether it still had one to give."""
     if pod.stopping or pod.is_final:
-        return
-    pod.stopping, pod.evicted, pod.stop_reason = True, evicted, reason[:200]
-    ref = {"task": pod.task, "index": pod.index, "attempt": pod.attempt}
-    tell(job, events.PodStopRequested(**ref, reason=reason), actor=actor, now=now)
+        return False
+    pod.evicted = True
+    _wish_end(job, pod, event.action, event, actor, now)
+    return True
+
+
+def request_stop(job: Job, pod: Pod, reason: str, *, actor: Actor, now: datetime) -> None:
+    """Wish a pod's end."""
+    if not (pod.stopping or pod.is_final):
+        event = events.PodStopRequested(task=pod.task, index=pod.index, attempt=pod.attempt, reason=reason)
+        _wish_end(job, pod, reason, event, actor, now)
+
+
+def _wish_end(job: Job, pod: Pod, reason: str, event: events.Event, actor: Actor, now: datetime) -> None:
+    """One that has no node has nothing to end, so it is over at once."""
+    pod.stopping, pod.stop_reason = True, reason[:200]
+    tell(job, event, actor=actor, now=now)
     if pod.phase == PodPhase.PENDING:
         enter_pod_phase(job, pod, PodPhase.FAILED, reason="Stopped", message=reason, actor=actor, now=now)
     else:

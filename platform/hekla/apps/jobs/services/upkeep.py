@@ -6,6 +6,7 @@ from datetime import datetime
 from hekla.apps.clusters import leases
 from hekla.apps.jobs.facts import all_pod_facts, job_facts
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services.observations import react
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import AddressOf, advance, enter_pod_phase
 from hekla.apps.outbox.services import CONTROLLER, unit_of_work
@@ -39,7 +40,7 @@ def settle(cluster_id: int, epoch: int, pod_ids: Sequence[int], *, address_of: A
                 enter_pod_phase(
                     job, this, PodPhase.FAILED, reason="Stopped", message=message, actor=CONTROLLER, now=now
                 )
-                advance(job, pods, Action.SYNC_JOB, address_of=address_of, actor=CONTROLLER, now=now)
+                react(job, pods, [this], address_of, now)
 
 
 def delete_expired(cluster_id: int, *, now: datetime) -> int:

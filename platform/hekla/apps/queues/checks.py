@@ -1,0 +1,39 @@
+"""What the settings of a queue must agree in."""
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import Any
+
+from hekla.apps.queues.models import Queue
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.resources import Resources
+
+_LEAST_FIRST = ("guarantee", "deserved", "capability")
+
+
+def require(queue: Queue) -> None:
+    """Raises Invalid with everything that contradicts itself."""
+    problems = [*_amounts({name: getattr(queue, name) for name in _LEAST_FIRST}), *_parent(queue)]
+    if problems:
+        raise Invalid(problems)
+
+
+def _amounts(given: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
+    """What is guaranteed is deserved, and what is deserved may be held: where both are given."""
+    for less, more in combinations(_LEAST_FIRST, 2):
+        small, large = Resources.parse(given[less]), Resources.parse(given[more])
+        for name in sorted(given[less].keys() & given[more].keys()):
+            if small.amount(name) > large.amount(name):
+                yield Problem(less, f"Of {name} this is more than its {more}.")
+
+
+def _parent(queue: Queue) -> Iterator[Problem]:
+    """It is another queue of the cluster, and not one below this."""
+    above = queue.parent
+    if above is not None and above.cluster_id != queue.cluster_id:
+        yield Problem("parent", "This queue is in another cluster.")
+    while above is not None:
+        if above.name == queue.name:
+            yield Problem("parent", "A queue cannot be below itself.")
+            return
+        above = above.parent
