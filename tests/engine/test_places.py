@@ -1,0 +1,32 @@
+"""What is kept of a class between placements is what one would find on looking afresh."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.engine.worlds import POLICY, job, node, state
+
+from hekla.engine import registry
+from hekla.engine.model import TaskStatus
+from hekla.engine.places import Places
+from hekla.engine.session import Session
+
+SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=6)
+
+
+@given(nodes=SIZES, choices=st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=40))
+@settings(max_examples=100, deadline=None)
+def test_the_best_place_is_the_same_as_on_a_fresh_look(nodes: list[int], choices: list[tuple[int, bool]]) -> None:
+    """Tasks of three classes are placed one after another, and some are taken back at once."""
+    jobs = [job(f"j{number}", 40, cpu=f"{number + 1}") for number in range(3)]
+    session = Session(state([node(f"n{at}", str(size)) for at, size in enumerate(nodes)], jobs), POLICY, 0.0)
+    for option in (option for tier in POLICY.tiers for option in tier):
+        registry.plugins()[option.name].open_session(session, option)
+    waiting = {number: list(session.gangs[f"j{number}"].members) for number in range(3)}
+    for number, is_kept in choices:
+        member = waiting[number].pop()
+        kept, fresh = session.places(member), Places(member, session.table, session.answers)
+        assert kept.best() == fresh.best()
+        assert kept.standing(session.dimensions) == fresh.standing(session.dimensions)
+        if best := kept.best():
+            session.place(member, best[0], TaskStatus.ALLOCATED if best[1] else TaskStatus.PIPELINED)
+            if not is_kept:
+                session.unplace(member)
