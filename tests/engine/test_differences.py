@@ -8,17 +8,21 @@ from tests.engine.worlds import bound, job, node, running, state
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
 from hekla.engine import cycle
+from hekla.engine.conditions import Conditions, PodSelector, PodTerm, Requirement
 from hekla.engine.decisions import Decisions
 from hekla.engine.model import ClusterState, HyperNode, Job, NetworkTopology, Node, Queue, SubGroupPolicy, TaskStatus
 from hekla.engine.policy import parse
 
 HOUR = 3600.0
+WEB = PodSelector((Requirement("app", "In", ("web",)),), frozenset({"team"}))
 
 
-def both(world: ClusterState, actions: str, *tiers: str, now: float = 0.0) -> tuple[Decisions, Decisions]:
+def both(
+    world: ClusterState, actions: str, *tiers: str, now: float = 0.0, configurations: str = "[]"
+) -> tuple[Decisions, Decisions]:
     """What Hekla decides, and what Volcano does."""
     listed = ", ".join(f"{{plugins: [{tier}]}}" for tier in tiers)
-    text = f"actions: '{actions}'\ntiers: [{listed}]\ncompatibility: "
+    text = f"actions: '{actions}'\ntiers: [{listed}]\nconfigurations: {configurations}\ncompatibility: "
     hekla, volcano = (cycle(world, parse(text + whose), now) for whose in ("hekla", "volcano"))
     assert not hekla.faults
     assert not volcano.faults
@@ -78,6 +82,20 @@ def test_a_task_whose_room_was_taken_may_preempt_again(nominated: str) -> None:
     world = state([node("a", "4")], [running("low", 4, "a", minimum=0), waits])
     mine, volcanos = evicted(both(world, "preempt", plugins("priority", "gang", "predicates")))
     assert (len(mine), volcanos) == (1, [])
+
+
+def test_conditions_that_an_eviction_meets_are_seen() -> None:
+    """The urgent pod must be apart from the one that runs: to evict that one is what helps."""
+    apart = Conditions(apart=(PodTerm(WEB, "name"),))
+    low = running("low", 1, "a", minimum=0, namespace="team")
+    low = replace(low, tasks=tuple(replace(task, labels={"app": "web"}) for task in low.tasks))
+    world = state(
+        [node("a", labels={"name": "a"})], [low, job("high", priority=9, namespace="team", task={"conditions": apart})]
+    )
+    text = plugins("priority", "gang") + ", {name: predicates, enablePreemptable: false}"
+    least = "[{name: preempt, arguments: {enableTopologyAwarePreemption: true}}]"
+    mine, volcanos = evicted(both(world, "preempt", text, configurations=least))
+    assert (mine, volcanos) == (["low/0"], [])
 
 
 # Whole gangs.
@@ -174,6 +192,17 @@ def test_a_job_that_has_less_than_it_needs_loses_nobody() -> None:
     assert (mine, len(volcanos)) == ([], 1)
 
 
+def test_a_budget_is_one_for_all_zones() -> None:
+    zones = ("east", "west")
+    made = revocable("wide", 2, **{"volcano.sh/jdb-max-unavailable": "1"})
+    tasks = tuple(replace(task, node=zone) for task, zone in zip(made.tasks, zones, strict=True))
+    nodes = [node(zone, labels={"volcano.sh/revocable-zone": zone}) for zone in zones]
+    shut = ", ".join(f"tdm.revocable-zone.{zone}: '22:00-23:00'" for zone in zones)
+    world = state(nodes, [replace(made, tasks=tasks)])
+    mine, volcanos = evicted(both(world, "shuffle", f"{{name: tdm, arguments: {{{shut}}}}}", now=7 * HOUR))
+    assert (len(mine), len(volcanos)) == (1, 2)
+
+
 # What is counted.
 
 SHARES = "{name: deviceshare, arguments: {deviceshare.GPUSharingEnable: true}}"
@@ -188,16 +217,15 @@ def test_a_card_is_not_given_twice_when_its_pod_does_not_say_which_it_has() -> N
     assert (bound(hekla), bound(volcano)) == ({}, {"new": 1})
 
 
-def test_a_pod_goes_to_those_that_like_it_also_where_they_have_no_wishes_of_their_own() -> None:
-    """A pod on `a` prefers to be near `web` in its zone; only `a` itself counts for Volcano, and not `b` beside it."""
-    likes = (5, PodTerm(PodSelector(frozenset({"default"}), Selector({"app": "web"})), "zone"))
-    friend = running("friend", 1, "a", cpu="4")
-    wish = Conditions(preferred_pods=(likes,))
-    friend = replace(friend, tasks=tuple(replace(t, conditions=wish) for t in friend.tasks))
-    new = job("new", 1, task={"labels": {"app": "web"}})
-    nodes = [node("a", labels={"zone": "1"}), node("b", labels={"zone": "1"}), node("0", labels={"zone": "2"})]
-    pair = both(state(nodes, [friend, new]), "allocate", plugins("gang", "predicates", "nodeorder"))
-    assert [one.binds[0].node for one in pair] == ["b", "0"]
+def test_a_pod_goes_near_one_that_likes_it_and_was_just_placed() -> None:
+    wish = Conditions(preferred_pods=((5, PodTerm(WEB, "zone")),))
+    likes = {"node_selector": {"disk": "fast"}, "conditions": wish}
+    friend = job("friend", cpu="4", created_at=1.0, namespace="team", task=likes)
+    new = job("new", created_at=2.0, namespace="team", task={"labels": {"app": "web"}})
+    labels = {"a": {"zone": "1", "disk": "fast"}, "b": {"zone": "1"}, "0": {"zone": "2"}}
+    world = state([node(name, labels=mine) for name, mine in labels.items()], [friend, new])
+    pair = both(world, "allocate", plugins("gang", "predicates", "nodeorder"))
+    assert [{bind.job: bind.node for bind in one.binds}["new"] for one in pair] == ["b", "0"]
 
 
 # Nothing to place.

@@ -90,7 +90,8 @@ def test_two_jobs_of_four_workers_on_four_gpus_run_one_after_the_other(compatibi
     assert bound(decisions) == {"first": 4}
     assert not decisions.evictions
     later = decide([running("first", 4, "a", queue="queue1"), second], compatibility, 4)
-    assert not (later.binds or later.evictions)
+    assert not later.binds
+    assert not later.evictions
     assert bound(decide([second], compatibility, 4)) == {"second": 4}
 
 
