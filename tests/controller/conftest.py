@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,17 @@ class World:
     cluster: Cluster
     queue: Queue
 
+    @classmethod
+    def found(cls, kind: str, config: dict[str, Any]) -> "World":
+        """Alice and her tenant, with a cluster of this kind and its queue."""
+        now = clock.now()
+        alice = accounts.create_user(username="alice", password=None, actor=PLATFORM, now=now)
+        tenant = tenancy.create(slug="lab", name="Lab", actor=PLATFORM, now=now)
+        tenancy.add_member(tenant, alice, "admin", actor=PLATFORM, now=now)
+        cluster = clusters.create(name=kind, kind=kind, config=config, actor=PLATFORM, now=now)
+        queue = queues.create(cluster=cluster, name="default", actor=PLATFORM, now=now)
+        return cls(alice, tenant, cluster, queue)
+
     def turn_until(self, done: Callable[[], bool]) -> None:
         """Let the controller turn whenever the backend stirs, until something is so."""
         backend = backend_of(self.cluster)
@@ -55,11 +67,7 @@ def describe() -> str:
 def world(request: pytest.FixtureRequest, transactional_db: None, settings, tmp_path) -> Iterator[World]:
     """Four processors on one node."""
     settings.HEKLA_HOME = tmp_path
-    now = clock.now()
     turns.forget_all()
-    alice = accounts.create_user(username="alice", password=None, actor=PLATFORM, now=now)
-    tenant = tenancy.create(slug="lab", name="Lab", actor=PLATFORM, now=now)
-    tenancy.add_member(tenant, alice, "admin", actor=PLATFORM, now=now)
     size = {"cpu": "4", "memory": "8Gi", "pods": "20"}
     config = (
         {"allocatable": size}
@@ -70,7 +78,5 @@ def world(request: pytest.FixtureRequest, transactional_db: None, settings, tmp_
             "speed": 10,
         }
     )
-    cluster = clusters.create(name=request.param, kind=request.param, config=config, actor=PLATFORM, now=now)
-    queue = queues.create(cluster=cluster, name="default", actor=PLATFORM, now=now)
-    yield World(alice, tenant, cluster, queue)
+    yield World.found(request.param, config)
     turns.forget_all()

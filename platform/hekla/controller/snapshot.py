@@ -101,6 +101,7 @@ def _job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.J
         min_resources=spec.minimum_resources(),
         phase=GangPhase(job.gang_phase),
         created_at=job.submitted_at.timestamp(),
+        annotations=spec.annotations,
         tasks=tuple(_task(pod, job, roles[pod.task], nominated) for pod in _latest(counted)),
     )
 

@@ -1,0 +1,213 @@
+"""Jobs that share a cluster under a policy that evicts: gangs never deadlock, and elastic pods give way."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.controller.conftest import World
+from tests.support import auditor
+
+from hekla.apps.clusters import services as clusters
+from hekla.apps.jobs import services, story
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.apps.tenancy import services as tenancy
+from hekla.controller import turns
+from hekla.domain.jobspec import JobSpec
+from hekla.lib import clock
+
+GPU = "nvidia.com/gpu"
+ELASTIC = """\
+actions: "enqueue, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+TOGETHER = """\
+actions: "enqueue, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+- plugins:
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+  - name: task-topology
+"""
+Gpus = Callable[..., World]
+
+
+@pytest.fixture
+def gpus(transactional_db: None, settings, tmp_path) -> Gpus:
+    """Makes a simulated cluster of nodes with so many GPUs each, and a policy."""
+    settings.HEKLA_HOME = tmp_path
+
+    def make(policy: str, *sizes: int) -> World:
+        now = clock.now()
+        turns.forget_all()
+        world = World.found(
+            "simulated",
+            {
+                "nodes": [
+                    {"name": f"n{at}", "allocatable": {"cpu": "64", "memory": "64Gi", "pods": "110", GPU: str(size)}}
+                    for at, size in enumerate(sizes)
+                ],
+                "seed": 1,
+                "speed": 20,
+            },
+        )
+        clusters.set_policy(world.cluster, policy, note="", by=world.alice, actor=PLATFORM, now=now)
+        return world
+
+    return make
+
+
+def submit(world: World, name: str, replicas: int, least: int | None = None, **more) -> Job:
+    task = {
+        "name": "worker",
+        "replicas": replicas,
+        "command": ["train"],
+        "resources": {GPU: "1"},
+        "env": {"HEKLA_SIM_SECONDS": str(more.pop("seconds", 100_000))},
+        "grace_seconds": 20,
+        **({"min_available": least} if least else {}),
+    }
+    spec = JobSpec.parse({"name": name, "tasks": [task], **({"min_available": least} if least else {}), **more})
+    return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+
+
+def running(job: Job) -> int:
+    return Pod.objects.filter(job=job, phase="running", stopping=False).count()
+
+
+def evicted(job: Job) -> list[Pod]:
+    return list(Pod.objects.filter(job=job, evicted=True))
+
+
+def settle(world: World, expected: dict[Job, int]) -> None:
+    """Wait until so many pods of each job run, and see that it stays so."""
+    world.turn_until(lambda: all(running(job) == count for job, count in expected.items()))
+    for _ in range(3):
+        turns.forget_all()  # what a process remembers must not be what holds it
+        turns.run(world.cluster)
+    assert {job: running(job) for job in expected} == expected
+    auditor.audit()
+
+
+def test_k1_two_jobs_of_four_workers_on_four_gpus_never_deadlock(gpus: Gpus) -> None:
+    world = gpus(ELASTIC, 2, 2)
+    first, second = (submit(world, name, 4, seconds=20) for name in ("first", "second"))
+    seen: list[dict[int, int]] = []
+
+    def done() -> bool:
+        placed = Pod.objects.filter(phase__in=["bound", "preparing", "running"]).values_list("job_id", flat=True)
+        seen.append({job: list(placed).count(job) for job in set(placed)})
+        return Job.objects.filter(phase="completed").count() == 2
+
+    world.turn_until(done)
+    assert all(len(jobs) <= 1 for jobs in seen)
+    assert not evicted(first) + evicted(second)
+    auditor.audit()
+
+
+def test_k2_ps_and_workers_of_a_job_land_on_one_node_where_it_fits(gpus: Gpus) -> None:
+    world = gpus(TOGETHER, 2, 4, 3)
+    tasks = [
+        {
+            "name": name,
+            "replicas": 2,
+            "command": ["train"],
+            "resources": {GPU: "1"},
+            "env": {"HEKLA_SIM_SECONDS": "9e5"},
+        }
+        for name in ("ps", "worker")
+    ]
+    annotations = {"volcano.sh/task-topology-affinity": "ps,worker"}
+    spec = JobSpec.parse({"name": "net", "tasks": tasks, "annotations": annotations})
+    job = services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+    world.turn_until(lambda: running(job) == 4)
+    assert set(Pod.objects.filter(job=job).values_list("node", flat=True)) == {"n1"}
+
+
+def test_v6_two_elastic_jobs_at_once_in_one_queue_get_their_minimums(gpus: Gpus) -> None:
+    world = gpus(ELASTIC, 5, 5)
+    first, second = submit(world, "job1-1", 10, 5), submit(world, "job1-2", 10, 5)
+    settle(world, {first: 5, second: 5})
+    assert not evicted(first) + evicted(second)
+
+
+def test_v6_a_second_job_in_the_same_queue_preempts_the_elastic_pods(gpus: Gpus) -> None:
+    world = gpus(ELASTIC, 5, 5)
+    first = submit(world, "job1-1", 10, 5)
+    settle(world, {first: 10})
+    second = submit(world, "job1-2", 10, 5)
+    settle(world, {first: 5, second: 5})
+    assert len(evicted(first)) == 5
+    assert {pod.stop_reason for pod in evicted(first)} == {"preempt"}
+    told = Event.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
+    assert {event.payload["for_name"] for event in told} == {"job1-2"}
+    assert all("must make room" in line.sentence for line in story.lines(list(told)))
+
+
+def test_v6_a_job_in_another_queue_reclaims_the_elastic_pods(gpus: Gpus) -> None:
+    world = gpus(ELASTIC, 5, 5)
+    queues.create(cluster=world.cluster, name="queue2", actor=PLATFORM, now=clock.now())
+    first = submit(world, "job1-1", 10, 5)
+    settle(world, {first: 10})
+    second = submit(world, "job2-1", 10, 5, queue="queue2")
+    settle(world, {first: 5, second: 5})
+    assert {pod.stop_reason for pod in evicted(first)} == {"reclaim"}
+
+
+def test_v6_what_would_cut_into_a_minimum_is_not_let_in(gpus: Gpus) -> None:
+    world = gpus(ELASTIC, 5, 5)
+    first = submit(world, "job1-1", 10, 5)
+    settle(world, {first: 10})
+    third = submit(world, "job1-3", 10, 8)
+    settle(world, {first: 10, third: 0})
+    third.refresh_from_db()
+    assert third.gang_phase == "pending"
+    assert third.waiting
+
+
+def test_an_evicted_replica_waits_again_and_comes_back_when_there_is_room(gpus: Gpus) -> None:
+    world = gpus(ELASTIC, 4)
+    first = submit(world, "elastic", 4, 2)
+    settle(world, {first: 4})
+    second = submit(world, "short", 2, seconds=40)
+    world.turn_until(lambda: Job.objects.get(pk=second.pk).phase == "completed" and running(first) == 4)
+    assert {pod.attempt for pod in Pod.objects.filter(job=first, phase="running")} == {1, 2}
+    auditor.audit()
+
+
+def test_an_eviction_sets_off_the_policy_of_the_job(gpus: Gpus) -> None:
+    world = gpus(ELASTIC, 4)
+    rule = [{"events": ["PodEvicted"], "action": "RestartJob"}]
+    first = submit(world, "rigid", 4, 2, policies=rule)
+    settle(world, {first: 4})
+    submit(world, "second", 2)
+    world.turn_until(lambda: Job.objects.get(pk=first.pk).version > 1)
+
+
+def test_a_job_of_another_tenant_has_no_name_in_the_story_of_an_eviction(gpus: Gpus) -> None:
+    world = gpus(ELASTIC, 4)
+    first = submit(world, "elastic", 4, 2)
+    settle(world, {first: 4})
+    now = clock.now()
+    world.tenant = tenancy.create(slug="other", name="Other", actor=PLATFORM, now=now)
+    tenancy.add_member(world.tenant, world.alice, "admin", actor=PLATFORM, now=now)
+    submit(world, "secret", 2)
+    world.turn_until(lambda: len(evicted(first)) == 2)
+    told = Event.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
+    assert "secret" not in str([event.payload for event in told])
+    assert all("another job" in line.sentence for line in story.lines(list(told)))
