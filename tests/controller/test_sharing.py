@@ -190,6 +190,14 @@ def test_an_evicted_replica_waits_again_and_comes_back_when_there_is_room(gpus: 
     auditor.audit()
 
 
+def test_a_job_that_must_not_be_evicted_is_not(gpus: Gpus) -> None:
+    world = gpus(ELASTIC, 4)
+    first = submit(world, "careful", 4, 2, annotations={"volcano.sh/preemptable": "false"})
+    settle(world, {first: 4})
+    second = submit(world, "second", 2)
+    settle(world, {first: 4, second: 0})
+
+
 def test_an_eviction_sets_off_the_policy_of_the_job(gpus: Gpus) -> None:
     world = gpus(ELASTIC, 4)
     rule = [{"events": ["PodEvicted"], "action": "RestartJob"}]

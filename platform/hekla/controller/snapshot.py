@@ -23,6 +23,17 @@ _STATUS = {
     PodPhase.FAILED: model.TaskStatus.FAILED,
     PodPhase.LOST: model.TaskStatus.FAILED,
 }
+_PREEMPTABLE = "volcano.sh/preemptable"
+_OF_PODS = frozenset(
+    {
+        _PREEMPTABLE,
+        "volcano.sh/cooldown-time",
+        "volcano.sh/revocable-zone",
+        "volcano.sh/jdb-min-available",
+        "volcano.sh/jdb-max-unavailable",
+    }
+)
+"""Annotations of a job that its pods carry too (`volcano-spec` §1.5)."""
 _ONE_POD = Resources({"pods": 1})
 
 
@@ -41,6 +52,7 @@ class _Role:
 
     request: Resources
     selector: Mapping[str, str]
+    annotations: Mapping[str, str]
 
 
 def take(cluster: Cluster, nominated: Mapping[str, str] | None = None) -> Snapshot:
@@ -88,7 +100,8 @@ def _queue(queue: Queue) -> model.Queue:
 
 def _job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Job:
     spec = spec_of(job)
-    roles = {task.name: _Role(task.request + _ONE_POD, task.node_selector) for task in spec.tasks}
+    carried = {name: text for name, text in spec.annotations.items() if name in _OF_PODS}
+    roles = {task.name: _Role(task.request + _ONE_POD, task.node_selector, carried) for task in spec.tasks}
     counted = [pod for pod in pods if pod.version == job.version or not pod.is_final]
     return model.Job(
         uid=str(job.pk),
@@ -101,9 +114,15 @@ def _job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.J
         min_resources=spec.minimum_resources(),
         phase=GangPhase(job.gang_phase),
         created_at=job.submitted_at.timestamp(),
+        preemptable=_says(spec.annotations, default="false"),
         annotations=spec.annotations,
         tasks=tuple(_task(pod, job, roles[pod.task], nominated) for pod in _latest(counted)),
     )
+
+
+def _says(annotations: Mapping[str, str], *, default: str) -> bool:
+    """Whether pods may be evicted; unless they say otherwise they may, and jobs do not ask for it."""
+    return annotations.get(_PREEMPTABLE, default).lower() in ("true", "t", "1")
 
 
 def _latest(pods: Iterable[Pod]) -> list[Pod]:
@@ -125,5 +144,7 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
         nominated_node=nominated.get(str(pod.pk), "") if pod.phase == PodPhase.PENDING else "",
         created_at=pod.created_at.timestamp(),
         node_selector=role.selector,
+        preemptable=_says(role.annotations, default="true"),
+        annotations=role.annotations,
         scheduled_at=pod.bound_at.timestamp() if pod.bound_at else 0.0,
     )

@@ -176,7 +176,7 @@ class JobSpec(BaseModel):
     policies: Annotated[tuple[Policy, ...], Field(max_length=32)] = ()
     plugins: Annotated[dict[str, tuple[Annotated[Text, Field(max_length=4096)], ...]], Field(max_length=32)] = {}
     files: Annotated[dict[str, Text], Field(max_length=MAX_FILES)] = {}
-    annotations: Strings = {}
+    annotations: Annotated[dict[str, Annotated[Text, Field(max_length=4096)]], Field(max_length=32)] = {}
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> "JobSpec":

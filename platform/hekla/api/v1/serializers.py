@@ -109,7 +109,7 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
     capability = Amounts(required=False)
     guarantee = Amounts(required=False)
     deserved = Amounts(required=False)
-    parent = serializers.SlugRelatedField(
+    parent = serializers.SlugRelatedField(  # type: ignore[assignment]
         slug_field="name", queryset=queues.all_queues(), required=False, allow_null=True, help_text="null: none"
     )
     weight = serializers.IntegerField(min_value=1, max_value=1_000_000, required=False)

@@ -21,6 +21,7 @@ def _job(spec: JobSpec) -> dict[str, Any]:
         words.KIND: spec.kind if spec.kind != "training" else None,
         words.DESCRIPTION: spec.description or None,
         words.PRIORITY: str(spec.priority) if spec.priority else None,
+        **spec.annotations,
     }
     return {
         "apiVersion": words.API_VERSION,

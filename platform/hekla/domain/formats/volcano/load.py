@@ -76,8 +76,10 @@ class _Reader:
             "kind": annotations.pop(words.KIND, None),
             "description": annotations.pop(words.DESCRIPTION, None),
             "priority": self._number(metadata, annotations, words.PRIORITY),
+            "annotations": {name: annotations.pop(name) for name in words.SCHEDULING if name in annotations},
             **self._job_fields(spec),
         }
+        self.findings.origins["annotations"] = metadata.at("annotations")
         environment = annotations.pop(words.ENVIRONMENT, None)
         self._metadata(metadata, annotations)
         self.findings.origins["tasks"] = spec.at("tasks")

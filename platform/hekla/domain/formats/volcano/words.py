@@ -8,5 +8,20 @@ DESCRIPTION = "hekla.io/description"
 PRIORITY = "hekla.io/priority"
 ENVIRONMENT = "hekla.io/environment"
 
+SCHEDULING = (
+    "volcano.sh/preemptable",
+    "volcano.sh/cooldown-time",
+    "volcano.sh/revocable-zone",
+    "volcano.sh/jdb-min-available",
+    "volcano.sh/jdb-max-unavailable",
+    "volcano.sh/sla-waiting-time",
+    "sla-waiting-time",
+    "volcano.sh/task-topology-affinity",
+    "volcano.sh/task-topology-anti-affinity",
+    "volcano.sh/task-topology-task-order",
+    "hekla.io/datasets",
+)
+"""Annotations of a Job that plugins of the scheduler read; they go with the job as they are."""
+
 FOLDER = "/workspace"
 """Where files are mounted in a manifest that we write."""
