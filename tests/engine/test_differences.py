@@ -10,7 +10,7 @@ from hekla.domain.resources import Resources
 from hekla.engine import cycle
 from hekla.engine.conditions import Conditions, PodSelector, PodTerm, Requirement
 from hekla.engine.decisions import Decisions
-from hekla.engine.model import ClusterState, HyperNode, Job, NetworkTopology, Node, Queue, SubGroupPolicy, TaskStatus
+from hekla.engine.model import ClusterState, HyperNode, Job, NetworkTopology, Node, Queue
 from hekla.engine.policy import parse
 
 HOUR = 3600.0
@@ -142,20 +142,6 @@ def test_what_refused_one_task_of_a_role_may_take_the_next() -> None:
     nodes = [node(name, labels={"disk": name}) for name in "xy"]
     hekla, volcano = both(state(nodes, [replace(gang, tasks=tasks)]), "allocate", plugins("gang", "predicates"))
     assert (bound(hekla), bound(volcano)) == ({"gang": 2}, {})
-
-
-def test_a_rack_with_room_now_goes_before_one_that_waits() -> None:
-    racks = tuple(HyperNode(f"r{name}", 1, frozenset((name,))) for name in "ab")
-    ends = job("ends", 8, phase=GangPhase.RUNNING, task={"status": TaskStatus.RELEASING, "node": "b"})
-    part = SubGroupPolicy("part", keys=("part",), size=4, topology=CLOSE)
-    gang = job("gang", 4, sub_groups=(part,), topology=NetworkTopology(highest_tier=2))
-    tasks = tuple(replace(task, labels={"part": "1"}) for task in gang.tasks)
-    world = state([node("a", "4"), node("b", "8")], [ends, replace(gang, tasks=tasks)])
-    top = HyperNode("top", 2, frozenset("ab"))
-    tier = plugins("gang", "predicates", "nodeorder", "network-topology-aware")
-    hekla, volcano = both(replace(world, hyper_nodes=(*racks, top)), "allocate", tier)
-    assert bound(hekla) == {"gang": 4}
-    assert (bound(volcano), len(volcano.pipelined)) == ({"gang": 4}, 0)
 
 
 # Machines that are lent for some hours.

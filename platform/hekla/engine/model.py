@@ -237,6 +237,14 @@ class DisruptionBudget:
 
 
 @dataclass(frozen=True, slots=True)
+class Shard:
+    """The nodes of this scheduler where several share a cluster. `is_hard`: it uses no others."""
+
+    nodes: frozenset[str]
+    is_hard: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterState:
     """Everything one cycle decides on. Order is meaningful: it is the canonical order of ties."""
 
@@ -249,3 +257,4 @@ class ClusterState:
     hyper_nodes: tuple[HyperNode, ...] = ()
     quotas: tuple[ResourceQuota, ...] = ()
     budgets: tuple[DisruptionBudget, ...] = ()
+    shard: Shard | None = None

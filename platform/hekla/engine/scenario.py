@@ -77,6 +77,7 @@ def read(document: Object) -> Scenario:
         hyper_nodes=tuple(_hyper_nodes(cluster)),
         quotas=scenario_extras.quotas(cluster),
         budgets=scenario_extras.budgets(cluster),
+        shard=scenario_extras.shard(document.get("options") or {}),
     )
     return Scenario(state, _policy(document), cycles)
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from hekla.domain.resources import Resources, parse_quantity
-from hekla.engine.model import DisruptionBudget, NodeGroupAffinity, NodeUsage, Numa, NumaCell, ResourceQuota
+from hekla.engine.model import DisruptionBudget, NodeGroupAffinity, NodeUsage, Numa, NumaCell, ResourceQuota, Shard
 from hekla.engine.pod_conditions import label_selector
 
 Object = Mapping[str, Any]
@@ -85,3 +85,11 @@ def scheduled_at(pod: Object) -> float:
 def instant(text: str | None) -> float:
     """Seconds since the epoch; 0 where there is none."""
     return datetime.fromisoformat(text).timestamp() if text else 0.0
+
+
+def shard(options: Object) -> Shard | None:
+    """The nodes of this scheduler, where the options share them out."""
+    mode = options.get("shardingMode")
+    if mode not in ("hard", "soft"):
+        return None
+    return Shard(frozenset(options.get("nodesInShard") or ()), is_hard=mode == "hard")

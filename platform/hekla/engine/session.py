@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hekla.domain.phases import GangPhase
-from hekla.engine import registry
+from hekla.engine import registry, shards
 from hekla.engine.census import Census
 from hekla.engine.columns import Dimensions, Mask, NodeTable, Vector
 from hekla.engine.decisions import Bind, Eviction, Reason
@@ -72,6 +72,7 @@ class Session:
         self.census = Census(self.residents)
         self.census.register(everyone)
         self.on_change.append(self.census.hear)
+        self._shard = shards.of_session(state, self.table)
 
     def _seat_tasks(self, gangs: list[Gang]) -> None:
         """Put the tasks that hold something onto their nodes, those without a known queue too."""
@@ -223,6 +224,8 @@ class Session:
         places, row = self.places(member), self.table.row_of.get(member.task.nominated_node)
         if row is not None and (now := places.room_on(row)) is not None:
             return row, now
+        if self._shard is not None:
+            return shards.best(places, self._shard, within)
         return places.best(within)
 
     def best_place_in(self, member: Member, domain: Domain) -> tuple[int, bool] | None:

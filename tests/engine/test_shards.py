@@ -1,0 +1,34 @@
+"""Nodes shared out among several schedulers: one's own only, or one's own first."""
+
+from dataclasses import replace
+
+import pytest
+from tests.engine.worlds import POLICY, job, node, running, state
+
+from hekla.engine import cycle
+from hekla.engine.model import Node, Shard, TaskStatus
+
+
+def reached(nodes: list[Node], shard: Shard, *jobs: object) -> str:
+    decisions = cycle(replace(state(nodes, [*jobs, job("new", 1, cpu="2")]), shard=shard), POLICY, 0.0)
+    return next((f"{bind.node} now" for bind in decisions.binds), "") or " ".join(decisions.pipelined.values())
+
+
+ENDS = job("ends", 1, cpu="4", task={"status": TaskStatus.RELEASING, "node": "b"})
+
+
+@pytest.mark.parametrize(
+    ("is_hard", "jobs", "expected"),
+    [
+        (True, [], "b now"),
+        (False, [], "b now"),
+        (True, [running("full", 4, "b")], ""),
+        (False, [running("full", 4, "b")], "a now"),
+        (True, [ENDS], "b"),
+        (False, [ENDS], "a now"),
+        (False, [ENDS, running("full", 16, "a")], "b"),
+    ],
+)
+def test_a_shard_is_kept_to_or_comes_first(is_hard: bool, jobs: list, expected: str) -> None:
+    nodes = [node("a", "16"), node("b", "4")]
+    assert reached(nodes, Shard(frozenset({"b"}), is_hard=is_hard), *jobs) == expected
