@@ -4,10 +4,11 @@ Conditions that look at other pods (affinity, spread) are met this way also wher
 them. Of the nodes on which it works some are compared, and the one is taken whose victims matter least.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from hekla.engine.gangs import Member
+from hekla.engine.heap import Heap
 from hekla.engine.policy import Argument
 from hekla.engine.statement import Statement
 
@@ -44,17 +45,20 @@ def how_many(nodes: int, arguments: Mapping[str, Argument]) -> int:
 
 
 def on_node(
-    statement: Statement, row: int, victims: Sequence[Member], action: str, has_room: Callable[[], bool]
+    statement: Statement, row: int, order: Heap[Member], action: str, has_room: Callable[[], bool]
 ) -> Candidate | None:
-    """Who has to go from this node, when it works at all; the statement is left as it was."""
+    """Who has to go from this node, when it works at all; the statement is left as it was.
+
+    Evicted are all, in their order, and let stay from the last of it: those that are worth most.
+    """
     mark = len(statement)
-    for victim in victims:
+    gone = [order.pop() for _ in range(len(order))][::-1]
+    for victim in gone:
         statement.evict(victim, action, "")
     works = has_room()
     statement.discard(mark)
     if not works:
         return None
-    gone = sorted(victims, key=lambda victim: (-victim.task.priority, victim.task.created_at))
     for victim in list(gone):
         others = [one for one in gone if one is not victim]
         for one in others:

@@ -136,7 +136,8 @@ class Preemption:
         enough = reprieve.how_many(len(listed), self._arguments)
         for row in listed[curable[listed]].tolist():
             chosen, has_room = self._victims(member, row, may), partial(self._has_room, member, row)
-            candidate = reprieve.on_node(statement, row, chosen, NAME, has_room) if chosen else None
+            order = victims.in_order(session, chosen, member.job)
+            candidate = reprieve.on_node(statement, row, order, NAME, has_room) if chosen else None
             found += [candidate] if candidate else []
             if len(found) >= enough:
                 break
