@@ -3,6 +3,7 @@
 import pytest
 
 from hekla.apps.jobs.models import Pod
+from hekla.apps.outbox.models import Event
 
 QUEUES = "/api/v1/queues"
 
@@ -19,6 +20,7 @@ def test_one_sees_the_queues_that_one_may_submit_to(alice, charlie, root):
 
 
 def test_which_tenants_use_a_queue_is_told_to_its_admins_only(charlie, root):
+    assert "parent" not in charlie.get(f"{QUEUES}/theirs").json()
     assert "tenants" not in charlie.get(f"{QUEUES}/theirs").json()
     assert all("tenants" not in queue for queue in charlie.get(QUEUES).json())
     assert root.get(f"{QUEUES}/theirs").json()["tenants"] == ["other"]
@@ -50,6 +52,36 @@ def test_wrong_queues_are_refused_by_field(root, wish, path):
     answer = root.post(QUEUES, {"name": "gpu", "cluster": "sim", **wish}, format="json")
     assert answer.status_code == 400
     assert path in {error["path"].partition(".")[0] for error in answer.json()["errors"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"guarantee": {"cpu": "3"}}, "guarantee"),
+        ({"deserved": {"cpu": "5"}}, "deserved"),
+        ({"deserved": {"cpu": "lots"}}, "deserved"),
+        ({"guarantee": {"memory": "2Gi"}, "capability": {"memory": "1Gi"}}, "guarantee"),
+        ({"parent": "nowhere"}, "parent"),
+        ({"parent": "whole"}, "parent"),
+        ({"parent": "part"}, "parent"),
+    ],
+)
+def test_a_queue_does_not_contradict_itself(root, change, path):
+    whole = {"name": "whole", "cluster": "sim", "capability": {"cpu": "4"}, "deserved": {"cpu": "2"}}
+    assert root.post(QUEUES, whole, format="json").status_code == 201
+    part = root.post(QUEUES, {"name": "part", "cluster": "sim", "parent": "whole"}, format="json").json()
+    assert part["parent"] == "whole"
+    answer = root.patch(f"{QUEUES}/whole", change, format="json")
+    assert answer.status_code == 400
+    assert path in {error["path"].partition(".")[0] for error in answer.json()["errors"]}
+
+
+def test_a_queue_leaves_its_parent_and_the_history_says_so(root):
+    assert root.post(QUEUES, {"name": "whole", "cluster": "sim"}, format="json").status_code == 201
+    assert root.patch(f"{QUEUES}/default", {"parent": "whole"}, format="json").json()["parent"] == "whole"
+    assert root.patch(f"{QUEUES}/default", {"parent": None}, format="json").json()["parent"] is None
+    told = [event.payload["changes"] for event in Event.objects.filter(kind="QueueChanged").order_by("id")]
+    assert told == [{"parent": {"old": "", "new": "whole"}}, {"parent": {"old": "whole", "new": ""}}]
 
 
 def test_a_queue_keeps_its_name_and_cluster(root):

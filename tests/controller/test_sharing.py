@@ -6,6 +6,7 @@ import pytest
 from tests.controller.conftest import World
 from tests.support import auditor
 
+from hekla import engine
 from hekla.apps.clusters import services as clusters
 from hekla.apps.jobs import services, story
 from hekla.apps.jobs.models import Job, Pod
@@ -205,6 +206,19 @@ def test_an_eviction_sets_off_the_policy_of_the_job(gpus: Gpus) -> None:
     settle(world, {first: 4})
     submit(world, "second", 2)
     world.turn_until(lambda: Job.objects.get(pk=first.pk).version > 1)
+
+
+def test_a_plugin_that_fails_is_told_once_and_not_at_every_turn(gpus: Gpus, caplog, monkeypatch) -> None:
+    world = gpus(ELASTIC, 4)
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("no good")
+
+    monkeypatch.setattr(engine.registry.plugins()["nodeorder"], "open_session", broken)
+    for name in ("first", "second", "third"):
+        submit(world, name, 2)
+        turns.run(world.cluster)
+    assert len([record for record in caplog.records if "no good" in record.getMessage()]) == 1
 
 
 def test_a_job_of_another_tenant_has_no_name_in_the_story_of_an_eviction(gpus: Gpus) -> None:
