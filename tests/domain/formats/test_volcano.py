@@ -350,3 +350,10 @@ def outcome(text):
         return volcano.load(text).spec
     except Invalid as error:
         return error.problems
+
+
+def test_annotations_for_the_scheduler_go_in_and_out():
+    near = "    volcano.sh/task-topology-affinity: ps,worker\n    hekla.io/priority"
+    loaded = volcano.load(DIGITS.replace("    hekla.io/priority", near))
+    assert loaded.spec.annotations == {"volcano.sh/task-topology-affinity": "ps,worker"}
+    assert volcano.load(volcano.dump(loaded.spec)).spec == loaded.spec

@@ -18,10 +18,10 @@ def dump(spec: JobSpec) -> str:
 
 def _job(spec: JobSpec) -> dict[str, Any]:
     annotations = {
+        **spec.annotations,
         words.KIND: spec.kind if spec.kind != "training" else None,
         words.DESCRIPTION: spec.description or None,
         words.PRIORITY: str(spec.priority) if spec.priority else None,
-        **spec.annotations,
     }
     return {
         "apiVersion": words.API_VERSION,
