@@ -1,0 +1,23 @@
+"""Kubernetes' filters of nodes, as far as a state tells (`volcano-spec` §5.5)."""
+
+from hekla.engine.model import Node, Taint, Task, Toleration
+
+
+def refuses(task: Task, node: Node) -> bool:
+    if node.unschedulable:
+        return True
+    for name, value in task.node_selector.items():
+        if name not in node.labels or node.labels[name] != value:
+            return True
+    for taint in node.taints:
+        if taint.effect != "PreferNoSchedule" and not any(_tolerates(one, taint) for one in task.tolerations):
+            return True
+    return False
+
+
+def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.effect not in ("", taint.effect):
+        return False
+    if toleration.operator == "Exists":
+        return toleration.key in ("", taint.key)
+    return (toleration.key, toleration.value) == (taint.key, taint.value)

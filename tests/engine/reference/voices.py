@@ -1,0 +1,281 @@
+"""What plugins say, and how that is combined over tiers (`volcano-spec` §3.2, §5)."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tests.engine.reference import filters, scores
+from tests.engine.reference.amounts import Amounts, asked_at_most, at_most, plus, share, surplus, total
+from tests.engine.reference.shares import shares
+from tests.engine.reference.world import Job, Node, S, Task, World
+
+from hekla.domain.phases import GangPhase
+from hekla.engine.model import Queue
+from hekla.engine.policy import PluginOption, Policy
+
+CRITICAL = ("system-cluster-critical", "system-node-critical")
+
+
+class Voices:
+    def __init__(self, world: World, policy: Policy) -> None:
+        self.world, self.policy = world, policy
+        self.shares = shares(world)
+        self.overcommitted = self._inqueue_of_all()
+        self.used_at_open = total(node.used for node in world.nodes)
+
+    def _said_by(self, kind: str, switch: str) -> Iterator[list[tuple[Callable[..., Any], PluginOption]]]:
+        """Tier by tier the functions `<kind>_<plugin>` whose switch is on."""
+        for tier in self.policy.tiers:
+            names = ((f"{kind}_{option.name}", option) for option in tier if option.has(switch))
+            yield [(getattr(self, name), option) for name, option in names if hasattr(self, name)]
+
+    def _all_said(self, kind: str, switch: str) -> Iterator[tuple[Callable[..., Any], PluginOption]]:
+        for tier in self._said_by(kind, switch):
+            yield from tier
+
+    # Order.
+
+    def _first_difference(self, kind: str, switch: str, left: object, right: object) -> float:
+        for say, _ in self._all_said(kind, switch):
+            if sign := say(left, right):
+                return sign
+        return 0
+
+    def jobs_by_plugins(self, left: Job, right: Job) -> float:
+        return self._first_difference("job_order", "enableJobOrder", left, right)
+
+    def job_less(self, left: Job, right: Job) -> bool:
+        if sign := self.jobs_by_plugins(left, right):
+            return sign < 0
+        return (left.spec.created_at, left.spec.uid) < (right.spec.created_at, right.spec.uid)
+
+    def queue_less(self, left: Queue, right: Queue) -> bool:
+        if sign := self._first_difference("queue_order", "enableQueueOrder", left, right):
+            return sign < 0
+        return (left.created_at, left.name) < (right.created_at, right.name)
+
+    def task_less(self, left: Task, right: Task) -> bool:
+        if sign := self._first_difference("task_order", "enableTaskOrder", left, right):
+            return sign < 0
+        return _name_key(left) < _name_key(right)
+
+    def victim_less(self, left: Task, right: Task, preemptor: Job) -> bool:
+        """Who of two victims goes first."""
+        queues = self.world.queues
+        if left.job.queue != right.job.queue:
+            return self.queue_less(queues[right.job.queue], queues[left.job.queue])
+        if left.job is not right.job and (sign := self.jobs_by_plugins(left.job, right.job)):
+            return sign > 0
+        return self.task_less(right, left)
+
+    def job_order_priority(self, left: Job, right: Job) -> float:
+        return right.spec.priority - left.spec.priority
+
+    def job_order_gang(self, left: Job, right: Job) -> float:
+        return left.is_ready() - right.is_ready()
+
+    def job_order_drf(self, left: Job, right: Job) -> float:
+        return self._held_share(left) - self._held_share(right)
+
+    def task_order_priority(self, left: Task, right: Task) -> float:
+        return right.spec.priority - left.spec.priority
+
+    def queue_order_proportion(self, left: Queue, right: Queue) -> float:
+        return right.priority - left.priority or self._queue_share(left) - self._queue_share(right)
+
+    def _queue_share(self, queue: Queue) -> float:
+        return share(self.held_by(queue), self.shares[queue.name].deserved) if queue.name in self.shares else 0.0
+
+    def held_by(self, queue: Queue) -> Amounts:
+        """As the events of a session leave it: promised places count."""
+        return total(_held(job) for job in self.world.jobs if job.queue == queue.name)
+
+    def _held_share(self, job: Job) -> float:
+        return share(_held(job), self.world.total)
+
+    # Readiness.
+
+    def is_ready(self, job: Job) -> bool:
+        return all(say(job) for say, _ in self._all_said("ready", "enableJobReady"))
+
+    def is_pipelined(self, job: Job) -> bool:
+        return self._vote("pipelined", "enableJobPipelined", job)
+
+    def is_enqueueable(self, job: Job) -> bool:
+        return job.spec.min_resources is None or self._vote("enqueueable", "enableJobEnqueued", job)
+
+    def _vote(self, kind: str, switch: str, job: Job) -> bool:
+        for tier in self._said_by(kind, switch):
+            votes = [say(job, option) for say, option in tier]
+            if -1 in votes:
+                return False
+            if 1 in votes:
+                return True
+        return True
+
+    def is_valid(self, job: Job) -> bool:
+        return not any(option.name == "gang" for tier in self.policy.tiers for option in tier) or job.is_valid()
+
+    def is_starving(self, job: Job) -> bool:
+        for tier in self._said_by("starving", "enableJobStarving"):
+            if tier:
+                return all(say(job) for say, _ in tier)
+        return False
+
+    def ready_gang(self, job: Job) -> bool:
+        return job.is_ready()
+
+    def pipelined_gang(self, job: Job, _option: PluginOption) -> int:
+        return 1 if job.is_pipelined() else -1
+
+    def starving_gang(self, job: Job) -> bool:
+        return job.waiting + job.ready < job.spec.min_available
+
+    def starving_priority(self, job: Job) -> bool:
+        return job.ready + job.waiting < len(job.tasks)
+
+    # Admission.
+
+    def enqueued(self, job: Job) -> None:
+        for tier in self.policy.tiers:
+            for option in tier:
+                if option.has("enableJobEnqueued") and option.name == "overcommit":
+                    self.overcommitted = plus(self.overcommitted, job.least)
+                if option.has("enableJobEnqueued") and option.name == "proportion":
+                    of_queue = self.shares[job.queue]
+                    of_queue.inqueue = plus(of_queue.inqueue, job.least)
+
+    def enqueueable_overcommit(self, job: Job, option: PluginOption) -> int:
+        factor = option.arguments.get("overcommit-factor", 1.2)
+        factor = factor if factor >= 1 else 1.2
+        budget = {n: amount * factor - self.used_at_open.get(n, 0.0) for n, amount in self.world.total.items()}
+        wanted = plus(self.overcommitted, job.least)
+        return 1 if at_most({n: wanted[n] for n, much in job.least.items() if much > 0}, budget) else -1
+
+    def enqueueable_proportion(self, job: Job, _option: PluginOption) -> int:
+        of_queue, queue = self.shares[job.queue], self.world.queues[job.queue]
+        wanted = plus(plus(plus(job.least, self.held_by(queue)), of_queue.inqueue), of_queue.elastic, -1)
+        return 1 if queue.is_open and asked_at_most(wanted, of_queue.real, job.least) else -1
+
+    def _inqueue_of_all(self) -> Amounts:
+        found: Amounts = {}
+        for job in self.world.jobs:
+            if job.phase is GangPhase.INQUEUE:
+                found = plus(found, job.least)
+            if job.phase is GangPhase.RUNNING:
+                found = plus(found, surplus(job.least, job.allocated))
+        return found
+
+    # Queues.
+
+    def is_overused(self, queue: Queue) -> bool:
+        return any(say(queue) for say, _ in self._all_said("overused", "enabledOverused"))
+
+    def is_allocatable(self, queue: Queue, task: Task) -> bool:
+        return all(say(queue, task) for say, _ in self._all_said("allocatable", "enabledAllocatable"))
+
+    def is_preemptive(self, queue: Queue, task: Task) -> bool:
+        return all(say(queue, task) for say, _ in self._all_said("allocatable", "enablePreemptive"))
+
+    def overused_proportion(self, queue: Queue) -> bool:
+        return at_most(self.shares[queue.name].deserved, self.held_by(queue))
+
+    def allocatable_proportion(self, queue: Queue, task: Task) -> bool:
+        wanted = plus(self.held_by(queue), task.request)
+        return queue.is_open and asked_at_most(wanted, self.shares[queue.name].deserved, task.request)
+
+    # Nodes.
+
+    def refusal(self, task: Task, node: Node) -> bool:
+        """Whether a plugin keeps the task from the node; room is not asked here."""
+        return any(say(task, node) for say, _ in self._all_said("refuses", "enablePredicate"))
+
+    def score(self, task: Task, node: Node) -> float:
+        return sum(say(task, node, option) for say, option in self._all_said("score", "enableNodeOrder"))
+
+    def refuses_predicates(self, task: Task, node: Node) -> bool:
+        return filters.refuses(task.spec, node.spec)
+
+    def score_nodeorder(self, task: Task, node: Node, option: PluginOption) -> float:
+        return scores.nodeorder(task, node, option)
+
+    def score_binpack(self, task: Task, node: Node, option: PluginOption) -> float:
+        return scores.binpack(task, node, option)
+
+    # Victims.
+
+    def victims(self, action: str, task: Task, candidates: list[Task]) -> list[Task]:
+        """Per tier an intersection; one that names nobody leaves the question to the next tier."""
+        switch = {"preemptable": "enablePreemptable", "reclaimable": "enableReclaimable"}[action]
+        for tier in self._said_by(action, switch):
+            chosen: list[Task] | None = None
+            for say, _ in tier:
+                named = say(task, candidates)
+                if not named:
+                    chosen = None
+                    break
+                chosen = [one for one in chosen if one in named] if chosen else named
+            if chosen:
+                return chosen
+        return []
+
+    def preemptable_priority(self, task: Task, candidates: list[Task]) -> list[Task]:
+        def is_less(one: Task) -> bool:
+            if one.job is task.job:
+                return one.spec.priority < task.spec.priority
+            return one.job.spec.priority < task.job.spec.priority
+
+        return [one for one in candidates if is_less(one)]
+
+    def preemptable_gang(self, _task: Task, candidates: list[Task]) -> list[Task]:
+        left: dict[str, int] = {}
+        chosen = []
+        for one in candidates:
+            uid = one.job.spec.uid
+            left.setdefault(uid, one.job.ready)
+            if left[uid] > one.job.spec.min_available:
+                left[uid] -= 1
+                chosen.append(one)
+        return chosen
+
+    def preemptable_conformance(self, _task: Task, candidates: list[Task]) -> list[Task]:
+        return [
+            one
+            for one in candidates
+            if one.spec.priority_class not in CRITICAL and one.job.spec.namespace != "kube-system"
+        ]
+
+    def preemptable_drf(self, task: Task, candidates: list[Task]) -> list[Task]:
+        mine = share(plus(_held(task.job), task.request), self.world.total)
+        left: dict[str, Amounts] = {}
+        chosen = []
+        for one in candidates:
+            uid = one.job.spec.uid
+            left[uid] = plus(left.get(uid, _held(one.job)), one.request, -1)
+            theirs = share(left[uid], self.world.total)
+            if mine < theirs or abs(mine - theirs) <= 1e-6:
+                chosen.append(one)
+        return chosen
+
+    reclaimable_gang, reclaimable_conformance = preemptable_gang, preemptable_conformance
+
+    def reclaimable_proportion(self, _task: Task, candidates: list[Task]) -> list[Task]:
+        left: dict[str, Amounts] = {}
+        chosen = []
+        for one in candidates:
+            queue = self.world.queues[one.job.queue]
+            held = left.setdefault(queue.name, self.held_by(queue))
+            if not at_most(held, self.shares[queue.name].deserved):
+                left[queue.name] = plus(held, one.request, -1)
+                chosen.append(one)
+        return chosen
+
+
+def _held(job: Job) -> Amounts:
+    promised = total(task.request for task in job.tasks if task.status is S.PIPELINED)
+    return plus(job.allocated, promised)
+
+
+def _name_key(task: Task) -> tuple[int, float, str]:
+    parts = task.spec.name.split("-")
+    number = int(parts[-1]) if len(parts) >= 3 and parts[-1].isdigit() else 0
+    return number, task.spec.created_at, task.uid
