@@ -1,4 +1,6 @@
-"""Random small clusters for tests that must hold in any: full or empty, fair or not, with all kinds of conditions."""
+"""Random small clusters for tests that must hold in any: idle or full, fair or not, with all kinds of conditions."""
+
+from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
@@ -11,7 +13,26 @@ TAINTS = (Taint("team", "a"), Taint("team", "b", "NoExecute"), Taint("soft", "",
 TOLERATIONS = (
     Toleration("team", value="a"), Toleration("team", "Exists"), Toleration("team", value="b", effect="NoSchedule"),
 )  # fmt: skip
-PHASES = (GangPhase.PENDING, GangPhase.INQUEUE)
+STATUSES = (TaskStatus.RUNNING,) * 4 + (TaskStatus.BOUND, TaskStatus.RELEASING)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What clusters are drawn. `free_riders`: some tasks ask for nothing."""
+
+    nodes: int = 5
+    cores: int = 8
+    pods: tuple[int, ...] = (2, 5, 110)
+    has_barriers: bool = True
+    least_jobs: int = 1
+    is_full: bool = False
+    free_riders: bool = False
+
+
+ANY = Kind()
+FREE_RIDERS = Kind(free_riders=True)
+FULL = Kind(nodes=3, cores=4, pods=(6, 110), has_barriers=False, least_jobs=4, is_full=True)
+"""The first half of the jobs runs wherever there is room, the others wait."""
 
 
 def amounts(cpu: float, memory: float, pods: float = 0) -> Resources:
@@ -19,33 +40,26 @@ def amounts(cpu: float, memory: float, pods: float = 0) -> Resources:
 
 
 @st.composite
-def clusters(draw: st.DrawFn, *, free_riders: bool = False, full: bool = False) -> ClusterState:
-    """`free_riders`: some tasks ask for nothing. `full`: half of the jobs run wherever there is room, the others wait."""
-    nodes = draw(_nodes(not full))
-    queues = draw(_queues())
+def clusters(draw: st.DrawFn, kind: Kind = ANY) -> ClusterState:
+    nodes, queues = draw(_nodes(kind)), draw(_queues())
     room = {node.name: dict(node.allocatable) for node in nodes}
-    count = draw(st.integers(4 if full else 1, 8))
-    jobs = [
-        draw(_jobs(number, queues, room, free_riders, (number < count / 2) if full else None))
-        for number in range(count)
-    ]
+    count = draw(st.integers(kind.least_jobs, 8))
+    jobs = [draw(_jobs(kind, number, number < count / 2, queues, room)) for number in range(count)]
     return ClusterState(tuple(nodes), tuple(queues), tuple(jobs))
 
 
 @st.composite
-def _nodes(draw: st.DrawFn, are_picky: bool) -> list[Node]:
-    names = draw(st.permutations([f"n{at}" for at in range(draw(st.integers(1, 5 if are_picky else 3)))]))
+def _nodes(draw: st.DrawFn, kind: Kind) -> list[Node]:
+    names = draw(st.permutations([f"n{at}" for at in range(draw(st.integers(1, kind.nodes)))]))
+    taints = st.lists(st.sampled_from(TAINTS), max_size=int(kind.has_barriers))
+    sizes = st.builds(amounts, st.integers(1, kind.cores), st.integers(4, 16), st.sampled_from(kind.pods))
     return [
         Node(
             name,
-            amounts(
-                draw(st.integers(1, 8 if are_picky else 4)),
-                draw(st.integers(4, 16)),
-                draw(st.sampled_from([2, 5, 110] if are_picky else [6, 110])),
-            ),
+            draw(sizes),
             labels={"zone": draw(st.sampled_from("xy"))},
-            taints=tuple(draw(st.lists(st.sampled_from(TAINTS), max_size=int(are_picky)))),
-            unschedulable=are_picky and draw(st.integers(0, 9)) == 0,
+            taints=tuple(draw(taints)),
+            unschedulable=kind.has_barriers and draw(st.integers(0, 9)) == 0,
         )
         for name in names
     ]
@@ -72,41 +86,17 @@ def _queues(draw: st.DrawFn) -> list[Queue]:
 
 @st.composite
 def _jobs(
-    draw: st.DrawFn,
-    number: int,
-    queues: list[Queue],
-    room: dict[str, dict[str, float]],
-    free_riders: bool,
-    fills: bool | None,
+    draw: st.DrawFn, kind: Kind, number: int, is_early: bool, queues: list[Queue], room: dict[str, dict[str, float]]
 ) -> Job:
     name, priority = f"j{number}", draw(st.integers(0, 2))
-    roles = {role: draw(st.integers(2 if fills else 1, 4)) for role in draw(st.sampled_from(["w", "w", "pw"]))}
-    preemptable = draw(st.integers(0, 4)) > 0
-    runs = draw(st.booleans()) if fills is None else fills
-    tasks: list[Task] = []
-    for role, pods in roles.items():
-        request = draw(st.builds(amounts, st.sampled_from([0.5, 1, 2, 3]), st.sampled_from([0.5, 1, 2, 4])))
-        if free_riders and draw(st.integers(0, 3)) == 0:
-            request = Resources()
-        more = {
-            "preemptable": preemptable,
-            "never_preempts": draw(st.integers(0, 9)) == 0,
-            "priority_class": draw(st.sampled_from(["", "", "", "system-node-critical"])),
-            "node_selector": draw(st.sampled_from([{}, {}, {"zone": "x"}])),
-            "tolerations": draw(st.sampled_from([(), *((one,) for one in TOLERATIONS)])),
-        }
-        for at in range(pods):
-            first = draw(st.sampled_from(list(room) if fills else ["", *room])) if runs else ""
-            where = next((node for node in ([first, *room] if fills else [first]) if _seat(request, room, node)), "")
-            status = TaskStatus.PENDING
-            if where:
-                status = draw(st.sampled_from([TaskStatus.RUNNING] * 4 + [TaskStatus.BOUND, TaskStatus.RELEASING]))
-            uid = f"{name}-{role}-{at}"
-            tasks.append(
-                Task(uid, uid, role, request, status, where, priority + draw(st.sampled_from([0, 0, 0, 1])), **more)
-            )
-    minimums = {role: draw(st.integers(0, 1 if fills else pods)) for role, pods in roles.items()}
-    least = draw(st.sampled_from([sum(minimums.values()), 1, *([] if fills else [len(tasks)])]))
+    runs = is_early if kind.is_full else draw(st.booleans())
+    grows = runs and kind.is_full
+    roles = {role: draw(st.integers(2 if grows else 1, 4)) for role in draw(st.sampled_from(["w", "w", "pw"]))}
+    tasks = [task for role, pods in roles.items() for task in draw(_tasks(kind, name, role, pods, priority))]
+    if runs:
+        tasks = [draw(_seated(kind, task, room)) for task in tasks]
+    minimums = {role: draw(st.integers(0, 1 if grows else pods)) for role, pods in roles.items()}
+    least = max(draw(st.sampled_from([sum(minimums.values()), 1, 1 if grows else len(tasks)])), 1)
     has_started = any(task.node for task in tasks)
     return Job(
         uid=f"ns/{name}",
@@ -114,20 +104,49 @@ def _jobs(
         namespace="ns",
         queue=draw(st.sampled_from(queues)).name,
         priority=priority,
-        min_available=max(least, 1),
+        min_available=least,
         min_task_member=draw(st.sampled_from([minimums, {}])),
-        min_resources=tasks[0].request * max(least, 1) if draw(st.booleans()) else None,
-        phase=GangPhase.RUNNING if has_started else draw(st.sampled_from(PHASES)),
+        min_resources=tasks[0].request * least if draw(st.booleans()) else None,
+        phase=GangPhase.RUNNING if has_started else draw(st.sampled_from([GangPhase.PENDING, GangPhase.INQUEUE])),
         created_at=float(draw(st.integers(0, 2))),
         tasks=tuple(tasks),
     )
 
 
-def _seat(request: Resources, room: dict[str, dict[str, float]], node: str) -> bool:
-    """Whether the node has room, which then shrinks."""
+@st.composite
+def _tasks(draw: st.DrawFn, kind: Kind, job: str, role: str, pods: int, priority: int) -> list[Task]:
+    """Equal tasks but for their priority."""
+    request = draw(st.builds(amounts, st.sampled_from([0.5, 1, 2, 3]), st.sampled_from([0.5, 1, 2, 4])))
+    if kind.free_riders and draw(st.integers(0, 3)) == 0:
+        request = Resources()
+    more = {
+        "preemptable": draw(st.integers(0, 4)) > 0,
+        "never_preempts": draw(st.integers(0, 9)) == 0,
+        "priority_class": draw(st.sampled_from(["", "", "", "system-node-critical"])),
+        "node_selector": draw(st.sampled_from([{}, {}, {"zone": "x"}])),
+        "tolerations": draw(st.sampled_from([(), *((one,) for one in TOLERATIONS)])),
+    }
+    names = [f"{job}-{role}-{at}" for at in range(pods)]
+    return [
+        Task(name, name, role, request, priority=priority + draw(st.sampled_from([0, 0, 0, 1])), **more)
+        for name in names
+    ]
+
+
+@st.composite
+def _seated(draw: st.DrawFn, kind: Kind, task: Task, room: dict[str, dict[str, float]]) -> Task:
+    """The task on a node that has room (in a full cluster any will do), or the task as it is."""
+    first = draw(st.sampled_from([*room] if kind.is_full else ["", *room]))
+    for node in [first, *room] if kind.is_full else [first]:
+        if _take(task.request, room.get(node, {})):
+            return replace(task, status=draw(st.sampled_from(STATUSES)), node=node)
+    return task
+
+
+def _take(request: Resources, room: dict[str, float]) -> bool:
     wanted = {"pods": 1.0} | dict(request)
-    if not node or any(room[node].get(name, 0.0) < much for name, much in wanted.items()):
+    if any(room.get(name, 0.0) < much for name, much in wanted.items()):
         return False
     for name, much in wanted.items():
-        room[node][name] -= much
+        room[name] -= much
     return True

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from tests.engine import reference
-from tests.engine.clusters import clusters
+from tests.engine.clusters import FREE_RIDERS, FULL, clusters
 
 from hekla.engine import cycle
 from hekla.engine.decisions import Decisions
@@ -42,21 +42,31 @@ def agree(state: ClusterState, asked: Policy) -> None:
 
 
 PLACING = {
-    "default": policy("enqueue, allocate", "priority gang conformance", "overcommit drf predicates proportion nodeorder binpack"),
+    "default": policy(
+        "enqueue, allocate", "priority gang conformance", "overcommit drf predicates proportion nodeorder binpack"
+    ),
     "packing": policy("allocate", "priority gang", "predicates binpack:binpack.cpu=3"),
     "spreading": policy("enqueue, allocate", "gang", "predicates nodeorder:mostrequested.weight=2 proportion"),
     "drf": policy("allocate", "gang priority", "drf predicates nodeorder"),
     "no gangs": policy("enqueue, allocate", "priority drf", "overcommit:overcommit-factor=1.0 predicates proportion"),
     "no room in a tier": policy("enqueue, allocate", "gang", "overcommit", "proportion nodeorder"),
-}  # fmt: skip
+}
 EVICTING = {
     "preempt": policy("enqueue, allocate, preempt", "priority gang conformance", "drf predicates proportion nodeorder"),
-    "preempt without drf": policy("allocate, preempt", "priority gang", "drf:enablePreemptable=false predicates binpack"),
+    "preempt without drf": policy(
+        "allocate, preempt", "priority gang", "drf:enablePreemptable=false predicates binpack"
+    ),
     "within jobs": policy("preempt", "priority", "gang predicates"),
     "reclaim": policy("enqueue, allocate, reclaim", "priority gang conformance", "drf predicates proportion nodeorder"),
-    "reclaim by share": policy("allocate, reclaim", "priority", "proportion predicates drf gang:enableReclaimable=false"),
-    "both": policy("enqueue, allocate, preempt, reclaim, backfill", "priority gang:enableJobStarving=false", "proportion predicates binpack"),
-}  # fmt: skip
+    "reclaim by share": policy(
+        "allocate, reclaim", "priority", "proportion predicates drf gang:enableReclaimable=false"
+    ),
+    "both": policy(
+        "enqueue, allocate, preempt, reclaim, backfill",
+        "priority gang:enableJobStarving=false",
+        "proportion predicates binpack",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", PLACING)
@@ -66,14 +76,14 @@ def test_places_are_the_same(name: str, state: ClusterState) -> None:
     agree(state, PLACING[name])
 
 
-@given(state=clusters(free_riders=True))
+@given(state=clusters(FREE_RIDERS))
 @settings(max_examples=150, deadline=None)
 def test_tasks_that_ask_for_nothing_go_to_the_same_places(state: ClusterState) -> None:
     agree(state, policy("enqueue, allocate, backfill", "priority gang", "drf predicates proportion binpack"))
 
 
 @pytest.mark.parametrize("name", EVICTING)
-@given(state=clusters(full=True))
+@given(state=clusters(FULL))
 @settings(max_examples=150, deadline=None)
 def test_victims_are_the_same(name: str, state: ClusterState) -> None:
     agree(state, EVICTING[name])
