@@ -1,0 +1,137 @@
+"""A cluster that lives: jobs come, pods end, machines come and go, and what each cycle decides is done."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+from tests.engine.clusters import amounts
+
+from hekla.domain.phases import GangPhase
+from hekla.engine import cycle
+from hekla.engine.decisions import Decisions
+from hekla.engine.model import ClusterState, Job, Node, Queue, Task, TaskStatus
+from hekla.engine.policy import Policy
+
+HOLDING = (TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.RELEASING)
+MAX_NODES, MAX_JOBS = 6, 14
+
+
+class History:
+    """`state` is what the next cycle is asked about. Evicted pods go at once or a cycle later, and come again."""
+
+    def __init__(self, seed: int, policy: Policy) -> None:
+        self.dice, self.policy = Random(seed), policy
+        self.numbers = iter(range(10**9))
+        self.state = ClusterState(
+            tuple(self._node() for _ in range(self.dice.randint(2, MAX_NODES))), self._queues(), ()
+        )
+
+    def live(self, cycles: int) -> Iterator[tuple[ClusterState, Decisions]]:
+        """So many cycles while things happen."""
+        for _ in range(cycles):
+            self._happen()
+            yield self.turn()
+
+    def rest(self, cycles: int) -> Iterator[tuple[ClusterState, Decisions]]:
+        """So many cycles in which nothing happens but what the engine decides."""
+        for _ in range(cycles):
+            yield self.turn()
+
+    def turn(self) -> tuple[ClusterState, Decisions]:
+        """One cycle: what it was asked, and what it said."""
+        asked = self.state
+        decisions = cycle(asked, self.policy, 0.0)
+        self.state = replace(asked, jobs=tuple(self._after(job, decisions) for job in asked.jobs))
+        return asked, decisions
+
+    # What happens.
+
+    def _happen(self) -> None:
+        jobs = [job for job in self.state.jobs if job.tasks]
+        jobs = [self._with_ends(job) for job in jobs]
+        jobs = [job for job in jobs if not all(task.status is TaskStatus.SUCCEEDED for task in job.tasks)]
+        if len(jobs) < MAX_JOBS:
+            jobs += [self._job() for _ in range(self.dice.choice([0, 0, 1, 1, 2]))]
+        nodes = list(self.state.nodes)
+        if self.dice.random() < 0.1 and len(nodes) < MAX_NODES:
+            nodes.append(self._node())
+        if self.dice.random() < 0.07 and len(nodes) > 1:
+            gone = nodes.pop(self.dice.randrange(len(nodes)))
+            jobs = [self._without(job, gone) for job in jobs]
+        self.state = replace(self.state, nodes=tuple(nodes), jobs=tuple(jobs))
+
+    def _with_ends(self, job: Job) -> Job:
+        """Pods that run succeed or fail now and then; one that failed comes again."""
+        tasks = []
+        for task in job.tasks:
+            if task.status is TaskStatus.RUNNING and self.dice.random() < 0.12:
+                failed = self.dice.random() < 0.2
+                tasks.append(self._again(task) if failed else replace(task, status=TaskStatus.SUCCEEDED, node=""))
+            else:
+                tasks.append(task)
+        return replace(job, tasks=tuple(tasks))
+
+    def _without(self, job: Job, node: Node) -> Job:
+        tasks = tuple(self._again(task) if task.node == node.name else task for task in job.tasks)
+        return replace(job, tasks=tasks)
+
+    def _again(self, task: Task) -> Task:
+        uid = f"{task.name}#{next(self.numbers)}"
+        return replace(task, uid=uid, status=TaskStatus.PENDING, node="", nominated_node="")
+
+    def _after(self, job: Job, decisions: Decisions) -> Job:
+        bound = {bind.task: bind.node for bind in decisions.binds}
+        evicted = {eviction.task for eviction in decisions.evictions}
+        tasks = []
+        for task in job.tasks:
+            if task.uid in bound:
+                tasks.append(replace(task, status=TaskStatus.RUNNING, node=bound[task.uid], nominated_node=""))
+            elif task.status is TaskStatus.RELEASING:
+                tasks.append(self._again(task))
+            elif task.uid in evicted:
+                is_slow = self.dice.random() < 0.5
+                tasks.append(replace(task, status=TaskStatus.RELEASING) if is_slow else self._again(task))
+            else:
+                nominated = decisions.nominated.get(task.uid, task.nominated_node)
+                tasks.append(replace(task, nominated_node=nominated))
+        return replace(job, tasks=tuple(tasks), phase=decisions.phases[job.uid])
+
+    # What there is.
+
+    def _node(self) -> Node:
+        dice = self.dice
+        size = amounts(dice.randint(2, 8), dice.randint(4, 24), dice.choice([4, 110, 110]))
+        return Node(f"n{next(self.numbers):05}", size, labels={"zone": dice.choice("xy")})
+
+    def _queues(self) -> tuple[Queue, ...]:
+        dice = self.dice
+        return tuple(
+            Queue(
+                f"q{at}",
+                weight=dice.randint(1, 4),
+                capability=dice.choice([None, None, amounts(dice.randint(4, 12), dice.randint(8, 32))]),
+                guarantee=dice.choice([None, None, amounts(dice.randint(1, 2), dice.randint(1, 2))]),
+                reclaimable=dice.random() < 0.9,
+            )
+            for at in range(dice.randint(1, 3))
+        )
+
+    def _job(self) -> Job:
+        dice, number = self.dice, next(self.numbers)
+        pods, priority = dice.randint(1, 5), dice.randint(0, 2)
+        request = amounts(dice.choice([0.5, 1, 1, 2]), dice.choice([0.5, 1, 2, 4]))
+        least = dice.randint(1, pods)
+        conditions = {"node_selector": dice.choice([{}, {}, {}, {"zone": "x"}]), "preemptable": dice.random() < 0.9}
+        names = [f"j{number:05}-w-{at}" for at in range(pods)]
+        return Job(
+            uid=f"j{number:05}",
+            name=f"j{number:05}",
+            queue=dice.choice(self.state.queues).name,
+            priority=priority,
+            min_available=least,
+            min_task_member={"w": least},
+            min_resources=request * least,
+            phase=GangPhase.PENDING,
+            created_at=float(number),
+            tasks=tuple(Task(name, name, "w", request, priority=priority, **conditions) for name in names),
+        )

@@ -1,0 +1,185 @@
+"""What holds through the life of a cluster, whatever happens in it."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.engine.clusters import amounts
+from tests.engine.histories import HOLDING, History
+
+from hekla.domain.phases import GangPhase
+from hekla.domain.resources import Resources
+from hekla.engine import cycle
+from hekla.engine.decisions import Decisions
+from hekla.engine.model import ClusterState, Job, Node, Queue, Task, TaskStatus
+from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
+
+ALL_ACTIONS = "enqueue, allocate, preempt, reclaim, backfill"
+WITH_EVICTIONS = DEFAULT_POLICY_TEXT.replace("enqueue, allocate, backfill", ALL_ACTIONS)
+DEFAULT = parse(WITH_EVICTIONS)
+LIKE_VOLCANO = parse(WITH_EVICTIONS + "compatibility: volcano\n")
+GANGS_BY_PRIORITY = parse(
+    f'actions: "{ALL_ACTIONS}"\ntiers:\n- plugins:\n  - name: priority\n  - name: gang\n'
+    "- plugins:\n  - name: predicates\n  - name: proportion\n  - name: binpack\n"
+)
+FAIR_JOBS = parse(
+    f'actions: "{ALL_ACTIONS}"\ntiers:\n- plugins:\n  - name: gang\n'
+    "- plugins:\n  - name: drf\n  - name: predicates\n  - name: nodeorder\n"
+)
+POLICIES = {"default": DEFAULT, "volcano": LIKE_VOLCANO, "priority": GANGS_BY_PRIORITY, "drf": FAIR_JOBS}
+SEEDS = st.integers(0, 2**32)
+SLACK = 0.2
+TIME_TO_SETTLE, QUIET = 30, 10
+
+
+def tasks_of(state: ClusterState) -> dict[str, Task]:
+    return {task.uid: task for job in state.jobs for task in job.tasks}
+
+
+def asks(task: Task) -> Resources:
+    return task.request + {"pods": 1.0}
+
+
+def on_nodes(state: ClusterState, *, leaving: bool) -> dict[str, Resources]:
+    """What is used of each node; without what is on its way out where `leaving` is false."""
+    used = {node.name: Resources() for node in state.nodes}
+    for task in tasks_of(state).values():
+        if task.status in HOLDING and (leaving or task.status is not TaskStatus.RELEASING):
+            used[task.node] += asks(task)
+    return used
+
+
+def held(state: ClusterState, decisions: Decisions) -> dict[str, Resources]:
+    """What each queue holds afterwards."""
+    bound = {bind.task for bind in decisions.binds}
+    found = {queue.name: Resources() for queue in state.queues}
+    for job in state.jobs:
+        for task in job.tasks:
+            if task.status in (TaskStatus.RUNNING, TaskStatus.BOUND) or task.uid in bound:
+                found[job.queue] += asks(task)
+    return found
+
+
+def check_places(state: ClusterState, decisions: Decisions) -> None:
+    """Only tasks that wait are bound, each once, where they may be, and no node holds more than it has."""
+    tasks, nodes = tasks_of(state), {node.name: node for node in state.nodes}
+    used = on_nodes(state, leaving=True)
+    assert len({bind.task for bind in decisions.binds}) == len(decisions.binds)
+    for bind in decisions.binds:
+        task = tasks[bind.task]
+        assert task.status is TaskStatus.PENDING
+        assert all(nodes[bind.node].labels.get(name) == value for name, value in task.node_selector.items())
+        used[bind.node] += asks(task)
+    for name, amount in used.items():
+        assert not over(amount, nodes[name].allocatable), name
+
+
+def over(amount: Resources, bound: Resources) -> bool:
+    return any(much > bound.amount(name) + SLACK for name, much in amount.items())
+
+
+def check_gangs(state: ClusterState, decisions: Decisions) -> None:
+    """Whoever was given a place has its minimum."""
+    bound = Counter(bind.job for bind in decisions.binds)
+    for job in state.jobs:
+        if bound[job.uid]:
+            held_before = Counter(task.status for task in job.tasks)
+            there = held_before[TaskStatus.RUNNING] + held_before[TaskStatus.BOUND] + held_before[TaskStatus.SUCCEEDED]
+            assert there + bound[job.uid] >= job.min_available, job.uid
+
+
+def check_queues(state: ClusterState, decisions: Decisions) -> None:
+    """No queue is given more than its bound, or what is guaranteed to others."""
+    grown = {job.queue for job in state.jobs for bind in decisions.binds if bind.job == job.uid}
+    total = sum((node.allocatable for node in state.nodes), Resources())
+    promised = sum((queue.guarantee or Resources() for queue in state.queues), Resources())
+    for queue in state.queues:
+        have = held(state, decisions)[queue.name]
+        own = queue.guarantee or Resources()
+        for name in ("cpu", "memory") if queue.name in grown else ():
+            bound = (queue.capability or total).amount(name)
+            others = max(total.amount(name) - promised.amount(name), 0.0) + own.amount(name)
+            assert have.amount(name) <= max(min(bound, others), own.amount(name)) + SLACK, (queue.name, name)
+
+
+def check_evictions(state: ClusterState, decisions: Decisions) -> None:
+    """Each eviction is for a job that is promised a place there, and frees what was short: the node, or a share."""
+    tasks, queues = tasks_of(state), {job.uid: job.queue for job in state.jobs}
+    crowded = _crowded(state, decisions)
+    winners = {(uid_of_job(state, uid), node) for uid, node in decisions.pipelined.items()}
+    for eviction in decisions.evictions:
+        assert tasks[eviction.task].status in (TaskStatus.RUNNING, TaskStatus.BOUND)
+        assert tasks[eviction.task].preemptable
+        assert (eviction.for_job, eviction.node) in winners
+        is_of_its_queue = queues[eviction.job] == queues[eviction.for_job]
+        assert is_of_its_queue is (eviction.action == "preempt")
+        assert eviction.node in crowded or (is_of_its_queue and _is_short_of_share(decisions, eviction.for_job))
+
+
+def _crowded(state: ClusterState, decisions: Decisions) -> set[str]:
+    """The nodes on which not all would have room without evictions; all, where a job kept places it could not use."""
+    nodes = {node.name: node for node in state.nodes}
+    if any(counts.get(TaskStatus.ALLOCATED) for counts in decisions.counts.values()):
+        return set(nodes)
+    tasks, wanted = tasks_of(state), on_nodes(state, leaving=False)
+    for uid, node in [*((bind.task, bind.node) for bind in decisions.binds), *decisions.pipelined.items()]:
+        wanted[node] += asks(tasks[uid])
+    return {name for name, amount in wanted.items() if over(amount, nodes[name].allocatable)}
+
+
+def _is_short_of_share(decisions: Decisions, job: str) -> bool:
+    return any(reason.code in ("queue_share_used", "queue_overused") for reason in decisions.reasons.get(job, ()))
+
+
+def uid_of_job(state: ClusterState, task: str) -> str:
+    return next(job.uid for job in state.jobs for one in job.tasks if one.uid == task)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@given(seed=SEEDS)
+@settings(max_examples=12, deadline=None)
+def test_nothing_is_broken_on_the_way(name: str, seed: int) -> None:
+    policy = POLICIES[name]
+    has_queues = any(option.name == "proportion" for tier in policy.tiers for option in tier)
+    for state, decisions in History(seed, policy).live(60):
+        check_places(state, decisions)
+        check_gangs(state, decisions)
+        check_evictions(state, decisions)
+        if has_queues:
+            check_queues(state, decisions)
+
+
+@pytest.mark.parametrize("name", ["default", "priority", "drf"])
+@given(seed=SEEDS)
+@settings(max_examples=12, deadline=None)
+def test_evicting_comes_to_an_end(name: str, seed: int) -> None:
+    """Evicted pods come again; once nothing else happens they do not push others out for ever."""
+    history = History(seed, POLICIES[name])
+    assert any(True for _ in history.live(25))
+    list(history.rest(TIME_TO_SETTLE))
+    late = [decisions.evictions for _, decisions in history.rest(QUIET)]
+    assert not any(late)
+
+
+@given(
+    weights=st.lists(st.integers(1, 5), min_size=1, max_size=5),
+    nodes=st.integers(1, 6),
+    least=st.integers(1, 3),
+)
+@settings(max_examples=100, deadline=None)
+def test_who_all_want_everything_share_by_weight(weights: list[int], nodes: int, least: int) -> None:
+    """Within one task, where tasks are all of one size."""
+    places = nodes * 8
+    queues = tuple(Queue(f"q{at}", weight=weight) for at, weight in enumerate(weights))
+    jobs = tuple(_hungry(queue, places) for queue in queues)
+    state = ClusterState(tuple(Node(f"n{at}", amounts(8, 64, 110)) for at in range(nodes)), queues, jobs)
+    binds = Counter(bind.job for bind in cycle(state, DEFAULT, 0.0).binds)
+    for queue in queues:
+        assert abs(binds[queue.name] - places * queue.weight / sum(weights)) < 1
+
+
+def _hungry(queue: Queue, pods: int) -> Job:
+    name = queue.name
+    tasks = tuple(Task(f"{name}-w-{at}", f"{name}-w-{at}", "w", amounts(1, 1)) for at in range(pods))
+    return Job(name, name, name, phase=GangPhase.INQUEUE, tasks=tasks)
