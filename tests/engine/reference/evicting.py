@@ -60,8 +60,8 @@ def _take_inside(run: Run, queue: Queue, job: Job) -> None:
 def _preempt(run: Run, statement: Statement, queue: Queue, task: Task, may: Callable[[Task], bool]) -> bool:
     if task.spec.never_preempts or not _is_eligible(run, task):
         return False
-    open_to_it = [node for node in run.world.nodes if not run.voices.refusal(task, node)]
-    for node in sorted(open_to_it, key=lambda node: -run.voices.score(task, node)):
+    possible = [node for node in run.world.nodes if not run.voices.refuses_for_good(task, node)]
+    for node in sorted(possible, key=lambda node: -run.voices.score(task, node, possible)):
         candidates = [one for one in _residents(run, node) if _is_preemptable(task, one) and may(one)]
         victims = run.voices.victims("preemptable", task, candidates)
         if at_most(task.request, plus(node.future, total(one.request for one in victims))) and _evict_until(
@@ -79,7 +79,7 @@ def _is_eligible(run: Run, task: Task) -> bool:
     if node is None:
         return False
     waits = any(one.status is S.RELEASING and one.spec.priority < task.spec.priority for one in node.tasks)
-    return not waits and run.voices.refusal(task, node)
+    return not waits and run.voices.refuses(task, node)
 
 
 def _is_preemptable(task: Task, one: Task) -> bool:
@@ -132,7 +132,7 @@ def _reclaim_for(run: Run, queue: Queue, job: Job) -> None:
 
 
 def _reclaim_on(run: Run, statement: Statement, task: Task, node: Node) -> bool:
-    if run.voices.refusal(task, node):
+    if run.voices.refuses_for_good(task, node):
         return False
     candidates = [one for one in _residents(run, node) if _is_reclaimable(run, task, one)]
     victims, room = run.voices.victims("reclaimable", task, candidates), node.future

@@ -15,6 +15,13 @@ def refuses(task: Task, node: Node) -> bool:
     return False
 
 
+def disliked_taints(task: Task, node: Node) -> int:
+    """Taints that a task does not tolerate, though they do not keep it away."""
+    able = [one for one in task.tolerations if one.effect in ("", "PreferNoSchedule")]
+    soft = (taint for taint in node.taints if taint.effect == "PreferNoSchedule")
+    return sum(not any(_tolerates(one, taint) for one in able) for taint in soft)
+
+
 def _tolerates(toleration: Toleration, taint: Taint) -> bool:
     if toleration.effect not in ("", taint.effect):
         return False

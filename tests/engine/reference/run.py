@@ -27,11 +27,11 @@ class Run:
     def best(self, task: Task, nodes: list[Node]) -> Node | None:
         """The one with the highest score, among equals the first by name."""
         by_name = sorted(nodes, key=lambda node: node.spec.name)
-        return max(by_name, key=lambda node: self.voices.score(task, node), default=None)
+        return max(by_name, key=lambda node: self.voices.score(task, node, nodes), default=None)
 
     def may_hold(self, task: Task, node: Node) -> bool:
         """Allowed there, and room now or once something is released."""
-        return not self.voices.refusal(task, node) and at_most(task.request, node.future)
+        return not self.voices.refuses(task, node) and at_most(task.request, node.future)
 
     def place(self, task: Task, node: Node, status: TaskStatus) -> None:
         task.status, task.node = status, node

@@ -1,14 +1,16 @@
 """Scores of nodes (`volcano-spec` §5.6), with Kubernetes' whole numbers."""
 
+from tests.engine.reference.filters import disliked_taints
 from tests.engine.reference.world import Node, Task
 
 from hekla.engine.policy import PluginOption
 
 
-def nodeorder(task: Task, node: Node, option: PluginOption) -> float:
+def nodeorder(task: Task, node: Node, among: list[Node], option: PluginOption) -> float:
     least, most = option.arguments.get("leastrequested.weight", 1), option.arguments.get("mostrequested.weight", 0)
     balanced = option.arguments.get("balancedresource.weight", 1)
-    return least * _least(task, node) + most * _most(task, node) + balanced * _balanced(task, node)
+    by_room = least * _least(task, node) + most * _most(task, node) + balanced * _balanced(task, node)
+    return by_room + option.arguments.get("tainttoleration.weight", 3) * _unspoilt(task, node, among)
 
 
 def _least(task: Task, node: Node) -> int:
@@ -17,6 +19,12 @@ def _least(task: Task, node: Node) -> int:
 
 def _most(task: Task, node: Node) -> int:
     return sum(after * 100 // of for of, after in _after(task, node) if of and after <= of) // 2
+
+
+def _unspoilt(task: Task, node: Node, among: list[Node]) -> int:
+    """The fewer taints that it would rather not meet, compared with the worst."""
+    worst = max(disliked_taints(task.spec, other.spec) for other in among)
+    return 100 - 100 * disliked_taints(task.spec, node.spec) // worst if worst else 100
 
 
 def _balanced(task: Task, node: Node) -> int:

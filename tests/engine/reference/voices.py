@@ -185,20 +185,30 @@ class Voices:
 
     # Nodes.
 
-    def refusal(self, task: Task, node: Node) -> bool:
-        """Whether a plugin keeps the task from the node; room is not asked here."""
+    def refuses_for_good(self, task: Task, node: Node) -> bool:
+        """Whether a plugin keeps the task from the node whoever goes from there; room is not asked here."""
         return any(say(task, node) for say, _ in self._all_said("refuses", "enablePredicate"))
 
-    def score(self, task: Task, node: Node) -> float:
-        return sum(say(task, node, option) for say, option in self._all_said("score", "enableNodeOrder"))
+    def refuses(self, task: Task, node: Node) -> bool:
+        """Whether a plugin keeps the task from the node as things are."""
+        is_crowded = any(say(node) for say, _ in self._all_said("crowded", "enablePredicate"))
+        return is_crowded or self.refuses_for_good(task, node)
+
+    def score(self, task: Task, node: Node, among: list[Node]) -> float:
+        """`among`: the nodes that come into question, itself one of them."""
+        return sum(say(task, node, among, option) for say, option in self._all_said("score", "enableNodeOrder"))
+
+    def crowded_predicates(self, node: Node) -> bool:
+        """The number of pods; those on their way out count until they are gone, or the session evicts them."""
+        return node.spec.allocatable.amount("pods") <= sum(not task.is_evicted for task in node.tasks)
 
     def refuses_predicates(self, task: Task, node: Node) -> bool:
         return filters.refuses(task.spec, node.spec)
 
-    def score_nodeorder(self, task: Task, node: Node, option: PluginOption) -> float:
-        return scores.nodeorder(task, node, option)
+    def score_nodeorder(self, task: Task, node: Node, among: list[Node], option: PluginOption) -> float:
+        return scores.nodeorder(task, node, among, option)
 
-    def score_binpack(self, task: Task, node: Node, option: PluginOption) -> float:
+    def score_binpack(self, task: Task, node: Node, _among: list[Node], option: PluginOption) -> float:
         return scores.binpack(task, node, option)
 
     # Victims.
