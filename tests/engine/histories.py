@@ -40,7 +40,8 @@ class History:
     def turn(self) -> tuple[ClusterState, Decisions]:
         """One cycle: what it was asked, and what it said."""
         asked = self.state
-        decisions = cycle(asked, self.policy, 0.0)
+        decisions = cycle(asked, self.policy, 0.0, is_detailed=True)
+        assert not decisions.faults
         self.state = replace(asked, jobs=tuple(self._after(job, decisions) for job in asked.jobs))
         return asked, decisions
 

@@ -13,7 +13,7 @@ from hekla.domain.resources import Resources
 from hekla.engine import cycle
 from hekla.engine.decisions import Decisions
 from hekla.engine.model import ClusterState, Job, Node, Queue, Task, TaskStatus
-from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
+from hekla.engine.policy import DEFAULT_POLICY_TEXT, Policy, parse
 
 ALL_ACTIONS = "enqueue, allocate, preempt, reclaim, backfill"
 WITH_EVICTIONS = DEFAULT_POLICY_TEXT.replace("enqueue, allocate, backfill", ALL_ACTIONS)
@@ -103,10 +103,10 @@ def check_queues(state: ClusterState, decisions: Decisions) -> None:
             assert have.amount(name) <= max(min(bound, others), own.amount(name)) + SLACK, (queue.name, name)
 
 
-def check_evictions(state: ClusterState, decisions: Decisions) -> None:
+def check_evictions(state: ClusterState, decisions: Decisions, policy: Policy) -> None:
     """Each eviction is for a job that is promised a place there, and frees what was short: the node, or a share."""
     tasks, queues = tasks_of(state), {job.uid: job.queue for job in state.jobs}
-    crowded = _crowded(state, decisions)
+    crowded = _crowded(state, decisions, pods_leaving_count=policy.follows_volcano)
     winners = {(uid_of_job(state, uid), node) for uid, node in decisions.pipelined.items()}
     for eviction in decisions.evictions:
         assert tasks[eviction.task].status in (TaskStatus.RUNNING, TaskStatus.BOUND)
@@ -117,12 +117,12 @@ def check_evictions(state: ClusterState, decisions: Decisions) -> None:
         assert eviction.node in crowded or (is_of_its_queue and _is_short_of_share(decisions, eviction.for_job))
 
 
-def _crowded(state: ClusterState, decisions: Decisions) -> set[str]:
+def _crowded(state: ClusterState, decisions: Decisions, *, pods_leaving_count: bool) -> set[str]:
     """The nodes on which not all would have room without evictions; all, where a job kept places it could not use."""
     nodes = {node.name: node for node in state.nodes}
     if any(counts.get(TaskStatus.ALLOCATED) for counts in decisions.counts.values()):
         return set(nodes)
-    tasks, wanted = tasks_of(state), on_nodes(state, leaving=False)
+    tasks, wanted = tasks_of(state), on_nodes(state, leaving=pods_leaving_count)
     for uid, node in [*((bind.task, bind.node) for bind in decisions.binds), *decisions.pipelined.items()]:
         wanted[node] += asks(tasks[uid])
     return {name for name, amount in wanted.items() if over(amount, nodes[name].allocatable)}
@@ -145,7 +145,7 @@ def test_nothing_is_broken_on_the_way(name: str, seed: int) -> None:
     for state, decisions in History(seed, policy).live(60):
         check_places(state, decisions)
         check_gangs(state, decisions)
-        check_evictions(state, decisions)
+        check_evictions(state, decisions, policy)
         if has_queues:
             check_queues(state, decisions)
 

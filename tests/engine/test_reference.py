@@ -38,7 +38,9 @@ def told(decisions: Decisions) -> dict[str, object]:
 
 
 def agree(state: ClusterState, asked: Policy) -> None:
-    assert told(cycle(state, asked, 0.0)) == told(reference.decide(state, asked))
+    decisions = cycle(state, asked, 0.0)
+    assert not decisions.faults
+    assert told(decisions) == told(reference.decide(state, asked))
 
 
 PLACING = {

@@ -24,8 +24,8 @@ from hekla.engine.statement import Statement
 
 def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
     """Turn by turn, until no queue has a job that can be helped."""
-    gangs = _by_queue(session)
-    tasks: dict[str, deque[Member]] = {}
+    turns = Turns(session, arguments)
+    gangs = _by_queue(session, turns)
     queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in sorted(gangs)))
     while len(queues):
         queue = queues.pop()
@@ -36,20 +36,12 @@ def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
             _note_overused(session, queue, waiting)
             continue
         gang = waiting.pop()
-        if gang.job.uid not in tasks:
-            tasks[gang.job.uid] = deque(session.in_task_order(gang.pending()))
-        worksheet = tasks[gang.job.uid]
-        if gang.is_in_domains:
-            goes_on = placing.turn(session, queue, gang)
-        else:
-            remembered = Remembered(session, gang, arguments)
-            goes_on = bool(worksheet) and _turn(session, queue, gang, worksheet, remembered) and bool(worksheet)
-        if goes_on:
+        if turns.take(gang):
             waiting.push(gang)
         queues.push(queue)
 
 
-def _by_queue(session: Session) -> dict[str, Heap[Gang]]:
+def _by_queue(session: Session, turns: "Turns") -> dict[str, Heap[Gang]]:
     """The jobs of each queue. Those without a task that waits are left out, but where the last tie must be Volcano's:
     they too move what is in the heap when shares change.
     """
@@ -57,11 +49,13 @@ def _by_queue(session: Session) -> dict[str, Heap[Gang]]:
     for gang in session.gangs.values():
         if gang.phase is GangPhase.PENDING and not admitted_only:
             gang.phase = GangPhase.INQUEUE
-    found: dict[str, Heap[Gang]] = {}
-    for gang in session.valid_gangs(admitted_only=admitted_only):
-        waiting = found.setdefault(gang.job.queue, Heap(session.job_before))
-        if session.policy.follows_volcano or (gang.count[TaskStatus.PENDING] and not _is_hopeless(session, gang)):
-            waiting.push(gang)
+    gangs = session.valid_gangs(admitted_only=admitted_only)
+    found: dict[str, Heap[Gang]] = {gang.job.queue: Heap(session.job_before) for gang in gangs}
+    if not session.policy.follows_volcano:
+        waiting = turns.redeem([gang for gang in gangs if gang.count[TaskStatus.PENDING]])
+        gangs = [gang for gang in waiting if not _is_hopeless(session, gang)]
+    for gang in gangs:
+        found[gang.job.queue].push(gang)
     return found
 
 
@@ -89,6 +83,48 @@ def _is_hopeless(session: Session, gang: Gang) -> bool:
 def _is_lost(session: Session, member: Member) -> bool:
     places = session.places(member)
     return not (member.task.nominated_node or places.depends_on_pods) and places.best() is None
+
+
+class Turns:
+    """The turns of all gangs, and the tasks that each has left for its next ones."""
+
+    def __init__(self, session: Session, arguments: Mapping[str, Argument]) -> None:
+        self._session, self._arguments = session, arguments
+        self._tasks: dict[str, deque[Member]] = {}
+
+    def take(self, gang: Gang) -> bool:
+        """One turn. True when the gang may have another."""
+        session, queue = self._session, self._session.queues[gang.job.queue]
+        if gang.is_in_domains:
+            return placing.turn(session, queue, gang)
+        if gang.job.uid not in self._tasks:
+            self._tasks[gang.job.uid] = deque(session.in_task_order(gang.pending()))
+        worksheet = self._tasks[gang.job.uid]
+        remembered = Remembered(session, gang, self._arguments)
+        return bool(worksheet) and _turn(session, queue, gang, worksheet, remembered) and bool(worksheet)
+
+    def redeem(self, gangs: list[Gang]) -> list[Gang]:
+        """Gangs for which others were evicted come before all queues; the gangs that may have turns after that.
+
+        In Volcano whoever was evicted may come again, take the room that was made, and be evicted again, for ever.
+        """
+        session = self._session
+        promised: Heap[Gang] = Heap(session.job_before, filter(self._is_promised, gangs))
+        waits: set[str] = set()
+        while len(promised):
+            gang = promised.pop()
+            while self.take(gang) and self._is_promised(gang):
+                pass
+            if session.is_ready(gang):
+                continue
+            self._tasks.pop(gang.job.uid, None)
+            if session.is_pipelined(gang):
+                waits.add(gang.job.uid)
+        return [gang for gang in gangs if gang.job.uid not in waits]
+
+    def _is_promised(self, gang: Gang) -> bool:
+        nodes = self._session.table.row_of
+        return any(m.status is TaskStatus.PENDING and m.task.nominated_node in nodes for m in gang.members)
 
 
 def _turn(session: Session, queue: Queue, gang: Gang, worksheet: deque[Member], remembered: Remembered) -> bool:

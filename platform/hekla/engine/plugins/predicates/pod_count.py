@@ -1,6 +1,7 @@
-"""The number of pods a node may have. Pods that are on their way out count until they are gone.
+"""The number of pods a node may have.
 
-Where none is, room in the dimension `pods` says the same, and this filter has nothing to add.
+Room in the dimension `pods` says the same for all that ask for something. Only Volcano also counts pods that are on
+their way out against who is promised their place: it then evicts others from a node that is about to have room.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from hekla.engine.session import Session
 
 def refusals_at(session: Session, member: Member) -> Callable[[Rows], Iterator[Refusal]] | None:
     """Refuse full nodes. Tasks that ask for nothing are placed without a look at room, so they are always asked for."""
-    if not member.best_effort and not _some_leave(session):
+    if not member.best_effort and not (session.policy.follows_volcano and _some_leave(session)):
         return None
     table, pods = session.table, session.dimensions.names.index("pods")
 
