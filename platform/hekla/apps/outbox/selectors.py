@@ -25,9 +25,3 @@ def count_after(number: int, topics: Iterable[str], *, limit: int = 1000) -> int
 def about(subject: str) -> QuerySet[Event]:
     """Everything that happened to one thing, oldest first."""
     return Event.objects.filter(subject=subject).order_by("id")
-
-
-def recent(*, tenants: Iterable[int] | None = None) -> QuerySet[Event]:
-    """The newest events, of these tenants or (None) of the whole platform."""
-    found = Event.objects.order_by("-id")
-    return found if tenants is None else found.filter(tenant_id__in=list(tenants))
