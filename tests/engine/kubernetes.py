@@ -5,6 +5,7 @@ from typing import Any
 from hekla.engine import registry, scenario
 from hekla.engine.places import Places
 from hekla.engine.session import Session
+from hekla.engine.world import World
 
 Object = dict[str, Any]
 
@@ -37,7 +38,7 @@ def document(nodes: list[Object], pods: list[Object], *, plugins: list[Object], 
 def places(document: Object) -> tuple[Session, Places]:
     """The session, opened, and the places of the pod that waits."""
     read = scenario.read(document)
-    session = Session(read.state, read.policy, 0.0)
+    session = Session(World.of(read.state), read.policy, 0.0)
     for option in read.policy.tiers[0]:
         registry.plugins()[option.name].open_session(session, option)
     (gang,) = session.gangs.values()

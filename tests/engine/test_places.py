@@ -8,6 +8,7 @@ from hekla.engine import registry
 from hekla.engine.model import TaskStatus
 from hekla.engine.places import Places
 from hekla.engine.session import Session
+from hekla.engine.world import World
 
 SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=6)
 
@@ -17,7 +18,7 @@ SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=6)
 def test_the_best_place_is_the_same_as_on_a_fresh_look(nodes: list[int], choices: list[tuple[int, bool]]) -> None:
     """Tasks of three classes are placed one after another, and some are taken back at once."""
     jobs = [job(f"j{number}", 40, cpu=f"{number + 1}") for number in range(3)]
-    session = Session(state([node(f"n{at}", str(size)) for at, size in enumerate(nodes)], jobs), POLICY, 0.0)
+    session = Session(World.of(state([node(f"n{at}", str(size)) for at, size in enumerate(nodes)], jobs)), POLICY, 0.0)
     for option in (option for tier in POLICY.tiers for option in tier):
         registry.plugins()[option.name].open_session(session, option)
     waiting = {number: list(session.gangs[f"j{number}"].members) for number in range(3)}

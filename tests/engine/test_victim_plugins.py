@@ -13,6 +13,7 @@ from hekla.engine.model import ClusterState, DisruptionBudget, Job, Node, NodeUs
 from hekla.engine.points import Point
 from hekla.engine.policy import parse
 from hekla.engine.session import Session
+from hekla.engine.world import World
 
 POLICY = (
     "actions: 'allocate, preempt'\ncompatibility: %s\n"
@@ -29,7 +30,7 @@ def preempt(world: ClusterState, plugin: str, compatibility: str = "hekla", now:
 def leaving(world: ClusterState, plugin: str, now: float = 1000.0) -> list[str]:
     """The tasks that the plugin names when it is asked for victims."""
     policy = parse(f"actions: allocate\ntiers: [{{plugins: [{{name: gang}}, {{name: predicates}}, {plugin}]}}]")
-    session = Session(world, policy, now)
+    session = Session(World.of(world), policy, now)
     for option in policy.tiers[0]:
         registry.plugins()[option.name].open_session(session, option)
     members = [m for gang in session.gangs.values() for m in gang.members if m.status is TaskStatus.RUNNING]

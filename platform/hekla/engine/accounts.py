@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hekla.domain.phases import GangPhase
 from hekla.engine.columns import EPSILON, Mask, Vector
 from hekla.engine.decisions import Cause, Reason
-from hekla.engine.gangs import Gang, Member
-from hekla.engine.model import Queue, TaskStatus
+from hekla.engine.gangs import Member
+from hekla.engine.model import Queue
 from hekla.engine.session import Session, infinite_where_absent
+from hekla.engine.sums import Sums
 
 DEVICE_CLASS = "deviceclass/"
 """How the name of a bound on claimed devices begins."""
@@ -57,21 +57,13 @@ def limits(session: Session) -> Vector:
     return np.where(unpublished, np.inf, session.total)
 
 
-def count(accounts: Iterable[Account], gang: Gang) -> None:
-    """Add a job to the figures of its queue (and of those above it)."""
-    request = gang.allocated.copy()
-    for member in gang.members:
-        if member.status is TaskStatus.PENDING:
-            request += member.request
-    least = gang.minimum if gang.minimum is not None else np.zeros_like(request)
-    placed = gang.ready_count >= gang.job.min_available
-    counts_whole = gang.phase is GangPhase.INQUEUE or (gang.phase is GangPhase.RUNNING and placed)
+def count(accounts: Iterable[Account], sums: Sums) -> None:
+    """Add the jobs of a queue to its figures (and to those of the queues above it)."""
     for account in accounts:
-        account.allocated += gang.allocated
-        account.request += request
-        account.elastic += np.maximum(gang.allocated - least, 0.0)
-        if counts_whole:
-            account.inqueue += np.maximum(least - gang.allocated, 0.0)
+        account.allocated += sums.allocated
+        account.request += sums.request
+        account.elastic += sums.elastic
+        account.inqueue += sums.inqueue
 
 
 def together(session: Session, members: Iterable[Member]) -> Vector:

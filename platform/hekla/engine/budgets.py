@@ -23,7 +23,7 @@ def is_stated(gang: Gang) -> bool:
 
 def room(gang: Gang, *, follows_volcano: bool) -> int:
     """How many more may go. A job that has less than it needs loses nothing; in Volcano it loses one."""
-    running, annotations, everyone = gang.count[TaskStatus.RUNNING], gang.job.annotations, len(gang.members)
+    running, annotations, everyone = gang.count[TaskStatus.RUNNING], gang.job.annotations, gang.size
     if text := annotations.get(_MAX_UNAVAILABLE):
         away = everyone - sum(gang.count[status] for status in _OVER) - running
         return max(_amount(text, everyone) - away, 0)

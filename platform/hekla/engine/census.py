@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from hekla.engine.conditions import PodSelector, PodTerm
+from hekla.engine.conditions import NOTHING, Conditions, PodSelector, PodTerm
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.model import TaskStatus
 from hekla.engine.nodeindex import Counts
@@ -16,30 +16,60 @@ from hekla.engine.nodeindex import Counts
 Weigh = Callable[[Member], int]
 
 
-class Census:
-    """`residents`: for each row the tasks on it. `hear` must be told of every change."""
+class Sights:
+    """Which selectors there are, and which pods each of them sees. What nothing tells apart is of one shape."""
 
-    def __init__(self, residents: Sequence[Mapping[str, Member]]) -> None:
-        self._residents = residents
-        self._tallies: dict[Hashable, tuple[Counts, Weigh]] = {}
+    def __init__(self) -> None:
         self.apart: tuple[PodTerm, ...] = ()
         """Every required anti-affinity that some pod has."""
         self.preferred: tuple[PodTerm, ...] = ()
         """Every preferred affinity or anti-affinity that some pod has."""
+        self._conditions: dict[Conditions, None] = {NOTHING: None}
+        self._selectors: tuple[PodSelector, ...] = ()
+        self._seen: dict[Hashable, frozenset[PodSelector]] = {}
+        self._shapes: dict[Hashable, int] = {}
 
-    def register(self, gangs: Iterable[Gang]) -> None:
-        """Find out which selectors see which pods, and give pods that nothing tells apart one shape."""
-        members = [member for gang in gangs for member in gang.members]
-        conditions = {id(member.task.conditions): member.task.conditions for member in members}.values()
-        self.apart = tuple(dict.fromkeys(term for one in conditions for term in one.apart))
-        self.preferred = tuple(dict.fromkeys(term for one in conditions for _weight, term in one.preferred_pods))
-        selectors = tuple(dict.fromkeys(selector for one in conditions for selector in one.selectors()))
-        if not selectors:
+    def learn(self, gangs: Iterable[Gang]) -> bool:
+        """Take in the conditions of these jobs. True: there are selectors now with which nobody was looked at yet."""
+        conditions = {id(task.conditions): task.conditions for gang in gangs for task in gang.job.tasks}.values()
+        before, known = len(self._conditions), len(self._selectors)
+        self._conditions |= dict.fromkeys(conditions)
+        if len(self._conditions) > before:
+            everyone = self._conditions
+            self.apart = tuple(dict.fromkeys(term for one in everyone for term in one.apart))
+            self.preferred = tuple(dict.fromkeys(term for one in everyone for _weight, term in one.preferred_pods))
+            self._selectors = tuple(dict.fromkeys(selector for one in everyone for selector in one.selectors()))
+        if len(self._selectors) == known:
+            return False
+        self._seen.clear()
+        return True
+
+    def look(self, gangs: Iterable[Gang]) -> None:
+        """Find out which selectors see the pods of these jobs."""
+        if not self._selectors:
             return
-        _look(members, selectors)
-        shapes: dict[Hashable, int] = {}
-        for member in members:
-            member.shape = shapes.setdefault((member.shape, member.seen_by), len(shapes))
+        for gang in gangs:
+            for member, kind in zip(gang.members, gang.kinds, strict=True):
+                member.seen_by = self._seeing(member)
+                member.shape = self._shapes.setdefault((kind.number, member.seen_by), len(self._shapes))
+
+    def _seeing(self, member: Member) -> frozenset[PodSelector]:
+        namespace, labels = member.task.namespace or member.job.job.namespace, member.task.labels
+        key = (namespace, frozenset(labels.items()))
+        found = self._seen.get(key)
+        if found is None:
+            found = frozenset(selector for selector in self._selectors if selector.sees(namespace, labels))
+            self._seen[key] = found
+        return found
+
+
+class Census:
+    """`residents`: for each row the tasks on it. `hear` must be told of every change."""
+
+    def __init__(self, residents: Sequence[Mapping[str, Member]], sights: Sights) -> None:
+        self._residents = residents
+        self._tallies: dict[Hashable, tuple[Counts, Weigh]] = {}
+        self.apart, self.preferred = sights.apart, sights.preferred
 
     def count(self, kind: Hashable, weigh: Weigh) -> Counts:
         """For each row the sum over its pods. The array stays the same and follows every change."""
@@ -68,13 +98,3 @@ def _leaves(member: Member) -> bool:
 
 def _is_seen(member: Member) -> bool:
     return member.status is not TaskStatus.RELEASING or _leaves(member)
-
-
-def _look(members: Iterable[Member], selectors: Sequence[PodSelector]) -> None:
-    seen: dict[Hashable, frozenset[PodSelector]] = {}
-    for member in members:
-        namespace, labels = member.task.namespace or member.job.job.namespace, member.task.labels
-        key = (namespace, frozenset(labels.items()))
-        if key not in seen:
-            seen[key] = frozenset(selector for selector in selectors if selector.sees(namespace, labels))
-        member.seen_by = seen[key]

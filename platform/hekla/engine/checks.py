@@ -1,12 +1,12 @@
 """What makes no sense is refused before anything is decided on it.
 
-`require` holds a whole state to every rule, for those who hand one in. `sound` is what a cycle asks: it leaves out
-single jobs, queues and machines, so that one mistake does not stop everybody else. A job that is left out keeps the
-places it has, and starts nothing.
+`require` holds a whole state to every rule, for those who hand one in. The engine itself leaves out single jobs, queues
+and machines, so that one mistake does not stop everybody else. A job that is left out keeps the places it has, and
+starts nothing.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import isfinite
 
@@ -21,8 +21,8 @@ _MAX_TOTAL = MAX_AMOUNT * 1000
 
 def require(state: ClusterState) -> None:
     """Raises Invalid with everything that is wrong."""
-    _, refused = sound(state)
-    found = [*_global_problems(state), *(problem for problems in refused.values() for problem in problems)]
+    unsound, twice = {queue.name for queue in state.queues if queue_problems(queue)}, twins(state.jobs)
+    found = [*_global_problems(state), *(problem for job in state.jobs for problem in wrong_with(job, unsound, twice))]
     queues = {queue.name for queue in state.queues}
     found += [problem for job in state.jobs for problem in job_problems(job, queues)]
     if found:
@@ -34,41 +34,30 @@ def job_problems(job: Job, queues: Iterable[str]) -> Problems:
     return tuple(dict.fromkeys((*_job_problems(job), *_gang_problems(job, queues))))
 
 
-def sound(state: ClusterState) -> tuple[ClusterState, dict[str, Problems]]:
-    """The state without what makes no sense, and what is wrong with each job that was left out, by its uid."""
-    queues = [queue for queue in state.queues if not _queue_problems(queue)]
-    nodes = [_tamed(node) for node in state.nodes]
-    unsound = {queue.name for queue in state.queues} - {queue.name for queue in queues}
-    refused = _refused(state.jobs, unsound)
-    if (
-        not refused
-        and len(queues) == len(state.queues)
-        and all(a is b for a, b in zip(nodes, state.nodes, strict=True))
-    ):
-        return state, {}
-    jobs = tuple(_held(job) if job.uid in refused else job for job in state.jobs)
-    return replace(state, nodes=tuple(nodes), queues=tuple(queues), jobs=jobs), refused
-
-
-def _refused(jobs: tuple[Job, ...], unsound: set[str]) -> dict[str, Problems]:
-    twice = {uid for uid, n in Counter(job.uid for job in jobs).items() if n > 1}
+def twins(jobs: tuple[Job, ...]) -> frozenset[str]:
+    """The uids of jobs that are there twice, or have a task that is."""
+    jobs_twice = {uid for uid, n in Counter(job.uid for job in jobs).items() if n > 1}
     tasks_twice = _tasks_twice(jobs)
-    seen: set[int] = set()
-    found = {}
-    for job in jobs:
-        problems = list(_job_problems(job, seen))
-        if job.uid in twice or (tasks_twice and any(task.uid in tasks_twice for task in job.tasks)):
-            problems.append(Problem(_path(job), "Two jobs or two tasks have the same uid."))
-        if job.queue in unsound:
-            problems.append(Problem(f"{_path(job)}.queue", f"Its queue {job.queue} makes no sense."))
-        if problems:
-            found[job.uid] = tuple(problems)
-    return found
+    if tasks_twice:
+        jobs_twice |= {job.uid for job in jobs if any(task.uid in tasks_twice for task in job.tasks)}
+    return frozenset(jobs_twice)
 
 
 def _tasks_twice(jobs: tuple[Job, ...]) -> set[str]:
     uids = [task.uid for job in jobs for task in job.tasks]
     return set() if len(set(uids)) == len(uids) else {uid for uid, n in Counter(uids).items() if n > 1}
+
+
+def wrong_with(job: Job, unsound: Container[str], twice: Container[str], seen: set[int] | None = None) -> Problems:
+    """Why a job is left out, if it is. `unsound`: queues that make no sense; `twice`: the `twins`; `seen`: amounts that
+    were looked at, by the ids of their objects.
+    """
+    problems = list(_job_problems(job, seen))
+    if job.uid in twice:
+        problems.append(Problem(_path(job), "Two jobs or two tasks have the same uid."))
+    if job.queue in unsound:
+        problems.append(Problem(f"{_path(job)}.queue", f"Its queue {job.queue} makes no sense."))
+    return tuple(problems)
 
 
 # Single things.
@@ -108,7 +97,8 @@ def _gang_problems(job: Job, queues: Iterable[str]) -> Iterator[Problem]:
             yield Problem(f"{_path(job)}.min_task_member.{role}", message)
 
 
-def _queue_problems(queue: Queue) -> Problems:
+def queue_problems(queue: Queue) -> Problems:
+    """What is wrong with a queue."""
     found = []
     if queue.weight < 0:
         found.append(Problem(f"queues.{queue.name}.weight", "A weight is not negative."))
@@ -138,7 +128,7 @@ def _global_problems(state: ClusterState) -> Iterator[Problem]:
     for node in state.nodes:
         yield from _amount_problems(f"nodes.{node.name}.allocatable", node.allocatable)
     for queue in state.queues:
-        yield from _queue_problems(queue)
+        yield from queue_problems(queue)
     for kind, names in (("nodes", [n.name for n in state.nodes]), ("queues", [q.name for q in state.queues])):
         for name, count in Counter(names).items():
             if count > 1:
@@ -152,15 +142,15 @@ def _path(job: Job) -> str:
 # What is left of what makes no sense.
 
 
-def _tamed(node: Node) -> Node:
+def tamed(node: Node) -> Node:
     """A machine whose size makes no sense holds nothing new."""
     if _is_plain(node.allocatable) or not any(_amount_problems("", node.allocatable)):
         return node
     return replace(node, allocatable=_tame(node.allocatable), unschedulable=True)
 
 
-def _held(job: Job) -> Job:
-    """The job as one without a queue: it holds what it holds."""
+def held(job: Job) -> Job:
+    """A job that is left out, as one without a queue: it holds what it holds."""
     return replace(job, queue="", min_resources=None, tasks=tuple(_tamed_task(task) for task in job.tasks))
 
 

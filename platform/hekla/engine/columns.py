@@ -4,14 +4,16 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from hekla.domain.resources import Resources
 from hekla.engine.conditions import LITTLE
-from hekla.engine.model import Node
+from hekla.engine.model import Node, TaskStatus
 
 Vector = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -30,12 +32,18 @@ Request = tuple[Vector, Vector, bool]
 class Dimensions:
     """The resource names of a session, in a fixed order; what is asked of single cards is none."""
 
-    def __init__(self, amounts: Iterable[Mapping[str, float]]) -> None:
+    def __init__(self, amounts: Iterable[Iterable[str]]) -> None:
         names = {name for amount in amounts for name in amount} - OF_CARDS
         self.names = ("cpu", "memory", "pods", *sorted(names - {"cpu", "memory", "pods"}))
         self._place = {name: at for at, name in enumerate(self.names)}
         self._requests: dict[tuple[int, int], tuple[object, Request]] = {}
         self._by_value: dict[bytes, Request] = {}
+        self._rows: dict[tuple[tuple[str, float], ...], Vector] = {}
+
+    def know(self, amounts: Iterable[Iterable[str]]) -> bool:
+        """Whether all of these names are among them."""
+        known = OF_CARDS.union(self.names)
+        return all(known.issuperset(amount) for amount in amounts)
 
     def vector(self, amounts: Mapping[str, float]) -> Vector:
         """The amounts as a row."""
@@ -44,6 +52,14 @@ class Dimensions:
             if name not in OF_CARDS:
                 row[self._place[name]] = amount
         return row
+
+    def row(self, amounts: Mapping[str, float]) -> Vector:
+        """As `vector`. Equal amounts are one and the same row, which nobody may write to."""
+        key = tuple(amounts.items())
+        found = self._rows.get(key)
+        if found is None:
+            found = self._rows[key] = self.vector(amounts)
+        return found
 
     def matrix(self, amounts: Sequence[Mapping[str, float]]) -> Vector:
         """The amounts as rows."""
@@ -103,28 +119,73 @@ def share(part: Vector, whole: Vector) -> float:
     return float(ratios.max(initial=0.0))
 
 
+class Held(Protocol):
+    """A task that holds a place."""
+
+    request: Vector
+    surplus: Vector
+    status: TaskStatus
+
+
 class NodeTable:
-    """The nodes of a session and what they have left."""
+    """The nodes of a cluster and what they have left. What is kept is copied for each session (`for_session`)."""
 
     def __init__(self, nodes: Sequence[Node], dimensions: Dimensions) -> None:
         self.nodes = sorted(nodes, key=lambda node: node.name)
         self.row_of = {node.name: row for row, node in enumerate(self.nodes)}
         self.listed = np.array([self.row_of[node.name] for node in nodes], dtype=np.intp)
         """The rows in the order in which the nodes were given."""
-        shape = (len(self.nodes), len(dimensions.names))
         self.allocatable = dimensions.matrix([node.allocatable for node in self.nodes])
-        self.idle = self.allocatable.copy()
-        self.used = np.zeros(shape)
-        self.releasing = np.zeros(shape)
-        self.pipelined = np.zeros(shape)
-        self.expected = np.zeros(shape)
-        """What Kubernetes' scorers count: `used` without whom the session evicts and with whom it promises a place."""
+        self.used, self.releasing = np.zeros_like(self.allocatable), np.zeros_like(self.allocatable)
         self.surplus = np.zeros((len(self.nodes), len(LITTLE)))
-        """What some of them count beyond that (`Use`); kept by who asks for it."""
+        """What some scorers count beyond `used` (`Use`); within a session it is kept by who asks for it."""
+        self._begin()
+
+    def _begin(self) -> None:
+        """What holds at the beginning of a session."""
+        self.idle = self.allocatable - self.used
+        self.pipelined = np.zeros_like(self.used)
+        self.expected = self.used.copy()
+        """What Kubernetes' scorers count: `used` without whom the session evicts and with whom it promises a place."""
         self.changes = [0] * len(self.nodes)
         """How often each row was changed."""
         self.touched: list[tuple[int, Vector | None]] = []
         """Every change in order: the row, and what was taken from it (None: something else happened)."""
+
+    def for_session(self) -> "NodeTable":
+        """A table to change at will, which begins as this one."""
+        found = copy(self)
+        for column in ("allocatable", "used", "releasing", "surplus"):
+            setattr(found, column, getattr(self, column).copy())
+        found._begin()
+        return found
+
+    def count(self, rows: Sequence[int], held: Iterable[tuple[int, "Held"]]) -> None:
+        """Reckon anew what is used of these rows: all that holds a place on one of them, with its row."""
+        for column in (self.used, self.releasing, self.surplus):
+            column[rows] = 0.0
+        pairs = list(held)
+        if not pairs:
+            return
+        at = np.array([row for row, _ in pairs])
+        amounts = np.array([one.request for _, one in pairs])
+        leaving = np.array([one.status is TaskStatus.RELEASING for _, one in pairs])
+        np.add.at(self.used, at, amounts)
+        np.add.at(self.releasing, at[leaving], amounts[leaving])
+        np.add.at(self.surplus, at, np.array([one.surplus for _, one in pairs]))
+
+    def inherit(self, before: "NodeTable") -> None:
+        """What is used of the nodes that were there before."""
+        names = self.row_of.keys() & before.row_of.keys()
+        mine, old = [self.row_of[name] for name in names], [before.row_of[name] for name in names]
+        for column in ("used", "releasing", "surplus"):
+            getattr(self, column)[mine] = getattr(before, column)[old]
+
+    def renew(self, node: Node, dimensions: Dimensions) -> None:
+        """A node of the same name offers something else, or says something else of itself."""
+        row = self.row_of[node.name]
+        self.nodes[row] = node
+        self.allocatable[row] = dimensions.vector(node.allocatable)
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -136,16 +197,6 @@ class NodeTable:
     def future(self, rows: Rows | int = slice(None)) -> Vector:
         """What will be free once everything that ends has ended."""
         return self.idle[rows] + self.releasing[rows] - self.pipelined[rows]
-
-    def seat(self, rows: Sequence[int], requests: Sequence[Vector], leaving: Sequence[int]) -> None:
-        """What holds a place when the session opens; `leaving`: which of them are on their way out."""
-        if not rows:
-            return
-        at, amounts = np.array(rows), np.array(requests)
-        np.add.at(self.used, at, amounts)
-        np.add.at(self.releasing, at[leaving], amounts[leaving])
-        self.idle = self.allocatable - self.used
-        self.expected = self.used.copy()
 
     def take(self, row: int, request: Vector, sign: int = 1) -> None:
         """A pod takes its place (or, with sign -1, gives it back)."""

@@ -1,7 +1,7 @@
 """One cycle: a state and a policy in, decisions out. No clock, no randomness, no I/O.
 
-1. leave out what makes no sense
-2. open the session: columns, gangs, queues; plugins register in the order of tiers
+1. take in what changed, but for what makes no sense (`world`)
+2. open the session: plugins register in the order of tiers
 3. run the actions in the order of the policy
 4. close: the phase of every gang, and a reason for all that waits
 
@@ -9,31 +9,44 @@ Where a plugin or an action fails, everything is decided anew without it, or not
 """
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
 from hekla.domain.errors import Problem
-from hekla.engine import checks, registry
-from hekla.engine.closing import phase_at_close, phase_before_close
+from hekla.engine import registry
+from hekla.engine.closing import phase_before_close, phases_at_close
 from hekla.engine.decisions import Cause, Decisions, Fault, Reason
 from hekla.engine.faults import Failed, guarded_listener, is_action_skipped, is_skipped
+from hekla.engine.gangs import Gang
 from hekla.engine.model import ClusterState, TaskStatus
 from hekla.engine.points import Point
 from hekla.engine.policy import PluginOption, Policy
 from hekla.engine.session import Call, Session
+from hekla.engine.world import World
 
 
 def cycle(
-    state: ClusterState, policy: Policy, now: float, call: Call | None = None, *, is_detailed: bool = False
+    state: ClusterState,
+    policy: Policy,
+    now: float,
+    call: Call | None = None,
+    *,
+    world: World | None = None,
+    is_detailed: bool = False,
+    opened: Callable[[], None] | None = None,
 ) -> Decisions:
     """Decide once. `now` is in seconds since the epoch; `call` asks other programs for the plugins that do.
 
+    `world`: what was kept from the last cycle of the same cluster, which saves looking at what did not change.
     `is_detailed`: also the phases before the close, and how many tasks of each job stand where.
+    `opened` is told when all is ready for the first action.
     """
     with _without_collection():
-        return _decide(state, policy, now, call, is_detailed=is_detailed)
+        world = World() if world is None else world
+        world.follow(state)
+        return _decide(world, policy, partial(Session, world, now=now, call=call), opened, is_detailed=is_detailed)
 
 
 @contextmanager
@@ -48,29 +61,38 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _decide(state: ClusterState, policy: Policy, now: float, call: Call | None, *, is_detailed: bool) -> Decisions:
-    sound, refused = checks.sound(state)
+def _decide(
+    world: World,
+    policy: Policy,
+    session_of: Callable[[Policy], Session],
+    opened: Callable[[], None] | None,
+    *,
+    is_detailed: bool,
+) -> Decisions:
     faults: list[Fault] = []
     while True:
-        session = Session(sound, policy, now, call)
+        session = session_of(policy)
         try:
-            _run(session)
+            _run(session, opened)
             decisions = replace(_close(session, is_detailed=is_detailed), faults=tuple(faults))
             break
         except Failed as failure:
             smaller = _without(session, failure)
             faults.append(failure.fault(is_skipped=smaller is not None))
+            world.rewind()
             if smaller is None:
-                decisions = _nothing(sound, faults)
+                decisions = _nothing(world, faults)
                 break
             policy = smaller
-    return _with_refused(decisions, refused) if refused else decisions
+    return _with_refused(decisions, world.refused) if world.refused else decisions
 
 
-def _run(session: Session) -> None:
+def _run(session: Session, opened: Callable[[], None] | None) -> None:
     for tier in session.policy.tiers:
         for option in tier:
             _open(session, option)
+    if opened is not None:
+        opened()
     for name in session.policy.actions:
         try:
             registry.actions()[name].execute(session, session.policy.configurations.get(name, {}))
@@ -102,13 +124,12 @@ def _without(session: Session, failure: Failed) -> Policy | None:
     return replace(policy, tiers=tuple(tuple(one for one in tier if one is not option) for tier in policy.tiers))
 
 
-def _nothing(state: ClusterState, faults: list[Fault]) -> Decisions:
+def _nothing(world: World, faults: list[Fault]) -> Decisions:
     """Everything stays as it is; who waits, waits for the policy to be repaired."""
     reason = Reason(Cause.POLICY, "", faults[-1].name, "plugin_failed")
-    waiting = (job for job in state.jobs if any(task.status is TaskStatus.PENDING for task in job.tasks))
     return Decisions(
-        phases={job.uid: job.phase for job in state.jobs},
-        reasons={job.uid: (reason,) for job in waiting},
+        phases={uid: gang.phase for uid, gang in world.gangs.items()},
+        reasons={uid: (reason,) for uid, gang in world.unsettled.items()},
         faults=tuple(faults),
     )
 
@@ -119,13 +140,12 @@ def _with_refused(decisions: Decisions, refused: Mapping[str, tuple[Problem, ...
 
 
 def _close(session: Session, *, is_detailed: bool) -> Decisions:
-    is_unschedulable = partial(session.any_says, Point.UNSCHEDULABLE)
-    phases = {uid: phase_at_close(gang, is_unschedulable) for uid, gang in session.gangs.items()}
+    phases = phases_at_close(session.gangs, session.policy, session.answers(Point.UNSCHEDULABLE))
     told = session.gangs if is_detailed else {}
     before = {uid: phase_before_close(gang) for uid, gang in told.items()}
     pipelined = {
         member.task.uid: member.node
-        for gang in session.gangs.values()
+        for gang in _that_may_wait(session)
         if gang.waiting_count
         for member in gang.members
         if member.status is TaskStatus.PIPELINED
@@ -139,6 +159,11 @@ def _close(session: Session, *, is_detailed: bool) -> Decisions:
         nominated={task: node for task, node in session.nominated.items() if pipelined.get(task) == node},
         phases=phases,
         phases_before_close={uid: phase for uid, phase in before.items() if phase is not phases[uid]},
-        counts={uid: dict(+gang.count) for uid, gang in told.items()},
+        counts={uid: {status: n for status, n in gang.count.items() if n} for uid, gang in told.items()},
         reasons={uid: tuple(reasons) for uid, reasons in session.reasons.items() if reasons},
     )
+
+
+def _that_may_wait(session: Session) -> Iterable[Gang]:
+    """What the session promised a place, and who came with such a promise."""
+    return {**session.unsettled, **{gang.job.uid: gang for gang in session.world.moved}}.values()

@@ -1,19 +1,38 @@
 """Jobs as the session changes them: their tasks by status, and the questions of readiness (`volcano-spec` §3.6)."""
 
-from collections import Counter
-from collections.abc import Hashable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from hekla.domain.phases import GangPhase
-from hekla.engine.columns import Dimensions, Request
+from hekla.engine.columns import Dimensions, Request, Vector
 from hekla.engine.conditions import PodSelector
 from hekla.engine.model import Job, Task, TaskStatus
 
 ALLOCATED = frozenset({TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING})
 _READY = ALLOCATED | {TaskStatus.SUCCEEDED}
 _VALID = _READY | {TaskStatus.PIPELINED, TaskStatus.PENDING}
+_SETTLED = frozenset({TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED})
 
 _UNSEEN: frozenset[PodSelector] = frozenset()
+_STATUS: Callable[[Task], TaskStatus] = attrgetter("status")
+_ROLE: Callable[[Task], str] = attrgetter("role")
+_NOMINATED: Callable[[Task], str] = attrgetter("nominated_node")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """What tasks have in common that ask for the same under the same conditions; `number` tells kinds apart.
+
+    `surplus`: the cpu and memory that scorers count beyond the request (`Task.counted`).
+    """
+
+    request: Vector
+    surplus: Vector
+    best_effort: bool
+    number: int
 
 
 class Member:
@@ -21,14 +40,18 @@ class Member:
 
     __slots__ = ("best_effort", "job", "key", "node", "request", "seen_by", "shape", "status", "surplus", "task")
 
-    def __init__(self, task: Task, job: "Gang", request: Request, shape: int) -> None:
-        self.task, self.job, self.shape = task, job, shape
+    def __init__(self, task: Task, job: "Gang", kind: Kind) -> None:
+        self.task, self.job = task, job
         self.status, self.node = task.status, task.node
         self.key = _order_key(task)
-        self.request, self.surplus, self.best_effort = request
-        """`surplus`: the cpu and memory that scorers count beyond the request (`Task.counted`)."""
+        self.request, self.surplus, self.best_effort, self.shape = (
+            kind.request,
+            kind.surplus,
+            kind.best_effort,
+            kind.number,
+        )
         self.seen_by: frozenset[PodSelector] = _UNSEEN
-        """Which of the session's selectors see this pod: all that its labels and namespace matter for."""
+        """Which of the selectors there are see this pod: all that its labels and namespace matter for."""
 
 
 def _order_key(task: Task) -> tuple[float, float, str]:
@@ -39,84 +62,177 @@ def _order_key(task: Task) -> tuple[float, float, str]:
 
 
 class Classes:
-    """Makes members of tasks: those that ask for the same under the same conditions get one number, their shape."""
+    """Finds the kinds of tasks. Rows that it gives are shared, and must not be written to."""
 
     def __init__(self, dimensions: Dimensions) -> None:
         self.dimensions = dimensions
-        self._examples: dict[int, Member] = {}
-        """A member for each request object. Tasks are mostly like the one before with that request."""
-        self._numbers: dict[Hashable, int] = {}
+        self.nothing = dimensions.vector({})
+        self._examples: dict[int, tuple[Task, bool, Kind]] = {}
+        """For each request object the last task with it. Tasks are mostly like the one before."""
+        self._kinds: dict[Hashable, Kind] = {}
+        self._times: dict[tuple[Kind, int], Vector] = {}
 
-    def member(self, task: Task, job: "Gang") -> Member:
-        """The task in the session."""
-        example = self._examples.get(id(task.request))
-        if example is not None and _is_alike(task, job, example):
-            request = example.request, example.surplus, example.best_effort
-            return Member(task, job, request, example.shape)
+    def kinds(self, job: Job, *, is_in_domains: bool) -> list[Kind]:
+        """The kind of each task of a job."""
+        return [self._kind(task, is_in_domains) for task in job.tasks]
+
+    def _kind(self, task: Task, is_in_domains: bool) -> Kind:
+        known = self._examples.get(id(task.request))
+        if known is not None and known[1] is is_in_domains and _are_alike(task, known[0]):
+            return known[2]
         request = self.dimensions.request(task.request, task.counted)
-        member = Member(task, job, request, self._number(task, job, request))
-        self._examples[id(task.request)] = member
-        return member
+        kind = self._of(task, is_in_domains, request)
+        self._examples[id(task.request)] = task, is_in_domains, kind
+        return kind
 
-    def _number(self, task: Task, job: "Gang", request: Request) -> int:
+    def _of(self, task: Task, is_in_domains: bool, request: Request) -> Kind:
         selector = tuple(sorted(task.node_selector.items()))
         asked = request[0].tobytes(), request[1].tobytes()
-        shape = (*asked, selector, task.tolerations, task.conditions, job.is_in_domains)
-        return self._numbers.setdefault(shape, len(self._numbers))
+        key = (*asked, selector, task.tolerations, task.conditions, is_in_domains)
+        return self._kinds.setdefault(key, Kind(*request, len(self._kinds)))
+
+    def times(self, kind: Kind, count: int) -> Vector:
+        """What so many tasks of a kind ask for together."""
+        found = self._times.get((kind, count))
+        if found is None:
+            found = self._times[kind, count] = kind.request * count
+        return found
 
 
-def _is_alike(task: Task, job: "Gang", example: Member) -> bool:
-    other = example.task
+def _are_alike(task: Task, other: Task) -> bool:
     return (
         task.counted is other.counted
         and task.conditions is other.conditions
         and task.node_selector == other.node_selector
         and task.tolerations == other.tolerations
-        and job.is_in_domains is example.job.is_in_domains
     )
 
 
 class Gang:
-    """A job in the session."""
+    """A job in the session. Its members are made when somebody asks for them: most jobs are only counted."""
+
+    __slots__ = (
+        "_by_role",
+        "_classes",
+        "_members",
+        "_role",
+        "_roles_have",
+        "allocated",
+        "claimed",
+        "closing",
+        "count",
+        "formed",
+        "has_topology",
+        "is_in_domains",
+        "is_nominated",
+        "is_settled",
+        "job",
+        "kinds",
+        "minimum",
+        "pending_best_effort",
+        "phase",
+        "rank",
+        "ready_count",
+        "request",
+        "size",
+        "valid_count",
+        "version",
+    )
 
     def __init__(self, job: Job, classes: Classes) -> None:
-        self.job, self.phase = job, job.phase
+        self.job, self._classes, self.size = job, classes, len(job.tasks)
         self.is_in_domains = job.topology is not None or bool(job.sub_groups)
         """Whether it is placed domain by domain (`placing`)."""
         self.has_topology = job.topology is not None or any(policy.topology for policy in job.sub_groups)
         """Its pods must be close together: it takes places of others only as a whole (`uprooting`)."""
-        self.formed: Any = None
-        """Its sub-groups, once somebody asked for them (`subgroups`)."""
-        self.members = [classes.member(task, self) for task in job.tasks]
-        self.count = Counter(member.status for member in self.members)
-        self.by_role = Counter((member.task.role, member.status) for member in self.members)
-        self._is_of_one_role = len({member.task.role for member in self.members}) == 1
-        self._roles_have: dict[frozenset[TaskStatus], bool] = {}
-        """What `roles_have` found since the last change: jobs are compared far more often than changed."""
-        self.ready_count = sum(self.count[status] for status in _READY)
-        self.pending_best_effort = sum(m.best_effort and m.status is TaskStatus.PENDING for m in self.members)
-        self.minimum = classes.dimensions.vector(job.min_resources) if job.min_resources is not None else None
-        self.allocated = classes.dimensions.vector({})
-        for member in self.members:
-            if member.status in ALLOCATED:
-                self.allocated += member.request
-        self.claimed = self.allocated.copy()
-        """What it holds, and what it is promised."""
+        self.kinds = classes.kinds(job, is_in_domains=self.is_in_domains)
+        self.minimum = classes.dimensions.row(job.min_resources) if job.min_resources is not None else None
+        self.is_nominated = any(map(_NOMINATED, job.tasks))
+        """Whether others were evicted for some of its tasks."""
+        roles = set(map(_ROLE, job.tasks))
+        self._role = roles.pop() if len(roles) == 1 else None
+        """The role of all its tasks, if they have but one."""
+        self._members: list[Member] | None = None
+        self.closing: tuple[object, int, GangPhase] | None = None
+        """The phase in which it was left, under which policy and at which version."""
         self.version = 0
         """Counts the changes to it."""
-        self.rank: tuple[int, tuple[Any, ...]] | None = None
-        """When it was last ranked among others, and how (`Session.rank`)."""
+        self.rank: tuple[object, int, tuple[Any, ...]] | None = None
+        """In which session and when it was last ranked among others, and how (`Session.rank`)."""
+        self._recount()
+
+    def _recount(self) -> None:
+        """All figures, from what the job says."""
+        self.phase = self.job.phase
+        self.formed: Any = None
+        """Its sub-groups, once somebody asked for them (`subgroups`)."""
+        self._roles_have: dict[frozenset[TaskStatus], bool] = {}
+        """What `roles_have` found since the last change: jobs are compared far more often than changed."""
+        self.count: dict[TaskStatus, int] = defaultdict(int)
+        self.pending_best_effort = 0
+        held = asked = self._classes.nothing
+        for (kind, status), count in Counter(zip(self.kinds, map(_STATUS, self.job.tasks), strict=True)).items():
+            self.count[status] += count
+            if status in ALLOCATED:
+                held = self._add(held, self._classes.times(kind, count))
+            elif status is TaskStatus.PENDING:
+                asked = self._add(asked, self._classes.times(kind, count))
+                self.pending_best_effort += count * kind.best_effort
+        self.ready_count, self.valid_count = self._in(_READY), self._in(_VALID)
+        self.is_settled = self._is_settled()
+        """Nothing was left to decide about it when the session began."""
+        self.allocated = self.claimed = held
+        """`claimed`: what it holds, and what it is promised. Rows are shared: nobody writes to them."""
+        self.request = self._add(held, asked)
+        """What it held at first, and what it waited for."""
+        self._by_role: Counter[tuple[str, TaskStatus]] = Counter()
+        if self._role is None:
+            self._by_role.update(zip(map(_ROLE, self.job.tasks), map(_STATUS, self.job.tasks), strict=True))
+
+    def _is_settled(self) -> bool:
+        """It was let in, has its minimum, and all its tasks have places or are over."""
+        settled = self._in(_SETTLED) == self.size and self.valid_count >= self.job.min_available
+        return settled and self.phase is not GangPhase.PENDING
+
+    def _add(self, left: Vector, right: Vector) -> Vector:
+        nothing = self._classes.nothing
+        return right if left is nothing else left if right is nothing else left + right
+
+    def restore(self) -> None:
+        """Forget what a session did to it. Its members must be as the job says."""
+        self._recount()
+        self.version += 1
+
+    @property
+    def members(self) -> list[Member]:
+        """Its tasks, in the order of the job."""
+        if self._members is None:
+            self._members = [Member(task, self, kind) for task, kind in zip(self.job.tasks, self.kinds, strict=True)]
+        return self._members
+
+    @property
+    def made(self) -> list[Member]:
+        """The members, if somebody asked for them so far."""
+        return self._members or []
+
+    def admit(self) -> None:
+        """It is let in."""
+        self.phase = GangPhase.INQUEUE
+        self.version += 1
 
     def move(self, member: Member, status: TaskStatus, node: str) -> None:
         """Give a task another status; counts follow."""
-        for tally, key in ((self.count, member.status), (self.by_role, (member.task.role, member.status))):
-            tally[key] -= 1  # type: ignore[index]
-        if member.best_effort:
-            self.pending_best_effort += (status is TaskStatus.PENDING) - (member.status is TaskStatus.PENDING)
-        self.ready_count += (status in _READY) - (member.status in _READY)
-        member.status, member.node = status, node
+        old, role = member.status, member.task.role
+        self.count[old] -= 1
         self.count[status] += 1
-        self.by_role[member.task.role, status] += 1
+        if self._role is None:
+            self._by_role[role, old] -= 1
+            self._by_role[role, status] += 1
+        if member.best_effort:
+            self.pending_best_effort += (status is TaskStatus.PENDING) - (old is TaskStatus.PENDING)
+        self.ready_count += (status in _READY) - (old in _READY)
+        self.valid_count += (status in _VALID) - (old in _VALID)
+        member.status, member.node = status, node
         self._roles_have.clear()
         self.version += 1
 
@@ -127,10 +243,6 @@ class Gang:
     @property
     def waiting_count(self) -> int:
         return self.count[TaskStatus.PIPELINED]
-
-    @property
-    def valid_count(self) -> int:
-        return self._sum(_VALID)
 
     @property
     def is_ready(self) -> bool:
@@ -153,19 +265,26 @@ class Gang:
         minimums = self.job.min_task_member
         if self.job.min_available < sum(minimums.values()):
             return True
-        return all(self._in_role(role, statuses) >= least for role, least in minimums.items())
+        return all(self._counts_in(role, statuses) >= least for role, least in minimums.items())
 
-    def _in_role(self, role: str, statuses: frozenset[TaskStatus]) -> int:
-        counts_free = self.pending_best_effort and TaskStatus.PENDING not in statuses
-        if self._is_of_one_role and role == self.members[0].task.role:
-            return self._sum(statuses) + (self.pending_best_effort if counts_free else 0)
-        free = 0
-        if counts_free:
-            free = sum(m.best_effort and m.status is TaskStatus.PENDING and m.task.role == role for m in self.members)
-        return sum(self.by_role[role, status] for status in statuses) + free
+    def _counts_in(self, role: str, statuses: frozenset[TaskStatus]) -> int:
+        found = self.in_role(role, statuses)
+        if not self.pending_best_effort or TaskStatus.PENDING in statuses:
+            return found
+        if role == self._role:
+            return found + self.pending_best_effort
+        return found + sum(
+            m.best_effort and m.status is TaskStatus.PENDING and m.task.role == role for m in self.members
+        )
 
-    def _sum(self, statuses: frozenset[TaskStatus]) -> int:
-        return sum(map(self.count.__getitem__, statuses))
+    def in_role(self, role: str, statuses: Iterable[TaskStatus]) -> int:
+        """How many tasks of a role are in one of these statuses."""
+        if self._role is None:
+            return sum(self._by_role[role, status] for status in statuses)
+        return self._in(statuses) if role == self._role else 0
+
+    def _in(self, statuses: Iterable[TaskStatus]) -> int:
+        return sum(count for status, count in self.count.items() if status in statuses)
 
     @property
     def is_admitted(self) -> bool:

@@ -16,17 +16,17 @@ import numpy.typing as npt
 from hekla.domain.phases import GangPhase
 from hekla.engine import registry, shards
 from hekla.engine.census import Census
-from hekla.engine.columns import Dimensions, Mask, NodeTable, Vector
+from hekla.engine.columns import Mask, Vector
 from hekla.engine.decisions import Bind, Eviction, Reason
-from hekla.engine.domains import Domain, Domains
+from hekla.engine.domains import Domain
 from hekla.engine.faults import guarded
-from hekla.engine.gangs import Classes, Gang, Member
-from hekla.engine.model import ClusterState, Queue, TaskStatus
-from hekla.engine.nodeindex import NodeIndex
+from hekla.engine.gangs import Gang, Member
+from hekla.engine.model import Queue, TaskStatus
 from hekla.engine.places import Places
 from hekla.engine.points import Point, Vote
 from hekla.engine.policy import PluginOption, Policy
 from hekla.engine.subgroups import SubGroup
+from hekla.engine.world import World
 
 Answer = Callable[..., Any]
 Call = Callable[[str, Mapping[str, Any], float], Any]
@@ -36,15 +36,17 @@ Call = Callable[[str, Mapping[str, Any], float], Any]
 class Session:
     """See the module. `reasons` collects why jobs wait; `binds` and `evictions` what was decided."""
 
-    def __init__(self, state: ClusterState, policy: Policy, now: float, call: Call | None = None) -> None:
-        self.state, self.policy, self.now, self.call = state, policy, now, call
-        self.dimensions = _dimensions(state)
-        self.table = NodeTable(state.nodes, self.dimensions)
+    def __init__(self, world: World, policy: Policy, now: float, call: Call | None = None) -> None:
+        self.world, self.state, self.policy, self.now, self.call = world, world.state, policy, now, call
+        self.dimensions = world.dimensions
+        self.table = world.table.for_session()
         self.total: Vector = self.table.allocatable.sum(axis=0)
-        self.queues: dict[str, Queue] = {queue.name: queue for queue in state.queues}
-        classes = Classes(self.dimensions)
-        everyone = [Gang(job, classes) for job in state.jobs]
-        self.gangs = {gang.job.uid: gang for gang in everyone if gang.job.queue in self.queues}
+        self.queues, self.gangs, self.unsettled = world.queues, world.gangs, world.unsettled
+        self.residents = world.residents
+        """For each row the tasks that hold or are promised something there, by uid."""
+        self.sums = world.ledger.of_queue
+        """What the jobs of each queue held and asked for before the session."""
+        self.storage, self.nodes, self.domains = world.state.storage, world.nodes, world.domains
         self.binds: list[Bind] = []
         self.evictions: list[Eviction] = []
         self.ranks_shift = False
@@ -59,31 +61,15 @@ class Session:
         self.notes: dict[str, Mapping[str, str]] = {}
         """Task to the annotations that it gets when it is bound."""
         self.on_close: list[Callable[[], None]] = []
+        self._token = object()
+        """What tells this session from others."""
         self._answers: dict[Point, dict[int, Answer]] = defaultdict(dict)
         self._listed: dict[Point, list[Answer]] = {}
         self._places: dict[Hashable, Places] = {}
         self._classes: dict[str, Hashable] = {}
-        self.domains = Domains(state.hyper_nodes, self.table)
-        self.residents: list[dict[str, Member]] = [{} for _ in self.table.nodes]
-        """For each row the tasks that hold or are promised something there, by uid."""
-        self._seat_tasks(everyone)
-        self.storage = state.storage
-        self.nodes = NodeIndex(self.table.nodes)
-        self.census = Census(self.residents)
-        self.census.register(everyone)
+        self.census = Census(self.residents, world.sights)
         self.on_change.append(self.census.hear)
-        self._shard = shards.of_session(state, self.table)
-
-    def _seat_tasks(self, gangs: list[Gang]) -> None:
-        """Put the tasks that hold something onto their nodes, those without a known queue too."""
-        seated = [m for gang in gangs for m in gang.members if m.node and m.status not in _HOLD_NOTHING]
-        seated = [m for m in seated if m.node in self.table.row_of]
-        rows = [self.table.row_of[member.node] for member in seated]
-        for row, member in zip(rows, seated, strict=True):
-            self.residents[row][member.task.uid] = member
-        requests = [member.request for member in seated]
-        leaving = [at for at, member in enumerate(seated) if member.status is TaskStatus.RELEASING]
-        self.table.seat(rows, requests, leaving)
+        self._shard = shards.of_session(world.state, self.table)
 
     # What plugins say.
 
@@ -146,10 +132,10 @@ class Session:
     def rank(self, gang: Gang) -> tuple[Any, ...]:
         """What jobs are ordered by: what each plugin says, then age and name. It holds until the job changes."""
         stamp = len(self.table.touched) if self.ranks_shift else gang.version
-        if gang.rank is None or gang.rank[0] != stamp:
+        if gang.rank is None or gang.rank[1] != stamp or gang.rank[0] is not self._token:
             said = [answer(gang) for answer in self.answers(Point.JOB_ORDER)]
-            gang.rank = stamp, (*said, gang.job.created_at, gang.job.uid)
-        return gang.rank[1]
+            gang.rank = self._token, stamp, (*said, gang.job.created_at, gang.job.uid)
+        return gang.rank[2]
 
     def queue_before(self, left: Queue, right: Queue) -> bool:
         """Queue order: plugins, then age, then name."""
@@ -251,10 +237,14 @@ class Session:
         return sum((answer(group, domains) for answer in answers), np.zeros(len(domains)))
 
     def valid_gangs(self, *, admitted_only: bool) -> list[Gang]:
-        """Gangs that may be placed, in order of their ids; what makes the others invalid is noted."""
-        found = []
-        for uid in sorted(self.gangs):
-            gang = self.gangs[uid]
+        """Gangs that may be placed, in order of their ids; what makes the others invalid is noted.
+
+        Those for whom nothing is left to do are not among them, unless the last tie must be Volcano's: there they take
+        part in the order of those that wait.
+        """
+        found, asked = [], self.gangs if self.policy.follows_volcano else self.unsettled
+        for uid in sorted(asked):
+            gang = asked[uid]
             if gang.phase is GangPhase.PENDING and admitted_only:
                 continue
             problem = next((p for p in (a(gang) for a in self.answers(Point.JOB_VALID)) if p is not None), None)
@@ -323,9 +313,9 @@ class Session:
             self.table.promise(row, member.request)
         else:
             self.table.take(row, member.request)
-            member.job.allocated += member.request
-        member.job.claimed += member.request
-        member.job.move(member, status, self.table.nodes[row].name)
+            member.job.allocated = member.job.allocated + member.request
+        member.job.claimed = member.job.claimed + member.request
+        self._move(member, status, self.table.nodes[row].name)
         self.residents[row][member.task.uid] = member
         self._tell(member, row, 1)
 
@@ -336,9 +326,9 @@ class Session:
             self.table.promise(row, member.request, -1)
         else:
             self.table.take(row, member.request, -1)
-            member.job.allocated -= member.request
-        member.job.claimed -= member.request
-        member.job.move(member, TaskStatus.PENDING, "")
+            member.job.allocated = member.job.allocated - member.request
+        member.job.claimed = member.job.claimed - member.request
+        self._move(member, TaskStatus.PENDING, "")
         del self.residents[row][member.task.uid]
         self._tell(member, row, -1)
 
@@ -346,9 +336,9 @@ class Session:
         """A task that holds a place is on its way out: it still holds it, and nothing counts on it any more."""
         row = self.table.row_of[member.node]
         self.table.release(row, member.request)
-        member.job.allocated -= member.request
-        member.job.claimed -= member.request
-        member.job.move(member, TaskStatus.RELEASING, member.node)
+        member.job.allocated = member.job.allocated - member.request
+        member.job.claimed = member.job.claimed - member.request
+        self._move(member, TaskStatus.RELEASING, member.node)
         self._tell(member, row, -1)
 
     def unevict(self, member: Member) -> None:
@@ -356,10 +346,25 @@ class Session:
         row = self.table.row_of[member.node]
         self.taken_back += 1
         self.table.release(row, member.request, -1)
-        member.job.allocated += member.request
-        member.job.claimed += member.request
-        member.job.move(member, TaskStatus.RUNNING, member.node)
+        member.job.allocated = member.job.allocated + member.request
+        member.job.claimed = member.job.claimed + member.request
+        self._move(member, TaskStatus.RUNNING, member.node)
         self._tell(member, row, 1)
+
+    def bind(self, member: Member) -> None:
+        """The placement is final."""
+        notes = self.notes.get(member.task.uid, {})
+        self.binds.append(Bind(member.job.job.uid, member.task.uid, member.node, notes))
+        self._move(member, TaskStatus.BINDING, member.node)
+
+    def admit(self, gang: Gang) -> None:
+        """The job is let in."""
+        self.world.touch(gang)
+        gang.admit()
+
+    def _move(self, member: Member, status: TaskStatus, node: str) -> None:
+        self.world.touch(member.job)
+        member.job.move(member, status, node)
 
     def _tell(self, member: Member, row: int, sign: int) -> None:
         for heard in self.on_change:
@@ -376,20 +381,6 @@ def _intersection(answers: Iterable[list[Member] | None]) -> list[Member]:
         uids = {member.task.uid for member in named}
         chosen = [member for member in chosen if member.task.uid in uids] if chosen else named
     return chosen
-
-
-_HOLD_NOTHING = frozenset(
-    {TaskStatus.PENDING, TaskStatus.SUCCEEDED, TaskStatus.FAILED, TaskStatus.UNKNOWN, TaskStatus.PIPELINED}
-)
-
-
-def _dimensions(state: ClusterState) -> Dimensions:
-    amounts = [node.allocatable for node in state.nodes]
-    amounts += [task.request for job in state.jobs for task in job.tasks]
-    amounts += [job.min_resources for job in state.jobs if job.min_resources]
-    for queue in state.queues:
-        amounts += [bound for bound in (queue.capability, queue.guarantee, queue.deserved) if bound]
-    return Dimensions(amounts)
 
 
 def infinite_where_absent(session: Session, amounts: Any) -> Vector:  # noqa: ANN401

@@ -1,7 +1,7 @@
 """Tentative placements and evictions of one gang: committed together or taken back together (`volcano-spec` §3.4)."""
 
-from hekla.engine.decisions import Bind, Eviction
-from hekla.engine.gangs import Gang, Member
+from hekla.engine.decisions import Eviction
+from hekla.engine.gangs import Member
 from hekla.engine.model import TaskStatus
 from hekla.engine.session import Session
 
@@ -35,7 +35,7 @@ class Statement:
             if eviction is not None:
                 self._session.evictions.append(eviction)
             elif member.status is TaskStatus.ALLOCATED:
-                bind(self._session, member)
+                self._session.bind(member)
 
     def save(self, mark: int = 0) -> list[Step]:
         """What was done since the mark, to do it again after `discard`."""
@@ -57,11 +57,3 @@ class Statement:
                 self._session.unplace(member)
             else:
                 self._session.unevict(member)
-
-
-def bind(session: Session, member: Member) -> None:
-    """The placement is final."""
-    gang: Gang = member.job
-    notes = session.notes.get(member.task.uid, {})
-    session.binds.append(Bind(gang.job.uid, member.task.uid, member.node, notes))
-    gang.move(member, TaskStatus.BINDING, member.node)

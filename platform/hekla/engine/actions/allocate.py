@@ -46,9 +46,9 @@ def _by_queue(session: Session, turns: "Turns") -> dict[str, Heap[Gang]]:
     they too move what is in the heap when shares change.
     """
     admitted_only = "enqueue" in session.policy.actions
-    for gang in session.gangs.values():
+    for gang in session.unsettled.values():
         if gang.phase is GangPhase.PENDING and not admitted_only:
-            gang.phase = GangPhase.INQUEUE
+            session.admit(gang)
     gangs = session.valid_gangs(admitted_only=admitted_only)
     found: dict[str, Heap[Gang]] = {gang.job.queue: Heap(session.job_before) for gang in gangs}
     if not session.policy.follows_volcano:
@@ -68,7 +68,7 @@ def _is_hopeless(session: Session, gang: Gang) -> bool:
     if gang.is_in_domains:
         return False
     examples = {session.class_of(member): member for member in gang.pending()}
-    if len(examples) > 1 and gang.job.min_available < len(gang.members):
+    if len(examples) > 1 and gang.job.min_available < gang.size:
         return False
     lost = next((member for member in examples.values() if _is_lost(session, member)), None)
     if lost is None:
@@ -176,15 +176,13 @@ class _Failures:
         """Whether the gang cannot reach its minimum any more in this turn."""
         gang, roles = self._gang, self.roles
         job = gang.job
-        if job.min_available >= len(gang.members):
+        if job.min_available >= gang.size:
             return True
         if job.min_available < sum(job.min_task_member.values()):
             left = sum(m.task.role not in roles for m in gang.pending())
             return gang.ready_count + gang.waiting_count + left < job.min_available
         placed = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
-        return any(
-            job.min_task_member.get(role, 0) > sum(gang.by_role[role, status] for status in placed) for role in roles
-        )
+        return any(job.min_task_member.get(role, 0) > gang.in_role(role, placed) for role in roles)
 
     def look(self) -> None:
         """While the turn's places are still held: why other tasks of this gang found none."""

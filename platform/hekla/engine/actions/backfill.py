@@ -12,7 +12,6 @@ from hekla.engine.model import Queue, TaskStatus
 from hekla.engine.points import Point
 from hekla.engine.policy import Argument
 from hekla.engine.session import Session
-from hekla.engine.statement import bind
 
 _WAITING = (TaskStatus.PENDING, TaskStatus.PIPELINED)
 
@@ -53,4 +52,4 @@ def _has_its_minimum(session: Session, gang: Gang) -> bool:
 def _bind_all(session: Session, gang: Gang) -> None:
     for member in gang.members:
         if member.status is TaskStatus.ALLOCATED:
-            bind(session, member)
+            session.bind(member)

@@ -15,7 +15,7 @@ from hekla.engine.session import Session
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
     """One job of the first queue at a time; a job that is not let in holds up nobody behind it."""
     waiting: dict[str, deque[Gang]] = {}
-    for gang in sorted((g for g in session.gangs.values() if g.phase is GangPhase.PENDING), key=session.rank):
+    for gang in sorted((g for g in session.unsettled.values() if g.phase is GangPhase.PENDING), key=session.rank):
         waiting.setdefault(gang.job.queue, deque()).append(gang)
     queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in sorted(waiting)))
     while len(queues):
@@ -32,5 +32,5 @@ def _consider(session: Session, gang: Gang) -> None:
         return
     for hook in session.answers(Point.JOB_ENQUEUED):
         hook(gang)
-    gang.phase = GangPhase.INQUEUE
+    session.admit(gang)
     session.reasons.pop(gang.job.uid, None)

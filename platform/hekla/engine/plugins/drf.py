@@ -49,7 +49,8 @@ def _open_hierarchy(session: Session, option: PluginOption) -> None:
     held = {uid: gang.claimed for uid, gang in session.gangs.items()}
     tree = Tree([session.gangs[uid] for uid in sorted(session.gangs)], session.queues, held, session.total)
 
-    def follow(_member: Member, _row: int, _sign: int) -> None:
+    def follow(member: Member, _row: int, _sign: int) -> None:
+        held[member.job.job.uid] = member.job.claimed
         tree.renew()
 
     def reclaimable(member: Member, candidates: Sequence[Member]) -> list[Member]:

@@ -52,7 +52,7 @@ def _is_starving(gang: Gang) -> bool:
 
 def _is_unschedulable(gang: Gang) -> bool:
     """Its minimum has no places, and it is not only waiting for what ends to be gone."""
-    if _is_ready(gang) or not gang.members:
+    if _is_ready(gang) or not gang.size:
         return False
     waits = gang.count[TaskStatus.PENDING] + gang.count[TaskStatus.PIPELINED]
     return bool(waits) or held_count(gang) < gang.job.min_available

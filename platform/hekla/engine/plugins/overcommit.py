@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from hekla.domain.phases import GangPhase
 from hekla.engine.columns import EPSILON, Vector
 from hekla.engine.decisions import Cause, Reason
 from hekla.engine.gangs import Gang
@@ -18,9 +17,8 @@ def open_session(session: Session, option: PluginOption) -> None:
     factor = max(option.number("overcommit-factor", _DEFAULT_FACTOR), 0.0)
     factor = factor if factor >= 1 else _DEFAULT_FACTOR
     budget: Vector = session.total * factor - session.table.used.sum(axis=0)
-    inqueue: Vector = np.zeros_like(budget)
-    for gang in session.gangs.values():
-        inqueue += _claim(gang, inqueue)
+    known = (session.sums[name].claimed for name in session.queues if name in session.sums)
+    inqueue: Vector = sum(known, np.zeros_like(budget))
 
     def enqueueable(gang: Gang) -> Vote:
         least = _minimum(gang, inqueue)
@@ -39,15 +37,6 @@ def open_session(session: Session, option: PluginOption) -> None:
 
 def _minimum(gang: Gang, like: Vector) -> Vector:
     return gang.minimum if gang.minimum is not None else np.zeros_like(like)
-
-
-def _claim(gang: Gang, like: Vector) -> Vector:
-    """What a gang that was let in still counts for: all of its least when Inqueue, the rest of it when Running."""
-    if gang.phase is GangPhase.INQUEUE:
-        return _minimum(gang, like)
-    if gang.phase is GangPhase.RUNNING:
-        return np.maximum(_minimum(gang, like) - gang.allocated, 0.0)
-    return np.zeros_like(like)
 
 
 def _refusal(session: Session, least: Vector, left: Vector) -> Reason:

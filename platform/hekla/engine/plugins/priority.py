@@ -29,7 +29,7 @@ def _tasks(left: Member, right: Member) -> int:
 
 def _is_starving(gang: Gang) -> bool:
     """Any of its tasks has no place yet."""
-    return gang.ready_count + gang.waiting_count < len(gang.members)
+    return gang.ready_count + gang.waiting_count < gang.size
 
 
 def _lower(member: Member, candidates: Sequence[Member]) -> list[Member]:

@@ -106,11 +106,10 @@ def _share_of(books: dict[str, Account], queue: Queue) -> float:
 
 def _accounts(session: Session) -> dict[str, Account]:
     promised, found = accounts.guarantees(session), {}
-    for gang in session.gangs.values():
-        queue = session.queues[gang.job.queue]
-        if queue.name not in found:
+    for queue in session.queues.values():
+        if queue.name in session.sums:
             found[queue.name] = _account(session, queue, promised)
-        accounts.count([found[queue.name]], gang)
+            accounts.count([found[queue.name]], session.sums[queue.name])
     return found
 
 

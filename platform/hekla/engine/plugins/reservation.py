@@ -174,7 +174,7 @@ def _fill(room: Vector, left: Counter[Hashable], classes: Sequence[tuple[Hashabl
 def _needed(gang: Gang) -> list[Member]:
     """As many of its waiting tasks as it needs to start: each role's minimum first."""
     waiting = sorted(gang.pending(), key=lambda m: (m.task.role, m.task.uid))
-    by_role = Counter({role: -gang.by_role[role, TaskStatus.RUNNING] for role in gang.job.min_task_member})
+    by_role = Counter({role: -gang.in_role(role, (TaskStatus.RUNNING,)) for role in gang.job.min_task_member})
     first: list[Member] = []
     rest: list[Member] = []
     for member in waiting:

@@ -69,11 +69,12 @@ def follow(books: Books, member: Member, amount: Vector, *, weigh_all: bool) -> 
 def of_session(session: Session, demand: Demand, *, is_tree: bool) -> Books:
     """The account of each queue."""
     books = _of_tree(session) if is_tree else _of_flat(session)
-    for gang in session.gangs.values():
-        line, claimed = books[gang.job.queue].line, demand.claimed(gang)
-        accounts.count(line, gang)
-        for account in line:
-            account.allocated += claimed
+    for name, sums in session.sums.items():
+        if name in session.queues:
+            accounts.count(books[name].line, sums)
+    for gang in session.gangs.values() if demand.counts_claims else ():
+        for account in books[gang.job.queue].line:
+            account.allocated += demand.claimed(gang)
     return books
 
 
@@ -146,7 +147,7 @@ def _mark(session: Session, books: Books, tree: QueueTree) -> None:
     Volcano's whole tree is out of order for this cycle when one queue hangs nowhere or one job is in an inner queue;
     otherwise only those queues are.
     """
-    inner, used = tree.inner, {gang.job.queue for gang in session.gangs.values()}
+    inner, used = tree.inner, session.sums.keys()
     for name, account in books.items():
         account.is_inner = name in inner
         account.problem = tree.broken.get(name, "") or (HAS_CHILDREN if account.is_inner and name in used else "")

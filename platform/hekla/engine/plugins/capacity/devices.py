@@ -23,13 +23,18 @@ class Demand:
         is_on = str(option.arguments.get(_SWITCH, False)).lower() == "true"
         self._classes = [name for name in session.dimensions.names if is_on and name.startswith(DEVICE_CLASS)]
 
+    @property
+    def counts_claims(self) -> bool:
+        """Whether there is anything to count but requests."""
+        return bool(self._classes)
+
     def of(self, member: Member) -> Vector:
         """All that one task counts for."""
         return member.request + self._claims(member) if self._classes and member.task.claims else member.request
 
     def claimed(self, gang: Gang) -> Vector:
         """What the placed tasks of a job have claimed."""
-        placed = (member for member in gang.members if self._classes and member.status in ALLOCATED)
+        placed = (member for member in gang.members if member.status in ALLOCATED)
         return sum((self._claims(member) for member in placed), self._nothing)
 
     def _claims(self, member: Member) -> Vector:

@@ -20,10 +20,6 @@ _MIDDLE = 75
 def count_surplus(session: Session) -> None:
     """Keep what scorers count on each node beyond what is asked for."""
     surplus = session.table.surplus
-    surplus[:] = 0.0
-    for row, residents in enumerate(session.residents):
-        for member in residents.values():
-            surplus[row] += member.surplus
 
     def follow(member: Member, row: int, sign: int) -> None:
         surplus[row] += sign * member.surplus
