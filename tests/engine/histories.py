@@ -39,11 +39,15 @@ class History:
 
     def turn(self) -> tuple[ClusterState, Decisions]:
         """One cycle: what it was asked, and what it said."""
-        asked = self.state
-        decisions = cycle(asked, self.policy, 0.0, is_detailed=True)
+        decisions = self.decide(self.state)
         assert not decisions.faults
+        asked = self.state
         self.state = replace(asked, jobs=tuple(self._after(job, decisions) for job in asked.jobs))
         return asked, decisions
+
+    def decide(self, asked: ClusterState) -> Decisions:
+        """What the engine says."""
+        return cycle(asked, self.policy, 0.0, is_detailed=True)
 
     # What happens.
 

@@ -108,12 +108,17 @@ def _are_alike(task: Task, other: Task) -> bool:
     )
 
 
+def _waits(member: Member) -> bool:
+    return member.status is TaskStatus.PENDING and not member.best_effort
+
+
 class Gang:
     """A job in the session. Its members are made when somebody asks for them: most jobs are only counted."""
 
     __slots__ = (
         "_by_role",
         "_classes",
+        "_examples",
         "_members",
         "_role",
         "_roles_have",
@@ -122,6 +127,7 @@ class Gang:
         "closing",
         "count",
         "formed",
+        "has_best_effort",
         "has_topology",
         "is_in_domains",
         "is_nominated",
@@ -147,12 +153,15 @@ class Gang:
         """Its pods must be close together: it takes places of others only as a whole (`uprooting`)."""
         self.kinds = classes.kinds(job, is_in_domains=self.is_in_domains)
         self.minimum = classes.dimensions.row(job.min_resources) if job.min_resources is not None else None
+        self.has_best_effort = any(kind.best_effort for kind in self.kinds)
+        """Whether some of its tasks ask for nothing."""
         self.is_nominated = any(map(_NOMINATED, job.tasks))
         """Whether others were evicted for some of its tasks."""
         roles = set(map(_ROLE, job.tasks))
         self._role = roles.pop() if len(roles) == 1 else None
         """The role of all its tasks, if they have but one."""
         self._members: list[Member] | None = None
+        self._examples: tuple[int, list[Member]] | None = None
         self.closing: tuple[object, int, GangPhase] | None = None
         """The phase in which it was left, under which policy and at which version."""
         self.version = 0
@@ -215,6 +224,24 @@ class Gang:
         """The members, if somebody asked for them so far."""
         return self._members or []
 
+    def examples(self) -> list[Member]:
+        """Of those of its tasks that wait for a place and ask for something, one of each shape."""
+        if self._examples is None or self._examples[0] != self.version:
+            self._examples = self.version, self._choose_examples()
+        return self._examples[1]
+
+    def _choose_examples(self) -> list[Member]:
+        if self._members is not None:
+            return list({m.shape: m for m in reversed(self._members) if _waits(m)}.values())
+        pairs = zip(reversed(self.job.tasks), reversed(self.kinds), strict=True)
+        first = {kind: task for task, kind in pairs if task.status is TaskStatus.PENDING and not kind.best_effort}
+        return [Member(task, self, kind) for kind, task in first.items()]
+
+    @property
+    def pending_count(self) -> int:
+        """How many tasks wait for a place and ask for something."""
+        return self.count.get(TaskStatus.PENDING, 0) - self.pending_best_effort
+
     def admit(self) -> None:
         """It is let in."""
         self.phase = GangPhase.INQUEUE
@@ -238,11 +265,11 @@ class Gang:
 
     def pending(self) -> list[Member]:
         """Tasks that wait for a place and ask for something."""
-        return [m for m in self.members if m.status is TaskStatus.PENDING and not m.best_effort]
+        return [member for member in self.members if _waits(member)]
 
     @property
     def waiting_count(self) -> int:
-        return self.count[TaskStatus.PIPELINED]
+        return self.count.get(TaskStatus.PIPELINED, 0)
 
     @property
     def is_ready(self) -> bool:
@@ -276,6 +303,16 @@ class Gang:
         return found + sum(
             m.best_effort and m.status is TaskStatus.PENDING and m.task.role == role for m in self.members
         )
+
+    @property
+    def is_of_one_role(self) -> bool:
+        return self._role is not None
+
+    def in_role_pending(self, role: str) -> int:
+        """How many tasks of a role wait for a place and ask for something."""
+        if role == self._role:
+            return self.pending_count
+        return sum(member.task.role == role for member in self.pending())
 
     def in_role(self, role: str, statuses: Iterable[TaskStatus]) -> int:
         """How many tasks of a role are in one of these statuses."""

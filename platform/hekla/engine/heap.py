@@ -4,10 +4,40 @@ The moves are those of Go’s `container/heap` (up after a push; on a pop first 
 items keep the parent), since the order of ties is part of the semantics that the engine follows.
 """
 
+import heapq
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 Item = TypeVar("Item")
+
+
+class Waiting(Protocol[Item]):
+    """Items, of which the first comes out first."""
+
+    def __len__(self) -> int: ...
+
+    def push(self, item: Item) -> None: ...
+
+    def pop(self) -> Item: ...
+
+
+class Ranked(Generic[Item]):
+    """The same for items whose rank stays as it is while they are in it. No two have the same rank."""
+
+    def __init__(self, rank: Callable[[Item], Any], items: Iterable[Item] = ()) -> None:
+        self._rank = rank
+        self._items = sorted((rank(item), item) for item in items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def push(self, item: Item) -> None:
+        """Put one in."""
+        heapq.heappush(self._items, (self._rank(item), item))
+
+    def pop(self) -> Item:
+        """Take the first out. Raises IndexError when there is none."""
+        return heapq.heappop(self._items)[1]
 
 
 class Heap(Generic[Item]):

@@ -6,6 +6,7 @@ Names are Volcano's: a *Job* here is a PodGroup (a gang), a *Task* is one pod. `
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
@@ -13,6 +14,17 @@ from hekla.engine.conditions import NOTHING, Conditions, Selector
 from hekla.engine.storage import Storage
 
 _MAX_USAGE_AGE = 300.0
+_NO_TEXTS: Mapping[str, str] = MappingProxyType({})
+_NO_AMOUNTS = Resources()
+
+
+def _no_texts() -> Mapping[str, str]:
+    """One object for all who have none: there may be a million of them."""
+    return _NO_TEXTS
+
+
+def _no_amounts() -> Resources:
+    return _NO_AMOUNTS
 
 
 class TaskStatus(StrEnum):
@@ -142,16 +154,16 @@ class Task:
     priority_class: str = ""
     nominated_node: str = ""
     created_at: float = 0.0
-    node_selector: Mapping[str, str] = field(default_factory=dict)
+    node_selector: Mapping[str, str] = field(default_factory=_no_texts)
     tolerations: tuple[Toleration, ...] = ()
     conditions: Conditions = NOTHING
     namespace: str = ""
     counted: Resources | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    claims: Resources = field(default_factory=Resources)
+    labels: Mapping[str, str] = field(default_factory=_no_texts)
+    annotations: Mapping[str, str] = field(default_factory=_no_texts)
+    claims: Resources = field(default_factory=_no_amounts)
     """Devices claimed by class, under the names by which queues bound them: `deviceclass/<class>`."""
-    limits: Resources = field(default_factory=Resources)
+    limits: Resources = field(default_factory=_no_amounts)
     device_limits: tuple[Resources, ...] = ()
     scheduled_at: float = 0.0
     """When it got its node; 0 where that is not known."""

@@ -69,6 +69,8 @@ class Point(Enum):
     DOMAIN_NODE_ORDER = "enableNodeOrder:domain"
     UNSCHEDULABLE = ":close"
 
+    __hash__ = object.__hash__  # that of enumerations is in Python, and points are looked up at every question
+
     @property
     def switch(self) -> str:
         return self.value.partition(":")[0]

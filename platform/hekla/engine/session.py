@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hekla.domain.phases import GangPhase
 from hekla.engine import registry, shards
 from hekla.engine.census import Census
 from hekla.engine.columns import Mask, Vector
@@ -29,6 +28,7 @@ from hekla.engine.subgroups import SubGroup
 from hekla.engine.world import World
 
 Answer = Callable[..., Any]
+_UID: Callable[[Gang], str] = attrgetter("job.uid")
 Call = Callable[[str, Mapping[str, Any], float], Any]
 """Asks another program: address, document, seconds to wait at most; the answer's document. Raises what it likes."""
 
@@ -65,6 +65,7 @@ class Session:
         """What tells this session from others."""
         self._answers: dict[Point, dict[int, Answer]] = defaultdict(dict)
         self._listed: dict[Point, list[Answer]] = {}
+        self._fleeting: set[Point] = set()
         self._places: dict[Hashable, Places] = {}
         self._classes: dict[str, Hashable] = {}
         self.census = Census(self.residents, world.sights)
@@ -73,12 +74,21 @@ class Session:
 
     # What plugins say.
 
-    def register(self, point: Point, option: PluginOption, answer: Answer) -> None:
-        """Let a plugin speak at a point, unless its switch is off."""
+    def register(self, point: Point, option: PluginOption, answer: Answer, *, is_lasting: bool = False) -> None:
+        """Let a plugin speak at a point, unless its switch is off.
+
+        `is_lasting`: its no to one is a no to all of that class in the same queue, as long as nothing is given back.
+        """
         if not point.switch or option.has(point.switch):
             self._answers[point][id(option)] = guarded(option, point, answer)
+            if not is_lasting:
+                self._fleeting.add(point)
             self.ranks_shift |= point is Point.JOB_ORDER and registry.is_foreign(option.name)
             self._listed.clear()
+
+    def is_lasting(self, point: Point) -> bool:
+        """Whether a no at this point lasts (`register`)."""
+        return point not in self._fleeting
 
     def points_of(self, option: PluginOption) -> frozenset[Point]:
         """Where a plugin speaks."""
@@ -205,6 +215,12 @@ class Session:
             self._classes[uid] = (member.shape, *(answer(member) for answer in self.answers(Point.TASK_CLASS)))
         return self._classes[uid]
 
+    def examples(self, gang: Gang) -> list[Member]:
+        """Of those of its tasks that wait for a place and ask for something, one of each class."""
+        if not self._answers[Point.TASK_CLASS]:
+            return gang.examples()
+        return list({self.class_of(member): member for member in gang.pending()}.values())
+
     def best_place(self, member: Member, within: Mask | None = None) -> tuple[int, bool] | None:
         """The node that evictions made room on for it, if it is there; else the best of all (as `Places.best`)."""
         places, row = self.places(member), self.table.row_of.get(member.task.nominated_node)
@@ -236,23 +252,24 @@ class Session:
         answers = self.answers(Point.HYPERNODE_ORDER)
         return sum((answer(group, domains) for answer in answers), np.zeros(len(domains)))
 
-    def valid_gangs(self, *, admitted_only: bool) -> list[Gang]:
+    def valid_gangs(self, *, admitted_only: bool, among: Callable[[Gang], bool] | None = None) -> list[Gang]:
         """Gangs that may be placed, in order of their ids; what makes the others invalid is noted.
 
         Those for whom nothing is left to do are not among them, unless the last tie must be Volcano's: there they take
-        part in the order of those that wait.
+        part in the order of those that wait. `among`: of which gangs; None: of all.
         """
-        found, asked = [], self.gangs if self.policy.follows_volcano else self.unsettled
-        for uid in sorted(asked):
-            gang = asked[uid]
-            if gang.phase is GangPhase.PENDING and admitted_only:
-                continue
-            problem = next((p for p in (a(gang) for a in self.answers(Point.JOB_VALID)) if p is not None), None)
-            if problem is None:
-                found.append(gang)
-            else:
-                self.reasons[uid].append(problem)
-        return found
+        known = self.gangs if self.policy.follows_volcano else self.unsettled
+        asked = (gang for gang in known.values() if among is None or among(gang))
+        admitted = (gang for gang in asked if gang.is_admitted or not admitted_only)
+        return [gang for gang in sorted(admitted, key=_UID) if self._is_valid(gang)]
+
+    def _is_valid(self, gang: Gang) -> bool:
+        for answer in self.answers(Point.JOB_VALID):
+            if (problem := answer(gang)) is not None:
+                if problem not in self.reasons[gang.job.uid]:
+                    self.reasons[gang.job.uid].append(problem)
+                return False
+        return True
 
     def is_starving(self, gang: Gang) -> bool:
         """Whether it may evict others: in the first tier that has an opinion, all agree."""

@@ -22,6 +22,8 @@ _HEADS = (
     "EVICTED",
     "PODS/S",
     "CYCLE S",
+    "OPEN S",
+    "FIRST S",
     "CPU S",
     "PEAK MIB",
     "COST",
@@ -64,7 +66,10 @@ def engine(
         click.echo(json.dumps({"python": platform.python_version(), "runs": [_figures(run) for run in runs]}))
     else:
         output.table(_HEADS, [_row(run) for run in runs], "")
-        click.echo(f"medians of {repeat} cycles; cost: seconds, as a multiple of those at the first size")
+        click.echo(
+            f"medians of {repeat} cycles; open: the part before the first action; first: the cycle before them, which "
+            "knew nothing yet; cost: seconds, as a multiple of those at the first size"
+        )
 
 
 def _runs(name: str, nodes: tuple[int, ...], pods: int | None, repeat: int) -> Iterator[Run]:
@@ -91,7 +96,8 @@ def _print_one(run: Run, repeat: int, *, as_json: bool) -> None:
         return
     found = run.found
     click.echo(f"{found.placed} of {run.pods} pods placed on {run.nodes} nodes, all of them considered for each pod")
-    click.echo(f"{found.pods_per_second:,.0f} pods/s, {found.median:.3f} s a cycle (median of {repeat})")
+    click.echo(f"{found.pods_per_second:,.0f} pods/s, {found.median:.3f} s a cycle (median of {repeat}), ", nl=False)
+    click.echo(f"{found.first:.3f} s the first one")
 
 
 def _figures(run: Run) -> dict[str, Any]:
@@ -107,6 +113,8 @@ def _figures(run: Run) -> dict[str, Any]:
         "repeat": len(found.seconds),
         "cycle_seconds_median": round(found.median, 6),
         "cycle_seconds": [round(each, 6) for each in found.seconds],
+        "open_seconds_median": round(found.open_median, 6),
+        "first_cycle_seconds": round(found.first, 6),
         "cpu_seconds_median": round(found.cpu_median, 6),
         "pods_per_second_median": round(found.pods_per_second, 1),
         "peak_memory_mib": round(found.peak_mib, 1),
@@ -117,5 +125,6 @@ def _figures(run: Run) -> dict[str, Any]:
 def _row(run: Run) -> tuple[Any, ...]:
     found = run.found
     counts = (f"{n:,}" for n in (run.nodes, run.pods, found.placed, found.promised, found.evicted))
-    speeds = (f"{found.pods_per_second:,.0f}", f"{found.median:.3f}", f"{found.cpu_median:.3f}")
+    seconds = (found.median, found.open_median, found.first, found.cpu_median)
+    speeds = (f"{found.pods_per_second:,.0f}", *(f"{one:.3f}" for one in seconds))
     return (run.scenario, *counts, *speeds, f"{found.peak_mib:,.0f}", f"{run.cost:.2f}")

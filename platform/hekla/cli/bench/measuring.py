@@ -1,4 +1,7 @@
-"""Whole cycles of the engine, timed one by one."""
+"""Whole cycles of the engine, timed one by one.
+
+The first one knows nothing yet; those that follow keep what did not change, as in a cluster that lives.
+"""
 
 import gc
 import statistics
@@ -9,10 +12,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from hekla.cli.bench.worlds import World
+from hekla.cli.bench.worlds import Setting
 from hekla.engine import cycle
 from hekla.engine.decisions import Decisions
 from hekla.engine.policy import parse
+from hekla.engine.world import World
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _RESET_PEAK = "5"
@@ -20,13 +24,18 @@ _RESET_PEAK = "5"
 
 @dataclass
 class Measurement:
-    """What the last cycle decided, how long each took, and the most memory that the process had meanwhile."""
+    """What the last cycle decided, how long each took, and the most memory that the process had meanwhile.
+
+    `first`: seconds of the cycle that builds everything. `open_seconds`: of each other, up to its first action.
+    """
 
     placed: int = 0
     promised: int = 0
     evicted: int = 0
     seconds: list[float] = field(default_factory=list)
     cpu_seconds: list[float] = field(default_factory=list)
+    open_seconds: list[float] = field(default_factory=list)
+    first: float = 0.0
     peak_mib: float = 0.0
 
     @property
@@ -38,29 +47,35 @@ class Measurement:
         return statistics.median(self.cpu_seconds)
 
     @property
+    def open_median(self) -> float:
+        return statistics.median(self.open_seconds)
+
+    @property
     def pods_per_second(self) -> float:
         """Pods that got a place, or were promised one, by the median."""
         return (self.placed + self.promised) / self.median
 
 
-def measure(world: World, repeat: int) -> Measurement:
-    """One cycle to warm up, then so many that count. What makes the next state takes place between them."""
-    policy, state, found = parse(world.policy_text), world.state, Measurement()
+def measure(setting: Setting, repeat: int) -> Measurement:
+    """A first cycle, then so many that count. What makes the next state takes place between them."""
+    policy, state, found, kept = parse(setting.policy_text), setting.state, Measurement(), World()
     gc.collect()
     _forget_peak()
-    state = world.go_on(state, cycle(state, policy, 0.0))
+    began = time.perf_counter()
+    state = setting.go_on(state, cycle(state, policy, 0.0, world=kept))
+    found.first = time.perf_counter() - began
     for _ in range(repeat):
-        decisions = _timed(found, partial(cycle, state, policy, 0.0))
-        state = world.go_on(state, decisions)
+        decisions = _timed(found, partial(cycle, state, policy, 0.0, world=kept))
+        state = setting.go_on(state, decisions)
     found.placed, found.promised = len(decisions.binds), len(decisions.pipelined)
     found.evicted = len(decisions.evictions)
     found.peak_mib = _peak_mib()
     return found
 
 
-def _timed(found: Measurement, turn: Callable[[], Decisions]) -> Decisions:
+def _timed(found: Measurement, turn: Callable[..., Decisions]) -> Decisions:
     wall, cpu = time.perf_counter(), time.process_time()
-    decisions = turn()
+    decisions = turn(opened=lambda: found.open_seconds.append(time.perf_counter() - wall))
     found.cpu_seconds.append(time.process_time() - cpu)
     found.seconds.append(time.perf_counter() - wall)
     return decisions

@@ -24,7 +24,7 @@ def _same_again(state: ClusterState, _decisions: Decisions) -> ClusterState:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Setting:
     """A state, the actions that are asked, and what the state of the next cycle is."""
 
     state: ClusterState
@@ -38,22 +38,22 @@ class World:
         return f'{first.partition(":")[0]}: "{self.actions}"\n{rest}'
 
 
-def _gang(nodes: int, pods: int) -> World:
-    return World(cluster(machines(nodes), [gang("gang", pods, asking())]))
+def _gang(nodes: int, pods: int) -> Setting:
+    return Setting(cluster(machines(nodes), [gang("gang", pods, asking())]))
 
 
-def _gangs(nodes: int, pods: int) -> World:
+def _gangs(nodes: int, pods: int) -> Setting:
     sizes = [min(_GANG, pods - start) for start in range(0, pods, _GANG)]
-    return World(cluster(machines(nodes), [gang(f"gang-{at}", size, asking()) for at, size in enumerate(sizes)]))
+    return Setting(cluster(machines(nodes), [gang(f"gang-{at}", size, asking()) for at, size in enumerate(sizes)]))
 
 
-def _classes(nodes: int, pods: int) -> World:
+def _classes(nodes: int, pods: int) -> Setting:
     requests = [asking(0.25 + at / 8, 1 + at % 4) for at in range(_CLASSES)]
     jobs = [gang(f"job-{at}", 1, requests[at % _CLASSES], created_at=float(at)) for at in range(pods)]
-    return World(cluster(machines(nodes), jobs))
+    return Setting(cluster(machines(nodes), jobs))
 
 
-def _distinct(nodes: int, pods: int) -> World:
+def _distinct(nodes: int, pods: int) -> Setting:
     """Every pod of a class of its own; half of the machines are tainted, all have zones and models of processors."""
     zoned = [
         replace(
@@ -68,10 +68,10 @@ def _distinct(nodes: int, pods: int) -> World:
         selector = {"zone": f"z{at % _ZONES}"} | ({"model": f"m{at % 3}"} if at % 2 else {})
         task = {"node_selector": selector, "tolerations": (Toleration("team", value=f"t{at % 4}"),)}
         jobs.append(gang(f"job-{at}", 1, asking(0.5 + at / 1000, 1 + at / 500), task=task))
-    return World(cluster(tuple(zoned), jobs))
+    return Setting(cluster(tuple(zoned), jobs))
 
 
-def _churn(nodes: int, pods: int) -> World:
+def _churn(nodes: int, pods: int) -> Setting:
     """So many pods run; from cycle to cycle a hundredth of the jobs end, and as many come."""
     room, numbers = machines(nodes), count(pods)
     jobs = [running(f"job-{at}", _JOB, asking(), room[at % nodes].name) for at in range(max(pods // _JOB, 1))]
@@ -81,7 +81,7 @@ def _churn(nodes: int, pods: int) -> World:
         coming = tuple(gang(f"job-{next(numbers)}", _JOB, asking()) for _ in range(leaving))
         return replace(state, jobs=_with_binds(state, decisions)[leaving:] + coming)
 
-    return World(cluster(room, jobs), go_on=go_on)
+    return Setting(cluster(room, jobs), go_on=go_on)
 
 
 def _with_binds(state: ClusterState, decisions: Decisions) -> tuple[Job, ...]:
@@ -98,7 +98,7 @@ def _with_binds(state: ClusterState, decisions: Decisions) -> tuple[Job, ...]:
     )
 
 
-def _pending(nodes: int, pods: int) -> World:
+def _pending(nodes: int, pods: int) -> Setting:
     """Gangs of ten that were all let in, and room for a hundredth of them."""
     fit = min(pods // _SMALL_PART, nodes * (CORES - 1))
     jobs = []
@@ -106,7 +106,7 @@ def _pending(nodes: int, pods: int) -> World:
         free = fit * (at + 1) // nodes - fit * at // nodes
         jobs.append(running(f"full-{at}", 1, asking(CORES - free), node.name))
     jobs += [gang(f"job-{at}", _JOB, asking(), created_at=float(at)) for at in range(max(pods // _JOB, 1))]
-    return World(cluster(room, jobs))
+    return Setting(cluster(room, jobs))
 
 
 def _full(nodes: int, queue: str) -> list[Job]:
@@ -117,39 +117,39 @@ def _full(nodes: int, queue: str) -> list[Job]:
     ]
 
 
-def _preempt(nodes: int, pods: int) -> World:
+def _preempt(nodes: int, pods: int) -> Setting:
     """Urgent gangs of ten of the same queue; every pod wants two cores, so two must yield for it."""
     task = {"priority": 1000}
     wanting = [gang(f"urgent-{at}", _JOB, asking(2, 1), priority=1000, task=task) for at in range(max(pods // _JOB, 1))]
-    return World(cluster(machines(nodes), _full(nodes, DEFAULT_QUEUE) + wanting), "enqueue, allocate, preempt")
+    return Setting(cluster(machines(nodes), _full(nodes, DEFAULT_QUEUE) + wanting), "enqueue, allocate, preempt")
 
 
-def _reclaim(nodes: int, pods: int) -> World:
+def _reclaim(nodes: int, pods: int) -> Setting:
     """One queue has borrowed everything; the other one, of the same weight, takes some of its own back."""
     queues = Queue("lender"), Queue("borrower")
     wanting = [gang(f"own-{at}", _JOB, asking(1, 1), queue="lender") for at in range(max(pods // _JOB, 1))]
     jobs = _full(nodes, "borrower") + wanting
-    return World(cluster(machines(nodes), jobs, *queues), "enqueue, allocate, reclaim")
+    return Setting(cluster(machines(nodes), jobs, *queues), "enqueue, allocate, reclaim")
 
 
-def _queues(nodes: int, pods: int) -> World:
+def _queues(nodes: int, pods: int) -> Setting:
     """A hundred queues of unequal weights, all of them wanting more than there is."""
     queues = tuple(Queue(f"queue-{at:03}", weight=at % _WEIGHTS + 1) for at in range(_QUEUES))
     jobs = [gang(f"job-{at}", 1, asking(), queue=queues[at % _QUEUES].name) for at in range(pods)]
-    return World(cluster(machines(nodes), jobs, *queues))
+    return Setting(cluster(machines(nodes), jobs, *queues))
 
 
-def _blocked(nodes: int, pods: int) -> World:
+def _blocked(nodes: int, pods: int) -> Setting:
     """A gang that is too large comes first; small jobs behind it fill what there is."""
     large = gang("large", max(_BLOCKED_GANG, nodes * CORES), asking(2), priority=1)
-    return World(cluster(machines(nodes), [large, *(gang(f"job-{at}", 1, asking()) for at in range(pods))]))
+    return Setting(cluster(machines(nodes), [large, *(gang(f"job-{at}", 1, asking()) for at in range(pods))]))
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """How to make the state, for which sizes (machines, pods) where none is named, and whether it takes seconds."""
 
-    build: Callable[[int, int], World]
+    build: Callable[[int, int], Setting]
     sizes: tuple[tuple[int, int], ...]
     text: str
     is_quick: bool = False

@@ -5,6 +5,7 @@ place. Unless the policy follows Volcano, a gang starts when its minimum really 
 """
 
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
@@ -26,7 +27,7 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
 
 def _in_order(session: Session) -> Iterator[Member]:
     waiting: dict[str, list[tuple[Gang, list[Member]]]] = {}
-    for gang in session.valid_gangs(admitted_only=True):
+    for gang in session.valid_gangs(admitted_only=True, among=attrgetter("has_best_effort")):
         if free := [m for m in gang.members if m.best_effort and m.status in _WAITING]:
             waiting.setdefault(gang.job.queue, []).append((gang, free))
     queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in waiting))

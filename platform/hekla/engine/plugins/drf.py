@@ -18,14 +18,14 @@ _SAME = 1e-6
 
 def open_session(session: Session, option: PluginOption) -> None:
     """Order jobs by their share, which follows every placement of the session (promised ones count)."""
-    shares: dict[str, tuple[int, float]] = {}
+    shares: dict[int, tuple[Vector, float]] = {}
+    """By row: gangs that hold the same mostly share it."""
 
     def share_of(gang: Gang) -> float:
-        version, known = shares.get(gang.job.uid, (-1, 0.0))
-        if version != gang.version:
-            known = share(gang.claimed, session.total)
-            shares[gang.job.uid] = gang.version, known
-        return known
+        known = shares.get(id(gang.claimed))
+        if known is None:
+            known = shares[id(gang.claimed)] = gang.claimed, share(gang.claimed, session.total)
+        return known[1]
 
     def preemptable(member: Member, candidates: Sequence[Member]) -> list[Member]:
         mine = share(member.job.claimed + member.request, session.total)

@@ -89,7 +89,7 @@ def open_session(session: Session, option: PluginOption) -> None:
         session.register(Point.EVICTABLE, option, _only_for_reclaim(reclaimable))
     session.register(Point.QUEUE_ORDER, option, order)
     session.register(Point.OVERUSED, option, overused)
-    session.register(Point.ALLOCATABLE, option, allocatable)
+    session.register(Point.ALLOCATABLE, option, allocatable, is_lasting=True)
     session.register(Point.WHY_NOT_ALLOCATABLE, option, why_not)
     session.register(Point.JOB_ENQUEUEABLE, option, enqueueable)
     session.register(Point.JOB_ENQUEUED, option, enqueued)

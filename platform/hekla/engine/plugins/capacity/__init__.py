@@ -31,7 +31,7 @@ def open_session(session: Session, option: PluginOption) -> None:
     session.on_change.append(follow)
     session.register(Point.QUEUE_ORDER, option, order.of_queues)
     session.register(Point.VICTIM_QUEUE_ORDER, option, order.of_victims)
-    session.register(Point.ALLOCATABLE, option, admission.allocatable)
+    session.register(Point.ALLOCATABLE, option, admission.allocatable, is_lasting=True)
     session.register(Point.WHY_NOT_ALLOCATABLE, option, admission.why_not_allocatable)
     session.register(Point.JOB_ENQUEUEABLE, option, admission.enqueueable)
     session.register(Point.JOB_ENQUEUED, option, admission.enqueued)
