@@ -126,6 +126,7 @@ class Gang:
         "claimed",
         "closing",
         "count",
+        "figures",
         "formed",
         "has_best_effort",
         "has_topology",
@@ -162,6 +163,8 @@ class Gang:
         """The role of all its tasks, if they have but one."""
         self._members: list[Member] | None = None
         self._examples: tuple[int, list[Member]] | None = None
+        self.figures: Vector | None = None
+        """What it counts for in the sums of its queue (`sums`), before a session."""
         self.closing: tuple[object, int, GangPhase] | None = None
         """The phase in which it was left, under which policy and at which version."""
         self.version = 0
@@ -178,30 +181,35 @@ class Gang:
         self._roles_have: dict[frozenset[TaskStatus], bool] = {}
         """What `roles_have` found since the last change: jobs are compared far more often than changed."""
         self.count: dict[TaskStatus, int] = defaultdict(int)
-        self.pending_best_effort = 0
+        self.pending_best_effort = self.ready_count = self.valid_count = settled = 0
         held = asked = self._classes.nothing
-        for (kind, status), count in Counter(zip(self.kinds, map(_STATUS, self.job.tasks), strict=True)).items():
+        for (kind, status), count in self._tally():
             self.count[status] += count
+            self.ready_count += count * (status in _READY)
+            self.valid_count += count * (status in _VALID)
+            settled += count * (status in _SETTLED)
             if status in ALLOCATED:
                 held = self._add(held, self._classes.times(kind, count))
             elif status is TaskStatus.PENDING:
                 asked = self._add(asked, self._classes.times(kind, count))
                 self.pending_best_effort += count * kind.best_effort
-        self.ready_count, self.valid_count = self._in(_READY), self._in(_VALID)
-        self.is_settled = self._is_settled()
-        """Nothing was left to decide about it when the session began."""
         self.allocated = self.claimed = held
         """`claimed`: what it holds, and what it is promised. Rows are shared: nobody writes to them."""
         self.request = self._add(held, asked)
         """What it held at first, and what it waited for."""
+        has_all = settled == self.size and self.valid_count >= self.job.min_available
+        self.is_settled = has_all and self.phase is not GangPhase.PENDING
+        """Nothing was left to decide about it when the session began: it was let in, and has all that it can have."""
         self._by_role: Counter[tuple[str, TaskStatus]] = Counter()
         if self._role is None:
             self._by_role.update(zip(map(_ROLE, self.job.tasks), map(_STATUS, self.job.tasks), strict=True))
 
-    def _is_settled(self) -> bool:
-        """It was let in, has its minimum, and all its tasks have places or are over."""
-        settled = self._in(_SETTLED) == self.size and self.valid_count >= self.job.min_available
-        return settled and self.phase is not GangPhase.PENDING
+    def _tally(self) -> Iterable[tuple[tuple[Kind, TaskStatus], int]]:
+        """How many tasks there are of each kind in each status; mostly all are alike."""
+        tasks, kinds = self.job.tasks, self.kinds
+        if len(set(kinds)) == 1 and len(set(map(_STATUS, tasks))) == 1:
+            return (((kinds[0], tasks[0].status), self.size),)
+        return Counter(zip(kinds, map(_STATUS, tasks), strict=True)).items()
 
     def _add(self, left: Vector, right: Vector) -> Vector:
         nothing = self._classes.nothing

@@ -38,14 +38,20 @@ class Ledger:
         self._width = width
         self._known: dict[Hashable, tuple[object, Vector]] = {}
 
-    def add(self, gang: Gang, sign: int = 1) -> None:
-        """A job came; with sign -1, it is gone. It must be as it is before a session."""
-        queue = gang.job.queue
-        if queue not in self.of_queue:
-            self.of_queue[queue] = Sums(self._width)
-        self.of_queue[queue].add(self._figures(gang), sign)
-        if not self.of_queue[queue].jobs:
-            del self.of_queue[queue]
+    def add(self, gang: Gang) -> None:
+        """A job came. It must be as it is before a session."""
+        if gang.job.queue not in self.of_queue:
+            self.of_queue[gang.job.queue] = Sums(self._width)
+        gang.figures = self._figures(gang)
+        self.of_queue[gang.job.queue].add(gang.figures, 1)
+
+    def remove(self, gang: Gang) -> None:
+        """A job that came before is gone."""
+        sums = self.of_queue[gang.job.queue]
+        if gang.figures is not None:
+            sums.add(gang.figures, -1)
+        if not sums.jobs:
+            del self.of_queue[gang.job.queue]
 
     def _figures(self, gang: Gang) -> Vector:
         """Rows of gangs that are alike are the very same objects, and so are their figures."""

@@ -88,20 +88,23 @@ class World:
     def rewind(self) -> None:
         """Take back what the last session did."""
         for gang in self._moved.values():
-            for member in gang.made:
-                if member.status is not member.task.status or member.node != member.task.node:
-                    self._homes.get(member.node, {}).pop(member.task.uid, None)
-                    member.status, member.node = member.task.status, member.task.node
-                    self._seat(member)
+            self._move_back(gang)
             gang.restore()
         self._moved.clear()
+
+    def _move_back(self, gang: Gang) -> None:
+        for member in gang.made:
+            if member.status is not member.task.status or member.node != member.task.node:
+                self._homes.get(member.node, {}).pop(member.task.uid, None)
+                member.status, member.node = member.task.status, member.task.node
+                self._seat(member)
 
     # What changes.
 
     def follow(self, state: ClusterState) -> None:
         """Be as the state says. What is the very same object as before is taken to be unchanged."""
-        self.rewind()
         if state is self.state:
+            self.rewind()
             return
         try:
             self._follow(state)
@@ -175,6 +178,7 @@ class World:
         for job in changed:
             if (key := self._key(job)) in self._jobs:
                 self._remove(key)
+        self.rewind()
         looked_at = set[int]()
         gangs = [self._gang(job, looked_at) for job in changed]
         for gang, job in zip(gangs, changed, strict=True):
@@ -217,12 +221,14 @@ class World:
 
     def _remove(self, key: Hashable) -> None:
         gang = self._all.pop(key)
+        if self._moved.pop(gang.job.uid, None) is gang:
+            self._move_back(gang)
         self.refused.pop(gang.job.uid, None)
         self._uids.difference_update(task.uid for task in gang.job.tasks)
         for member in gang.made:
             if self._homes.get(member.node, {}).pop(self._name(member), None) is not None:
                 self._stale.add(member.node)
-        self.ledger.add(gang, -1)
+        self.ledger.remove(gang)
 
     def _sort(self) -> None:
         """The gangs of queues that there are, in the order of the jobs."""
