@@ -69,6 +69,8 @@ _CHANGED = {"name": "a", "changes": {"weight": {"old": 1, "new": 2}}}
 EXAMPLES = {
     "ClusterChanged": _CHANGED,
     "ClusterCreated": {"name": "here", "backend": "local"},
+    "DemonstrationEnded": _NAMED,
+    "DemonstrationStarted": _NAMED,
     "EnvironmentChanged": _CHANGED,
     "EnvironmentCreated": _NAMED,
     "GangPhaseChanged": {"old": "pending", "new": "inqueue"},

@@ -189,6 +189,19 @@ class PodEvicted(_PodEvent):
     plugins: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
 
 
+# Demonstrations. The subject is their run.
+
+
+class DemonstrationStarted(Event):
+    name: Name
+
+
+class DemonstrationEnded(Event):
+    """All jobs of the run are over."""
+
+    name: Name
+
+
 # Queues, clusters and what belongs to them.
 
 

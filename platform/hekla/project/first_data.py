@@ -12,6 +12,8 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import PlatformRole, TenantRole
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters import services as cluster_services
+from hekla.apps.demonstrations import services as demonstrations
+from hekla.apps.demonstrations.stages import STAGES
 from hekla.apps.outbox.services import PLATFORM, unit_of_work
 from hekla.apps.queues import services as queue_services
 from hekla.apps.tenancy import services as tenancy_services
@@ -32,6 +34,7 @@ def prepare(*, demo: bool) -> dict[str, Any]:
     _add_environments(now)
     if demo:
         _add_demo(now)
+        _add_stages(now)
     admin = accounts.by_username(ADMIN) or accounts.everybody().filter(platform_role=PlatformRole.ADMIN).first()
     if admin is None:
         return {"sign_in": reverse("accounts:sign_in"), "username": ""}
@@ -101,6 +104,12 @@ def _add_demo(now: datetime) -> None:
             queue_services.create(
                 cluster=cluster, name=f"demo-{slug}", values=values, tenants=[tenant], actor=PLATFORM, now=now
             )
+
+
+def _add_stages(now: datetime) -> None:
+    """The simulated clusters of the demonstrations, so that everybody may start one."""
+    for stage in STAGES:
+        demonstrations.set_up(stage, now=now)
 
 
 def _demo_tenant(slug: str, name: str, members: list[User], now: datetime) -> Tenant:

@@ -9,6 +9,8 @@ from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
+from hekla.apps.demonstrations import catalogue as demonstrations
+from hekla.apps.demonstrations import shown as demonstrations_shown
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import shown
 from hekla.apps.jobs.views import list_context
@@ -74,6 +76,19 @@ def _nodes(user: User, _params: Params) -> str:
     return render_to_string("clusters/_nodes.html", {"views": figures.nodes(user), "nav": flags(user)})
 
 
+def _demonstration_topics(_user: User, params: Params) -> frozenset[str]:
+    """All that happens on its machines; whoever sees none of it is sent the page as it was."""
+    stage = demonstrations.get(params.get("name", "")).stage
+    return frozenset(
+        f"cluster:{pk}" for pk in clusters.all_clusters().filter(name=stage.name).values_list("pk", flat=True)
+    )
+
+
+def _demonstration(user: User, params: Params) -> str:
+    context = demonstrations_shown.detail(params.get("name", ""), user)
+    return render_to_string("demonstrations/_run.html", context)
+
+
 def flags(user: User) -> dict[str, bool]:
     """What of `nav` the live parts ask."""
     return {
@@ -89,4 +104,5 @@ def register_all() -> None:
     register("home", LiveView(_cluster_topics, _home))
     register("queues", LiveView(_cluster_topics, _queues))
     register("queue", LiveView(_queue_topics, _queue))
+    register("demonstration", LiveView(_demonstration_topics, _demonstration))
     register("nodes", LiveView(_cluster_topics, _nodes))

@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "hekla.apps.clusters",
     "hekla.apps.queues",
     "hekla.apps.jobs",
+    "hekla.apps.demonstrations",
     "hekla.controller",
     "hekla.live",
     "hekla.project",
@@ -168,6 +169,7 @@ CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {"hekla.controller.*": {"queue": "control"}}
 CELERY_BEAT_SCHEDULE = {
     "look anyway": {"task": "hekla.controller.tick", "schedule": 1.0, "options": {"queue": "control", "expires": 2}},
+    "let demonstrations go on": {"task": "hekla.demonstrations.advance", "schedule": 1.0, "options": {"expires": 2}},
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_ACKS_LATE = False

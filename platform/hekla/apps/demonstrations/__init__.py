@@ -1,0 +1,1 @@
+"""Demonstrations: what the scheduler does for gangs and elastic jobs, started by one button on simulated machines."""

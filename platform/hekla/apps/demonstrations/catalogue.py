@@ -1,0 +1,166 @@
+"""The demonstrations there are, as data: their jobs, what they show, and how they end when nobody disturbs them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from hekla.apps.demonstrations.stages import ELASTIC, GANGS, GPU, SPEED, TOGETHER, Stage
+from hekla.domain.errors import NotFound
+from hekla.domain.jobspec import JobSpec
+
+PAUSE_SECONDS = 4
+"""How long a job has all its pods running before a job that comes later is submitted."""
+
+Words = str | Promise
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One job. `least`: pods without which it does not begin; `later`: it comes when the one before runs whole.
+
+    `evicted`: how many of its pods have to make room, and `action`: by what.
+    """
+
+    name: str
+    roles: Mapping[str, int]
+    seconds: int
+    queue: int = 0
+    least: int | None = None
+    later: bool = False
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    evicted: int = 0
+
+    def spec(self, name: str, stage: Stage) -> JobSpec:
+        """The job as it is submitted under this name."""
+        least = {"min_available": self.least} if self.least else {}
+        document = {
+            "name": name,
+            "queue": stage.queues[self.queue],
+            "kind": "demonstration",
+            "tasks": [self._task(role, replicas) | least for role, replicas in self.roles.items()],
+            "annotations": dict(self.annotations),
+        }
+        return JobSpec.parse(document | least)
+
+    def _task(self, role: str, replicas: int) -> dict[str, Any]:
+        return {
+            "name": role,
+            "replicas": replicas,
+            "command": ["train"],
+            "resources": {GPU: "1"},
+            "env": {"HEKLA_SIM_SECONDS": str(self.seconds * SPEED)},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """One of them. `story`: what will happen and why it matters; `watch`: where to look; `lesson`: what it showed.
+
+    Without anybody's disturbance its jobs complete with the evictions of the acts, by `action`; `one_by_one`: no job
+    begins before the one before is over; `one_node`: all pods of a job are on one node.
+    """
+
+    name: str
+    title: Words
+    story: tuple[Words, ...]
+    watch: Words
+    lesson: Words
+    stage: Stage
+    acts: tuple[Act, ...]
+    action: str = ""
+    one_by_one: bool = False
+    one_node: bool = False
+
+
+def get(name: str) -> Demonstration:
+    """The demonstration of that name. Raises NotFound."""
+    found = next((one for one in DEMONSTRATIONS if one.name == name), None)
+    if found is None:
+        raise NotFound("There is no such demonstration.")
+    return found
+
+
+_TALK = {"volcano.sh/task-topology-affinity": "ps,worker"}
+_NET = {"ps": 2, "worker": 4}
+_TEN = {"worker": 10}
+
+DEMONSTRATIONS = (
+    Demonstration(
+        name="gangs",
+        title=_("Two gangs, and room for one"),
+        story=(
+            _("Two jobs of four workers come at once. Each worker needs a GPU, and the simulated machines have four."),
+            _("One job gets all four and runs; the other holds none, waits, and runs when the first is over."),
+            _("Placed pod by pod, each job could get two GPUs. Then both would wait for the rest for ever."),
+        ),
+        watch=_("the squares: those of one job fill together while all of the other stay hollow. Then they change."),
+        lesson=_("One job ran whole while the other waited whole. No GPU was held by a job that could not begin."),
+        stage=GANGS,
+        acts=(Act("first", {"worker": 4}, seconds=10), Act("second", {"worker": 4}, seconds=10)),
+        one_by_one=True,
+    ),
+    Demonstration(
+        name="together",
+        title=_("Parameter servers beside their workers"),
+        story=(
+            _("Three jobs of two parameter servers and four workers come at once; there are three machines of six GPUs."),
+            _("The jobs say that servers and workers talk to each other, so each job is put on one machine as a whole."),
+            _("Pods that are only put where most is free would be scattered, and talk through the network."),
+        ),
+        watch=_("the nodes of each job: one machine, with all six of its pods."),
+        lesson=_("Each job had one machine to itself; no server was apart from its workers."),
+        stage=TOGETHER,
+        acts=tuple(Act(name, _NET, seconds=15, annotations=_TALK) for name in ("first", "second", "third")),
+        one_node=True,
+    ),
+    Demonstration(
+        name="elastic-at-once",
+        title=_("Two elastic jobs at once"),
+        story=(
+            _("Two jobs that can use ten workers, and can begin with five, come at once to one queue. There are ten GPUs."),
+            _("Each gets the five that it needs to begin; no job takes ten while the other waits."),
+            _("The elastic workers, those beyond the five, run as soon as GPUs are free again."),
+        ),
+        watch=_("five and five squares fill, then the other five of each. Nothing is evicted."),
+        lesson=_("Both jobs began at once with their minimum, and the elastic workers took the room that was left."),
+        stage=ELASTIC,
+        acts=tuple(Act(name, _TEN, seconds=12, least=5) for name in ("first", "second")),
+    ),
+    Demonstration(
+        name="elastic-same-queue",
+        title=_("An elastic job makes room in its own queue"),
+        story=(
+            _("A job that needs five workers runs with all ten that it can use, on all ten GPUs."),
+            _("Some seconds later a second job comes to the same queue. The scheduler preempts: five elastic workers of the first end, and the second begins."),
+            _("So free GPUs are used, and nobody waits for a job that has more than it needs. The evicted come back when there is room."),
+        ),
+        watch=_("five evictions of the first job, its other five workers going on, and the second job beginning at once."),
+        lesson=_("The first job gave up what was beyond its minimum and no more, and ran those workers again later."),
+        stage=ELASTIC,
+        acts=(
+            Act("first", _TEN, seconds=14, least=5, evicted=5),
+            Act("second", _TEN, seconds=14, least=5, later=True),
+        ),
+        action="preempt",
+    ),
+    Demonstration(
+        name="elastic-other-queue",
+        title=_("An elastic job gives back what another queue lent"),
+        story=(
+            _("A job of the first queue runs with ten workers on all ten GPUs. Half of them are the share of the second queue, which is empty."),
+            _("Some seconds later a job comes to the second queue. The scheduler reclaims its share: five elastic workers of the first job end."),
+            _("So a queue may lend what it does not use, and gets it back when its own work comes."),
+        ),
+        watch=_("five evictions of the first job, its other five workers going on, and the job of the second queue beginning."),
+        lesson=_("The second queue got its share back from pods beyond the first job's minimum; those came back when there was room."),
+        stage=ELASTIC,
+        acts=(
+            Act("first", _TEN, seconds=14, least=5, evicted=5),
+            Act("second", _TEN, seconds=14, queue=1, least=5, later=True),
+        ),
+        action="reclaim",
+    ),
+)  # fmt: skip

@@ -1,0 +1,30 @@
+"""Runs of demonstrations."""
+
+from django.conf import settings
+from django.db import models
+
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs.models import Job
+from hekla.apps.tenancy.models import Tenant
+
+
+class Run(models.Model):
+    """A demonstration that somebody started, and its jobs so far; the order of their rows is that of the acts."""
+
+    demonstration = models.CharField(max_length=40)
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    jobs = models.ManyToManyField(Job, related_name="+")
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster"], condition=models.Q(ended_at__isnull=True), name="one_run_of_a_stage"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.demonstration} {self.pk}"

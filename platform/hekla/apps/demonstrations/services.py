@@ -1,0 +1,172 @@
+"""Starting demonstrations, and letting them go on: each step is one transaction, taken when the rows say that it is due."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters import services as cluster_services
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.demonstrations import catalogue, selectors
+from hekla.apps.demonstrations.catalogue import PAUSE_SECONDS, Act, Demonstration
+from hekla.apps.demonstrations.models import Run
+from hekla.apps.demonstrations.stages import POLICY, Stage
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs import services as job_services
+from hekla.apps.jobs.models import Job
+from hekla.apps.outbox.services import PLATFORM, Actor, record, unit_of_work
+from hekla.apps.queues import selectors as queues
+from hekla.apps.queues import services as queue_services
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import events
+from hekla.domain.errors import Forbidden, Refused
+from hekla.domain.phases import PodPhase
+
+
+class StageMissing(Refused):
+    """The simulated cluster is not there, and this person may not make it."""
+
+    code = "no_simulated_cluster"
+
+
+class StageTaken(Refused):
+    """A cluster or queue of the name that the demonstration needs is something else."""
+
+    code = "name_taken"
+
+
+class StageBusy(Refused):
+    """A demonstration plays on the same machines."""
+
+    code = "busy"
+
+
+def start(name: str, *, tenant: Tenant, user: User, now: datetime) -> Run:
+    """Begin a demonstration for this tenant; where it plays for the tenant already, that is the run.
+
+    Raises NotFound, Forbidden, StageMissing, StageTaken, StageBusy, and what submitting a job raises.
+    """
+    demonstration = catalogue.get(name)
+    if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
+        raise Forbidden(_("You may look at this tenant, but not submit to it. Ask one of its admins."), "tenant")
+    with unit_of_work():
+        cluster = _stage_for(demonstration.stage, user, now)
+        playing = selectors.in_progress_on(cluster)
+        if playing is not None:
+            return _the_same(playing, demonstration, tenant)
+        run = Run.objects.create(demonstration=name, cluster=cluster, tenant=tenant, owner=user, started_at=now)
+        _tell(run, events.DemonstrationStarted(name=name), actor_of(user), now)
+        _submit_what_is_due(run, demonstration, now)
+    return run
+
+
+def _the_same(playing: Run, demonstration: Demonstration, tenant: Tenant) -> Run:
+    if playing.tenant_id == tenant.pk and playing.demonstration == demonstration.name:
+        return playing
+    sentence = _(
+        "“%(title)s” plays on the same simulated machines now. It is over within a minute or so; try again then."
+    )
+    raise StageBusy(sentence % {"title": catalogue.get(playing.demonstration).title})
+
+
+def _stage_for(stage: Stage, user: User, now: datetime) -> Cluster:
+    """The stage as it should be, ours until the end of the transaction."""
+    if not clusters.all_clusters().filter(name=stage.name).exists():
+        if not accounts.may(user, Permission.MANAGE_CLUSTERS):
+            sentence = _(
+                "The simulated cluster %s is not there yet. An operator or platform admin makes it by starting this demonstration once."
+            )
+            raise StageMissing(sentence % stage.name)
+    cluster = set_up(stage, actor=actor_of(user), now=now)
+    if cluster.is_paused:
+        raise Refused(_("The simulated cluster %s is paused. Ask an operator or platform admin.") % stage.name)
+    return cluster
+
+
+def set_up(stage: Stage, *, actor: Actor = PLATFORM, now: datetime) -> Cluster:
+    """Make the stage's cluster, policy and queues, or put back what was changed of them. Raises StageTaken."""
+    with unit_of_work():
+        cluster = Cluster.objects.select_for_update().filter(name=stage.name).first()
+        if cluster is None:
+            cluster = cluster_services.create(
+                name=stage.name, kind=Cluster.Kind.SIMULATED, config=stage.config, actor=actor, now=now
+            )
+        elif not cluster.is_simulated:
+            raise StageTaken(_("The cluster %s is not a simulated one; demonstrations do not touch it.") % stage.name)
+        elif cluster.config != stage.config:
+            cluster_services.change(cluster, {"config": stage.config}, actor=actor, now=now)
+        if clusters.policy_text(cluster) != POLICY:
+            cluster_services.set_policy(cluster, POLICY, note="", by=None, actor=actor, now=now)
+        for name in stage.queues:
+            _set_up_queue(name, cluster, actor, now)
+    return cluster
+
+
+def _set_up_queue(name: str, cluster: Cluster, actor: Actor, now: datetime) -> None:
+    queue = queues.all_queues().filter(name=name).first()
+    if queue is None:
+        queue_services.create(cluster=cluster, name=name, actor=actor, now=now)
+    elif queue.cluster_id != cluster.pk:
+        raise StageTaken(
+            _("The queue %s belongs to another cluster, and the demonstration needs one of this name.") % name
+        )
+
+
+def advance_all(*, now: datetime) -> None:
+    """Submit the jobs that are due, and end the runs that are over."""
+    for run in selectors.in_progress():
+        _advance(run.pk, now)
+
+
+def _advance(pk: int, now: datetime) -> None:
+    with unit_of_work():
+        run = Run.objects.select_for_update().get(pk=pk)
+        if run.ended_at is not None:
+            return
+        _submit_what_is_due(run, catalogue.get(run.demonstration), now)
+        if all(job.is_final for job in run.jobs.all()):
+            run.ended_at = now
+            run.save(update_fields=["ended_at"])
+            _tell(run, events.DemonstrationEnded(name=run.demonstration), PLATFORM, now)
+
+
+def _submit_what_is_due(run: Run, demonstration: Demonstration, now: datetime) -> None:
+    submitted = selectors.jobs_of(run)
+    for act in demonstration.acts[len(submitted) :]:
+        if act.later and not _runs_whole(submitted[-1], now):
+            return
+        # Who comes first is told by the time, so no two jobs have the same.
+        submitted.append(_submit(run, demonstration, act, now + timedelta(microseconds=len(submitted))))
+
+
+def _submit(run: Run, demonstration: Demonstration, act: Act, now: datetime) -> Job:
+    name = jobs.free_name(run.tenant, f"{demonstration.name}-{act.name}")
+    job = job_services.submit(spec=act.spec(name, demonstration.stage), tenant=run.tenant, user=run.owner, now=now)
+    run.jobs.add(job)
+    return job
+
+
+def _runs_whole(job: Job, now: datetime) -> bool:
+    """All its pods run, and have for a while."""
+    pods = jobs.current_pods(job)
+    since = now - timedelta(seconds=PAUSE_SECONDS)
+    running = [pod for pod in pods if pod.phase == PodPhase.RUNNING and pod.started_at and pod.started_at <= since]
+    return len(running) == job.replicas
+
+
+def _tell(run: Run, event: events.Event, actor: Actor, now: datetime) -> None:
+    record(
+        event,
+        subject=f"demonstration:{run.pk}",
+        tenant=run.tenant_id,
+        topics=[f"cluster:{run.cluster_id}"],
+        actor=actor,
+        at=now,
+    )

@@ -1,0 +1,37 @@
+"""Pages of demonstrations."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from hekla.apps.demonstrations import catalogue, selectors, services, shown
+from hekla.apps.outbox import selectors as outbox
+from hekla.apps.people import person
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.domain.errors import Refused
+from hekla.lib import clock
+
+
+@require_safe
+def demonstrations(request: HttpRequest) -> HttpResponse:
+    """All of them, each with its button."""
+    playing = set(selectors.visible_to(person(request)).filter(ended_at=None).values_list("demonstration", flat=True))
+    return render(request, "demonstrations/list.html", {"demonstrations": catalogue.DEMONSTRATIONS, "playing": playing})
+
+
+@require_safe
+def detail(request: HttpRequest, name: str) -> HttpResponse:
+    """One of them, and its newest run side by side."""
+    since = outbox.last_number()
+    return render(request, "demonstrations/detail.html", shown.detail(name, person(request)) | {"since": since})
+
+
+@require_POST
+def start(request: HttpRequest, name: str) -> HttpResponse:
+    """The one button."""
+    tenant = tenancy.current(person(request), request.session.get("tenant", ""))
+    if tenant is None:
+        raise Refused(_("You are not a member of a tenant yet; ask a platform admin."))
+    run = services.start(name, tenant=tenant, user=person(request), now=clock.now())
+    return redirect("demonstrations:detail", run.demonstration)

@@ -1,0 +1,140 @@
+"""Each demonstration, played by the real controller on its simulated cluster, ends as its page says."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from tests.controller.conftest import World
+from tests.support import auditor
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.demonstrations import services, shown
+from hekla.apps.demonstrations.catalogue import DEMONSTRATIONS, Demonstration
+from hekla.apps.demonstrations.models import Run
+from hekla.apps.demonstrations.stages import STAGES
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.models import Pod
+from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy import services as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.controller import turns
+from hekla.lib import clock
+
+BY_NAME = {one.name: one for one in DEMONSTRATIONS}
+MOST_SECONDS = 70
+
+
+@dataclass
+class Play:
+    """A run that is played to its end: what each job had at every look, and how long it took."""
+
+    run: Run
+    looks: list[list[tuple[int, int]]] = field(default_factory=list)
+    """For each look and job: pods that hold a place (and are not asked to leave), and pods that are done."""
+
+    def look(self) -> bool:
+        """Let the run go on, and see what is so. Whether it is over."""
+        services.advance_all(now=clock.now())
+        self.looks.append([_held_and_done(job.pk) for job in self.run.jobs.order_by("id")])
+        self.run.refresh_from_db()
+        return self.run.ended_at is not None
+
+    @property
+    def views(self) -> list[shown.JobView]:
+        return shown.job_views(self.run)
+
+
+def _held_and_done(job: int) -> tuple[int, int]:
+    pods = [pod for pod in Pod.objects.filter(job=job) if not pod.stopping]
+    return sum(pod.phase in ("bound", "preparing", "running") for pod in pods), sum(
+        pod.phase == "succeeded" for pod in pods
+    )
+
+
+@pytest.fixture
+def people(transactional_db: None, settings, tmp_path) -> Iterator[tuple[Tenant, User]]:
+    settings.HEKLA_HOME = tmp_path
+    now = clock.now()
+    turns.forget_all()
+    ada = accounts.create_user(username="ada", password=None, platform_role="admin", actor=PLATFORM, now=now)
+    tenant = tenancy.create(slug="lab", name="Lab", actor=PLATFORM, now=now)
+    tenancy.add_member(tenant, ada, "member", actor=PLATFORM, now=now)
+    yield tenant, ada
+    turns.forget_all()
+
+
+@pytest.fixture
+def play(people: tuple[Tenant, User], monkeypatch) -> Callable[[str], Play]:
+    """Starts a demonstration and plays it until it is over."""
+    monkeypatch.setattr("tests.controller.conftest.LAST_SECONDS", float(MOST_SECONDS))
+
+    def until_it_is_over(name: str) -> Play:
+        tenant, ada = people
+        run = services.start(name, tenant=tenant, user=ada, now=clock.now())
+        played = Play(run)
+        World(ada, tenant, run.cluster, Queue.objects.get(name=run.cluster.name)).turn_until(played.look)
+        auditor.audit()
+        return played
+
+    return until_it_is_over
+
+
+def evicted(played: Play) -> list[list[str]]:
+    """For each job the reasons for which its pods had to leave."""
+    return [list(Pod.objects.filter(job=view.job, evicted=True).values_list("stop_reason", flat=True))
+            for view in played.views]  # fmt: skip
+
+
+@pytest.mark.parametrize("demonstration", DEMONSTRATIONS, ids=lambda one: one.name)
+def test_it_ends_as_announced(play: Callable[[str], Play], demonstration: Demonstration) -> None:
+    played = play(demonstration.name)
+    assert [view.job.phase for view in played.views] == ["completed"] * len(demonstration.acts)
+    assert evicted(played) == [[demonstration.action] * act.evicted for act in demonstration.acts]
+    assert shown.as_announced(demonstration, played.views)
+    assert 15 <= (played.run.ended_at - played.run.started_at).total_seconds() <= 60
+    for look in played.looks:
+        for (held, done), act in zip(look, demonstration.acts, strict=False):
+            least = act.least or sum(act.roles.values())
+            assert held + done == 0 or held + done >= least, "a gang was placed in part, or cut below its minimum"
+    _OWN[demonstration.name](played)
+
+
+def _gangs(played: Play) -> None:
+    first, second = (view.job for view in played.views)
+    assert first.finished_at <= second.started_at
+    assert all(0 in [held for held, _ in look] for look in played.looks)
+
+
+def _together(played: Play) -> None:
+    assert sorted(view.nodes for view in played.views) == [((f"demo-together-{n}", 6),) for n in (1, 2, 3)]
+
+
+def _at_once(played: Play) -> None:
+    busy = [[held for held, _ in look] for look in played.looks if any(held for held, _ in look)]
+    assert busy[0] == [5, 5]
+
+
+def _made_room(played: Play) -> None:
+    assert [(10, 0)] in played.looks, "the first ran whole before the second came"
+    assert [(5, 0), (5, 0)] in played.looks
+    first, second = (view.job for view in played.views)
+    told = Event.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
+    assert {event.payload["for_name"] for event in told} == {second.name}
+
+
+_OWN = {
+    "gangs": _gangs,
+    "together": _together,
+    "elastic-at-once": _at_once,
+    "elastic-same-queue": _made_room,
+    "elastic-other-queue": _made_room,
+}
+
+
+def test_the_other_queue_is_another_one(play: Callable[[str], Play]) -> None:
+    first, second = (act.queue for act in BY_NAME["elastic-other-queue"].acts)
+    assert first != second
+    assert len({stage.name for stage in STAGES}) == len(STAGES)
