@@ -15,6 +15,8 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import ApiToken, User
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Node
+from hekla.apps.demonstrations import services as demonstrations
+from hekla.apps.demonstrations.stages import GANGS
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.services import PLATFORM
 from hekla.apps.queues import services as queues
@@ -113,6 +115,9 @@ ROUTES: dict[str, Declared] = {
     "jobs:command": Declared(post=ACTS_ON_THE_JOB, data={"action": "AbortJob"}),
     "jobs:delete": Declared(post=ACTS_ON_THE_JOB),
     "jobs:manifest": Declared(TENANT),
+    "demonstrations:list": Declared(SIGNED_IN),
+    "demonstrations:detail": Declared(SIGNED_IN),
+    "demonstrations:start": Declared(post=SUBMITS),
     "live:results": Declared(TENANT),
     "live:download_log": Declared(TENANT),
     "api:v1:schema": Declared(SIGNED_IN),
@@ -169,6 +174,7 @@ def world(people: People, monkeypatch: pytest.MonkeyPatch, tmp_path) -> World:
     operator = accounts.create_user(username="otto", password=None, platform_role="operator", actor=PLATFORM, now=now)
     clusters.create_environment(name="digits", description="", requirements="", actor=PLATFORM, now=now)
     queues.create(cluster=people.cluster, name="labs-own", tenants=[people.lab], actor=PLATFORM, now=now)
+    demonstrations.set_up(GANGS, now=now)
     job = people.submit("of-the-lab")
     pod = Pod.objects.create(
         job=job, task="main", index=0, attempt=1, version=1, slot=1, address="127.0.0.1", created_at=now
@@ -177,6 +183,7 @@ def world(people: People, monkeypatch: pytest.MonkeyPatch, tmp_path) -> World:
     token, bob = ApiToken.objects.get(), people.bob.pk
     link = accounts.issue_link(people.bob, now=now)
     arguments: dict[str, list[Any]] = {
+        "demonstrations:detail": ["gangs"], "demonstrations:start": ["gangs"],
         "run_example": ["digits"], "help:page": ["jobs"], "accounts:edit": [bob], "accounts:give_link": [bob],
         "accounts:revoke_token": [token.pk], "accounts:use_link": [link], "tenancy:detail": ["lab"],
         "tenancy:edit": ["lab"], "tenancy:add_member": ["lab"], "tenancy:change_role": ["lab", bob],

@@ -15,7 +15,10 @@ from hekla.domain.errors import NotFound
 from hekla.project.checkout import CHECKOUT
 
 FOLDER = CHECKOUT / "platform" / "help"
-_ORDER = ("first-five-minutes", "jobs", "submitting", "queues", "environments", "administration", "examples")
+_ORDER = (
+    "first-five-minutes", "jobs", "submitting", "queues", "environments", "administration", "examples",
+    "demonstrations",
+)  # fmt: skip
 
 
 @require_safe

@@ -106,9 +106,9 @@ DEMONSTRATIONS = (
         name="together",
         title=_("Parameter servers beside their workers"),
         story=(
-            _("Three jobs of two parameter servers and four workers come at once; there are three machines of six GPUs."),
-            _("The jobs say that servers and workers talk to each other, so each job is put on one machine as a whole."),
-            _("Pods that are only put where most is free would be scattered, and talk through the network."),
+            _("Three jobs of two parameter servers and four workers come at once, to three machines of six GPUs."),
+            _("The jobs say that their servers and workers talk to each other. So each job is put on one machine."),
+            _("Without that its pods are put wherever there is room, and talk to each other through the network."),
         ),
         watch=_("the nodes of each job: one machine, with all six of its pods."),
         lesson=_("Each job had one machine to itself; no server was apart from its workers."),
@@ -120,7 +120,7 @@ DEMONSTRATIONS = (
         name="elastic-at-once",
         title=_("Two elastic jobs at once"),
         story=(
-            _("Two jobs that can use ten workers, and can begin with five, come at once to one queue. There are ten GPUs."),
+            _("There are ten GPUs. Two jobs come at once to one queue; each needs five workers and can use ten."),
             _("Each gets the five that it needs to begin; no job takes ten while the other waits."),
             _("The elastic workers, those beyond the five, run as soon as GPUs are free again."),
         ),
@@ -134,10 +134,10 @@ DEMONSTRATIONS = (
         title=_("An elastic job makes room in its own queue"),
         story=(
             _("A job that needs five workers runs with all ten that it can use, on all ten GPUs."),
-            _("Some seconds later a second job comes to the same queue. The scheduler preempts: five elastic workers of the first end, and the second begins."),
-            _("So free GPUs are used, and nobody waits for a job that has more than it needs. The evicted come back when there is room."),
+            _("Then a second job comes to the same queue. So that it can begin, five elastic workers must end."),
+            _("So no GPU is idle, and nobody waits for a job that has more than it needs. The evicted come back."),
         ),
-        watch=_("five evictions of the first job, its other five workers going on, and the second job beginning at once."),
+        watch=_("five evictions of the first job, while its other five workers go on and the second job begins."),
         lesson=_("The first job gave up what was beyond its minimum and no more, and ran those workers again later."),
         stage=ELASTIC,
         acts=(
@@ -150,12 +150,14 @@ DEMONSTRATIONS = (
         name="elastic-other-queue",
         title=_("An elastic job gives back what another queue lent"),
         story=(
-            _("A job of the first queue runs with ten workers on all ten GPUs. Half of them are the share of the second queue, which is empty."),
-            _("Some seconds later a job comes to the second queue. The scheduler reclaims its share: five elastic workers of the first job end."),
-            _("So a queue may lend what it does not use, and gets it back when its own work comes."),
+            _("A job of one queue runs with ten workers on ten GPUs. Five of them are lent by a queue that is empty."),
+            _("Then a job comes to that other queue, which gets its share back: five elastic workers must end."),
+            _("So a queue can lend what it does not use without losing it."),
         ),
-        watch=_("five evictions of the first job, its other five workers going on, and the job of the second queue beginning."),
-        lesson=_("The second queue got its share back from pods beyond the first job's minimum; those came back when there was room."),
+        watch=_("five evictions in the first queue, while five workers go on there and the job of the other begins."),
+        lesson=_(
+            "The other queue got back what it had lent, from workers that the first job could do without for a while."
+        ),
         stage=ELASTIC,
         acts=(
             Act("first", _TEN, seconds=14, least=5, evicted=5),
@@ -163,4 +165,4 @@ DEMONSTRATIONS = (
         ),
         action="reclaim",
     ),
-)  # fmt: skip
+)

@@ -1,9 +1,7 @@
-"""Starting demonstrations, and letting them go on: each step is one transaction, taken when the rows say that it is due."""
+"""Starting demonstrations, and letting them go on. Each step is one transaction, taken when the rows say it is due."""
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from django.db import IntegrityError
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
@@ -78,12 +76,12 @@ def _the_same(playing: Run, demonstration: Demonstration, tenant: Tenant) -> Run
 
 def _stage_for(stage: Stage, user: User, now: datetime) -> Cluster:
     """The stage as it should be, ours until the end of the transaction."""
-    if not clusters.all_clusters().filter(name=stage.name).exists():
-        if not accounts.may(user, Permission.MANAGE_CLUSTERS):
-            sentence = _(
-                "The simulated cluster %s is not there yet. An operator or platform admin makes it by starting this demonstration once."
-            )
-            raise StageMissing(sentence % stage.name)
+    is_there = clusters.all_clusters().filter(name=stage.name).exists()
+    if not is_there and not accounts.may(user, Permission.MANAGE_CLUSTERS):
+        sentence = _(
+            "The simulated cluster %s is not there yet. It is made when an operator or platform admin starts this."
+        )
+        raise StageMissing(sentence % stage.name)
     cluster = set_up(stage, actor=actor_of(user), now=now)
     if cluster.is_paused:
         raise Refused(_("The simulated cluster %s is paused. Ask an operator or platform admin.") % stage.name)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from hekla.apps.accounts.models import User
@@ -101,7 +102,4 @@ def as_announced(demonstration: Demonstration, views: Sequence[JobView]) -> bool
 def _one_by_one(views: Sequence[JobView]) -> bool:
     """No job began before the one before was over."""
     times = [(view.job.started_at, view.job.finished_at) for view in views]
-    return all(
-        end is not None and begin is not None and end <= begin
-        for (_, end), (begin, _) in zip(times, times[1:], strict=False)
-    )
+    return all(end is not None and begin is not None and end <= begin for (_, end), (begin, _) in pairwise(times))

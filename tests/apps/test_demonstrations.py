@@ -1,0 +1,244 @@
+"""The pages of demonstrations, and who is refused one and why."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.messages import get_messages
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters import selectors as cluster_questions
+from hekla.apps.clusters import services as clusters
+from hekla.apps.demonstrations import services, shown
+from hekla.apps.demonstrations.catalogue import DEMONSTRATIONS, Demonstration
+from hekla.apps.demonstrations.models import Run
+from hekla.apps.demonstrations.stages import ELASTIC, GANGS, POLICY, STAGES, Stage
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox import selectors as outbox
+from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy import services as tenancy
+from hekla.domain.errors import Refused
+from hekla.domain.policies import Action
+from hekla.engine import policy
+from hekla.lib import clock
+from hekla.project import first_data, fragments
+
+As = Callable[[User], Client]
+NAMES = [one.name for one in DEMONSTRATIONS]
+EACH = pytest.mark.parametrize("demonstration", DEMONSTRATIONS, ids=lambda one: one.name)
+
+
+@pytest.fixture
+def staged(people: People) -> People:
+    """All simulated clusters of demonstrations are there."""
+    for stage in STAGES:
+        services.set_up(stage, now=clock.now())
+    return people
+
+
+def start(client: Client, name: str) -> Any:
+    """Press the button on the page of all demonstrations."""
+    address = reverse("demonstrations:list")
+    return client.post(reverse("demonstrations:start", args=[name]), headers={"referer": f"http://testserver{address}"})
+
+
+def refusal(client: Client, name: str) -> str:
+    """What the button is answered where it is refused."""
+    answer = start(client, name)
+    assert answer["Location"].endswith(reverse("demonstrations:list"))
+    return " ".join(str(message) for message in get_messages(answer.wsgi_request))
+
+
+@EACH
+def test_one_button_submits_its_jobs_and_shows_them(staged: People, as_: As, demonstration: Demonstration) -> None:
+    answer = start(as_(staged.alice), demonstration.name)
+    assert answer["Location"] == reverse("demonstrations:detail", args=[demonstration.name])
+    page = as_(staged.alice).get(answer["Location"]).content.decode()
+    at_once = [act for act in demonstration.acts if not act.later]
+    names = [f"{demonstration.name}-{act.name}-1" for act in at_once]
+    assert list(Job.objects.order_by("id").values_list("name", flat=True)) == names
+    assert all(f'id="demonstration-job-{job.pk}-title"' in page for job in Job.objects.all())
+    assert "This is a simulation." in page
+    assert ("The next job comes" in page) == (len(at_once) < len(demonstration.acts))
+
+
+def test_the_page_of_all_has_a_button_for_each(staged: People, as_: As) -> None:
+    page = as_(staged.bob).get(reverse("demonstrations:list")).content.decode()
+    assert all(reverse("demonstrations:start", args=[name]) in page for name in NAMES)
+    assert "This is a simulation." in page
+
+
+@pytest.mark.parametrize("name", ["home", "jobs:list", "help:index"])
+def test_there_is_a_way_to_it(people: People, as_: As, name: str) -> None:
+    assert reverse("demonstrations:list") in as_(people.alice).get(reverse(name)).content.decode()
+
+
+def test_one_that_nobody_started_says_so(staged: People, as_: As) -> None:
+    page = as_(staged.alice).get(reverse("demonstrations:detail", args=["gangs"])).content.decode()
+    assert "Nobody has started it yet" in page
+    assert as_(staged.alice).get(reverse("demonstrations:detail", args=["magic"])).status_code == 404
+
+
+def test_the_log_tells_of_the_start_and_of_all_that_was_made_for_it(people: People) -> None:
+    before = outbox.last_number()
+    services.start("gangs", tenant=people.lab, user=people.ada, now=clock.now())
+    assert [event.kind for event in outbox.after(before, limit=20)] == [
+        "ClusterCreated", "PolicyChanged", "QueueCreated", "DemonstrationStarted", "JobSubmitted", "JobSubmitted",
+    ]  # fmt: skip
+
+
+# Refusals.
+
+
+def test_a_viewer_is_refused_in_words(staged: People, as_: As) -> None:
+    assert "but not submit to it" in refusal(as_(staged.bob), "gangs")
+    assert not Run.objects.exists()
+
+
+def test_who_has_no_tenant_is_refused_in_words(staged: People, as_: As) -> None:
+    assert "not a member of a tenant" in refusal(as_(staged.ada), "gangs")
+
+
+def test_without_a_simulated_cluster_it_says_who_makes_one(people: People, as_: As) -> None:
+    assert "demo-gangs is not there yet" in refusal(as_(people.alice), "gangs")
+    assert not Run.objects.exists()
+
+
+def test_whoever_manages_clusters_makes_it_by_starting(people: People, as_: As) -> None:
+    otto = accounts.create_user(username="o", password=None, platform_role="operator", actor=PLATFORM, now=clock.now())
+    tenancy.add_member(people.lab, otto, "member", actor=PLATFORM, now=clock.now())
+    start(as_(otto), "gangs")
+    assert Run.objects.get().cluster.is_simulated
+    assert Event.objects.get(kind="ClusterCreated", payload__name="demo-gangs").actor_id == otto.pk
+
+
+def _queue_elsewhere(people: People) -> str:
+    queues.create(cluster=people.cluster, name="demo-gangs", actor=PLATFORM, now=clock.now())
+    return "The queue demo-gangs belongs to another cluster"
+
+
+def _not_simulated(_people: People) -> str:
+    clusters.create(name="demo-gangs", kind="local", config={}, actor=PLATFORM, now=clock.now())
+    return "The cluster demo-gangs is not a simulated one"
+
+
+def _paused(_people: People) -> str:
+    cluster = services.set_up(GANGS, now=clock.now())
+    clusters.change(cluster, {"is_paused": True}, actor=PLATFORM, now=clock.now())
+    return "demo-gangs is paused"
+
+
+def _closed(people: People) -> str:
+    services.set_up(GANGS, now=clock.now())
+    queue = Queue.objects.get(name="demo-gangs")
+    queues.set_open(queue, is_open=False, by=people.ada, actor=PLATFORM, now=clock.now())
+    return "Queue demo-gangs is closed since"
+
+
+@pytest.mark.parametrize("arrange", [_queue_elsewhere, _not_simulated, _paused, _closed])
+def test_what_stands_in_its_way_is_named_and_nothing_is_left(people: People, arrange: Callable[[People], str]) -> None:
+    sentence, ada = arrange(people), people.ada
+    before = Queue.objects.count()
+    with pytest.raises(Refused, match=sentence):
+        services.start("gangs", tenant=people.lab, user=ada, now=clock.now())
+    assert (Run.objects.count(), Job.objects.count(), Queue.objects.count()) == (0, 0, before)
+
+
+# One at a time.
+
+
+def test_to_press_twice_is_to_start_once(staged: People, as_: As) -> None:
+    for _ in range(2):
+        assert start(as_(staged.alice), "gangs")["Location"] == reverse("demonstrations:detail", args=["gangs"])
+    assert (Run.objects.count(), Job.objects.count()) == (1, 2)
+
+
+def test_one_at_a_time_plays_on_a_stage(staged: People, as_: As) -> None:
+    start(as_(staged.alice), "elastic-at-once")
+    assert "“Two elastic jobs at once” plays" in refusal(as_(staged.alice), "elastic-same-queue")
+    assert "“Two elastic jobs at once” plays" in refusal(as_(staged.charlie), "elastic-at-once")
+    start(as_(staged.charlie), "gangs")
+    assert Run.objects.count() == 2
+
+
+def test_a_run_exists_for_its_tenant_only(staged: People, as_: As) -> None:
+    start(as_(staged.alice), "gangs")
+    address = reverse("demonstrations:detail", args=["gangs"])
+    assert "gangs-first-1" in as_(staged.bob).get(address).content.decode()
+    assert "gangs-first-1" not in as_(staged.charlie).get(address).content.decode()
+    assert "gangs-first-1" not in fragments._demonstration(staged.charlie, {"name": "gangs"})
+    assert "gangs-first-1" in fragments._demonstration(staged.bob, {"name": "gangs"})
+
+
+# How it goes on.
+
+
+def test_a_run_whose_jobs_were_stopped_ends_and_says_that_it_went_otherwise(staged: People, as_: As) -> None:
+    run = services.start("elastic-same-queue", tenant=staged.lab, user=staged.alice, now=clock.now())
+    jobs.command(run.jobs.get(), Action.ABORT_JOB, user=staged.alice, now=clock.now())
+    services.advance_all(now=clock.now())
+    run.refresh_from_db()
+    assert run.ended_at is not None
+    assert Event.objects.filter(kind="DemonstrationEnded", subject=f"demonstration:{run.pk}").exists()
+    page = as_(staged.alice).get(reverse("demonstrations:detail", args=["elastic-same-queue"])).content.decode()
+    assert "It went otherwise this time" in page
+    start(as_(staged.alice), "elastic-same-queue")
+    assert Job.objects.filter(name="elastic-same-queue-first-2").exists()
+
+
+@pytest.mark.parametrize(
+    ("running", "seconds", "comes"),
+    [(9, 60, False), (10, services.PAUSE_SECONDS - 1, False), (10, services.PAUSE_SECONDS, True)],
+)
+def test_the_later_job_comes_when_the_first_has_run_whole_for_a_while(
+    staged: People, running: int, seconds: int, comes: bool
+) -> None:
+    now = clock.now()
+    run = services.start("elastic-same-queue", tenant=staged.lab, user=staged.alice, now=now)
+    begun = now - timedelta(seconds=seconds)
+    for index in range(10):
+        facts = {"phase": "running", "started_at": begun} if index < running else {"phase": "bound"}
+        Pod.objects.create(
+            job=run.jobs.get(), task="worker", index=index, attempt=1, version=1, slot=index, created_at=now, **facts
+        )
+    for _ in range(2):
+        services.advance_all(now=now)
+    assert run.jobs.count() == 1 + comes
+    assert not shown.as_announced(DEMONSTRATIONS[3], shown.job_views(run))
+
+
+def test_a_stage_that_was_changed_is_put_back(staged: People) -> None:
+    cluster = cluster_questions.get(ELASTIC.name)
+    clusters.change(cluster, {"config": {"nodes": []}}, actor=PLATFORM, now=clock.now())
+    clusters.set_policy(cluster, "actions: allocate", note="", by=staged.ada, actor=PLATFORM, now=clock.now())
+    services.start("elastic-at-once", tenant=staged.lab, user=staged.alice, now=clock.now())
+    cluster.refresh_from_db()
+    assert cluster.config == ELASTIC.config
+    assert cluster_questions.policy_text(cluster) == POLICY
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda one: one.name)
+def test_what_a_stage_is_made_of_is_valid(stage: Stage) -> None:
+    from hekla.backends.config import read
+    from hekla.backends.simulated.config import SimulatedConfig
+
+    assert [node.name for node in read(SimulatedConfig, stage.config).nodes] == [
+        f"{stage.name}-{number}" for number in range(1, len(stage.gpus) + 1)
+    ]
+    assert policy.parse(POLICY).actions
+
+
+def test_a_platform_for_trying_things_has_all_stages(db: None, settings, tmp_path) -> None:
+    settings.HEKLA_HOME = tmp_path
+    for _ in range(2):
+        first_data.prepare(demo=True)
+    assert {stage.name for stage in STAGES} <= set(cluster_questions.all_clusters().values_list("name", flat=True))
