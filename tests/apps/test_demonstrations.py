@@ -75,6 +75,14 @@ def test_the_page_of_all_has_a_button_for_each(staged: People, as_: As) -> None:
     page = as_(staged.bob).get(reverse("demonstrations:list")).content.decode()
     assert all(reverse("demonstrations:start", args=[name]) in page for name in NAMES)
     assert "This is a simulation." in page
+    assert "The last run" not in page
+
+
+def test_the_page_of_all_leads_to_what_plays(staged: People, as_: As) -> None:
+    start(as_(staged.alice), "gangs")
+    page = as_(staged.bob).get(reverse("demonstrations:list")).content.decode()
+    assert page.count("Watch it") == 1
+    assert f'href="{reverse("demonstrations:detail", args=["gangs"])}"' in page
 
 
 @pytest.mark.parametrize("name", ["home", "jobs:list", "help:index"])

@@ -43,7 +43,7 @@ def test_log_lines_come_while_the_job_runs(hekla: Running, page: Page) -> None:
 PAGES = [
     "/", "/jobs/", "/jobs/submit/", "/jobs/submit/yaml/", "/queues/", "/queues/default/", "/clusters/nodes/",
     "/clusters/", "/clusters/environments/", "/clusters/policy/", "/tenants/", "/accounts/", "/accounts/me/",
-    "/help/", "/design/",
+    "/demonstrations/", "/demonstrations/together/", "/help/", "/design/",
 ]  # fmt: skip
 
 

@@ -16,8 +16,13 @@ from hekla.lib import clock
 @require_safe
 def demonstrations(request: HttpRequest) -> HttpResponse:
     """All of them, each with its button."""
-    playing = set(selectors.visible_to(person(request)).filter(ended_at=None).values_list("demonstration", flat=True))
-    return render(request, "demonstrations/list.html", {"demonstrations": catalogue.DEMONSTRATIONS, "playing": playing})
+    runs = selectors.visible_to(person(request))
+    context = {
+        "demonstrations": catalogue.DEMONSTRATIONS,
+        "played": set(runs.values_list("demonstration", flat=True)),
+        "playing": set(runs.filter(ended_at=None).values_list("demonstration", flat=True)),
+    }
+    return render(request, "demonstrations/list.html", context)
 
 
 @require_safe
