@@ -1,7 +1,8 @@
 """The pages of demonstrations, and who is refused one and why."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +15,8 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as cluster_questions
 from hekla.apps.clusters import services as clusters
-from hekla.apps.demonstrations import services, shown
-from hekla.apps.demonstrations.catalogue import DEMONSTRATIONS, Demonstration
+from hekla.apps.demonstrations import services
+from hekla.apps.demonstrations.catalogue import DEMONSTRATIONS, PAUSE_SECONDS, Demonstration
 from hekla.apps.demonstrations.models import Run
 from hekla.apps.demonstrations.stages import ELASTIC, GANGS, POLICY, STAGES, Stage
 from hekla.apps.jobs import services as jobs
@@ -88,6 +89,13 @@ def test_the_page_of_all_leads_to_what_plays(staged: People, as_: As) -> None:
 @pytest.mark.parametrize("name", ["home", "jobs:list", "help:index"])
 def test_there_is_a_way_to_it(people: People, as_: As, name: str) -> None:
     assert reverse("demonstrations:list") in as_(people.alice).get(reverse(name)).content.decode()
+
+
+def test_their_queues_are_not_among_those_of_the_home_page(staged: People, as_: As) -> None:
+    page = as_(staged.alice).get(reverse("home")).content.decode()
+    assert reverse("queues:detail", args=["default"]) in page
+    assert "demo-gangs" not in page
+    assert "demo-gangs" in as_(staged.alice).get(reverse("queues:list")).content.decode()
 
 
 def test_one_that_nobody_started_says_so(staged: People, as_: As) -> None:
@@ -203,25 +211,44 @@ def test_a_run_whose_jobs_were_stopped_ends_and_says_that_it_went_otherwise(stag
     assert Job.objects.filter(name="elastic-same-queue-first-2").exists()
 
 
+def let_run(run: Run, count: int, *, since: datetime) -> None:
+    """The first job of a run has its pods, and so many of them run."""
+    for index in range(10):
+        facts = {"phase": "running", "started_at": since} if index < count else {"phase": "bound"}
+        Pod.objects.create(
+            job=run.jobs.get(), task="worker", index=index, attempt=1, version=1, slot=index, created_at=since, **facts
+        )
+
+
 @pytest.mark.parametrize(
     ("running", "seconds", "comes"),
-    [(9, 60, False), (10, services.PAUSE_SECONDS - 1, False), (10, services.PAUSE_SECONDS, True)],
+    [(9, 60, False), (10, PAUSE_SECONDS - 1, False), (10, PAUSE_SECONDS, True)],
 )
 def test_the_later_job_comes_when_the_first_has_run_whole_for_a_while(
     staged: People, running: int, seconds: int, comes: bool
 ) -> None:
     now = clock.now()
     run = services.start("elastic-same-queue", tenant=staged.lab, user=staged.alice, now=now)
-    begun = now - timedelta(seconds=seconds)
-    for index in range(10):
-        facts = {"phase": "running", "started_at": begun} if index < running else {"phase": "bound"}
-        Pod.objects.create(
-            job=run.jobs.get(), task="worker", index=index, attempt=1, version=1, slot=index, created_at=now, **facts
-        )
+    let_run(run, running, since=now - timedelta(seconds=seconds))
     for _ in range(2):
         services.advance_all(now=now)
     assert run.jobs.count() == 1 + comes
-    assert not shown.as_announced(DEMONSTRATIONS[3], shown.job_views(run))
+    assert run.ended_at is None
+
+
+def test_a_queue_that_was_closed_meanwhile_stops_neither_this_run_from_ending_nor_others(staged: People) -> None:
+    now = clock.now()
+    run = services.start("elastic-other-queue", tenant=staged.lab, user=staged.alice, now=now)
+    other = services.start("gangs", tenant=staged.lab, user=staged.alice, now=now)
+    let_run(run, 10, since=now - timedelta(minutes=1))
+    second = Queue.objects.get(name="demo-elastic-2")
+    queues.set_open(second, is_open=False, by=staged.ada, actor=PLATFORM, now=now)
+    services.advance_all(now=now)
+    Job.objects.update(phase="completed")
+    services.advance_all(now=now)
+    ended = Run.objects.filter(pk__in=[run.pk, other.pk]).exclude(ended_at=None)
+    assert ended.count() == 2
+    assert run.jobs.count() == 1
 
 
 def test_a_stage_that_was_changed_is_put_back(staged: People) -> None:
@@ -245,7 +272,7 @@ def test_what_a_stage_is_made_of_is_valid(stage: Stage) -> None:
     assert policy.parse(POLICY).actions
 
 
-def test_a_platform_for_trying_things_has_all_stages(db: None, settings, tmp_path) -> None:
+def test_a_platform_for_trying_things_has_all_stages(db: None, settings: Any, tmp_path: Path) -> None:
     settings.HEKLA_HOME = tmp_path
     for _ in range(2):
         first_data.prepare(demo=True)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.controller.conftest import World
@@ -52,7 +54,7 @@ def _held_and_done(job: int) -> tuple[int, int]:
 
 
 @pytest.fixture
-def people(transactional_db: None, settings, tmp_path) -> Iterator[tuple[Tenant, User]]:
+def people(transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[tuple[Tenant, User]]:
     settings.HEKLA_HOME = tmp_path
     now = clock.now()
     turns.forget_all()
@@ -64,11 +66,11 @@ def people(transactional_db: None, settings, tmp_path) -> Iterator[tuple[Tenant,
 
 
 @pytest.fixture
-def play(people: tuple[Tenant, User], monkeypatch) -> Callable[[str], Play]:
+def play(people: tuple[Tenant, User], monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Play]:
     """Starts a demonstration and plays it until it is over."""
     monkeypatch.setattr("tests.controller.conftest.LAST_SECONDS", 60.0)
     monkeypatch.setattr(stages, "SPEED", TWICE_AS_FAST)
-    monkeypatch.setattr(services, "PAUSE_SECONDS", 1)
+    monkeypatch.setattr("hekla.apps.demonstrations.services.PAUSE_SECONDS", 1)
 
     def until_it_is_over(name: str) -> Play:
         tenant, ada = people

@@ -20,6 +20,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters import services as cluster_services
+from hekla.apps.demonstrations.stages import STAGES
 from hekla.apps.forms import attach
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import shown
@@ -35,6 +36,7 @@ from hekla.project.policy_form import PolicyForm
 
 set_language_for_all = login_not_required(require_POST(set_language))
 _MINE = 6
+_STAGES = {stage.name for stage in STAGES}
 
 
 @login_not_required
@@ -61,7 +63,8 @@ def home_parts(user: User) -> dict[str, Any]:
     """The live parts of the home page."""
     mine = jobs.visible_to(user).filter(owner=user)
     occupancy = figures.Occupancy.now()
-    views = figures.nodes(user, occupancy)
+    # Demonstrations have their own page; at rest their machines and queues say nothing here.
+    views = [view for view in figures.nodes(user, occupancy) if view.node.cluster.name not in _STAGES]
     real = [view for view in views if not view.node.cluster.is_simulated]
     return {
         "rows": shown.rows(list(mine[:_MINE])),
@@ -69,7 +72,7 @@ def home_parts(user: User) -> dict[str, Any]:
         "nodes": views,
         "free": figures.total_free(real),
         "slots": figures.free_slots(real),
-        "queues": figures.queue_views(user, occupancy),
+        "queues": [view for view in figures.queue_views(user, occupancy) if view.queue.cluster.name not in _STAGES],
     }
 
 

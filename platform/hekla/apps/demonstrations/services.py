@@ -1,5 +1,6 @@
 """Starting demonstrations, and letting them go on. Each step is one transaction, taken when the rows say it is due."""
 
+import logging
 from datetime import datetime, timedelta
 
 from django.utils.translation import gettext as _
@@ -24,8 +25,10 @@ from hekla.apps.queues import services as queue_services
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
-from hekla.domain.errors import Forbidden, Refused
+from hekla.domain.errors import Forbidden, HeklaError, Refused
 from hekla.domain.phases import PodPhase
+
+log = logging.getLogger(__name__)
 
 
 class StageMissing(Refused):
@@ -91,19 +94,23 @@ def _stage_for(stage: Stage, user: User, now: datetime) -> Cluster:
 def set_up(stage: Stage, *, actor: Actor = PLATFORM, now: datetime) -> Cluster:
     """Make the stage's cluster, policy and queues, or put back what was changed of them. Raises StageTaken."""
     with unit_of_work():
-        cluster = Cluster.objects.select_for_update().filter(name=stage.name).first()
-        if cluster is None:
-            cluster = cluster_services.create(
-                name=stage.name, kind=Cluster.Kind.SIMULATED, config=stage.config, actor=actor, now=now
-            )
-        elif not cluster.is_simulated:
-            raise StageTaken(_("The cluster %s is not a simulated one; demonstrations do not touch it.") % stage.name)
-        elif cluster.config != stage.config:
-            cluster_services.change(cluster, {"config": stage.config}, actor=actor, now=now)
+        cluster = _set_up_cluster(stage, actor, now)
         if clusters.policy_text(cluster) != POLICY:
             cluster_services.set_policy(cluster, POLICY, note="", by=None, actor=actor, now=now)
         for name in stage.queues:
             _set_up_queue(name, cluster, actor, now)
+    return cluster
+
+
+def _set_up_cluster(stage: Stage, actor: Actor, now: datetime) -> Cluster:
+    cluster = Cluster.objects.select_for_update().filter(name=stage.name).first()
+    if cluster is None:
+        kind = Cluster.Kind.SIMULATED
+        return cluster_services.create(name=stage.name, kind=kind, config=stage.config, actor=actor, now=now)
+    if not cluster.is_simulated:
+        raise StageTaken(_("The cluster %s is not a simulated one; demonstrations do not touch it.") % stage.name)
+    if cluster.config != stage.config:
+        cluster_services.change(cluster, {"config": stage.config}, actor=actor, now=now)
     return cluster
 
 
@@ -128,7 +135,10 @@ def _advance(pk: int, now: datetime) -> None:
         run = Run.objects.select_for_update().get(pk=pk)
         if run.ended_at is not None:
             return
-        _submit_what_is_due(run, catalogue.get(run.demonstration), now)
+        try:
+            _submit_what_is_due(run, catalogue.get(run.demonstration), now)
+        except HeklaError as refusal:  # its queue was closed, say; the run ends with the jobs that it has
+            log.warning("run %s cannot go on now: %s", run, refusal)
         if all(job.is_final for job in run.jobs.all()):
             run.ended_at = now
             run.save(update_fields=["ended_at"])
