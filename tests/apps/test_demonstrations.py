@@ -86,9 +86,18 @@ def test_the_page_of_all_leads_to_what_plays(staged: People, as_: As) -> None:
     assert f'href="{reverse("demonstrations:detail", args=["gangs"])}"' in page
 
 
-@pytest.mark.parametrize("name", ["home", "jobs:list", "help:index"])
-def test_there_is_a_way_to_it(people: People, as_: As, name: str) -> None:
-    assert reverse("demonstrations:list") in as_(people.alice).get(reverse(name)).content.decode()
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("home", "Watch gangs and elastic jobs on a simulated cluster"),
+        ("jobs:list", "Watch a demonstration"),
+        ("help:index", "<span>Demonstrations</span>"),
+    ],
+)
+def test_there_is_a_way_to_it(people: People, as_: As, name: str, words: str) -> None:
+    page = as_(people.alice).get(reverse(name)).content.decode()
+    link = page[: page.index(words)].rpartition("<a ")[2]
+    assert f'href="{reverse("demonstrations:list")}"' in link
 
 
 def test_their_queues_are_not_among_those_of_the_home_page(staged: People, as_: As) -> None:
@@ -100,7 +109,7 @@ def test_their_queues_are_not_among_those_of_the_home_page(staged: People, as_: 
 
 def test_one_that_nobody_started_says_so(staged: People, as_: As) -> None:
     page = as_(staged.alice).get(reverse("demonstrations:detail", args=["gangs"])).content.decode()
-    assert "Nobody has started it yet" in page
+    assert "Your tenants have not started it yet" in page
     assert as_(staged.alice).get(reverse("demonstrations:detail", args=["magic"])).status_code == 404
 
 
@@ -267,7 +276,7 @@ def test_what_a_stage_is_made_of_is_valid(stage: Stage) -> None:
     from hekla.backends.simulated.config import SimulatedConfig
 
     assert [node.name for node in read(SimulatedConfig, stage.config).nodes] == [
-        f"{stage.name}-{number}" for number in range(1, len(stage.gpus) + 1)
+        f"node-{number}" for number in range(1, len(stage.gpus) + 1)
     ]
     assert policy.parse(POLICY).actions
 

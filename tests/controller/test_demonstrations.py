@@ -109,7 +109,7 @@ def _gangs(played: Play) -> None:
 
 
 def _together(played: Play) -> None:
-    assert sorted(view.nodes for view in played.views) == [((f"demo-together-{n}", 6),) for n in (1, 2, 3)]
+    assert sorted(view.nodes for view in played.views) == [((f"node-{n}", 6),) for n in (1, 2, 3)]
 
 
 def _at_once(played: Play) -> None:

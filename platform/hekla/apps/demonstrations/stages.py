@@ -37,15 +37,16 @@ class Stage:
     def config(self) -> dict[str, Any]:
         """What the simulated backend is told. Every pod is ready after a second and gone a second after a stop."""
         return {
-            "nodes": [self._node(number, gpus) for number, gpus in enumerate(self.gpus, start=1)],
+            "nodes": [_node(number, gpus) for number, gpus in enumerate(self.gpus, start=1)],
             "seed": 1,
             "speed": SPEED,
             "prepare_seconds": {"min": SPEED, "max": SPEED},
             "stop_seconds": SPEED,
         }
 
-    def _node(self, number: int, gpus: int) -> dict[str, Any]:
-        return {"name": f"{self.name}-{number}", "allocatable": {"cpu": "32", "memory": "128Gi", GPU: str(gpus)}}
+
+def _node(number: int, gpus: int) -> dict[str, Any]:
+    return {"name": f"node-{number}", "allocatable": {"cpu": "32", "memory": "128Gi", GPU: str(gpus)}}
 
 
 GANGS = Stage("demo-gangs", (2, 2), ("demo-gangs",))
