@@ -23,6 +23,14 @@ from hekla.lib import clock
 LAST_SECONDS = 30.0
 
 
+@pytest.fixture(autouse=True)
+def engine_is_checked(settings, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """In every test what the engine keeps between turns is what it would find afresh."""
+    settings.CHECK_ENGINE = True
+    yield
+    assert "what the engine kept is not what there is" not in caplog.text
+
+
 @dataclass
 class World:
     """What the tests act on."""

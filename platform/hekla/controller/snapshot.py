@@ -3,12 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from hekla.apps.clusters import selectors as clusters
-from hekla.apps.clusters.models import Cluster, Node
-from hekla.apps.jobs import selectors as jobs
+from hekla.apps.clusters.models import Node
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.domain.resources import Resources
@@ -55,26 +52,8 @@ class _Role:
     annotations: Mapping[str, str]
 
 
-def take(cluster: Cluster, nominated: Mapping[str, str] | None = None) -> Snapshot:
-    """The cluster as it stands in the rows. `nominated`: nodes from which others were evicted, by the pod to come."""
-    live = jobs.unfinished(cluster.pk)
-    live_ids = {job.pk for job in live}
-    leftovers = [pod for pod in jobs.unfinished_pods(cluster.pk) if pod.job_id not in live_ids]
-    by_job: dict[int, list[Pod]] = {job.pk: [] for job in live}
-    for pod in [*jobs.pods_of(list(live_ids)), *leftovers]:
-        by_job.setdefault(pod.job_id, []).append(pod)
-    ending = {pod.job_id: pod.job for pod in leftovers}
-    state = model.ClusterState(
-        nodes=tuple(_node(node) for node in clusters.nodes(cluster)),
-        queues=tuple(_queue(queue) for queue in queues.of_cluster(cluster)),
-        jobs=tuple(_job(job, by_job[job.pk], nominated or {}) for job in (*live, *ending.values())),
-    )
-    return Snapshot(
-        state, {str(job.pk): job for job in live}, {str(pod.pk): pod for pods in by_job.values() for pod in pods}
-    )
-
-
-def _node(node: Node) -> model.Node:
+def node(node: Node) -> model.Node:
+    """A machine, as the engine is told of it."""
     return model.Node(
         name=node.name,
         allocatable=Resources.parse(node.allocatable),
@@ -83,7 +62,8 @@ def _node(node: Node) -> model.Node:
     )
 
 
-def _queue(queue: Queue) -> model.Queue:
+def queue(queue: Queue) -> model.Queue:
+    """A queue, likewise."""
     return model.Queue(
         name=queue.name,
         weight=queue.weight,
@@ -98,7 +78,8 @@ def _queue(queue: Queue) -> model.Queue:
     )
 
 
-def _job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Job:
+def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Job:
+    """A job with these pods. `nominated`: the nodes that are kept for some of them."""
     spec = spec_of(job)
     carried = {name: text for name, text in spec.annotations.items() if name in _OF_PODS}
     roles = {task.name: _Role(task.request + _ONE_POD, task.node_selector, carried) for task in spec.tasks}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
 
+from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
 from hekla import engine
@@ -20,15 +21,18 @@ from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
 from hekla.apps.outbox import selectors as outbox
 from hekla.backends.base import Backend, BackendError
-from hekla.controller import decisions, nodes, observations, snapshot
+from hekla.controller import decisions, nodes, observations
 from hekla.controller.backends import backend_of
 from hekla.controller.carry_out import carry_out
 from hekla.controller.observations import Hold, Memory
+from hekla.controller.picture import Picture
 from hekla.controller.watch import holder
 from hekla.domain.phases import GangPhase
+from hekla.engine.audit import differences
 from hekla.engine.decisions import Fault
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, Policy
 from hekla.engine.policy import parse as parse_policy
+from hekla.engine.world import World
 from hekla.lib import clock
 
 log = logging.getLogger(__name__)
@@ -49,6 +53,8 @@ class Keeper:
     looked_at: datetime | None = None
     nodes_at: datetime | None = None
     policy: tuple[str, Policy] | None = None
+    picture: Picture = field(default_factory=Picture)
+    world: World = field(default_factory=World)
     faults: tuple[Fault, ...] = ()
 
 
@@ -86,6 +92,7 @@ def _turn(cluster: Cluster, keeper: Keeper) -> None:
         return
     if epoch != keeper.epoch:
         keeper.epoch, keeper.memory, keeper.acted_on = epoch, Memory(), -1
+        keeper.picture, keeper.world = Picture(), World()
     backend = backend_of(cluster)
     if keeper.nodes_at is None or now - keeper.nodes_at > _NODES_EVERY:
         nodes.refresh(cluster, backend, now=now)
@@ -111,10 +118,13 @@ def _decide(cluster: Cluster, keeper: Keeper, hold: Hold) -> None:
     for _ in range(_MAX_ROUNDS):
         now = clock.now()
         moved = _sync_jobs(hold, now)
-        taken = snapshot.take(cluster, hold.memory.nominated)
-        decided = engine.cycle(taken.state, _policy(cluster, keeper), now.timestamp())
+        taken = keeper.picture.take(cluster, hold.memory.nominated, now=now)
+        decided = engine.cycle(taken.state, _policy(cluster, keeper), now.timestamp(), world=keeper.world)
         _tell_faults(cluster, keeper, decided.faults)
-        recorded = services.commit(cluster.pk, hold.epoch, decisions.by_job(taken, decided), now=now)
+        _check(cluster, keeper)
+        found = decisions.by_job(taken, decided)
+        keeper.picture.doubt(decision.job_id for decision in found)
+        recorded = services.commit(cluster.pk, hold.epoch, found, now=now)
         hold.memory.nominated = decisions.still_nominated(taken, decided, hold.memory.nominated)
         carry_out(hold, now=now)
         if not (moved or recorded):
@@ -127,6 +137,13 @@ def _tell_faults(cluster: Cluster, keeper: Keeper, faults: tuple[Fault, ...]) ->
         if fault not in keeper.faults:
             log.error("cluster %s: %s failed at %s: %s", cluster, fault.name, fault.point, fault.error)
     keeper.faults = faults
+
+
+def _check(cluster: Cluster, keeper: Keeper) -> None:
+    """Where that is asked for: hold what the engine keeps against a fresh look, and drop it if it is wrong."""
+    if settings.CHECK_ENGINE and (found := differences(keeper.world)):
+        log.error("cluster %s: what the engine kept is not what there is: %s", cluster, "; ".join(found[:10]))
+        keeper.world = World()
 
 
 def _sync_jobs(hold: Hold, now: datetime) -> bool:

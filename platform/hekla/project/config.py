@@ -20,6 +20,8 @@ class Config(BaseSettings):
     public_url: str = "http://127.0.0.1:8000"
     allowed_hosts: str = "127.0.0.1,localhost,[::1]"
     time_zone: str = "UTC"
+    check_engine: bool = False
+    """After each decision, hold what the engine keeps against a fresh look. It costs as much as one."""
     database_url: str = Field(validation_alias="DATABASE_URL")
     valkey_url: str = Field(validation_alias="VALKEY_URL")
 

@@ -16,6 +16,7 @@ VALKEY_URL = CONFIG.valkey_url
 
 SECRET_KEY = CONFIG.secret_key
 DEBUG = CONFIG.debug
+CHECK_ENGINE = CONFIG.check_engine
 ALLOWED_HOSTS = CONFIG.hosts
 ROOT_URLCONF = "hekla.project.urls"
 ASGI_APPLICATION = "hekla.project.asgi.application"

@@ -1,7 +1,7 @@
 """Questions about jobs. What is outside one's tenants does not exist."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import count
 from uuid import UUID
 
@@ -110,6 +110,18 @@ def unfinished(cluster_id: int) -> list[Job]:
     """Jobs of a cluster that are not over, in the order of their submission."""
     found = Job.objects.filter(cluster_id=cluster_id).exclude(phase__in=_FINAL_JOBS)
     return list(found.select_related("queue").order_by("id"))
+
+
+def ending(cluster_id: int) -> list[Job]:
+    """Jobs of a cluster that are over and have pods that still hold something."""
+    held = Pod.objects.exclude(phase__in=_FINAL_PODS).values("job_id")
+    found = Job.objects.filter(cluster_id=cluster_id, phase__in=_FINAL_JOBS, pk__in=held)
+    return list(found.select_related("queue").order_by("id"))
+
+
+def by_uids(cluster_id: int, uids: Collection[str]) -> list[Job]:
+    """These jobs of a cluster, in the order of their submission."""
+    return list(Job.objects.filter(cluster_id=cluster_id, uid__in=uids).select_related("queue").order_by("id"))
 
 
 def unfinished_pods(cluster_id: int) -> list[Pod]:

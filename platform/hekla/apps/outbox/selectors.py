@@ -17,6 +17,13 @@ def after(number: int, *, limit: int) -> Sequence[Event]:
     return list(Event.objects.filter(id__gt=number).order_by("id")[:limit])
 
 
+def subjects(number: int, last: int, *, topic: str, limit: int) -> set[str] | None:
+    """What the events of a topic after `number` up to `last` are about. None: there are more than `limit` of them."""
+    found = Event.objects.filter(id__gt=number, id__lte=last, topics__contains=[topic])
+    subjects = found.order_by("id").values_list("subject", flat=True)[: limit + 1]
+    return set(subjects) if len(subjects) <= limit else None
+
+
 def count_after(number: int, topics: Iterable[str], *, limit: int = 1000) -> int:
     """How many events of these topics follow `number`, counted up to `limit`."""
     return len(Event.objects.filter(id__gt=number, topics__overlap=list(topics)).values_list("id")[:limit])

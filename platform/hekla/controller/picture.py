@@ -1,0 +1,121 @@
+"""What a process has read of a cluster, kept up by the log.
+
+Only jobs of which something happened since the last look are read again, and only of those the engine is told anew:
+everything else it gets as the very same object, and does not look at it again. All is read from time to time, so that
+no mistake lasts.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters.models import Cluster, Node
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox import selectors as outbox
+from hekla.apps.queues import selectors as queues
+from hekla.controller import snapshot
+from hekla.controller.snapshot import Snapshot
+from hekla.engine import model
+
+_ALL_EVERY = timedelta(seconds=60)
+_MAX_EVENTS = 10_000
+"""After more events than these all is read again."""
+_JOB = "job:"
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A job with its pods, the nodes that are kept for some of them, and what the engine was told of it."""
+
+    job: Job
+    pods: list[Pod]
+    nominated: dict[str, str]
+    told: model.Job
+
+
+@dataclass
+class Picture:
+    """See the module."""
+
+    _number: int = -1
+    """Up to which event it was kept up."""
+    _read_at: datetime | None = None
+    """When all was read."""
+    _seen: dict[int, _Seen] = field(default_factory=dict)
+    _nodes: dict[str, tuple[object, model.Node]] = field(default_factory=dict)
+    _doubtful: set[int] = field(default_factory=set)
+
+    def doubt(self, job_ids: Iterable[int]) -> None:
+        """Read these again next time: they are written to, and not every write is an event."""
+        self._doubtful.update(job_ids)
+
+    def take(self, cluster: Cluster, nominated: Mapping[str, str], *, now: datetime) -> Snapshot:
+        """The cluster as the rows say. `nominated`: nodes from which others were evicted, by the pod to come."""
+        number = outbox.last_number()
+        uids = None if self._is_old(now) else self._changed(cluster, number)
+        if uids is None:
+            self._seen, self._read_at = {}, now
+            self._read([*jobs.unfinished(cluster.pk), *jobs.ending(cluster.pk)], nominated)
+        else:
+            self._read_again(cluster, uids | self._with_other_nodes(nominated), nominated)
+        self._number, self._doubtful = number, set()
+        return self._snapshot(cluster)
+
+    def _is_old(self, now: datetime) -> bool:
+        return self._read_at is None or now - self._read_at > _ALL_EVERY
+
+    def _changed(self, cluster: Cluster, number: int) -> set[str] | None:
+        """The uids of the jobs of which something happened. None: there is more than one cares to follow."""
+        subjects = outbox.subjects(self._number, number, topic=f"cluster:{cluster.pk}", limit=_MAX_EVENTS)
+        if subjects is None:
+            return None
+        return {subject.removeprefix(_JOB) for subject in subjects if subject.startswith(_JOB)}
+
+    def _with_other_nodes(self, nominated: Mapping[str, str]) -> set[str]:
+        """The jobs for whose pods other nodes are kept than before."""
+        return {str(seen.job.uid) for seen in self._seen.values() if seen.nominated != _of(seen.pods, nominated)}
+
+    def _read_again(self, cluster: Cluster, uids: set[str], nominated: Mapping[str, str]) -> None:
+        uids |= {str(self._seen[pk].job.uid) for pk in self._doubtful & self._seen.keys()}
+        self._read(jobs.by_uids(cluster.pk, uids) if uids else [], nominated)
+
+    def _read(self, found: list[Job], nominated: Mapping[str, str]) -> None:
+        """Take these jobs in as they are now; what is over and holds nothing any more is left out."""
+        pods: dict[int, list[Pod]] = {job.pk: [] for job in found}
+        for pod in jobs.pods_of(list(pods)) if pods else ():
+            pods[pod.job_id].append(pod)
+        for job in found:
+            own = [pod for pod in pods[job.pk] if not (job.is_final and pod.is_final)]
+            if job.is_final and not own:
+                self._seen.pop(job.pk, None)
+                continue
+            mine = _of(own, nominated)
+            self._seen[job.pk] = _Seen(job, own, mine, snapshot.job(job, own, mine))
+        self._seen = dict(sorted(self._seen.items()))
+
+    def _snapshot(self, cluster: Cluster) -> Snapshot:
+        state = model.ClusterState(
+            nodes=tuple(self._node(node) for node in clusters.nodes(cluster)),
+            queues=tuple(snapshot.queue(queue) for queue in queues.of_cluster(cluster)),
+            jobs=tuple(seen.told for seen in self._seen.values()),
+        )
+        return Snapshot(
+            state,
+            {str(pk): seen.job for pk, seen in self._seen.items() if not seen.job.is_final},
+            {str(pod.pk): pod for seen in self._seen.values() for pod in seen.pods},
+        )
+
+    def _node(self, node: Node) -> model.Node:
+        """The same object for a node that is as it was."""
+        facts = (node.allocatable, node.labels, node.is_cordoned, node.is_ready)
+        known = self._nodes.get(node.name)
+        if known is None or known[0] != facts:
+            known = self._nodes[node.name] = facts, snapshot.node(node)
+        return known[1]
+
+
+def _of(pods: Iterable[Pod], nominated: Mapping[str, str]) -> dict[str, str]:
+    """The nodes that are kept for some of these pods."""
+    return {uid: nominated[uid] for uid in (str(pod.pk) for pod in pods) if uid in nominated} if nominated else {}

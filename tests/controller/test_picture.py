@@ -1,0 +1,134 @@
+"""What a process keeps of the rows is what the rows say, whatever is written to them meanwhile."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.controller.conftest import World
+from tests.controller.test_turns import phase, submit
+
+from hekla.apps.clusters import services as clusters
+from hekla.apps.clusters.models import Node
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox import selectors as outbox
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.controller import picture, turns
+from hekla.controller.picture import Picture
+from hekla.controller.snapshot import Snapshot
+from hekla.domain.policies import Action
+from hekla.lib import clock
+
+
+def rows(taken: Snapshot) -> tuple[object, ...]:
+    """All but the numbers of why jobs wait: those are written without an event, by who reads them again."""
+    jobs = {uid: (job.phase, job.gang_phase, job.version) for uid, job in taken.jobs.items()}
+    pods = {uid: (pod.phase, pod.node, pod.stopping, pod.version) for uid, pod in taken.pods.items()}
+    return taken.state, jobs, pods
+
+
+@pytest.fixture
+def agree(world: World) -> Callable[[], None]:
+    """Whether the kept picture shows what a new one does."""
+    kept = Picture()
+
+    def check() -> None:
+        seen, fresh = kept.take(world.cluster, {}, now=clock.now()), Picture().take(world.cluster, {}, now=clock.now())
+        assert rows(seen) == rows(fresh)
+
+    return check
+
+
+def test_it_follows_jobs_through_their_lives(world: World, agree: Callable[[], None]) -> None:
+    short = submit(world, "short", ["true"], replicas=2)
+    long = submit(world, "long", ["sleep", "60"], replicas=2, seconds=600)
+    blocked = submit(world, "blocked", ["true"], replicas=8)
+
+    def done(*names: str) -> Callable[[], bool]:
+        def look() -> bool:
+            agree()
+            return (phase(short), phase(long)) == names
+
+        return look
+
+    agree()
+    world.turn_until(done("completed", "running"))
+    assert Job.objects.get(pk=blocked.pk).waiting
+    services.command(long, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    world.turn_until(done("completed", "aborted"))
+    services.command(long, Action.RESUME_JOB, user=world.alice, now=clock.now())
+    world.turn_until(done("completed", "running"))
+    services.command(blocked, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    agree()
+    services.delete(short, user=world.alice, now=clock.now())
+    agree()
+
+
+def test_it_follows_queues_and_nodes(world: World, agree: Callable[[], None]) -> None:
+    agree()
+    queues.change(world.queue, {"weight": 7}, by=world.alice, actor=PLATFORM, now=clock.now())
+    agree()
+    turns.run(world.cluster)
+    agree()
+    clusters.cordon(Node.objects.get(), cordoned=True, actor=PLATFORM, now=clock.now())
+    agree()
+
+
+def test_what_is_as_it_was_is_the_very_same(world: World) -> None:
+    """The engine tells by that what it need not look at."""
+    first, second = submit(world, "one", ["true"]), submit(world, "two", ["true"])
+    kept = Picture()
+    before = kept.take(world.cluster, {}, now=clock.now()).state.jobs
+    services.command(second, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    after = kept.take(world.cluster, {}, now=clock.now()).state.jobs
+    assert [job.name for job in before] == [first.name, second.name]
+    assert after[0] is before[0]
+    assert len(after) == 1 or after[1] is not before[1]
+
+
+def test_why_a_job_waits_is_written_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocked = submit(world, "blocked", ["true"], replicas=8)
+    world.turn_until(lambda: bool(Job.objects.get(pk=blocked.pk).waiting))
+    written: list[object] = []
+
+    def commit(_cluster: int, _epoch: int, decisions: list[object], **_more: object) -> int:
+        written.extend(decisions)
+        return 0
+
+    monkeypatch.setattr(services, "commit", commit)
+    turns.run(world.cluster)
+    assert not written
+
+
+def test_a_place_kept_for_a_pod_is_told(world: World) -> None:
+    job = submit(world, "long", ["sleep", "60"], seconds=600)
+    world.turn_until(lambda: phase(job) == "running")
+    Pod.objects.filter(job=job).update(phase="pending", node="")
+    kept, pod = Picture(), str(Pod.objects.get(job=job).pk)
+
+    def told(nominated: dict[str, str]) -> str:
+        (one,) = kept.take(world.cluster, nominated, now=clock.now()).state.jobs
+        return one.tasks[0].nominated_node
+
+    assert [told({}), told({pod: "n"}), told({pod: "n"}), told({})] == ["", "n", "n", ""]
+
+
+def test_after_too_much_all_is_read_again(
+    world: World, agree: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(picture, "_MAX_EVENTS", 2)
+    agree()
+    jobs = [submit(world, f"job-{at}", ["true"]) for at in range(3)]
+    agree()
+    world.turn_until(lambda: all(phase(job) == "completed" for job in jobs))
+    agree()
+
+
+def test_what_events_are_about_is_told_up_to_a_limit(world: World) -> None:
+    before = outbox.last_number()
+    job = submit(world, "one", ["true"])
+    topic, last = f"cluster:{world.cluster.pk}", outbox.last_number()
+    assert outbox.subjects(before, last, topic=topic, limit=10) == {f"job:{job.uid}"}
+    assert outbox.subjects(before, last, topic="cluster:0", limit=10) == set()
+    assert outbox.subjects(last, last, topic=topic, limit=10) == set()
+    assert outbox.subjects(-1, last, topic=topic, limit=1) is None
