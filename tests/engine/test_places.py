@@ -1,10 +1,12 @@
 """What is kept of a class between placements is what one would find on looking afresh."""
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.worlds import POLICY, job, node, state
 
 from hekla.engine import registry
+from hekla.engine.columns import fits
 from hekla.engine.model import TaskStatus
 from hekla.engine.places import Places
 from hekla.engine.session import Session
@@ -31,3 +33,9 @@ def test_the_best_place_is_the_same_as_on_a_fresh_look(nodes: list[int], choices
             session.place(member, best[0], TaskStatus.ALLOCATED if best[1] else TaskStatus.PIPELINED)
             if not is_kept:
                 session.unplace(member)
+
+
+def test_many_rows_are_answered_as_each_of_them_alone() -> None:
+    room = np.random.default_rng(1).integers(-1, 4, size=(1000, 3)).astype(float)
+    request = np.array([1.0, 0.0, 2.0])
+    assert fits(request, room).tolist() == [bool(fits(request, row)) for row in room]

@@ -1,18 +1,34 @@
 """The states that are measured, by name: each made for a number of machines and of pods."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from types import MappingProxyType
+from typing import Any
 
 from hekla.cli.bench.parts import CORES, DEFAULT_QUEUE, asking, cluster, gang, machines, running
 from hekla.domain.phases import GangPhase
+from hekla.engine.conditions import Conditions, NodeTerm, PodSelector, PodTerm, Requirement
 from hekla.engine.decisions import Decisions
-from hekla.engine.model import ClusterState, Job, Queue, Taint, Task, TaskStatus, Toleration
+from hekla.engine.model import (
+    ClusterState,
+    HyperNode,
+    Job,
+    NetworkTopology,
+    Node,
+    Queue,
+    Taint,
+    Task,
+    TaskStatus,
+    Toleration,
+)
 from hekla.engine.policy import DEFAULT_POLICY_TEXT
 
 _GANG, _JOB, _BLOCKED_GANG = 1000, 10, 2000
 _CLASSES, _ZONES, _QUEUES, _WEIGHTS = 10, 8, 100, 4
+_MODELS, _SERVICES, _HOST = 3, 16, "kubernetes.io/hostname"
+_RACK, _HALL, _SITE, _CLOSE_GANG = 20, 200, 2000, 100
+_TOPOLOGIES = (NetworkTopology(highest_tier=1), NetworkTopology(highest_tier=2), NetworkTopology(is_hard=False))
 _SMALL_PART = 100
 """One in so many changes, or fits."""
 
@@ -25,17 +41,20 @@ def _same_again(state: ClusterState, _decisions: Decisions) -> ClusterState:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A state, the actions that are asked, and what the state of the next cycle is."""
+    """A state, what is asked besides the default policy, and what the state of the next cycle is."""
 
     state: ClusterState
     actions: str = "enqueue, allocate, backfill"
     go_on: GoOn = _same_again
+    plugin: str = ""
+    """One more, in the last tier."""
 
     @property
     def policy_text(self) -> str:
-        """The default policy with these actions."""
+        """The default policy with these actions, and this plugin."""
         first, rest = DEFAULT_POLICY_TEXT.split("\n", 1)
-        return f'{first.partition(":")[0]}: "{self.actions}"\n{rest}'
+        more = f"  - name: {self.plugin}\n" if self.plugin else ""
+        return f'{first.partition(":")[0]}: "{self.actions}"\n{rest}{more}'
 
 
 def _gang(nodes: int, pods: int) -> Setting:
@@ -55,20 +74,47 @@ def _classes(nodes: int, pods: int) -> Setting:
 
 def _distinct(nodes: int, pods: int) -> Setting:
     """Every pod of a class of its own; half of the machines are tainted, all have zones and models of processors."""
-    zoned = [
+    labelled = [
         replace(
             node,
-            labels={"zone": f"z{at % _ZONES}", "model": f"m{at % 3}"},
+            labels={"zone": f"z{at % _ZONES}", "model": f"m{at % _MODELS}", _HOST: node.name},
             taints=(Taint("team", f"t{at % 4}"),) if at % 2 else (),
         )
         for at, node in enumerate(machines(nodes))
     ]
-    jobs = []
-    for at in range(pods):
-        selector = {"zone": f"z{at % _ZONES}"} | ({"model": f"m{at % 3}"} if at % 2 else {})
-        task = {"node_selector": selector, "tolerations": (Toleration("team", value=f"t{at % 4}"),)}
-        jobs.append(gang(f"job-{at}", 1, asking(0.5 + at / 1000, 1 + at / 500), task=task))
-    return Setting(cluster(tuple(zoned), jobs))
+    jobs = [gang(f"job-{at}", 1, asking(0.5 + at / 1000, 1 + at / 500), task=_own_wishes(at)) for at in range(pods)]
+    return Setting(cluster(tuple(labelled), jobs))
+
+
+def _own_wishes(at: int) -> dict[str, Any]:
+    """What the pod asks of nodes, by selector or by affinity in turn, and of the other pods of its service."""
+    service = f"s{at % _SERVICES}"
+    by_affinity = at % 2 == 0
+    return {
+        "labels": {"service": service},
+        "tolerations": (Toleration("team", value=f"t{at % 4}"),),
+        "node_selector": {} if by_affinity else {"zone": f"z{at % _ZONES}", "model": f"m{at % _MODELS}"},
+        "conditions": replace(_among_pods(at, service), **_among_nodes(at) if by_affinity else {}),
+    }
+
+
+def _among_nodes(at: int) -> dict[str, Any]:
+    """One of two zones and not of one model; one of the models that are left rather than the other."""
+    zones = Requirement("zone", "In", (f"z{at % _ZONES}", f"z{(at + 1) % _ZONES}"))
+    other = Requirement("model", "NotIn", (f"m{at % _MODELS}",))
+    rather = NodeTerm((Requirement("model", "In", (f"m{(at + 1) % _MODELS}",)),))
+    return {"node_terms": (NodeTerm((zones, other)),), "preferred_nodes": ((1 + at % 100, rather),)}
+
+
+def _among_pods(at: int, service: str) -> Conditions:
+    """By service: each on a machine of its own, in the zone of the others, rather spread over zones, or as it comes."""
+    own = PodSelector((Requirement("service", "In", (service,)),), frozenset({""}))
+    return (
+        Conditions(apart=(PodTerm(own, _HOST),)),
+        Conditions(near=(PodTerm(own, "zone"),)),
+        Conditions(preferred_pods=((-10, PodTerm(own, "zone")),)),
+        Conditions(),
+    )[at % 4]
 
 
 def _churn(nodes: int, pods: int) -> Setting:
@@ -145,6 +191,33 @@ def _blocked(nodes: int, pods: int) -> Setting:
     return Setting(cluster(machines(nodes), [large, *(gang(f"job-{at}", 1, asking()) for at in range(pods))]))
 
 
+def _close(nodes: int, pods: int) -> Setting:
+    """Gangs that must lie in one rack or in one hall, or rather do; the machines of every other rack are half full."""
+    room = machines(nodes)
+    half = [node for rack in _in_parts(room, _RACK)[1::2] for node in rack]
+    jobs = [running(f"half-{at}", 1, asking(CORES / 2), node.name) for at, node in enumerate(half)]
+    sizes = [min(_CLOSE_GANG, pods - start) for start in range(0, pods, _CLOSE_GANG)]
+    jobs += [
+        gang(f"gang-{at}", size, asking(4), topology=_TOPOLOGIES[at % len(_TOPOLOGIES)])
+        for at, size in enumerate(sizes)
+    ]
+    state = replace(cluster(room, jobs), hyper_nodes=_hyper_nodes(room))
+    return Setting(state, plugin="network-topology-aware")
+
+
+def _hyper_nodes(room: Sequence[Node]) -> tuple[HyperNode, ...]:
+    """Racks of twenty machines, halls of ten racks, sites of ten halls."""
+    return tuple(
+        HyperNode(f"{kind}-{at}", tier, frozenset(node.name for node in inside))
+        for tier, (kind, size) in enumerate((("rack", _RACK), ("hall", _HALL), ("site", _SITE)), 1)
+        for at, inside in enumerate(_in_parts(room, size))
+    )
+
+
+def _in_parts(room: Sequence[Node], size: int) -> list[Sequence[Node]]:
+    return [room[at : at + size] for at in range(0, len(room), size)]
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """How to make the state, for which sizes (machines, pods) where none is named, and whether it takes seconds."""
@@ -160,7 +233,9 @@ SCENARIOS: Mapping[str, Scenario] = MappingProxyType({
     "size": Scenario(_gang, ((1000, 1000), (10_000, 1000)), "one gang, ten times the machines", is_quick=True),
     "gangs": Scenario(_gangs, ((10_000, 10_000),), "gangs of 1,000"),
     "classes": Scenario(_classes, ((1000, 10_000),), "one-pod jobs of ten classes"),
-    "distinct": Scenario(_distinct, ((1000, 1000),), "one-pod jobs, each a class of its own", is_quick=True),
+    "distinct": Scenario(
+        _distinct, ((1000, 1000), (10_000, 1000)), "one-pod jobs, each with conditions of its own", is_quick=True
+    ),
     "churn": Scenario(_churn, ((10_000, 100_000),), "pods that run, of which 1 % changed"),
     "queues": Scenario(_queues, ((100, 10_000),), "one-pod jobs of a hundred weighted queues"),
     "blocked": Scenario(_blocked, ((100, 10_000),), "small jobs behind a gang that is too large"),
@@ -168,4 +243,5 @@ SCENARIOS: Mapping[str, Scenario] = MappingProxyType({
     "flood": Scenario(_pending, ((1000, 1_000_000),), "the same, a million pods"),
     "preempt": Scenario(_preempt, ((1000, 1000),), "urgent gangs of ten on a full cluster"),
     "reclaim": Scenario(_reclaim, ((1000, 1000),), "gangs of ten whose share others borrowed"),
+    "topology": Scenario(_close, ((10_000, 10_000),), "gangs of 100 that must lie in a rack or a hall, or rather do"),
 })  # fmt: skip

@@ -55,8 +55,12 @@ def _counted_after(use: Use, member: Member) -> Vector:
 
 def _mean_part(amounts: Vector, whole: Vector) -> Vector:
     """The mean of the parts, each in whole hundredths, as a whole number. What a node has none of is left out."""
-    parts = np.floor_divide(amounts * 100, whole, out=np.zeros_like(whole), where=whole > 0)
-    means: Vector = np.floor_divide(parts.sum(axis=1), np.maximum((whole > 0).sum(axis=1), 1))
+    total, count = np.zeros(len(whole)), np.zeros(len(whole))
+    for part, all_of_it in zip(amounts.T, whole.T, strict=True):
+        has = all_of_it > 0
+        total += np.floor(np.divide(part * 100, all_of_it, out=np.zeros_like(part), where=has))
+        count += has
+    means: Vector = np.floor(total / np.maximum(count, 1))
     return means
 
 
