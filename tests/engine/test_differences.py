@@ -1,6 +1,7 @@
 """Where the default differs from Volcano: the same world under both, side by side (decision 0010)."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.engine.worlds import bound, job, node, running, state
@@ -10,7 +11,7 @@ from hekla.domain.resources import Resources
 from hekla.engine import cycle
 from hekla.engine.conditions import Conditions, PodSelector, PodTerm, Requirement
 from hekla.engine.decisions import Decisions
-from hekla.engine.model import ClusterState, HyperNode, Job, NetworkTopology, Node, Queue
+from hekla.engine.model import ClusterState, HyperNode, Job, NetworkTopology, Node, Queue, SubGroupPolicy, TaskStatus
 from hekla.engine.policy import parse
 
 HOUR = 3600.0
@@ -142,6 +143,22 @@ def test_what_refused_one_task_of_a_role_may_take_the_next() -> None:
     nodes = [node(name, labels={"disk": name}) for name in "xy"]
     hekla, volcano = both(state(nodes, [replace(gang, tasks=tasks)]), "allocate", plugins("gang", "predicates"))
     assert (bound(hekla), bound(volcano)) == ({"gang": 2}, {})
+
+
+PARTS = (SubGroupPolicy("p", keys=("part",), at_least=1, topology=CLOSE),)
+
+
+@pytest.mark.parametrize("terms", [{"topology": CLOSE}, {"sub_groups": PARTS}])
+def test_a_domain_with_room_now_goes_before_one_that_has_it_later(terms: dict[str, Any]) -> None:
+    """What leaves the first rack, half of each machine, still makes it the fuller one: the better one by score."""
+    leaving = {"status": TaskStatus.RELEASING}
+    jobs = [job(f"on-{on}", cpu="2", phase=GangPhase.RUNNING, task={"node": on, **leaving}) for on in "ab"]
+    gang = job("gang", cpu="4", task={"labels": {"part": "x"}}, **terms)
+    racks = HyperNode("r0", 1, frozenset("ab")), HyperNode("r1", 1, frozenset("cd"))
+    world = replace(state([node(name, "4") for name in "abcd"], [*jobs, gang]), hyper_nodes=racks)
+    hekla, volcano = both(world, "allocate", plugins("gang", "predicates", "network-topology-aware"))
+    assert ([bind.node for bind in hekla.binds], hekla.pipelined) == (["c"], {})
+    assert (volcano.binds, volcano.pipelined) == ((), {"gang/0": "a"})
 
 
 # Machines that are lent for some hours.

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
+import numpy as np
+
+from hekla.engine.columns import fits
 from hekla.engine.decisions import Cause, Reason
 from hekla.engine.domains import Domain, Spread
-from hekla.engine.gangs import Gang
+from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
 from hekla.engine.model import Queue, TaskStatus
 from hekla.engine.points import Point
@@ -168,13 +171,41 @@ class Placing:
     def _place(self, group: SubGroup, domain: Domain) -> float | None:
         """Place the minimum of a sub-group, or one more task, in its best domain. What that is worth; None: nowhere."""
         for domains in self._session.gradient(group, domain):
-            left = self._that_may_hold(group, domains)
-            while left:
-                scores = self._session.domain_scores(group, left)
-                at = int(scores.argmax())
-                if self._place_tasks(group, left.pop(at)):
-                    return float(scores[at])
+            score = self._place_in_best(group, self._that_may_hold(group, domains))
+            if score is not None:
+                return score
         return None
+
+    def _place_in_best(self, group: SubGroup, left: list[Domain]) -> float | None:
+        """The best of those that work. Unless Volcano is followed, those with room now go before all others."""
+        mark, later = len(self._statement), None
+        while left:
+            scores = self._session.domain_scores(group, left)
+            at = int(scores.argmax())
+            if not self._place_tasks(group, left.pop(at)):
+                continue
+            if self._session.policy.follows_volcano or self._is_placed_now(group, mark):
+                return float(scores[at])
+            tried = self._statement.save(mark)
+            self._statement.discard(mark)
+            if later is None:
+                later = Outcome(is_ready=False, score=float(scores[at]), steps=tried)
+                left = [domain for domain in left if self._may_have_room_now(group, domain)]
+        if later is None:
+            return None
+        self._statement.recover(later.steps)
+        return later.score
+
+    def _is_placed_now(self, group: SubGroup, mark: int) -> bool:
+        """Whether what was placed last got room that is there, and the minimum with it."""
+        *_, status = self._statement.save(mark)[-1]
+        return status is TaskStatus.ALLOCATED and self._session.is_subgroup_ready(group)
+
+    def _may_have_room_now(self, group: SubGroup, domain: Domain) -> bool:
+        """By the sum of what its nodes have free: what this rules out need not be tried."""
+        table, pending = self._session.table, group.pending()
+        smallest = np.minimum.reduce([member.request for member in pending])
+        return bool(fits(smallest * max(_missing(group, pending), 1), table.idle[domain.rows].sum(axis=0)))
 
     def _that_may_hold(self, group: SubGroup, domains: list[Domain]) -> list[Domain]:
         """Those that have room for what is missing, by count, where all who wait are alike."""
@@ -182,8 +213,7 @@ class Placing:
         found = {id(places): places for places in map(self._session.places, pending)}
         if len(found) != 1:
             return list(domains)
-        missing = group.least - sum(m.status is not TaskStatus.PENDING or m.best_effort for m in group.members)
-        (places,), needed = found.values(), min(missing, len(pending))
+        (places,), needed = found.values(), _missing(group, pending)
         return [domain for domain in domains if places.slots(domain.rows) >= needed]
 
     def _place_tasks(self, group: SubGroup, domain: Domain) -> bool:
@@ -205,3 +235,9 @@ class Placing:
             return True
         statement.discard(mark)
         return False
+
+
+def _missing(group: SubGroup, pending: list[Member]) -> int:
+    """How many of those who wait its minimum still lacks."""
+    placed = sum(m.status is not TaskStatus.PENDING or m.best_effort for m in group.members)
+    return min(group.least - placed, len(pending))
