@@ -183,14 +183,15 @@ class NetworkTopology:
 
 @dataclass(frozen=True, slots=True)
 class SubGroupPolicy:
-    """Pods with these labels, and equal values of the labels `keys`, form a gang within the gang.
+    """Pods that the selector matches, with equal values of the labels `keys`, form a gang within the gang.
 
-    `size`: its minimum; `at_least`: how many such groups must have theirs. Without keys it matches nothing.
+    `size`: its minimum; `at_least`: how many such groups must have theirs. Without keys, and with the selector None, it
+    matches nothing.
     """
 
     name: str
     keys: tuple[str, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
+    selector: Selector | None = ()
     size: int = 1
     at_least: int = 0
     topology: NetworkTopology | None = None

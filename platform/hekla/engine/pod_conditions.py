@@ -22,6 +22,7 @@ Object = Mapping[str, Any]
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_TAKES_VALUES = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
 
 
 def conditions(pod: Object) -> Conditions:
@@ -59,14 +60,20 @@ def _requirements(expressions: Iterable[Object] | None) -> Selector:
 
 
 def label_selector(selector: Object | None) -> Selector | None:
-    """A label selector; None, which matches nothing, where there is none."""
-    if selector is None:
+    """A label selector; None, which matches nothing, where there is none or it makes no sense."""
+    if selector is None or not all(map(_is_about_labels, selector.get("matchExpressions") or ())):
         return None
     labels = selector.get("matchLabels") or {}
     return (
         *(Requirement(key, "In", (labels[key],)) for key in sorted(labels)),
         *_requirements(selector.get("matchExpressions")),
     )
+
+
+def _is_about_labels(expression: Object) -> bool:
+    """Values belong to In and NotIn, and to no other; numbers are not compared."""
+    needs_values = _TAKES_VALUES.get(expression["operator"])
+    return needs_values is not None and needs_values == bool(expression.get("values"))
 
 
 def _with_own_labels(selector: Selector | None, term: Object, pod: Object) -> Selector | None:

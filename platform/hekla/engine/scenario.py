@@ -27,7 +27,7 @@ from hekla.engine.model import (
     TaskStatus,
     Toleration,
 )
-from hekla.engine.pod_conditions import conditions, counted
+from hekla.engine.pod_conditions import conditions, counted, label_selector
 from hekla.engine.policy import SWITCHES, PluginOption, Policy
 from hekla.engine.storage_objects import storage
 
@@ -211,7 +211,7 @@ def _sub_group(policy: Object) -> SubGroupPolicy:
     return SubGroupPolicy(
         name=policy["name"],
         keys=tuple(policy.get("matchLabelKeys", ())),
-        labels=policy.get("labelSelector", {}).get("matchLabels", {}),
+        selector=label_selector(policy.get("labelSelector") or {}),
         size=int(policy.get("subGroupSize", 1)),
         at_least=int(policy.get("minSubGroups", 0)),
         topology=_topology(policy),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from hekla.engine.columns import Vector
+from hekla.engine.conditions import matches
 from hekla.engine.gangs import ALLOCATED, Gang, Member
 from hekla.engine.model import NetworkTopology, SubGroupPolicy, TaskStatus
 
@@ -115,7 +116,7 @@ def subgroups(gang: Gang) -> SubGroups:
 def _key(gang: Gang, member: Member) -> Key:
     policies, labels = gang.job.sub_groups, member.task.labels
     for index, policy in enumerate(policies):
-        is_named = all(labels.get(name) == value for name, value in policy.labels.items())
-        if policy.keys and is_named and all(key in labels for key in policy.keys):
-            return index, tuple(labels[key] for key in policy.keys)
+        values = tuple(labels.get(key, "") for key in policy.keys)
+        if values and all(values) and policy.selector is not None and matches(policy.selector, labels):
+            return index, values
     return len(policies), ()

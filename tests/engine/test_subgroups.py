@@ -1,0 +1,72 @@
+"""Which pods of a gang form a gang within it, by a policy in Volcano's words."""
+
+import pytest
+from tests.engine.kubernetes import Object, document, node, pod
+
+from hekla.engine import scenario
+from hekla.engine.session import Session
+from hekla.engine.subgroups import subgroups
+
+PODS = {
+    "ps": {"role": "ps", "part": "0"},
+    "w0": {"role": "worker", "part": "1"},
+    "w1": {"role": "worker", "part": "1", "spot": "yes"},
+    "v0": {"role": "viewer", "part": "2"},
+    "v1": {"part": ""},
+    "x": {},
+}
+
+
+def formed(**policy: object) -> list[str]:
+    """The names in each sub-group that the policy forms, with blanks between them."""
+    world = document([node("n")], [pod(name, labels=labels) for name, labels in PODS.items()], plugins=[])
+    world["cluster"]["podGroups"][0]["spec"]["subGroupPolicy"] = [{"name": "p", **policy}]
+    read = scenario.read(world)
+    (gang,) = Session(read.state, read.policy, 0.0).gangs.values()
+    return [" ".join(sorted(m.task.name for m in group.members)) for group in subgroups(gang) if group.policy]
+
+
+def expression(key: str, operator: str, *values: str) -> Object:
+    return {"key": key, "operator": operator} | ({"values": list(values)} if values else {})
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        (None, ["ps", "w0 w1", "v0"]),
+        ({}, ["ps", "w0 w1", "v0"]),
+        ({"matchLabels": {"role": "worker"}}, ["w0 w1"]),
+        ({"matchExpressions": [expression("role", "In", "ps", "viewer")]}, ["ps", "v0"]),
+        ({"matchExpressions": [expression("role", "NotIn", "worker")]}, ["ps", "v0"]),
+        ({"matchExpressions": [expression("spot", "Exists")]}, ["w1"]),
+        ({"matchExpressions": [expression("spot", "DoesNotExist")]}, ["ps", "w0", "v0"]),
+        ({"matchExpressions": [expression("role", "Exists"), expression("part", "NotIn", "1")]}, ["ps", "v0"]),
+        ({"matchLabels": {"role": "worker"}, "matchExpressions": [expression("spot", "DoesNotExist")]}, ["w0"]),
+        ({"matchLabels": {"role": "worker"}, "matchExpressions": [expression("role", "In", "ps")]}, []),
+    ],
+)
+def test_pods_that_the_selector_matches_are_grouped_by_the_values_of_the_keys(
+    selector: Object | None, expected: list[str]
+) -> None:
+    assert formed(labelSelector=selector, matchLabelKeys=["part"]) == expected
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        expression("part", "Gt", "0"),
+        expression("part", "Nearly"),
+        expression("part", "NotIn"),
+        expression("part", "Exists", "1"),
+    ],
+)
+def test_a_selector_that_makes_no_sense_matches_nothing(wrong: Object) -> None:
+    assert formed(labelSelector={"matchExpressions": [wrong]}, matchLabelKeys=["part"]) == []
+
+
+def test_a_policy_without_keys_forms_nothing() -> None:
+    assert formed(labelSelector={"matchLabels": {"role": "worker"}}) == []
+
+
+def test_pods_must_have_all_the_keys() -> None:
+    assert formed(matchLabelKeys=["role", "spot"]) == ["w1"]
