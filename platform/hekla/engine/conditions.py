@@ -132,6 +132,7 @@ class Conditions:
     near, apart       required pod affinity and anti-affinity
     preferred_pods    preferred ones: weight (below zero: rather apart) and term
     claims            persistent volume claims, as namespace/name
+    device_claims     claims on devices, as namespace/name
     """
 
     node_terms: tuple[NodeTerm, ...] | None = None
@@ -142,6 +143,7 @@ class Conditions:
     spread: tuple[Spread, ...] = ()
     ports: tuple[HostPort, ...] = ()
     claims: tuple[str, ...] = ()
+    device_claims: tuple[str, ...] = ()
     images: tuple[str, ...] = ()
 
     def selectors(self) -> Iterator[PodSelector]:

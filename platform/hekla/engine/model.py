@@ -11,6 +11,7 @@ from types import MappingProxyType
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
 from hekla.engine.conditions import NOTHING, Conditions, Selector
+from hekla.engine.devices import Devices
 from hekla.engine.storage import Storage
 
 _MAX_USAGE_AGE = 300.0
@@ -267,6 +268,7 @@ class ClusterState:
     shuffled_at: float | None = None
     """When tasks were last evicted in order to be better placed; None: not yet."""
     storage: Storage = field(default_factory=Storage)
+    devices: Devices = field(default_factory=Devices)
     hyper_nodes: tuple[HyperNode, ...] = ()
     quotas: tuple[ResourceQuota, ...] = ()
     budgets: tuple[DisruptionBudget, ...] = ()

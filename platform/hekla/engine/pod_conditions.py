@@ -40,6 +40,7 @@ def conditions(pod: Object) -> Conditions:
         spread=tuple(_spread(constraint, pod) for constraint in spec.get("topologySpreadConstraints") or ()),
         ports=tuple(_ports(spec)),
         claims=tuple(_claims(pod)),
+        device_claims=tuple(_device_claims(pod)),
         images=tuple(c["image"] for c in _containers(spec) if c.get("image")),
     )
     return NOTHING if found == NOTHING else found
@@ -129,6 +130,16 @@ def _claims(pod: Object) -> Iterator[str]:
             yield f"{metadata['namespace']}/{claim['claimName']}"
         elif "ephemeral" in volume:
             yield f"{metadata['namespace']}/{metadata['name']}-{volume['name']}"
+
+
+def _device_claims(pod: Object) -> Iterator[str]:
+    """A claim made from a template has its name in the pod's status; until then it is one that does not exist."""
+    metadata = pod["metadata"]
+    made = {one["name"]: one for one in (pod.get("status") or {}).get("resourceClaimStatuses") or ()}
+    for claim in pod["spec"].get("resourceClaims") or ():
+        name = claim.get("resourceClaimName") or made.get(claim["name"], {}).get("resourceClaimName")
+        if name or claim["name"] not in made:
+            yield f"{metadata['namespace']}/{name or ''}"
 
 
 def counted(spec: Object, overhead: Resources) -> Resources:

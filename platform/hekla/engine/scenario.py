@@ -11,7 +11,7 @@ from typing import Any
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
-from hekla.engine import claims, registry, scenario_extras
+from hekla.engine import claims, device_objects, registry, scenario_extras
 from hekla.engine.cycle import cycle
 from hekla.engine.decisions import Bind, Decisions
 from hekla.engine.model import (
@@ -44,9 +44,7 @@ _TASK_PRIORITY = "volcano.sh/task-priority"
 _PREEMPTABLE = "volcano.sh/preemptable"
 _OUTSIDERS = ""
 _STATUS = {"Running": TaskStatus.RUNNING, "Succeeded": TaskStatus.SUCCEEDED, "Failed": TaskStatus.FAILED}
-_UNKNOWN_OBJECTS = frozenset({
-    "resourceClaims",
-})  # fmt: skip
+_CLAIMS_SWITCH = "predicate.DynamicResourceAllocationEnable"
 
 
 class Unsupported(Exception):
@@ -74,6 +72,7 @@ def read(document: Object) -> Scenario:
         queues=tuple(_queue(queue) for queue in cluster.get("queues", ())),
         jobs=tuple(_jobs(cluster)),
         storage=storage(cluster),
+        devices=device_objects.devices(cluster),
         hyper_nodes=tuple(_hyper_nodes(cluster)),
         quotas=scenario_extras.quotas(cluster),
         budgets=scenario_extras.budgets(cluster),
@@ -339,8 +338,7 @@ def _refuse_unknown(document: Object) -> None:
     missing += [
         f"plugin {p['name']}" for p in options if p["name"] not in registry.plugins() and p["name"] not in absent
     ]
-    names = {p["name"] for p in options}
-    unknown = _UNKNOWN_OBJECTS if "predicates" in names else _UNKNOWN_OBJECTS - {"resourceClaims"}
-    missing += sorted(unknown & {name for name, objects in document["cluster"].items() if objects})
+    if any(_option(p, default_on=True).truth(_CLAIMS_SWITCH, default=False) for p in options):
+        missing += device_objects.not_understood(document["cluster"])
     if missing:
         raise Unsupported(", ".join(dict.fromkeys(missing)))

@@ -46,7 +46,8 @@ class Session:
         """For each row the tasks that hold or are promised something there, by uid."""
         self.sums = world.ledger.of_queue
         """What the jobs of each queue held and asked for before the session."""
-        self.storage, self.nodes, self.domains = world.state.storage, world.nodes, world.domains
+        self.storage, self.devices = world.state.storage, world.state.devices
+        self.nodes, self.domains = world.nodes, world.domains
         self.binds: list[Bind] = []
         self.evictions: list[Eviction] = []
         self.ranks_shift = False

@@ -1,8 +1,9 @@
 """Which nodes a task may land on at all: Kubernetes' filters of the same names (`volcano-spec` §5.5).
 
-One file a filter. Each but the first and the pod count can be switched off by `predicate.<name>Enable: false`. Room is
-not asked here: it changes with every placement and is looked at by the session itself. Limits on the volumes that a
-node can attach are not asked for: nothing here knows them.
+One file a filter. Each but the first and the pod count can be switched off by `predicate.<name>Enable: false`; that of
+claimed devices must be switched on (`predicate.DynamicResourceAllocationEnable: true`). Room is not asked here: it
+changes with every placement and is looked at by the session itself. Limits on the volumes that a node can attach are
+not asked for: nothing here knows them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,6 +13,7 @@ from hekla.engine.columns import NodeTable, Rows
 from hekla.engine.gangs import Member
 from hekla.engine.places import Refusal
 from hekla.engine.plugins.predicates import (
+    devices,
     node_affinity,
     pod_affinity,
     pod_count,
@@ -32,6 +34,7 @@ Wide = Callable[[Session, Member], Callable[[], Iterable[Refusal]] | None]
 
 _Filter = TypeVar("_Filter")
 _ALWAYS = ""
+_CLAIMS_SWITCH = "predicate.DynamicResourceAllocationEnable"
 _FIXED: tuple[tuple[str, Fixed], ...] = (
     (_ALWAYS, unschedulable.refusals),
     ("NodeAffinity", node_affinity.refusals),
@@ -50,6 +53,8 @@ def open_session(session: Session, option: PluginOption) -> None:
 
     fixed, changing = enabled(_FIXED), enabled(_CHANGING)
     wide = enabled(_wide(session))
+    if option.truth(_CLAIMS_SWITCH, default=False):
+        wide.append(devices.Promises(session).refusals_now)
 
     def on_node(member: Member, _table: NodeTable) -> Sequence[Refusal]:
         return [refusal for ask in fixed for refusal in ask(session, member)]

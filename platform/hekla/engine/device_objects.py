@@ -1,0 +1,148 @@
+"""Devices, their classes and the claims on them, read from Kubernetes' objects of `resource.k8s.io`."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from hekla.domain.resources import parse_quantity
+from hekla.engine import device_selectors
+from hekla.engine.conditions import NodeTerm, Requirement
+from hekla.engine.devices import Alike, ByDomain, Device, DeviceClaim, DeviceRequest, Devices, Value
+from hekla.engine.pod_conditions import node_terms
+
+Object = Mapping[str, Any]
+_NOWHERE: tuple[NodeTerm, ...] = ()
+_KINDS = ("bool", "int", "string", "version")
+_MODES = ("", "ExactCount", "All")
+
+
+def devices(cluster: Object) -> Devices:
+    """All there is of it in a cluster."""
+    classes = {one["metadata"]["name"]: _selectors(one["spec"]) for one in cluster.get("deviceClasses") or ()}
+    claims = cluster.get("resourceClaims") or ()
+    return Devices(
+        devices=tuple(_devices(cluster.get("resourceSlices") or ())),
+        claims={f"{one['metadata']['namespace']}/{one['metadata']['name']}": _claim(one, classes) for one in claims},
+    )
+
+
+def not_understood(cluster: Object) -> list[str]:
+    """What claims and devices rest on and the engine does not have."""
+    found = [word for slice_ in cluster.get("resourceSlices") or () for word in _unknown_of_slice(slice_["spec"])]
+    specs = [one["spec"].get("devices") or {} for one in cluster.get("resourceClaims") or ()]
+    found += [word for spec in specs for word in _unknown_of_claim(spec)]
+    classes = [one["spec"] for one in cluster.get("deviceClasses") or ()]
+    requests = [_exactly(request) for spec in specs for request in spec.get("requests") or ()]
+    if not device_selectors.is_available() and any(map(_selectors, (*classes, *requests))):
+        found.append("selectors of devices without cel-expr-python")
+    return found
+
+
+def _unknown_of_slice(spec: Object) -> Iterator[str]:
+    for device in map(_basic, spec.get("devices") or ()):
+        words = ("consumesCounters", "allowMultipleAllocations", "taints", "bindingConditions", "nodeSelector")
+        yield from (f"{word} of devices" for word in words if device.get(word))
+
+
+def _unknown_of_claim(spec: Object) -> Iterator[str]:
+    for request in spec.get("requests") or ():
+        exactly = _exactly(request)
+        yield from (f"{word} of claims" for word in ("firstAvailable",) if request.get(word))
+        yield from (f"{word} of claims" for word in ("adminAccess", "capacity") if exactly.get(word))
+        if exactly.get("allocationMode", "") not in _MODES:
+            yield f"allocationMode {exactly['allocationMode']}"
+    yield from ("constraints of claims" for one in spec.get("constraints") or () if "matchAttribute" not in one)
+
+
+def _selectors(spec: Object) -> tuple[str, ...]:
+    return tuple(one["cel"]["expression"] for one in spec.get("selectors") or ())
+
+
+def _devices(slices: Iterable[Object]) -> Iterator[Device]:
+    """Of each pool the newest generation, once all its slices are there."""
+    pools: dict[tuple[str, str], dict[int, list[Object]]] = defaultdict(lambda: defaultdict(list))
+    for spec in (one["spec"] for one in slices):
+        pool = spec["pool"]
+        pools[spec["driver"], pool["name"]][int(pool.get("generation", 0))].append(spec)
+    for generations in pools.values():
+        newest = generations[max(generations)]
+        if len(newest) >= max(int(spec["pool"].get("resourceSliceCount", 1)) for spec in newest):
+            yield from (_device(spec, device) for spec in newest for device in spec.get("devices") or ())
+
+
+def _device(spec: Object, device: Object) -> Device:
+    basic = _basic(device)
+    capacity = {name: _thousandths(written) for name, written in (basic.get("capacity") or {}).items()}
+    attributes = {name: _value(written) for name, written in (basic.get("attributes") or {}).items()}
+    return Device(
+        driver=spec["driver"],
+        pool=spec["pool"]["name"],
+        name=device["name"],
+        node_terms=_reach({**spec, **({name: basic[name] for name in ("nodeName", "allNodes") if name in basic})}),
+        attributes=_by_domain(spec["driver"], attributes),
+        capacity=_by_domain(spec["driver"], capacity),
+    )
+
+
+def _basic(device: Object) -> Object:
+    """Older versions of the API wrap what a device is like."""
+    basic: Object = device.get("basic") or device
+    return basic
+
+
+def _reach(spec: Object) -> tuple[NodeTerm, ...] | None:
+    if spec.get("allNodes"):
+        return None
+    if name := spec.get("nodeName"):
+        return (NodeTerm(fields=(Requirement("metadata.name", "In", (name,)),)),)
+    return node_terms(spec["nodeSelector"]) if spec.get("nodeSelector") else _NOWHERE
+
+
+def _by_domain(driver: str, values: Mapping[str, Value]) -> ByDomain:
+    found: dict[str, dict[str, Value]] = defaultdict(dict)
+    for written, value in values.items():
+        domain, _, name = written.rpartition("/")
+        found[domain or driver][name] = value
+    return dict(found)
+
+
+def _value(written: Object) -> Value:
+    value: Value = next(written[kind] for kind in _KINDS if kind in written)
+    return value
+
+
+def _thousandths(written: Object | str) -> float:
+    return parse_quantity("", written["value"] if isinstance(written, Mapping) else written)
+
+
+def _claim(claim: Object, classes: Mapping[str, tuple[str, ...]]) -> DeviceClaim:
+    spec = claim["spec"].get("devices") or {}
+    given = (claim.get("status") or {}).get("allocation")
+    results = ((given or {}).get("devices") or {}).get("results") or ()
+    return DeviceClaim(
+        requests=tuple(_request(request, classes) for request in spec.get("requests") or ()),
+        alike=tuple(_alike(one) for one in spec.get("constraints") or () if "matchAttribute" in one),
+        allocated=None if given is None else tuple((one["driver"], one["pool"], one["device"]) for one in results),
+        node_terms=node_terms((given or {}).get("nodeSelector")),
+    )
+
+
+def _exactly(request: Object) -> Object:
+    """Older versions of the API do not wrap what is asked for."""
+    exactly: Object = request.get("exactly") or request
+    return exactly
+
+
+def _request(request: Object, classes: Mapping[str, tuple[str, ...]]) -> DeviceRequest:
+    exactly = _exactly(request)
+    of_class = classes.get(exactly.get("deviceClassName", ""))
+    return DeviceRequest(
+        name=request["name"],
+        selectors=None if of_class is None else (*of_class, *_selectors(exactly)),
+        count=None if exactly.get("allocationMode") == "All" else int(exactly.get("count") or 1),
+    )
+
+
+def _alike(constraint: Object) -> Alike:
+    domain, _, name = constraint["matchAttribute"].rpartition("/")
+    return Alike((domain, name), frozenset(constraint.get("requests") or ()))
