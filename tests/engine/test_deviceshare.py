@@ -197,6 +197,48 @@ def test_virtual_parts_are_read_back() -> None:
     assert given(decisions, "volcano.sh/vgpu-ids-new") == {"new-0": ("a", "x,V100,16000,0")}
 
 
+# Who does not share.
+
+RULES = "deviceshare.GPUExclusiveRules: [{role: train, team: a}, {app: serve}, {gpus: 1}]"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "cards"),
+    [
+        ({"role": "train", "team": "a"}, {"role": "train", "team": "a"}, ["x", "y"]),
+        ({"role": "train", "team": "a"}, {"role": "train", "team": "b"}, ["x", "x"]),
+        ({"role": "train", "team": "a"}, {"app": "serve"}, ["x", "x"]),
+        ({"role": "train", "team": "a", "app": "serve"}, {"app": "serve"}, ["x", "y"]),
+        ({"gpus": "1"}, {"gpus": "1"}, ["x", "x"]),
+        ({}, {}, ["x", "x"]),
+    ],
+)
+def test_pods_of_one_rule_do_not_share_a_card(first: dict[str, str], second: dict[str, str], cards: list[str]) -> None:
+    limits = {"vgpu-number": "1", "vgpu-memory": "1000"}
+    jobs = [pods("j", 1, limits, labels=first), pods("k", 1, limits, labels=second)]
+    rules = policy(VIRTUAL, RULES, "deviceshare.SchedulePolicy: binpack")
+    decisions = worlds.decide([virtual_server("a", card("x"), card("y"))], jobs, policy=rules)
+    told = given(decisions, "volcano.sh/vgpu-ids-new")
+    assert [told[task][1].partition(",")[0] for task in ("j-0", "k-0")] == cards
+
+
+def test_of_one_rule_there_run_as_many_as_there_are_cards() -> None:
+    limits, labels = {"vgpu-number": "1", "vgpu-memory": "1000"}, {"app": "serve"}
+    note = {"volcano.sh/vgpu-ids-new": "x,V100,1000,0"}
+    old = pods("old", 1, limits, labels=labels, status=TaskStatus.RUNNING, node="a", annotations=note)
+    node = virtual_server("a", card("x"), card("y"))
+    decisions = worlds.decide([node], [old, pods("new", 3, limits, labels=labels)], policy=policy(VIRTUAL, RULES))
+    assert given(decisions, "volcano.sh/vgpu-ids-new") == {"new-0": ("a", "y,V100,1000,0")}
+
+
+def test_a_card_that_is_given_back_may_be_given_to_the_same_rule() -> None:
+    limits, labels = {"vgpu-number": "1", "vgpu-memory": "1000"}, {"app": "serve"}
+    big = replace(pods("a-big", 2, limits, labels=labels), min_available=2, min_task_member={"w": 2})
+    small = pods("b", 1, limits, labels=labels)
+    decisions = worlds.decide([virtual_server("a", card("x"))], [big, small], policy=policy(VIRTUAL, RULES))
+    assert given(decisions, "volcano.sh/vgpu-ids-new") == {"b-0": ("a", "x,V100,1000,0")}
+
+
 # Links.
 
 PAIRS = [[0, 1, 9, 1], [1, 0, 1, 9], [9, 1, 0, 1], [1, 9, 1, 0]]

@@ -1,7 +1,8 @@
 """Cards within a node: parts of a card's memory, whole cards, or virtual cards (`volcano-spec` §5.7).
 
 The node has room for a task only where its cards have. Which cards a task was given is told its pod by annotation with
-its bind, and read back from there; they are free again when the task is gone or asked to go.
+its bind, and read back from there; they are free again when the task is gone or asked to go. Pods with the labels of
+one of the rules (`deviceshare.GPUExclusiveRules`, a list of mappings) never share a virtual card with each other.
 
 Beyond Volcano: a node may say by annotation `hekla.io/gpu-links` how strongly each pair of its cards is linked, as a
 matrix in JSON. Then the best linked cards are given (`links`), and nodes are liked for the links that they would give,
@@ -18,7 +19,7 @@ from hekla.engine.gangs import Member
 from hekla.engine.model import TaskStatus
 from hekla.engine.places import ALL, Refusal
 from hekla.engine.plugins.deviceshare import notes
-from hekla.engine.plugins.deviceshare.asks import NOTHING, Ask, Mode, ask_of
+from hekla.engine.plugins.deviceshare.asks import NOTHING, Ask, Mode, ask_of, rules_of
 from hekla.engine.plugins.deviceshare.cards import CardTable, Part
 from hekla.engine.points import Point
 from hekla.engine.policy import PluginOption
@@ -45,6 +46,7 @@ class _Shared:
 
     def __init__(self, session: Session, option: PluginOption, mode: Mode) -> None:
         self._session, self._mode = session, mode
+        self._rules = rules_of(option.arguments.get("deviceshare.GPUExclusiveRules"))
         policy = str(option.arguments.get("deviceshare.SchedulePolicy", ""))
         self._policy = policy if policy in _POLICIES else ""
         self._weight = option.number("deviceshare.ScheduleWeight", 0) if self._policy else 0.0
@@ -62,7 +64,7 @@ class _Shared:
         """What the task asks of cards."""
         ask = self._asks.get(member.task.uid)
         if ask is None:
-            ask = self._asks[member.task.uid] = ask_of(member.task, self._mode)
+            ask = self._asks[member.task.uid] = ask_of(member.task, self._mode, self._rules)
         return ask
 
     def _seat(self, member: Member, row: int) -> None:
@@ -77,7 +79,7 @@ class _Shared:
 
     def _hold(self, member: Member, row: int, parts: list[list[Part]]) -> None:
         for one in parts:
-            self._table.take(row, one)
+            self._table.take(row, one, self.ask(member))
         self._held[member.task.uid] = parts
 
     def hear(self, member: Member, row: int, sign: int) -> None:
@@ -101,7 +103,7 @@ class _Shared:
         parts = self._held.pop(uid, None)
         self._session.notes.pop(uid, None)
         for one in parts or ():
-            self._table.take(row, one, -1)
+            self._table.take(row, one, self.ask(member), -1)
         if parts is not None and member.status is TaskStatus.RELEASING:
             self._left[uid] = parts
 

@@ -1,11 +1,12 @@
 """What a task asks of the cards of a node, by the limits of its containers (`volcano-spec` §5.7)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from hekla.domain.resources import Resources
 from hekla.engine.model import Task
+from hekla.engine.policy import Argument
 
 _UNIT = 1000
 """Amounts of cards are in thousandths."""
@@ -42,21 +43,32 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One share a container that asks for cards."""
+    """One share a container that asks for cards. `rules`: no card is shared with pods that have one of them too."""
 
     shares: tuple[Share, ...] = ()
     filters: Filters = Filters()
+    rules: tuple[int, ...] = ()
 
 
 NOTHING = Ask()
+Rule = Mapping[str, str]
+"""Labels: pods that have all of them do not share virtual cards with each other."""
 
 
-def ask_of(task: Task, mode: Mode) -> Ask:
+def rules_of(written: Argument | None) -> tuple[Rule, ...]:
+    """`deviceshare.GPUExclusiveRules`: a list of mappings, of which values that are no texts do not count."""
+    listed = written if isinstance(written, Sequence) and not isinstance(written, str) else ()
+    rules = ({k: v for k, v in rule.items() if isinstance(v, str)} for rule in listed if isinstance(rule, Mapping))
+    return tuple(rule for rule in rules if rule)
+
+
+def ask_of(task: Task, mode: Mode, rules: Sequence[Rule] = ()) -> Ask:
     """What the task asks for in this mode."""
     containers = task.device_limits or ((task.limits,) if task.limits else (task.request,))
     if mode is Mode.VIRTUAL:
         shares = tuple(_virtual(limits) for limits in containers if _plain(limits, "vgpu-number") >= 1)
-        return Ask(shares, _filters(task.annotations)) if shares else NOTHING
+        mine = tuple(at for at, rule in enumerate(rules) if rule.items() <= task.labels.items())
+        return Ask(shares, _filters(task.annotations), mine) if shares else NOTHING
     if mode is Mode.NUMBER:
         count = int(sum(_plain(limits, "gpu-number") for limits in containers))
         return Ask((Share(count, is_whole=True),)) if count > 0 else NOTHING

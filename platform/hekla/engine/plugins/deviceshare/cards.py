@@ -51,6 +51,8 @@ class CardTable:
             self._most[row, : len(cards)] = [card.sharers for card in cards]
             self._usable[row, : len(cards)] = [card.is_usable for card in cards]
         self._use = Use(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+        self._kept: dict[int, Vector] = {}
+        """By rule: how many parts of each card are held by pods that have it."""
         self._wanted: dict[Filters, Mask] = {Filters(): self._usable}
         self._links = _Links(nodes, self.cards)
         self.changed: list[int] = []
@@ -65,7 +67,7 @@ class CardTable:
 
     def fits(self, ask: Ask, rows: Rows, *, when_empty: bool = False) -> Mask:
         """Per row: whether the cards can serve the ask (or could, if nobody used them)."""
-        use = Use(*(np.zeros_like(one[rows]) if when_empty else one[rows] for one in self._use))
+        use = Use(*(np.zeros_like(one[rows]) for one in self._use)) if when_empty else self._seen_by(ask, rows)
         if len(ask.shares) == 1:
             share = ask.shares[0]
             enough: Mask = self._open(share, ask.filters, rows, use).sum(axis=1) >= share.count
@@ -73,6 +75,13 @@ class CardTable:
         numbers = np.arange(len(self.cards))[rows]
         chosen = (self._choose_all(ask, row, Use(*(one[at].copy() for one in use))) for at, row in enumerate(numbers))
         return np.array([parts is not None for parts in chosen], dtype=bool)
+
+    def _seen_by(self, ask: Ask, rows: Rows) -> Use:
+        """What is used; a card that the task must not share with who is on it has all its sharers."""
+        use = Use(*(one[rows] for one in self._use))
+        for kept in (self._kept[rule][rows] for rule in ask.rules if rule in self._kept):
+            use = use._replace(sharers=np.where(kept > 0, np.inf, use.sharers))
+        return use
 
     def _open(self, share: Share, filters: Filters, rows: Rows, use: Use) -> Mask:
         """Per row and card: whether the card can give one such part."""
@@ -102,7 +111,7 @@ class CardTable:
 
     def choose(self, ask: Ask, row: int) -> list[list[Part]] | None:
         """The parts for each container, none taken yet. None: the cards cannot serve the ask."""
-        return self._choose_all(ask, row, Use(*(one[row].copy() for one in self._use)))
+        return self._choose_all(ask, row, Use(*(one[0].copy() for one in self._seen_by(ask, slice(row, row + 1)))))
 
     def _choose_all(self, ask: Ask, row: int, use: Use) -> list[list[Part]] | None:
         found = []
@@ -140,16 +149,20 @@ class CardTable:
         numbers = np.arange(len(use.memory), dtype=float)
         return -numbers if self._mode is Mode.VIRTUAL else numbers
 
-    def take(self, row: int, parts: list[Part], sign: int = 1) -> None:
+    def take(self, row: int, parts: list[Part], ask: Ask, sign: int = 1) -> None:
         """A task gets these parts, or gives them back."""
         _add(Use(*(one[row] for one in self._use)), parts, sign)
+        for rule in ask.rules:
+            np.add.at(
+                self._kept.setdefault(rule, np.zeros(self.memory.shape))[row], [part.card for part in parts], sign
+            )
         self.changed.append(row)
 
     # What a place is worth.
 
     def scores(self, ask: Ask, rows: Rows) -> Vector:
         """0 to 100, by the policy: how full the card is afterwards, or whether it is used for the first time."""
-        share, use = ask.shares[0], Use(*(one[rows] for one in self._use))
+        share, use = ask.shares[0], self._seen_by(ask, rows)
         room = self._open(share, ask.filters, rows, use)
         if not room.size:
             return np.zeros(len(room))
@@ -165,7 +178,7 @@ class CardTable:
 
     def link_scores(self, ask: Ask, rows: Rows) -> Vector:
         """0 to 100: how strong the weakest link of the set is that a row would give, beside the strongest there is."""
-        share, use = ask.shares[0], Use(*(one[rows] for one in self._use))
+        share, use = ask.shares[0], self._seen_by(ask, rows)
         room = self._open(share, ask.filters, rows, use)
         numbers = np.arange(len(self.cards))[rows].tolist()
         return np.array([self._links.worth(row, free, share.count) for row, free in zip(numbers, room, strict=True)])
