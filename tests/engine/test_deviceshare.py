@@ -197,6 +197,84 @@ def test_virtual_parts_are_read_back() -> None:
     assert given(decisions, "volcano.sh/vgpu-ids-new") == {"new-0": ("a", "x,V100,16000,0")}
 
 
+# Cards that the hardware cuts up.
+
+GEOMETRIES = """deviceshare.knownMigGeometries: [{models: [A100-40GB, A30], allowedGeometries: [
+    {group: g1, geometries: [{name: 1g.5gb, memory: 5120, count: 7}]},
+    {group: g2, geometries: [{name: 2g.10gb, memory: 10240, count: 3}, {name: 1g.5gb, memory: 5120, count: 1}]},
+    {group: g3, geometries: [{name: 3g.20gb, memory: 20480, count: 2}]},
+    {group: g4, geometries: [{name: 7g.40gb, memory: 40960, count: 1}]}]}]"""
+CUT_UP = "x,7,40960,NVIDIA-A100-40GB,true,mig"
+
+
+def pieces(*memories: str, cards: str = CUT_UP, rules: str = GEOMETRIES, **more: object) -> list[str]:
+    """What pods that come one after the other are given of the cards; nothing: they wait."""
+    jobs = [pods(f"j{at}", 1, {"vgpu-number": "1", "vgpu-memory": one}, **more) for at, one in enumerate(memories)]
+    found = given(worlds.decide([virtual_server("a", *cards.split(":"))], jobs, policy=policy(VIRTUAL, rules)),
+                  "volcano.sh/vgpu-ids-new")  # fmt: skip
+    return [found.get(f"j{at}-0", ("", ""))[1].replace(",NVIDIA-A100-40GB,", " ") for at in range(len(memories))]
+
+
+@pytest.mark.parametrize(
+    ("memories", "given_of_it"),
+    [
+        (["5000", "5120"], ["x[g1-0] 5120,0", "x[g1-1] 5120,0"]),
+        (["8000", "4000", "1000"], ["x[g2-0] 10240,0", "x[g2-3] 5120,0", "x[g2-1] 10240,0"]),
+        (["5000", "8000"], ["x[g1-0] 5120,0", ""]),
+        (["20000", "20000", "10"], ["x[g3-0] 20480,0", "x[g3-1] 20480,0", ""]),
+        (["40960"], ["x[g4-0] 40960,0"]),
+        (["0"], ["x[g4-0] 40960,0"]),
+        (["41000"], [""]),
+    ],
+)
+def test_the_smallest_piece_that_is_large_enough_is_given(memories: list[str], given_of_it: list[str]) -> None:
+    assert pieces(*memories) == given_of_it
+
+
+def test_a_card_is_only_cut_up_as_its_pods_allow() -> None:
+    both = f"{CUT_UP}:{CUT_UP.replace('x,', 'y,', 1)}"
+    assert pieces("5000", "8000", "5000", cards=both) == ["y[g1-0] 5120,0", "x[g2-0] 10240,0", "y[g1-1] 5120,0"]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "deviceshare.knownMigGeometries: []",
+        "deviceshare.knownMigGeometries: A100",
+        "deviceshare.knownMigGeometries: [{models: [H100], allowedGeometries: [{group: g, geometries: []}]}]",
+        "deviceshare.knownMigGeometries: [{models: [A100], allowedGeometries: [{group: g, geometries: [{}]}]}]",
+    ],
+)
+def test_who_may_be_cut_up_in_no_known_way_is_not_given(rules: str) -> None:
+    assert pieces("10", rules=rules) == [""]
+
+
+def test_pieces_are_read_back() -> None:
+    note = {"volcano.sh/vgpu-ids-new": "x[g2-0],NVIDIA-A100-40GB,10240,0"}
+    limits = {"vgpu-number": "1", "vgpu-memory": "9000"}
+    old = pods("old", 1, limits, status=TaskStatus.RUNNING, node="a", annotations=note)
+    decisions = worlds.decide([virtual_server("a", CUT_UP)], [old, pods("new", 3, limits)],
+                              policy=policy(VIRTUAL, GEOMETRIES))  # fmt: skip
+    names = {task: devices.partition(",")[0] for task, (_, devices) in given(decisions, *note).items()}
+    assert names == {"new-0": "x[g2-1]", "new-1": "x[g2-2]"}
+
+
+def test_pieces_that_are_given_back_leave_the_card_whole() -> None:
+    big = replace(pods("a-big", 8, {"vgpu-number": "1", "vgpu-memory": "5000"}), min_available=8, min_task_member={})
+    whole = pods("b", 1, {"vgpu-number": "1"})
+    decisions = worlds.decide([virtual_server("a", CUT_UP)], [big, whole], policy=policy(VIRTUAL, GEOMETRIES))
+    assert [bind.task for bind in decisions.binds] == ["b-0"]
+
+
+def test_containers_of_a_pod_get_pieces_of_their_own() -> None:
+    limits = {"vgpu-number": "1", "vgpu-memory": "20000"}
+    rules = policy(VIRTUAL, GEOMETRIES)
+    two = worlds.decide([virtual_server("a", CUT_UP)], [pods("j", 1, limits, limits)], policy=rules)
+    ((_, devices),) = given(two, "volcano.sh/vgpu-ids-new").values()
+    assert [one.partition(",")[0] for one in devices.split(";")] == ["x[g3-0]", "x[g3-1]"]
+    assert not worlds.decide([virtual_server("a", CUT_UP)], [pods("j", 1, limits, limits, limits)], policy=rules).binds
+
+
 # Who does not share.
 
 RULES = "deviceshare.GPUExclusiveRules: [{role: train, team: a}, {app: serve}, {gpus: 1}]"

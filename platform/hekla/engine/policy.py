@@ -41,7 +41,7 @@ SWITCHES = frozenset(
 _OFF_BY_DEFAULT = frozenset({"enableHierarchy", "enabledClusterOrder"})
 
 Argument = bool | int | float | str | Sequence["Argument"] | Mapping[str, "Argument"]
-MAX_DEPTH = 4
+MAX_DEPTH = 6
 """How deep lists and mappings of a plugin's arguments may lie in each other."""
 _TRUTHS = dict.fromkeys(("1", "t", "true"), True) | dict.fromkeys(("0", "f", "false"), False)
 

@@ -4,6 +4,8 @@ The node has room for a task only where its cards have. Which cards a task was g
 its bind, and read back from there; they are free again when the task is gone or asked to go. Pods with the labels of
 one of the rules (`deviceshare.GPUExclusiveRules`, a list of mappings) never share a virtual card with each other.
 
+Cards that the hardware cuts up (MIG) are given piece by piece (`pieces`).
+
 Beyond Volcano: a node may say by annotation `hekla.io/gpu-links` how strongly each pair of its cards is linked, as a
 matrix in JSON. Then the best linked cards are given (`links`), and nodes are liked for the links that they would give,
 with weight `deviceshare.LinkWeight` (1). Of a pod on a node that asks for cards and does not say which it has, Volcano
@@ -21,6 +23,7 @@ from hekla.engine.places import ALL, Refusal
 from hekla.engine.plugins.deviceshare import notes
 from hekla.engine.plugins.deviceshare.asks import NOTHING, Ask, Mode, ask_of, rules_of
 from hekla.engine.plugins.deviceshare.cards import CardTable, Part
+from hekla.engine.plugins.deviceshare.pieces import geometries_of
 from hekla.engine.points import Point
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
@@ -50,8 +53,9 @@ class _Shared:
         policy = str(option.arguments.get("deviceshare.SchedulePolicy", ""))
         self._policy = policy if policy in _POLICIES else ""
         self._weight = option.number("deviceshare.ScheduleWeight", 0) if self._policy else 0.0
+        geometries = geometries_of(option.arguments.get("deviceshare.knownMigGeometries"))
         self._link_weight = option.number("deviceshare.LinkWeight", 1)
-        self._table = CardTable(session.table.nodes, mode, self._policy)
+        self._table = CardTable(session.table.nodes, mode, self._policy, geometries)
         self._asks: dict[str, Ask] = {}
         self._held: dict[str, list[list[Part]]] = {}
         self._left: dict[str, list[list[Part]]] = {}

@@ -3,6 +3,7 @@
 One row a node (those of the session's table), one column a card.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,10 +15,13 @@ from hekla.engine.model import Node
 from hekla.engine.plugins.deviceshare import links
 from hekla.engine.plugins.deviceshare.asks import Ask, Filters, Mode, Share
 from hekla.engine.plugins.deviceshare.inventory import Card, cards_of, links_of, parse_links
+from hekla.engine.plugins.deviceshare.pieces import NONE_HELD, Geometry, Held, Piece, largest, pick
 
 ALL_CORES = 100.0
 _EPSILON = 1e-6
 Cards = npt.NDArray[np.intp]
+Pieces = dict[int, Held]
+"""By card of a row: which of its pieces are held."""
 
 
 class Use(NamedTuple):
@@ -26,6 +30,8 @@ class Use(NamedTuple):
     memory: Vector
     sharers: Vector
     cores: Vector
+    largest: Vector
+    """The memory of the largest piece that is free; without bound where the hardware does not cut the card up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +41,15 @@ class Part:
     card: int
     memory: float
     cores: float
+    piece: Piece | None = None
 
 
 class CardTable:
     """See the module. `policy` is binpack, spread or empty."""
 
-    def __init__(self, nodes: list[Node], mode: Mode, policy: str) -> None:
+    def __init__(self, nodes: list[Node], mode: Mode, policy: str, geometries: Sequence[Geometry] = ()) -> None:
         self._mode, self._policy = mode, policy
-        self.cards: list[tuple[Card, ...]] = [cards_of(node, mode) for node in nodes]
+        self.cards: list[tuple[Card, ...]] = [cards_of(node, mode, geometries) for node in nodes]
         shape = (len(nodes), max((len(cards) for cards in self.cards), default=0))
         self.memory, self._most = np.zeros(shape), np.zeros(shape)
         self._usable = np.zeros(shape, dtype=bool)
@@ -50,7 +57,12 @@ class CardTable:
             self.memory[row, : len(cards)] = [card.memory for card in cards]
             self._most[row, : len(cards)] = [card.sharers for card in cards]
             self._usable[row, : len(cards)] = [card.is_usable for card in cards]
-        self._use = Use(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+        self._unused = Use(np.zeros(shape), np.zeros(shape), np.zeros(shape), np.full(shape, np.inf))
+        for row, cards in enumerate(self.cards):
+            self._unused.largest[row, : len(cards)] = [largest(c.cuts, NONE_HELD) if c.cuts else np.inf for c in cards]
+        self._use = Use(*(one.copy() for one in self._unused))
+        self._pieces: dict[int, Pieces] = {}
+        """By row: which pieces are held."""
         self._kept: dict[int, Vector] = {}
         """By rule: how many parts of each card are held by pods that have it."""
         self._wanted: dict[Filters, Mask] = {Filters(): self._usable}
@@ -67,13 +79,17 @@ class CardTable:
 
     def fits(self, ask: Ask, rows: Rows, *, when_empty: bool = False) -> Mask:
         """Per row: whether the cards can serve the ask (or could, if nobody used them)."""
-        use = Use(*(np.zeros_like(one[rows]) for one in self._use)) if when_empty else self._seen_by(ask, rows)
+        use = Use(*(one[rows] for one in self._unused)) if when_empty else self._seen_by(ask, rows)
         if len(ask.shares) == 1:
             share = ask.shares[0]
             enough: Mask = self._open(share, ask.filters, rows, use).sum(axis=1) >= share.count
             return enough
         numbers = np.arange(len(self.cards))[rows]
-        chosen = (self._choose_all(ask, row, Use(*(one[at].copy() for one in use))) for at, row in enumerate(numbers))
+        pieces = {} if when_empty else self._pieces
+        chosen = (
+            self._choose_all(ask, row, Use(*(one[at].copy() for one in use)), dict(pieces.get(row, {})))
+            for at, row in enumerate(numbers.tolist())
+        )
         return np.array([parts is not None for parts in chosen], dtype=bool)
 
     def _seen_by(self, ask: Ask, rows: Rows) -> Use:
@@ -86,6 +102,7 @@ class CardTable:
     def _open(self, share: Share, filters: Filters, rows: Rows, use: Use) -> Mask:
         """Per row and card: whether the card can give one such part."""
         room = self._need(share, rows) <= self.memory[rows] - use.memory + _EPSILON
+        room &= self._need(share, rows) <= use.largest
         room &= (use.sharers < self._most[rows]) & self._of_wish(filters)[rows]
         room &= use.cores + share.cores <= ALL_CORES + _EPSILON
         if share.is_whole or share.cores >= ALL_CORES:
@@ -111,19 +128,22 @@ class CardTable:
 
     def choose(self, ask: Ask, row: int) -> list[list[Part]] | None:
         """The parts for each container, none taken yet. None: the cards cannot serve the ask."""
-        return self._choose_all(ask, row, Use(*(one[0].copy() for one in self._seen_by(ask, slice(row, row + 1)))))
+        use = Use(*(one[0].copy() for one in self._seen_by(ask, slice(row, row + 1))))
+        return self._choose_all(ask, row, use, dict(self._pieces.get(row, {})))
 
-    def _choose_all(self, ask: Ask, row: int, use: Use) -> list[list[Part]] | None:
+    def _choose_all(self, ask: Ask, row: int, use: Use, pieces: Pieces) -> list[list[Part]] | None:
         found = []
         for share in ask.shares:
-            parts = self._choose(share, ask.filters, row, use)
-            if parts is None:
+            chosen = self._choose(share, ask.filters, row, use)
+            if chosen is None:
                 return None
-            _add(use, parts, 1)
+            need = self._need(share, slice(row, row + 1))[0]
+            parts = [self._part(row, card, float(need[card]), share.cores, pieces) for card in chosen]
+            self._add(row, use, pieces, parts, 1)
             found.append(parts)
         return found
 
-    def _choose(self, share: Share, filters: Filters, row: int, use: Use) -> list[Part] | None:
+    def _choose(self, share: Share, filters: Filters, row: int, use: Use) -> tuple[int, ...] | None:
         at = slice(row, row + 1)
         room = self._open(share, filters, at, Use(*(one[None] for one in use)))[0]
         free = np.flatnonzero(room)
@@ -131,11 +151,26 @@ class CardTable:
             return None
         matrix = self._links.of_rows.get(row)
         if matrix is not None and (share.is_whole or share.count > 1):
-            chosen = links.best_set(matrix, tuple(free.tolist()), share.count)
-        else:
-            chosen = tuple(free[self._order(use)[free].argsort(kind="stable")][: share.count].tolist())
-        need = self._need(share, at)[0]
-        return [Part(card, float(need[card]), share.cores) for card in chosen]
+            return links.best_set(matrix, tuple(free.tolist()), share.count)
+        return tuple(free[self._order(use)[free].argsort(kind="stable")][: share.count].tolist())
+
+    def _part(self, row: int, card: int, need: float, cores: float, pieces: Pieces) -> Part:
+        """As much of the card; of one that is cut up a whole piece."""
+        if not (cuts := self.cards[row][card].cuts):
+            return Part(card, need, cores)
+        piece, memory = pick(cuts, pieces.get(card, NONE_HELD), need)
+        return Part(card, memory, cores, piece)
+
+    def _add(self, row: int, use: Use, pieces: Pieces, parts: list[Part], sign: int) -> None:
+        """Count parts in what is used of the row."""
+        for part in parts:
+            use.memory[part.card] += sign * part.memory
+            use.sharers[part.card] += sign
+            use.cores[part.card] += sign * part.cores
+            if part.piece is not None and (cuts := self.cards[row][part.card].cuts):
+                held, one = pieces.get(part.card, NONE_HELD), {part.piece}
+                pieces[part.card] = held | one if sign > 0 else held - one
+                use.largest[part.card] = largest(cuts, pieces[part.card])
 
     def _order(self, use: Use) -> Vector:
         """The lowest goes first: the fullest card, the one with the fewest sharers, or by number.
@@ -151,7 +186,7 @@ class CardTable:
 
     def take(self, row: int, parts: list[Part], ask: Ask, sign: int = 1) -> None:
         """A task gets these parts, or gives them back."""
-        _add(Use(*(one[row] for one in self._use)), parts, sign)
+        self._add(row, Use(*(one[row] for one in self._use)), self._pieces.setdefault(row, {}), parts, sign)
         for rule in ask.rules:
             np.add.at(
                 self._kept.setdefault(rule, np.zeros(self.memory.shape))[row], [part.card for part in parts], sign
@@ -216,13 +251,6 @@ class _Links:
             chosen = links.best_set(matrix, tuple(np.flatnonzero(free).tolist()), count)
             self._worth[key] = 100.0 * links.quality(matrix, chosen) / self._strongest
         return self._worth[key]
-
-
-def _add(use: Use, parts: list[Part], sign: int) -> None:
-    for part in parts:
-        use.memory[part.card] += sign * part.memory
-        use.sharers[part.card] += sign
-        use.cores[part.card] += sign * part.cores
 
 
 def _is_wanted(card: Card, filters: Filters) -> bool:

@@ -1,7 +1,7 @@
 """Which cards a node has, by what it offers and by what it registered (`volcano-spec` §5.7)."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from hekla.engine.columns import Vector
 from hekla.engine.model import Node
 from hekla.engine.plugins.deviceshare.asks import Mode
+from hekla.engine.plugins.deviceshare.pieces import Cut, Geometry, cuts_of
 
 _MEMORY, _NUMBER = "volcano.sh/gpu-memory", "volcano.sh/gpu-number"
 _UNHEALTHY, _REGISTER = "volcano.sh/gpu-unhealthy-ids", "volcano.sh/node-vgpu-register"
@@ -19,7 +20,7 @@ MAX_CARDS = 64
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One card: its memory, how many may share it, and whether it may be given out."""
+    """One card: its memory, how many may share it, whether it may be given out, and how the hardware may cut it up."""
 
     index: int
     memory: float
@@ -27,12 +28,13 @@ class Card:
     uuid: str = ""
     kind: str = ""
     is_usable: bool = True
+    cuts: tuple[Cut, ...] = ()
 
 
-def cards_of(node: Node, mode: Mode) -> tuple[Card, ...]:
+def cards_of(node: Node, mode: Mode, geometries: Sequence[Geometry] = ()) -> tuple[Card, ...]:
     """The cards of a node; none where what it says of them makes no sense."""
     try:
-        found = _registered(node) if mode is Mode.VIRTUAL else _equal_ones(node)
+        found = _registered(node, geometries) if mode is Mode.VIRTUAL else _equal_ones(node)
     except (ValueError, IndexError):
         return ()
     return found if len(found) <= MAX_CARDS else ()
@@ -45,18 +47,20 @@ def _equal_ones(node: Node) -> tuple[Card, ...]:
     return tuple(Card(i, memory, is_usable=str(i) not in unhealthy) for i in range(min(count, MAX_CARDS + 1)))
 
 
-def _registered(node: Node) -> tuple[Card, ...]:
+def _registered(node: Node, geometries: Sequence[Geometry]) -> tuple[Card, ...]:
     """Cards as `uuid,count,memory,type,health,mode`, one after the other with colons between.
 
-    One that is cut up by the hardware (`mig`) is not given out: how it may be cut is not known here.
+    One that is cut up by the hardware (`mig`) is not given out where nobody says how it may be cut.
     """
     texts = [text for text in node.annotations.get(_REGISTER, "").split(":") if text.strip()]
-    return tuple(_card(index, text.split(",")) for index, text in enumerate(texts))
+    return tuple(_card(index, text.split(","), geometries) for index, text in enumerate(texts))
 
 
-def _card(index: int, fields: list[str]) -> Card:
-    is_usable = fields[4].strip().lower() == "true" and "mig" not in (field.strip() for field in fields[5:])
-    return Card(index, float(fields[2]), float(fields[1]), fields[0].strip(), fields[3].strip(), is_usable)
+def _card(index: int, fields: list[str], geometries: Sequence[Geometry]) -> Card:
+    kind, is_cut_up = fields[3].strip(), "mig" in (field.strip() for field in fields[5:])
+    cuts = cuts_of(kind, geometries) if is_cut_up else ()
+    is_usable = fields[4].strip().lower() == "true" and bool(cuts) == is_cut_up
+    return Card(index, float(fields[2]), float(fields[1]), fields[0].strip(), kind, is_usable, cuts)
 
 
 def links_of(node: Node, cards: int, note: Callable[[str], Vector]) -> Vector | None:

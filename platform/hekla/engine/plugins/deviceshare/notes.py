@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from hekla.engine.plugins.deviceshare.asks import Ask, Mode
 from hekla.engine.plugins.deviceshare.cards import Part
 from hekla.engine.plugins.deviceshare.inventory import Card
+from hekla.engine.plugins.deviceshare.pieces import Piece
 
 _INDEX, _TIME = "volcano.sh/gpu-index", "volcano.sh/predicate-time"
 _IDS = "volcano.sh/vgpu-ids-new"
@@ -32,7 +33,8 @@ def written(parts: Parts, cards: Sequence[Card], node: str, now: float, mode: Mo
 
 
 def _device(part: Part, card: Card) -> str:
-    return f"{card.uuid},{card.kind},{part.memory:g},{part.cores:g}"
+    piece = f"[{part.piece.cut}-{part.piece.position}]" if part.piece else ""
+    return f"{card.uuid}{piece},{card.kind},{part.memory:g},{part.cores:g}"
 
 
 def read(annotations: Mapping[str, str], ask: Ask, cards: Sequence[Card], mode: Mode) -> list[list[Part]] | None:
@@ -42,7 +44,7 @@ def read(annotations: Mapping[str, str], ask: Ask, cards: Sequence[Card], mode: 
             return _read_devices(annotations[_IDS], cards)
         memory = ask.shares[0].memory
         parts = [Part(int(text), memory, 0.0) for text in annotations[_INDEX].split(",")]
-    except (KeyError, ValueError, IndexError):
+    except (KeyError, ValueError, IndexError, TypeError):
         return None
     return [parts] if all(0 <= part.card < len(cards) for part in parts) else None
 
@@ -50,4 +52,11 @@ def read(annotations: Mapping[str, str], ask: Ask, cards: Sequence[Card], mode: 
 def _read_devices(text: str, cards: Sequence[Card]) -> list[list[Part]]:
     at = {card.uuid: card.index for card in cards}
     devices = [[one.split(",") for one in container.split(":") if one] for container in text.split(";")]
-    return [[Part(at[uuid], float(memory), float(cores)) for uuid, _, memory, cores in one] for one in devices]
+    return [[_part(at, *one) for one in container] for container in devices]
+
+
+def _part(at: Mapping[str, int], name: str, _kind: str, memory: str, cores: str) -> Part:
+    """The name of a piece is that of its card with cut and position in brackets."""
+    uuid, _, inside = name.removesuffix("]").partition("[")
+    cut, _, position = inside.rpartition("-")
+    return Part(at[uuid], float(memory), float(cores), Piece(cut, int(position)) if inside else None)
