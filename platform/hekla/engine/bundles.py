@@ -17,12 +17,13 @@ from hekla.engine.subgroups import SubGroup, subgroups
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Tasks that go together. `local`: what goes from inside the domain."""
+    """Tasks that go together. `local`: what goes from inside the domain; `plugins`: by whose leave."""
 
     gang: Gang
     victims: tuple[Member, ...]
     local: Vector
     is_safe: bool
+    plugins: tuple[str, ...] = ()
 
     def worth(self, need: Vector) -> float:
         """How much of what is needed it frees in the domain, for what it costs everywhere."""

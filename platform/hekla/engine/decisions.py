@@ -20,9 +20,41 @@ class Bind:
     annotations: Mapping[str, str] = field(default_factory=dict)
 
 
+class Holder(StrEnum):
+    """Whose share it is."""
+
+    QUEUE = "queue"
+    JOB = "job"
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """A share before and after: 1.0 is all that its holder deserves, or for a job all of the cluster."""
+
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What an eviction did to the shares of who lost and who gained, as one plugin counts them.
+
+    Evictions that were committed together are counted together, with the promises that they were for. `taker` is None
+    where nobody gains, and the same as `giver` where both are one.
+    """
+
+    plugin: str
+    of: Holder
+    giver: Shift
+    taker: Shift | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """Stop this task, for whom, by which action, and by which plugins' leave."""
+    """Stop this task, for whom, by which action, and by which plugins' leave.
+
+    `shares`: those of the two queues and, within one queue, of the two jobs, where plugins count them.
+    """
 
     job: str
     task: str
@@ -30,6 +62,7 @@ class Eviction:
     action: str
     for_job: str = ""
     plugins: tuple[str, ...] = ()
+    shares: tuple[Shares, ...] = ()
 
 
 class Cause(StrEnum):

@@ -21,6 +21,7 @@ _VOICES = frozenset({
     Point.PREDICATE, Point.CHANGING_PREDICATE, Point.WIDE_PREDICATE, Point.USE_ORDER, Point.WIDE_NODE_ORDER,
 })  # fmt: skip
 _SCORES = frozenset({Point.USE_ORDER, Point.NODE_ORDER, Point.WIDE_NODE_ORDER})
+_SHARES = frozenset({Point.QUEUE_SHARE, Point.JOB_SHARE})
 _VICTIMS = frozenset({Point.PREEMPTABLE, Point.RECLAIMABLE})
 SKIP, STOP = "skip", "stop"
 
@@ -107,6 +108,8 @@ def _check(point: Point, arguments: Sequence[Any], result: Any) -> None:  # noqa
         scores = np.asarray(result, dtype=float)
         if scores.shape != (count,) or not np.isfinite(scores).all():
             raise ValueError("Scores are finite numbers, one for each row asked for.")
+    if point in _SHARES and not np.isfinite(float(result)):
+        raise ValueError("A share is a finite number.")
     if point in _VICTIMS and result:
         offered = {member.task.uid for member in arguments[1]}
         if any(victim.task.uid not in offered for victim in result):

@@ -24,6 +24,9 @@ class Point(Enum):
     TRIES_EVICTIONS                       () -> bool: predicates heed evictions that are only tried
     VICTIM_TASKS                          (members that run) -> those to evict in any case
     VICTIM_QUEUE_ORDER                    (left, right, of) -> below zero when left's tasks go first
+    QUEUE_SHARE                           (queue, more, less) -> what it would hold of what it deserves if it held the
+                                          places of the members `more` too, and not those of `less`; 1.0: all of it
+    JOB_SHARE                             (gang, more, less) -> the same for a job, as a part of the cluster
     TASK_CLASS                            (member) -> hashable: what else than request and conditions parts its class
     SUBJOB_READY                          (sub-group) -> bool
     SUBJOB_PIPELINED                      (sub-group) -> Vote
@@ -60,6 +63,8 @@ class Point(Enum):
     TRIES_EVICTIONS = "enablePreemptable:tries"
     VICTIM_TASKS = "enabledVictim"
     VICTIM_QUEUE_ORDER = "enableQueueOrder:victims"
+    QUEUE_SHARE = ":queue share"
+    JOB_SHARE = ":job share"
     TASK_CLASS = ":class"
     SUBJOB_READY = "enabledSubJobReady"
     SUBJOB_PIPELINED = "enabledSubJobPipelined"

@@ -18,10 +18,11 @@ _OFFSET = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node, and who would have to go from it."""
+    """A node, who would have to go from it, and by which plugins' leave."""
 
     row: int
     victims: tuple[Member, ...]
+    plugins: tuple[str, ...]
 
     @property
     def cost(self) -> tuple[int, int, int, float]:
@@ -45,7 +46,7 @@ def how_many(nodes: int, arguments: Mapping[str, Argument]) -> int:
 
 
 def on_node(
-    statement: Statement, row: int, order: Heap[Member], action: str, has_room: Callable[[], bool]
+    statement: Statement, row: int, order: Heap[Member], plugins: tuple[str, ...], has_room: Callable[[], bool]
 ) -> Candidate | None:
     """Who has to go from this node, when it works at all; the statement is left as it was.
 
@@ -54,7 +55,7 @@ def on_node(
     mark = len(statement)
     gone = [order.pop() for _ in range(len(order))][::-1]
     for victim in gone:
-        statement.evict(victim, action, "")
+        statement.evict(victim, "", "")
     works = has_room()
     statement.discard(mark)
     if not works:
@@ -62,8 +63,8 @@ def on_node(
     for victim in list(gone):
         others = [one for one in gone if one is not victim]
         for one in others:
-            statement.evict(one, action, "")
+            statement.evict(one, "", "")
         if has_room():
             gone = others
         statement.discard(mark)
-    return Candidate(row, tuple(gone))
+    return Candidate(row, tuple(gone), plugins)

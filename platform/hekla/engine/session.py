@@ -7,13 +7,14 @@ Plugins register functions under an extension point; `session.ask…` combines t
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cmp_to_key
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hekla.engine import registry, shards
+from hekla.engine import registry, shards, verdicts
 from hekla.engine.census import Census
 from hekla.engine.columns import Mask, Vector
 from hekla.engine.decisions import Bind, Eviction, Reason
@@ -25,6 +26,7 @@ from hekla.engine.places import Places
 from hekla.engine.points import Point, Vote
 from hekla.engine.policy import PluginOption, Policy
 from hekla.engine.subgroups import SubGroup
+from hekla.engine.verdicts import Verdict, Voice
 from hekla.engine.world import World
 
 Answer = Callable[..., Any]
@@ -279,48 +281,49 @@ class Session:
                 return all(answer(gang) for answer in tier)
         return False
 
-    def victims(self, point: Point, member: Member, candidates: Sequence[Member]) -> list[Member]:
-        """Who of the candidates may be evicted for the member (`volcano-spec` §3.2).
+    def voices(self, point: Point) -> Iterator[list[Voice]]:
+        """Tier by tier who speaks at a point, by name."""
+        answers = self._answers[point]
+        for tier in self.policy.tiers:
+            yield [(option.name, answers[id(option)]) for option in tier if id(option) in answers]
 
-        In a tier the answers are intersected; an answer that names nobody ends the tier undecided, and an undecided
-        tier leaves the question to the next. Unless the policy asks for Volcano's behaviour, whom a plugin spares is
-        no candidate in any tier.
+    def victims(self, point: Point, member: Member, candidates: Sequence[Member]) -> Verdict:
+        """Who of the candidates may be evicted for the member (`verdicts`).
+
+        Unless the policy asks for Volcano's behaviour, whom a plugin spares is no candidate in any tier.
         """
-        if not self.policy.follows_volcano:
-            candidates = self._unspared(member, candidates)
-        for tier in self._in_tiers(point):
-            chosen = _intersection(answer(member, candidates) for answer in tier)
-            if chosen:
-                return chosen
-        return []
-
-    def evictable(self, gang: Gang, candidates: Sequence[Member], action: str) -> list[Member]:
-        """Who may be evicted for a whole gang. As `victims`; unless Volcano is followed all plugins must agree."""
         if self.policy.follows_volcano:
-            for tier in self._in_tiers(Point.EVICTABLE):
-                if chosen := _intersection(answer(gang, candidates, action) for answer in tier):
-                    return chosen
-            return []
-        kept = list(candidates)
-        for answer in self.answers(Point.EVICTABLE):
-            named = answer(gang, kept, action)
-            kept = kept if named is None else named
-        return kept
+            return verdicts.by_tiers(self.voices(point), candidates, lambda answer: answer(member, candidates))
+        kept, _, spared = self._unspared(member, candidates)
+        verdict = verdicts.by_tiers(self.voices(point), kept, lambda answer: answer(member, kept))
+        return verdict._replace(spared=spared + verdict.spared)
 
-    def _unspared(self, member: Member, candidates: Sequence[Member]) -> list[Member]:
-        kept = list(candidates)
-        for answer in self.answers(Point.SPARED):
+    def evictable(self, gang: Gang, candidates: Sequence[Member], action: str) -> Verdict:
+        """Who may be evicted for a whole gang. As `victims`; unless Volcano is followed all plugins must agree."""
+        voices = self.voices(Point.EVICTABLE)
+        if self.policy.follows_volcano:
+            return verdicts.by_tiers(voices, candidates, lambda answer: answer(gang, candidates, action))
+        everyone = chain.from_iterable(voices)
+        return verdicts.in_turn(everyone, candidates, lambda answer, kept: answer(gang, kept, action))
+
+    def _unspared(self, member: Member, candidates: Sequence[Member]) -> Verdict:
+        def others(answer: Answer, kept: list[Member]) -> list[Member]:
             spared = {one.task.uid for one in answer(member, kept)}
-            kept = [one for one in kept if one.task.uid not in spared]
-        return kept
+            return [one for one in kept if one.task.uid not in spared]
 
-    def victim_tasks(self) -> list[Member]:
-        """Who is to go in any case: what the plugins of the first tier that names anybody name together."""
+        return verdicts.in_turn(chain.from_iterable(self.voices(Point.SPARED)), candidates, others)
+
+    def victim_tasks(self) -> list[tuple[Member, tuple[str, ...]]]:
+        """Who is to go in any case, and which plugins say so: those of the first tier that names anybody."""
         running = [m for gang in self.gangs.values() for m in gang.members if m.status is TaskStatus.RUNNING]
-        for tier in self._in_tiers(Point.VICTIM_TASKS):
-            named = {m.task.uid: m for answer in tier for m in answer(running)}
-            if named:
-                return list(named.values())
+        for tier in self.voices(Point.VICTIM_TASKS):
+            found: dict[str, tuple[Member, tuple[str, ...]]] = {}
+            for name, answer in tier:
+                for member in answer(running):
+                    _, others = found.get(member.task.uid, (member, ()))
+                    found[member.task.uid] = member, (*others, name)
+            if found:
+                return list(found.values())
         return []
 
     # Changes.
@@ -389,16 +392,6 @@ class Session:
             heard(member, row, sign)
 
 
-def _intersection(answers: Iterable[list[Member] | None]) -> list[Member]:
-    chosen: list[Member] = []
-    for named in answers:
-        if named is None:
-            continue
-        if not named:
-            return []
-        uids = {member.task.uid for member in named}
-        chosen = [member for member in chosen if member.task.uid in uids] if chosen else named
-    return chosen
 
 
 def infinite_where_absent(session: Session, amounts: Any) -> Vector:  # noqa: ANN401

@@ -1,5 +1,6 @@
 """Tentative placements and evictions of one gang: committed together or taken back together (`volcano-spec` §3.4)."""
 
+from hekla.engine import shares
 from hekla.engine.decisions import Eviction
 from hekla.engine.gangs import Member
 from hekla.engine.model import TaskStatus
@@ -23,19 +24,18 @@ class Statement:
         self._session.place(member, row, TaskStatus.ALLOCATED if now else TaskStatus.PIPELINED)
         self._done.append((member, None))
 
-    def evict(self, member: Member, action: str, for_job: str) -> None:
-        """Ask a task to go."""
-        eviction = Eviction(member.job.job.uid, member.task.uid, member.node, action, for_job)
+    def evict(self, member: Member, action: str, for_job: str, plugins: tuple[str, ...] = ()) -> None:
+        """Ask a task to go, by these plugins' leave."""
+        eviction = Eviction(member.job.job.uid, member.task.uid, member.node, action, for_job, plugins)
         self._session.evict(member)
         self._done.append((member, eviction))
 
     def commit(self) -> None:
         """Bind what was allocated, evict what was asked to go. What is only promised is promised for this session."""
         for member, eviction in self._done:
-            if eviction is not None:
-                self._session.evictions.append(eviction)
-            elif member.status is TaskStatus.ALLOCATED:
+            if eviction is None and member.status is TaskStatus.ALLOCATED:
                 self._session.bind(member)
+        self._session.evictions += shares.told(self._session, self._done)
 
     def save(self, mark: int = 0) -> list[Step]:
         """What was done since the mark, to do it again after `discard`."""
@@ -47,7 +47,7 @@ class Statement:
             if eviction is None:
                 self.place(member, self._session.table.row_of[node], now=status is TaskStatus.ALLOCATED)
             else:
-                self.evict(member, eviction.action, eviction.for_job)
+                self.evict(member, eviction.action, eviction.for_job, eviction.plugins)
 
     def discard(self, mark: int = 0) -> None:
         """Take back everything since the mark, the last first."""

@@ -5,7 +5,7 @@ promised is nominated, so that the next cycle looks there first.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cmp_to_key
 
 import numpy as np
@@ -84,8 +84,10 @@ class Uprooting:
 
     def _permitted(self, gang: Gang, found: Sequence[Bundle]) -> list[Bundle]:
         candidates = [victim for bundle in found for victim in bundle.victims]
-        named = {m.task.uid for m in self._session.evictable(gang, candidates, self._rules.action)}
-        return [bundle for bundle in found if all(victim.task.uid in named for victim in bundle.victims)]
+        verdict = self._session.evictable(gang, candidates, self._rules.action)
+        named, leave = {member.task.uid for member in verdict.victims}, verdict.plugins
+        permitted = (bundle for bundle in found if all(victim.task.uid in named for victim in bundle.victims))
+        return [replace(bundle, plugins=leave) for bundle in permitted]
 
     def _try(self, queue: Queue, gang: Gang, domain: Domain, chosen: Sequence[Bundle]) -> bool:
         statement = Statement(self._session)
@@ -107,7 +109,7 @@ class Uprooting:
     def _evict(self, statement: Statement, gang: Gang, chosen: Iterable[Bundle]) -> None:
         for bundle in chosen:
             for victim in bundle.victims:
-                statement.evict(victim, self._rules.action, gang.job.uid)
+                statement.evict(victim, self._rules.action, gang.job.uid, bundle.plugins)
 
     def _needed(self, chosen: Sequence[Bundle]) -> list[Bundle]:
         """Without the bundles whose room nobody was given: they need not go, those chosen last first."""

@@ -18,6 +18,7 @@ from hekla.engine.points import Point
 from hekla.engine.policy import Argument
 from hekla.engine.session import Session
 from hekla.engine.statement import Statement
+from hekla.engine.verdicts import Verdict
 from hekla.engine.victims import Grounds
 
 Filter = Callable[[Member, Member], bool]
@@ -116,14 +117,14 @@ class Preemption:
         grounds = self._grounds[may]
         if grounds.is_barren(member, row):
             return False
-        chosen = self._victims(member, row, may)
+        chosen, plugins, _ = self._victims(member, row, may)
         future = self._session.table.future(row)
         if not fits(member.request, future + victims.total(chosen, future)):
             grounds.note_barren(member, row)
             return False
         order, mark = victims.in_order(self._session, chosen, member.job), len(statement)
         while len(order) and not self._has_room(member, row):
-            statement.evict(order.pop(), NAME, member.job.job.uid)
+            statement.evict(order.pop(), NAME, member.job.job.uid, plugins)
         if not self._has_room(member, row):
             statement.discard(mark)
             return False
@@ -135,9 +136,9 @@ class Preemption:
         curable, listed = self._where_trying_helps(member), session.table.listed
         enough = reprieve.how_many(len(listed), self._arguments)
         for row in listed[curable[listed]].tolist():
-            chosen, has_room = self._victims(member, row, may), partial(self._has_room, member, row)
+            (chosen, plugins, _), has_room = self._victims(member, row, may), partial(self._has_room, member, row)
             order = victims.in_order(session, chosen, member.job)
-            candidate = reprieve.on_node(statement, row, order, NAME, has_room) if chosen else None
+            candidate = reprieve.on_node(statement, row, order, plugins, has_room) if chosen else None
             found += [candidate] if candidate else []
             if len(found) >= enough:
                 break
@@ -145,7 +146,7 @@ class Preemption:
             return False
         best = min(found, key=lambda candidate: candidate.cost)
         for victim in best.victims:
-            statement.evict(victim, NAME, member.job.job.uid)
+            statement.evict(victim, NAME, member.job.job.uid, best.plugins)
         self._promise(statement, member, best.row, is_nominated=bool(best.victims))
         return True
 
@@ -157,7 +158,7 @@ class Preemption:
         places.catch_up()
         return places.allowed
 
-    def _victims(self, member: Member, row: int, may: Filter) -> list[Member]:
+    def _victims(self, member: Member, row: int, may: Filter) -> Verdict:
         here = self._grounds[may].on_node(row)
         candidates = [victim for victim in here if _is_candidate(member, victim) and may(member, victim)]
         return self._session.victims(Point.PREEMPTABLE, member, candidates)

@@ -16,6 +16,7 @@ from hekla.engine.points import Point
 from hekla.engine.policy import Argument
 from hekla.engine.session import Session
 from hekla.engine.statement import Statement
+from hekla.engine.verdicts import Verdict
 from hekla.engine.victims import Grounds
 
 NAME = "reclaim"
@@ -65,7 +66,7 @@ def _reclaim(session: Session, grounds: Grounds, statement: Statement, member: M
 
 def _reclaim_on(session: Session, grounds: Grounds, statement: Statement, member: Member, row: int) -> bool:
     candidates = [m for m in grounds.on_node(row) if _is_candidate(session, member, m)]
-    chosen = session.victims(Point.RECLAIMABLE, member, candidates) if candidates else []
+    chosen, plugins, _ = session.victims(Point.RECLAIMABLE, member, candidates) if candidates else Verdict([])
     room = session.table.future(row)
     if not candidates or not fits(member.request, room + victims.total(chosen, room)):
         grounds.note_barren(member, row)
@@ -74,7 +75,7 @@ def _reclaim_on(session: Session, grounds: Grounds, statement: Statement, member
     freed = np.zeros_like(room)
     while len(order) and not fits(member.request, room + freed):
         victim = order.pop()
-        statement.evict(victim, NAME, member.job.job.uid)
+        statement.evict(victim, NAME, member.job.job.uid, plugins)
         freed += victim.request
     if freed.any():
         session.nominated[member.task.uid] = session.table.nodes[row].name

@@ -12,6 +12,6 @@ NAME = "shuffle"
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
     """All of them at once; where they go next is decided in a later cycle."""
     statement = Statement(session)
-    for member in session.victim_tasks():
-        statement.evict(member, NAME, "")
+    for member, plugins in session.victim_tasks():
+        statement.evict(member, NAME, "", plugins)
     statement.commit()

@@ -5,6 +5,7 @@ With `enableHierarchy` also the queues, by their shares on a tree (`hierarchy`).
 
 from collections.abc import Sequence
 
+from hekla.engine import victims
 from hekla.engine.columns import Vector, share
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.hierarchy import Tree
@@ -39,7 +40,12 @@ def open_session(session: Session, option: PluginOption) -> None:
                 chosen.append(victim)
         return chosen
 
+    def share_with(gang: Gang, more: Sequence[Member], less: Sequence[Member]) -> float:
+        held = gang.claimed + victims.total(more, session.total) - victims.total(less, session.total)
+        return share(held, session.total)
+
     session.register(Point.JOB_ORDER, option, share_of)
+    session.register(Point.JOB_SHARE, option, share_with)
     session.register(Point.PREEMPTABLE, option, preemptable)
     if option.has("enableHierarchy"):
         _open_hierarchy(session, option)

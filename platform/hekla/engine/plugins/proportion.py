@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -88,6 +89,7 @@ def open_session(session: Session, option: PluginOption) -> None:
     if not session.policy.follows_volcano:
         session.register(Point.EVICTABLE, option, _only_for_reclaim(reclaimable))
     session.register(Point.QUEUE_ORDER, option, order)
+    session.register(Point.QUEUE_SHARE, option, partial(_share_with, session, books))
     session.register(Point.OVERUSED, option, overused)
     session.register(Point.ALLOCATABLE, option, allocatable, is_lasting=True)
     session.register(Point.WHY_NOT_ALLOCATABLE, option, why_not)
@@ -102,6 +104,14 @@ def _only_for_reclaim(reclaimable: Callable[[Gang, Sequence[Member]], list[Membe
 
 def _share_of(books: dict[str, Account], queue: Queue) -> float:
     return books[queue.name].share if queue.name in books else 0.0
+
+
+def _share_with(
+    session: Session, books: dict[str, Account], queue: Queue, more: Sequence[Member], less: Sequence[Member]
+) -> float:
+    account = books[queue.name]
+    held = account.allocated + accounts.together(session, more) - accounts.together(session, less)
+    return share(held, account.deserved)
 
 
 def _accounts(session: Session) -> dict[str, Account]:

@@ -3,7 +3,10 @@
 With `enableHierarchy` queues form a tree, and each bound above a queue holds for it too.
 """
 
+from collections.abc import Sequence
+
 from hekla.engine.gangs import Member
+from hekla.engine.model import Queue
 from hekla.engine.plugins.capacity import books
 from hekla.engine.plugins.capacity.admission import Admission
 from hekla.engine.plugins.capacity.devices import Demand
@@ -28,8 +31,12 @@ def open_session(session: Session, option: PluginOption) -> None:
     def follow(member: Member, _row: int, sign: int) -> None:
         books.follow(accounts, member, sign * demand.of(member), weigh_all=weigh_all)
 
+    def share_with(queue: Queue, more: Sequence[Member], less: Sequence[Member]) -> float:
+        return accounts[queue.name].share_with(demand.together(more) - demand.together(less))
+
     session.on_change.append(follow)
     session.register(Point.QUEUE_ORDER, option, order.of_queues)
+    session.register(Point.QUEUE_SHARE, option, share_with)
     session.register(Point.VICTIM_QUEUE_ORDER, option, order.of_victims)
     session.register(Point.ALLOCATABLE, option, admission.allocatable, is_lasting=True)
     session.register(Point.WHY_NOT_ALLOCATABLE, option, admission.why_not_allocatable)

@@ -42,9 +42,13 @@ class Account(accounts.Account):
     def share(self) -> float:
         """How much of what it deserves it holds, where that is most; who deserves nothing counts as holding all."""
         if self._share is None:
-            counted = self.counted
-            self._share = share(self.allocated[counted], self.deserved[counted]) if self.owns_any else 1.0
+            self._share = self.share_with(np.zeros_like(self.allocated))
         return self._share
+
+    def share_with(self, more: Vector) -> float:
+        """The same if it held so much more (or, below zero, less)."""
+        counted = self.counted
+        return share((self.allocated + more)[counted], self.deserved[counted]) if self.owns_any else 1.0
 
     def hold(self, amount: Vector, *, weigh: bool) -> None:
         """It holds so much more; without `weigh` its share stays what it was."""

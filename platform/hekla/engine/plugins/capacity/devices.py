@@ -4,6 +4,8 @@ A queue's capability names such a bound `deviceclass/<class>`. No node publishes
 not where tasks are fitted onto nodes. A class that no queue names is not counted (`volcano-spec` §5.3).
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from hekla.engine.accounts import DEVICE_CLASS
@@ -31,6 +33,10 @@ class Demand:
     def of(self, member: Member) -> Vector:
         """All that one task counts for."""
         return member.request + self._claims(member) if self._classes and member.task.claims else member.request
+
+    def together(self, members: Iterable[Member]) -> Vector:
+        """All that these tasks count for."""
+        return sum((self.of(member) for member in members), self._nothing)
 
     def claimed(self, gang: Gang) -> Vector:
         """What the placed tasks of a job have claimed."""

@@ -1,0 +1,144 @@
+"""An eviction says who goes, for whom, by which action and plugins, and what that does to the shares."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+from tests.engine.worlds import job, node, running, state
+
+from hekla.domain.resources import Resources
+from hekla.engine import cycle, registry
+from hekla.engine.decisions import Decisions, Eviction, Holder, Shares, Shift
+from hekla.engine.model import ClusterState, Queue
+from hekla.engine.points import Point
+from hekla.engine.policy import parse
+
+TWO_CORES = Resources.parse({"cpu": "2"})
+OWNED = [Queue("q", deserved=TWO_CORES), Queue("mine", deserved=TWO_CORES)]
+
+
+def decide(world: ClusterState, actions: str, *tiers: str, more: str = "") -> Decisions:
+    """Tiers of plugin names."""
+    lines = [", ".join(f"{{name: {name}}}" for name in tier.split()) for tier in tiers]
+    text = f"actions: '{actions}'\n{more}\ntiers: [{', '.join(f'{{plugins: [{line}]}}' for line in lines)}]"
+    decisions = cycle(world, parse(text), 0.0)
+    assert not decisions.faults
+    return decisions
+
+
+def in_one_queue() -> ClusterState:
+    """An elastic job fills a node of four cores, and an urgent one wants two of them."""
+    return state([node("a")], [running("low", 4, "a", minimum=1), job("high", 2, priority=9)])
+
+
+def in_two_queues(queues: list[Queue]) -> ClusterState:
+    jobs = [running("low", 4, "a", minimum=1), job("own", 2, queue="mine")]
+    return state([node("a")], jobs, queues)
+
+
+PLAIN = [Queue("q"), Queue("mine")]
+LEAST = "configurations: [{name: preempt, arguments: {enableTopologyAwarePreemption: true}}]"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A world, the tiers of the policy, and what each eviction must say."""
+
+    world: ClusterState
+    action: str
+    tiers: tuple[str, ...]
+    for_job: str
+    plugins: tuple[str, ...]
+    shares: tuple[Shares, ...] = ()
+    more: str = ""
+
+
+JOBS_OF_DRF = Shares("drf", Holder.JOB, Shift(1.0, 0.5), Shift(0.0, 0.5))
+ONE_QUEUE = Shares("proportion", Holder.QUEUE, Shift(1.0, 1.0), Shift(1.0, 1.0))
+TWO_QUEUES = Shares("proportion", Holder.QUEUE, Shift(2.0, 1.0), Shift(0.0, 1.0))
+TWO_OWNERS = replace(TWO_QUEUES, plugin="capacity")
+CASES = {
+    "preempt": Case(in_one_queue(), "preempt", ("priority gang", "predicates"), "high", ("priority", "gang")),
+    "who abstains has no part": Case(in_one_queue(), "preempt", ("priority sla", "gang"), "high", ("priority",)),
+    "the first tier that decides": Case(in_one_queue(), "preempt", ("tdm", "gang", "priority"), "high", ("gang",)),
+    "shares of jobs": Case(
+        in_one_queue(), "preempt", ("priority gang", "drf proportion predicates"), "high", ("priority", "gang"),
+        (ONE_QUEUE, JOBS_OF_DRF),
+    ),
+    "least victims": Case(
+        in_one_queue(), "preempt", ("priority gang", "drf predicates"), "high", ("priority", "gang"), (JOBS_OF_DRF,),
+        LEAST,
+    ),
+    "reclaim": Case(
+        in_two_queues(PLAIN), "reclaim", ("gang", "proportion predicates drf"), "own", ("gang",), (TWO_QUEUES,)
+    ),
+    "reclaim by share": Case(
+        in_two_queues(PLAIN), "reclaim", ("gang proportion", "predicates"), "own", ("gang", "proportion"), (TWO_QUEUES,)
+    ),
+    "reclaim what is owned": Case(
+        in_two_queues(OWNED), "reclaim", ("gang capacity", "predicates"), "own", ("gang", "capacity"), (TWO_OWNERS,)
+    ),
+    "gangpreempt": Case(
+        in_one_queue(), "gangpreempt", ("priority gang", "conformance drf"), "high",
+        ("priority", "gang", "conformance"), (JOBS_OF_DRF,),
+    ),
+    "gangreclaim": Case(
+        in_two_queues(PLAIN), "gangreclaim", ("gang", "proportion"), "own", ("gang", "proportion"), (TWO_QUEUES,)
+    ),
+    "gangreclaim what is owned": Case(
+        in_two_queues(OWNED), "gangreclaim", ("gang", "capacity"), "own", ("gang", "capacity"), (TWO_OWNERS,)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_eviction_says_by_whose_leave_and_how_shares_move(name: str) -> None:
+    case = CASES[name]
+    found = decide(case.world, case.action, *case.tiers, more=case.more).evictions
+    assert len(found) == 2
+    assert {eviction.task[:4] for eviction in found} == {"low/"}
+    for eviction in found:
+        task = eviction.task
+        assert eviction == Eviction("low", task, "a", case.action, case.for_job, case.plugins, case.shares)
+
+
+def test_in_volcano_the_tier_that_decided_for_a_whole_gang_is_named() -> None:
+    (first, second) = decide(
+        in_one_queue(), "gangpreempt", "priority", "gang", "conformance", more="compatibility: volcano"
+    ).evictions
+    assert first.plugins == second.plugins == ("priority",)
+
+
+EVEN = (
+    "actions: shuffle\ntiers: [{plugins: [{name: gang}, {name: proportion}, {name: predicates}, {name: rescheduling,"
+    " arguments: {strategies: [{name: lowNodeUtilization, params: {thresholds: {cpu: 30}, targetThresholds:"
+    " {cpu: 50}}}]}}]}]"
+)
+
+
+def test_who_is_moved_goes_for_nobody() -> None:
+    world = state([node("a", "8"), node("b", "8")], [running("gang", 8, "a", minimum=6)])
+    shares = (Shares("proportion", Holder.QUEUE, Shift(1.0, 0.75)),)
+    found = cycle(world, parse(EVEN), 0.0).evictions
+    assert [(e.action, e.for_job, e.plugins, e.shares) for e in found] == [
+        ("shuffle", "", ("rescheduling",), shares)
+    ] * 2
+
+
+class Halves:
+    """Counts all shares as a half, or as what is no number."""
+
+    def __init__(self, answer: float) -> None:
+        self.answer = answer
+
+    def open_session(self, session, option) -> None:
+        session.register(Point.QUEUE_SHARE, option, lambda _queue, _more, _less: self.answer)
+
+
+def test_plugins_of_ones_own_may_count_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {**registry.plugins(), "halves": Halves(0.5), "broken": Halves(float("inf"))}
+    monkeypatch.setattr(registry, "plugins", lambda: known)
+    found = decide(in_one_queue(), "preempt", "priority gang halves").evictions
+    half = Shift(0.5, 0.5)
+    assert {eviction.shares for eviction in found} == {(Shares("halves", Holder.QUEUE, half, half),)}
+    broken = parse("actions: preempt\ntiers: [{plugins: [{name: priority}, {name: gang}, {name: broken}]}]")
+    assert [fault.name for fault in cycle(in_one_queue(), broken, 0.0).faults] == ["broken"]
