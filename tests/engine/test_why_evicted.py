@@ -10,19 +10,25 @@ from hekla.engine import cycle, registry
 from hekla.engine.decisions import Decisions, Eviction, Holder, Shares, Shift
 from hekla.engine.model import ClusterState, Queue
 from hekla.engine.points import Point
-from hekla.engine.policy import parse
+from hekla.engine.policy import PluginOption, parse
+from hekla.engine.session import Session
 
 TWO_CORES = Resources.parse({"cpu": "2"})
 OWNED = [Queue("q", deserved=TWO_CORES), Queue("mine", deserved=TWO_CORES)]
 
 
 def decide(world: ClusterState, actions: str, *tiers: str, more: str = "") -> Decisions:
-    """Tiers of plugin names."""
-    lines = [", ".join(f"{{name: {name}}}" for name in tier.split()) for tier in tiers]
+    """Tiers of plugin names; a switch behind a colon is off."""
+    lines = [", ".join(map(_plugin, tier.split())) for tier in tiers]
     text = f"actions: '{actions}'\n{more}\ntiers: [{', '.join(f'{{plugins: [{line}]}}' for line in lines)}]"
     decisions = cycle(world, parse(text), 0.0)
     assert not decisions.faults
     return decisions
+
+
+def _plugin(word: str) -> str:
+    name, _, switch = word.partition(":")
+    return f"{{name: {name}, {switch}: false}}" if switch else f"{{name: {name}}}"
 
 
 def in_one_queue() -> ClusterState:
@@ -130,7 +136,7 @@ class Halves:
     def __init__(self, answer: float) -> None:
         self.answer = answer
 
-    def open_session(self, session, option) -> None:
+    def open_session(self, session: Session, option: PluginOption) -> None:
         session.register(Point.QUEUE_SHARE, option, lambda _queue, _more, _less: self.answer)
 
 

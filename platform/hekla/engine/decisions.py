@@ -77,13 +77,46 @@ class Cause(StrEnum):
     POLICY = "policy"
 
 
+class Barred(StrEnum):
+    """Why an action may not even consider somebody whom it otherwise would."""
+
+    NOT_PREEMPTABLE = "not_preemptable"
+    NOT_LESS_URGENT = "not_less_urgent"
+    QUEUE_NOT_RECLAIMABLE = "queue_not_reclaimable"
+    GANG_NOT_WHOLE = "gang_not_whole"
+
+
+@dataclass(frozen=True, slots=True)
+class Victims:
+    """Whom an action might have evicted for such tasks, and why none of them went: each of them counts once.
+
+    spared      by plugin those that it does not let go; under no name those that no plugin lets go
+    too_little  those that may go and would still leave no room for one such task where they are
+    in_vain     those that could make room for one such task, but not so that the job can start
+    barred      beside the others: those that the action might not even consider
+    nodes       how many nodes were looked at, of `of_nodes` on which evictions might have helped
+    """
+
+    spared: Mapping[str, int] = field(default_factory=dict)
+    too_little: int = 0
+    in_vain: int = 0
+    barred: Mapping[Barred, int] = field(default_factory=dict)
+    nodes: int = 0
+    of_nodes: int = 0
+
+    @property
+    def considered(self) -> int:
+        """How many there were."""
+        return sum(self.spared.values()) + self.too_little + self.in_vain
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why a job (or some of its tasks) does not start, in facts; sentences are made elsewhere.
 
     `need` and `have` are amounts of the same resources; `nodes` counts nodes by the refusal they gave
     (`{"insufficient cpu": 3, "taint gpu=true": 1}`); `ever` is False where no change of load can help: the job asks
-    for more than the cluster, its queue or any single node has.
+    for more than the cluster, its queue or any single node has. `victims`: who might have been evicted for it.
     """
 
     cause: Cause
@@ -95,6 +128,7 @@ class Reason:
     tasks: int = 0
     nodes: Mapping[str, int] = field(default_factory=dict)
     ever: bool = True
+    victims: Victims | None = None
 
 
 @dataclass(frozen=True, slots=True)

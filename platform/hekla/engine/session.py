@@ -69,6 +69,7 @@ class Session:
         self._answers: dict[Point, dict[int, Answer]] = defaultdict(dict)
         self._listed: dict[Point, list[Answer]] = {}
         self._fleeting: set[Point] = set()
+        self._voices: dict[Point, list[list[Voice]]] = {}
         self._places: dict[Hashable, Places] = {}
         self._classes: dict[str, Hashable] = {}
         self.census = Census(self.residents, world.sights)
@@ -88,6 +89,7 @@ class Session:
                 self._fleeting.add(point)
             self.ranks_shift |= point is Point.JOB_ORDER and registry.is_foreign(option.name)
             self._listed.clear()
+            self._voices.clear()
 
     def is_lasting(self, point: Point) -> bool:
         """Whether a no at this point lasts (`register`)."""
@@ -281,11 +283,14 @@ class Session:
                 return all(answer(gang) for answer in tier)
         return False
 
-    def voices(self, point: Point) -> Iterator[list[Voice]]:
-        """Tier by tier who speaks at a point, by name."""
-        answers = self._answers[point]
-        for tier in self.policy.tiers:
-            yield [(option.name, answers[id(option)]) for option in tier if id(option) in answers]
+    def voices(self, point: Point) -> list[list[Voice]]:
+        """Tier by tier who speaks at a point."""
+        found = self._voices.get(point)
+        if found is None:
+            answers, tiers = self._answers[point], self.policy.tiers
+            found = [[(one.name, answers[id(one)]) for one in tier if id(one) in answers] for tier in tiers]
+            self._voices[point] = found
+        return found
 
     def victims(self, point: Point, member: Member, candidates: Sequence[Member]) -> Verdict:
         """Who of the candidates may be evicted for the member (`verdicts`).
@@ -293,25 +298,18 @@ class Session:
         Unless the policy asks for Volcano's behaviour, whom a plugin spares is no candidate in any tier.
         """
         if self.policy.follows_volcano:
-            return verdicts.by_tiers(self.voices(point), candidates, lambda answer: answer(member, candidates))
-        kept, _, spared = self._unspared(member, candidates)
-        verdict = verdicts.by_tiers(self.voices(point), kept, lambda answer: answer(member, kept))
-        return verdict._replace(spared=spared + verdict.spared)
+            return verdicts.by_tiers(self.voices(point), (member, candidates), candidates)
+        protectors = chain.from_iterable(self.voices(Point.SPARED))
+        kept, spared = verdicts.without_spared(protectors, member, candidates)
+        found = verdicts.by_tiers(self.voices(point), (member, kept), candidates)
+        return found._replace(spared=spared) if spared else found
 
     def evictable(self, gang: Gang, candidates: Sequence[Member], action: str) -> Verdict:
         """Who may be evicted for a whole gang. As `victims`; unless Volcano is followed all plugins must agree."""
         voices = self.voices(Point.EVICTABLE)
         if self.policy.follows_volcano:
-            return verdicts.by_tiers(voices, candidates, lambda answer: answer(gang, candidates, action))
-        everyone = chain.from_iterable(voices)
-        return verdicts.in_turn(everyone, candidates, lambda answer, kept: answer(gang, kept, action))
-
-    def _unspared(self, member: Member, candidates: Sequence[Member]) -> Verdict:
-        def others(answer: Answer, kept: list[Member]) -> list[Member]:
-            spared = {one.task.uid for one in answer(member, kept)}
-            return [one for one in kept if one.task.uid not in spared]
-
-        return verdicts.in_turn(chain.from_iterable(self.voices(Point.SPARED)), candidates, others)
+            return verdicts.by_tiers(voices, (gang, candidates, action), candidates)
+        return verdicts.in_turn(chain.from_iterable(voices), gang, candidates, action)
 
     def victim_tasks(self) -> list[tuple[Member, tuple[str, ...]]]:
         """Who is to go in any case, and which plugins say so: those of the first tier that names anybody."""

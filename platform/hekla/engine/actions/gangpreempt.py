@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from hekla.engine.aftermath import Aftermath
+from hekla.engine.decisions import Barred, Cause
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
 from hekla.engine.model import TaskStatus
@@ -19,18 +21,31 @@ def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
     def last_first(left: Gang, right: Gang, _for: Gang) -> float:
         return session.compare_jobs(right, left)
 
-    uprooting = Uprooting(session, Rules(NAME, _may_go, last_first), arguments)
+    uprooting = Uprooting(session, Rules(NAME, _may_go, _barred, last_first), arguments)
     starving: dict[str, Heap[Gang]] = {}
+    gangs: list[Gang] = []
     for gang in session.valid_gangs(admitted_only=True):
         if gang.pending() and session.is_starving(gang):
             starving.setdefault(gang.job.queue, Heap(session.job_before)).push(gang)
+            gangs.append(gang)
     queues = Heap(session.queue_before, (session.queues[name] for name in starving))
     while len(queues):
         queue = queues.pop()
         while len(starving[queue.name]):
             uprooting.make_room(queue, starving[queue.name].pop())
+    aftermath = Aftermath(session, NAME, Cause.PRIORITY, "nobody_preempted")
+    for gang in aftermath.starving(gangs):
+        aftermath.of_gang(gang, uprooting.why_nobody)
 
 
 def _may_go(gang: Gang, victim: Member) -> bool:
-    is_lower = victim.job is not gang and victim.job.job.priority < gang.job.priority
-    return is_lower and victim.job.job.queue == gang.job.queue and victim.status in _EVICTABLE
+    return _is_meant(gang, victim) and victim.job.job.priority < gang.job.priority
+
+
+def _barred(gang: Gang, victim: Member) -> Barred | None:
+    return Barred.NOT_LESS_URGENT if _is_meant(gang, victim) and not _may_go(gang, victim) else None
+
+
+def _is_meant(gang: Gang, victim: Member) -> bool:
+    is_other = victim.job is not gang and victim.job.job.queue == gang.job.queue
+    return is_other and victim.status in _EVICTABLE

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from hekla.engine.aftermath import Aftermath
+from hekla.engine.decisions import Barred, Cause
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
 from hekla.engine.model import TaskStatus
@@ -17,9 +19,11 @@ def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
     """One job of the first queue at a time; a queue that is over its share takes nothing."""
     uprooting = Uprooting(session, _rules(session), arguments)
     starving: dict[str, Heap[Gang]] = {}
+    gangs: list[Gang] = []
     for gang in session.valid_gangs(admitted_only=True):
         if gang.pending() and session.is_starving(gang):
             starving.setdefault(gang.job.queue, Heap(session.job_before)).push(gang)
+            gangs.append(gang)
     queues = Heap(session.queue_before, (session.queues[name] for name in starving))
     while len(queues):
         queue = queues.pop()
@@ -29,15 +33,23 @@ def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
         if session.all_agree(Point.PREEMPTIVE, queue, gang.pending()):
             uprooting.make_room(queue, gang)
         queues.push(queue)
+    aftermath = Aftermath(session, NAME, Cause.QUOTA, "nobody_reclaimed")
+    for gang in aftermath.starving(gangs):
+        if aftermath.may_take_back(gang, gang.pending()):
+            aftermath.of_gang(gang, uprooting.why_nobody)
 
 
 def _rules(session: Session) -> Rules:
     queues = session.queues
 
     def may_go(gang: Gang, victim: Member) -> bool:
-        queue = victim.job.job.queue
-        is_foreign = queue != gang.job.queue and queues[queue].reclaimable
-        return is_foreign and victim.status is TaskStatus.RUNNING
+        return is_foreign(gang, victim) and queues[victim.job.job.queue].reclaimable
+
+    def barred(gang: Gang, victim: Member) -> Barred | None:
+        return Barred.QUEUE_NOT_RECLAIMABLE if is_foreign(gang, victim) and not may_go(gang, victim) else None
+
+    def is_foreign(gang: Gang, victim: Member) -> bool:
+        return victim.job.job.queue != gang.job.queue and victim.status is TaskStatus.RUNNING
 
     def compare(left: Gang, right: Gang, of: Gang) -> float:
         mine, other = queues[left.job.queue], queues[right.job.queue]
@@ -46,4 +58,4 @@ def _rules(session: Session) -> Rules:
         sign = session.compare(Point.VICTIM_QUEUE_ORDER, mine, other, queues[of.job.queue])
         return sign or (-1 if session.queue_before(other, mine) else 1)
 
-    return Rules(NAME, may_go, compare)
+    return Rules(NAME, may_go, barred, compare)

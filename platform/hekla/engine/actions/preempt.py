@@ -4,13 +4,16 @@ A job commits its evictions only when they let it reach its minimum. The victims
 went for is promised them, and is bound in a later cycle.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
 from hekla.engine import reprieve, victims
+from hekla.engine.aftermath import Aftermath, Search
 from hekla.engine.columns import Mask, fits
+from hekla.engine.decisions import Barred, Cause
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
 from hekla.engine.model import Queue, TaskStatus
@@ -42,6 +45,25 @@ def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
         preemption.between_jobs(gangs)
         for gang in gangs:
             preemption.inside(gang)
+    _explain(session, chain.from_iterable(starving.values()))
+
+
+def _explain(session: Session, gangs: Iterable[Gang]) -> None:
+    """Why no other job of their queue gave way."""
+    aftermath, grounds = Aftermath(session, NAME, Cause.PRIORITY, "nobody_preempted"), Grounds(session)
+    search = Search(Point.PREEMPTABLE, _is_candidate_of_others, _barred)
+    for gang in aftermath.starving(gangs):
+        waiting = [member for member in gang.pending() if not _has_its_room(session, member)]
+        aftermath.of_tasks(gang, waiting, partial(search.again, session, grounds))
+
+
+def _is_candidate_of_others(preemptor: Member, victim: Member) -> bool:
+    return _of_other_jobs(preemptor, victim) and _is_candidate(preemptor, victim)
+
+
+def _barred(preemptor: Member, victim: Member) -> Barred | None:
+    is_meant = _of_other_jobs(preemptor, victim) and victim.status in _EVICTABLE
+    return Barred.NOT_PREEMPTABLE if is_meant and not victim.task.preemptable else None
 
 
 def _of_other_jobs(preemptor: Member, victim: Member) -> bool:
@@ -87,7 +109,7 @@ class Preemption:
 
     def _preempt(self, statement: Statement, member: Member, may: Filter) -> bool:
         """Promise the task a node on which evictions make room. False: there is none, and nothing was changed."""
-        if member.task.never_preempts or self._has_its_room(member):
+        if member.task.never_preempts or _has_its_room(self._session, member):
             return False
         if self._arguments.get("enableTopologyAwarePreemption") is True:
             return self._preempt_the_least(statement, member, may)
@@ -98,33 +120,17 @@ class Preemption:
         best_first = listed[np.argsort(-scores[listed], kind="stable")]
         return any(self._preempt_on(statement, member, row, may) for row in best_first[curable[best_first]].tolist())
 
-    def _has_its_room(self, member: Member) -> bool:
-        """The node that earlier evictions were for has the room, or will when those are gone: no more are needed.
-
-        Volcano asks only whether the node would take such a task at all, so that a task whose room went to another
-        never evicts again.
-        """
-        session, row = self._session, self._session.table.row_of.get(member.task.nominated_node)
-        if row is None:
-            return session.policy.follows_volcano and bool(member.task.nominated_node)
-        places = session.places(member)
-        has_room = places.room_on(row) is not None
-        leaving = (m for m in session.residents[row].values() if m.status is TaskStatus.RELEASING)
-        is_waiting = any(m.task.priority < member.task.priority for m in leaving)
-        return has_room or is_waiting or (session.policy.follows_volcano and bool(places.allowed[row]))
-
     def _preempt_on(self, statement: Statement, member: Member, row: int, may: Filter) -> bool:
         grounds = self._grounds[may]
         if grounds.is_barren(member, row):
             return False
-        chosen, plugins, _ = self._victims(member, row, may)
-        future = self._session.table.future(row)
-        if not fits(member.request, future + victims.total(chosen, future)):
+        verdict, future = self._victims(member, row, may), self._session.table.future(row)
+        if not fits(member.request, future + victims.total(verdict.victims, future)):
             grounds.note_barren(member, row)
             return False
-        order, mark = victims.in_order(self._session, chosen, member.job), len(statement)
+        order, mark = victims.in_order(self._session, verdict.victims, member.job), len(statement)
         while len(order) and not self._has_room(member, row):
-            statement.evict(order.pop(), NAME, member.job.job.uid, plugins)
+            statement.evict(order.pop(), NAME, member.job.job.uid, verdict.plugins)
         if not self._has_room(member, row):
             statement.discard(mark)
             return False
@@ -136,9 +142,9 @@ class Preemption:
         curable, listed = self._where_trying_helps(member), session.table.listed
         enough = reprieve.how_many(len(listed), self._arguments)
         for row in listed[curable[listed]].tolist():
-            (chosen, plugins, _), has_room = self._victims(member, row, may), partial(self._has_room, member, row)
-            order = victims.in_order(session, chosen, member.job)
-            candidate = reprieve.on_node(statement, row, order, plugins, has_room) if chosen else None
+            verdict, has_room = self._victims(member, row, may), partial(self._has_room, member, row)
+            order = victims.in_order(session, verdict.victims, member.job)
+            candidate = reprieve.on_node(statement, row, order, verdict.plugins, has_room) if verdict.victims else None
             found += [candidate] if candidate else []
             if len(found) >= enough:
                 break
@@ -175,6 +181,22 @@ class Preemption:
         places = self._session.places(member)
         places.catch_up()
         return bool(places.allowed[row] and fits(member.request, self._session.table.future(row)))
+
+
+def _has_its_room(session: Session, member: Member) -> bool:
+    """The node that earlier evictions were for has the room, or will when those are gone: no more are needed.
+
+    Volcano asks only whether the node would take such a task at all, so that a task whose room went to another
+    never evicts again.
+    """
+    row = session.table.row_of.get(member.task.nominated_node)
+    if row is None:
+        return session.policy.follows_volcano and bool(member.task.nominated_node)
+    places = session.places(member)
+    has_room = places.room_on(row) is not None
+    leaving = (m for m in session.residents[row].values() if m.status is TaskStatus.RELEASING)
+    is_waiting = any(m.task.priority < member.task.priority for m in leaving)
+    return has_room or is_waiting or (session.policy.follows_volcano and bool(places.allowed[row]))
 
 
 def _is_candidate(preemptor: Member, victim: Member) -> bool:

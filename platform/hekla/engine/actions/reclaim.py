@@ -3,12 +3,15 @@
 Nodes are tried in the order in which they were given, without scores, and the first on which it works is taken.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 
 import numpy as np
 
 from hekla.engine import victims
+from hekla.engine.aftermath import Aftermath, Search
 from hekla.engine.columns import fits
+from hekla.engine.decisions import Barred, Cause
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
 from hekla.engine.model import Queue, TaskStatus
@@ -28,11 +31,13 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
     Unless Volcano is followed, gangs that must be close together are left to gangreclaim.
     """
     waiting: dict[str, Heap[Gang]] = {}
+    gangs: list[Gang] = []
     for gang in session.valid_gangs(admitted_only=True):
         heap = waiting.setdefault(gang.job.queue, Heap(session.job_before))
         may_scatter = session.policy.follows_volcano or not gang.has_topology
         if gang.count[TaskStatus.PENDING] and may_scatter:
             heap.push(gang)
+            gangs.append(gang)
     queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in waiting))
     grounds = Grounds(session)
     while len(queues):
@@ -41,6 +46,17 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
             continue
         _reclaim_for(session, grounds, queue, waiting[queue.name].pop())
         queues.push(queue)
+    _explain(session, grounds, gangs)
+
+
+def _explain(session: Session, grounds: Grounds, gangs: Iterable[Gang]) -> None:
+    """Why no other queue gave anything back."""
+    aftermath = Aftermath(session, NAME, Cause.QUOTA, "nobody_reclaimed")
+    search = Search(Point.RECLAIMABLE, partial(_is_candidate, session), partial(_barred, session))
+    for gang in aftermath.starving(gangs):
+        waiting = gang.pending()
+        if aftermath.may_take_back(gang, waiting[:1]):
+            aftermath.of_tasks(gang, waiting, partial(search.again, session, grounds))
 
 
 def _reclaim_for(session: Session, grounds: Grounds, queue: Queue, gang: Gang) -> None:
@@ -66,21 +82,30 @@ def _reclaim(session: Session, grounds: Grounds, statement: Statement, member: M
 
 def _reclaim_on(session: Session, grounds: Grounds, statement: Statement, member: Member, row: int) -> bool:
     candidates = [m for m in grounds.on_node(row) if _is_candidate(session, member, m)]
-    chosen, plugins, _ = session.victims(Point.RECLAIMABLE, member, candidates) if candidates else Verdict([])
+    verdict = session.victims(Point.RECLAIMABLE, member, candidates) if candidates else Verdict([])
     room = session.table.future(row)
-    if not candidates or not fits(member.request, room + victims.total(chosen, room)):
+    if not candidates or not fits(member.request, room + victims.total(verdict.victims, room)):
         grounds.note_barren(member, row)
         return False
-    order = victims.in_order(session, chosen, member.job)
+    order = victims.in_order(session, verdict.victims, member.job)
     freed = np.zeros_like(room)
     while len(order) and not fits(member.request, room + freed):
         victim = order.pop()
-        statement.evict(victim, NAME, member.job.job.uid, plugins)
+        statement.evict(victim, NAME, member.job.job.uid, verdict.plugins)
         freed += victim.request
     if freed.any():
         session.nominated[member.task.uid] = session.table.nodes[row].name
     statement.place(member, row, now=False)
     return True
+
+
+def _barred(session: Session, reclaimer: Member, victim: Member) -> Barred | None:
+    queue = session.queues[victim.job.job.queue]
+    if queue.name == reclaimer.job.job.queue or victim.status is not TaskStatus.RUNNING:
+        return None
+    if not queue.reclaimable:
+        return Barred.QUEUE_NOT_RECLAIMABLE
+    return None if victim.task.preemptable else Barred.NOT_PREEMPTABLE
 
 
 def _is_candidate(session: Session, reclaimer: Member, victim: Member) -> bool:

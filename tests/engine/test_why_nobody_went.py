@@ -1,0 +1,218 @@
+"""Who waits although others could be evicted for it is told who was considered, and what spared each of them."""
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+from tests.engine.test_gang_evictions import CLOSE, filler
+from tests.engine.test_gang_evictions import decide as decide_in_racks
+from tests.engine.test_why_evicted import decide
+from tests.engine.worlds import job, node, running, state
+
+from hekla.domain.resources import Resources
+from hekla.engine import aftermath
+from hekla.engine.conditions import Requirement
+from hekla.engine.decisions import Decisions, Reason, Victims
+from hekla.engine.model import ClusterState, DisruptionBudget, Job, NetworkTopology, Queue, TaskStatus
+
+CODES = {"nobody_preempted", "nobody_reclaimed", "never_evicts", "queue_takes_nothing", "victims_not_counted"}
+ALL_OF_IT = Resources.parse({"cpu": "4"})
+TWO = [Queue("q"), Queue("mine")]
+OWNERS = [Queue("q", deserved=ALL_OF_IT), Queue("mine", deserved=ALL_OF_IT)]
+KEEPS = [Queue("q", reclaimable=False), Queue("mine")]
+THREE = [*TWO, Queue("other", reclaimable=False)]
+BUDGET = DisruptionBudget("team", (Requirement("app", "In", ("web",)),), 1)
+
+
+def told(decisions: Decisions, uid: str = "new") -> list[Reason]:
+    """The reasons that are about evictions."""
+    return [reason for reason in decisions.reasons.get(uid, ()) if reason.code in CODES]
+
+
+def low(minimum: int = 0, *, fixed: int = 0, pods: int = 4, **more: object) -> Job:
+    """Pods that run, the first of them not to be evicted. `task`: further fields of each."""
+    task = more.pop("task", {})
+    made = running("low", pods, "a", minimum=minimum, namespace="team", **more)
+    return replace(made, tasks=tuple(replace(t, preemptable=at >= fixed, **task) for at, t in enumerate(made.tasks)))
+
+
+def world(*others: Job, pods: int = 2, queues: list[Queue] | None = None, **more: object) -> ClusterState:
+    """A node of four cores that others fill, and a job that wants some of them; in a queue of its own if there are."""
+    new = job("new", pods, **{"priority": 9, "queue": "mine" if queues else "q"} | more)
+    return replace(state([node("a")], [*others, new], queues), budgets=(BUDGET,))
+
+
+WEB = {"labels": {"app": "web"}}
+NEEDED = {"priority_class": "system-node-critical"}
+CAREFUL = {"annotations": {"volcano.sh/jdb-max-unavailable": "1"}}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A world in which nobody goes, the tiers of the policy, and what is said of the pods on its only node."""
+
+    world: ClusterState
+    tiers: tuple[str, ...]
+    spared: dict[str, int] = field(default_factory=dict)
+    too_little: int = 0
+    in_vain: int = 0
+    barred: dict[str, int] = field(default_factory=dict)
+    more: str = ""
+
+    def check(self, action: str, code: str) -> None:
+        decisions = decide(self.world, action, *self.tiers, more=self.more)
+        assert not decisions.evictions
+        (reason,) = told(decisions)
+        victims = Victims(self.spared, self.too_little, self.in_vain, self.barred, nodes=1, of_nodes=1)
+        assert (reason.action, reason.code, reason.victims) == (action, code, victims)
+        assert victims.considered + sum(victims.barred.values()) == sum(one.uid != "new" for one in self._running())
+
+    def _running(self) -> list[Job]:
+        return [one for one in self.world.jobs for task in one.tasks if task.status is TaskStatus.RUNNING]
+
+
+PREEMPT = {
+    "a gang keeps its minimum": Case(world(low(3)), ("priority gang",), {"gang": 3}, in_vain=1),
+    "they are not less urgent": Case(world(low(priority=9)), ("priority gang",), {"priority": 4}),
+    "they are more urgent": Case(world(low(priority=10)), ("gang", "priority"), {"priority": 4}),
+    "the cluster needs them": Case(world(low(task=NEEDED)), ("priority gang conformance",), {"conformance": 4}),
+    "their job holds less": Case(world(low(), pods=4), ("gang drf",), {"drf": 1}, in_vain=3),
+    "a budget": Case(world(low(task=WEB)), ("priority gang", "pdb"), {"pdb": 3}, in_vain=1),
+    "the budget of their job": Case(world(low(**CAREFUL)), ("priority gang", "tdm"), {"tdm": 3}, in_vain=1),
+    "they were just placed": Case(
+        world(low(task={"scheduled_at": -60.0, "labels": {"volcano.sh/cooldown-time": "1h"}})),
+        ("priority gang", "cdp"), {"cdp": 4},
+    ),
+    "no plugin lets anybody go": Case(world(low()), ("priority:enablePreemptable gang:enablePreemptable",), {"": 4}),
+    "each counts for the first": Case(world(low(3, task=NEEDED)), ("conformance gang", "priority"), {"conformance": 4}),
+    "some for one, some for another": Case(
+        world(low(2, task=WEB)), ("gang priority", "pdb"), {"gang": 2, "pdb": 1}, in_vain=1
+    ),
+    "all of them are too little": Case(world(low(), pods=1, cpu="5"), ("priority gang",), too_little=4),
+    "not room for all that start together": Case(world(low(), pods=5), ("priority gang",), in_vain=4),
+    "some must not be evicted": Case(world(low(fixed=3)), ("priority gang",), {}, 0, 1, {"not_preemptable": 3}),
+    "in Volcano the first tier that says no": Case(
+        world(low(4, priority=9)), ("priority", "gang"), {"priority": 4}, more="compatibility: volcano"
+    ),
+    "the least victims": Case(
+        world(low(3)), ("priority gang",), {"gang": 3}, in_vain=1,
+        more="configurations: [{name: preempt, arguments: {enableTopologyAwarePreemption: true}}]",
+    ),
+}  # fmt: skip
+RECLAIM = {
+    "a gang keeps its minimum": Case(world(low(3), queues=TWO), ("gang", "proportion"), {"gang": 3}, in_vain=1),
+    "a queue keeps its share": Case(
+        world(low(pods=1), running("other", 3, "a", queue="other"), pods=1, queues=THREE),
+        ("gang:enableReclaimable proportion",), {"proportion": 1}, barred={"queue_not_reclaimable": 3},
+    ),
+    "a queue keeps what it owns": Case(world(low(), queues=OWNERS), ("gang capacity",), {"capacity": 4}),
+    "the cluster needs them": Case(world(low(task=NEEDED), queues=TWO), ("gang conformance",), {"conformance": 4}),
+    "a budget": Case(world(low(task=WEB), queues=TWO), ("gang pdb",), {"pdb": 3}, in_vain=1),
+    "no plugin lets anybody go": Case(world(low(), queues=TWO), ("gang:enableReclaimable",), {"": 4}),
+    "all of them are too little": Case(world(low(), pods=1, cpu="5", queues=TWO), ("gang",), too_little=4),
+    "their queue gives nothing back": Case(world(low(), queues=KEEPS), ("gang",), barred={"queue_not_reclaimable": 4}),
+    "some must not be evicted": Case(world(low(fixed=3), queues=TWO), ("gang",), {}, 0, 1, {"not_preemptable": 3}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PREEMPT)
+def test_who_was_spared_when_nobody_was_preempted(name: str) -> None:
+    PREEMPT[name].check("preempt", "nobody_preempted")
+
+
+@pytest.mark.parametrize("name", RECLAIM)
+def test_who_was_spared_when_nothing_was_reclaimed(name: str) -> None:
+    RECLAIM[name].check("reclaim", "nobody_reclaimed")
+
+
+RACK = 4
+"""How many of the pods a rack could hold: no more can be close together."""
+EIGHT = "a0 a0 a1 a1 b0 b0 b1 b1"
+EVERYWHERE = filler("low", EIGHT, minimum=1)
+RIGID = filler("low", EIGHT, minimum=6)
+URGENT = filler("low", EIGHT, minimum=1, priority=10)
+FIXED = filler("low", EIGHT, minimum=1, annotations={"volcano.sh/preemptable": "false"})
+CRITICAL = filler("low", EIGHT, minimum=1, namespace="kube-system")
+SAFE_ONLY = {"arguments": "{allowWholeBundle: false}"}
+GANGS = {
+    "all of them are too little": ("gangpreempt", [EVERYWHERE], 9, {}, Victims(too_little=8)),
+    "they are not less urgent": ("gangpreempt", [URGENT], 5, {}, Victims(barred={"not_less_urgent": 8})),
+    "they must not be evicted": ("gangpreempt", [FIXED], 5, {}, Victims(barred={"not_preemptable": 8})),
+    "the cluster needs them": ("gangpreempt", [CRITICAL], 5, {}, Victims({"conformance": 8})),
+    "they go together or not at all": (
+        "gangpreempt", [RIGID], 5, SAFE_ONLY, Victims(too_little=2, barred={"gang_not_whole": 6})
+    ),
+    "their queue gives nothing back": (
+        "gangreclaim", [EVERYWHERE], 4, {"queues": KEEPS}, Victims(barred={"queue_not_reclaimable": 8})
+    ),
+    "a queue keeps its share": (
+        "gangreclaim", [filler("low", "a0 a0", minimum=0), filler("big", EIGHT[6:], minimum=0, queue="other")], 2,
+        {"queues": THREE}, Victims({"proportion": 2}, barred={"queue_not_reclaimable": 6}),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GANGS)
+@pytest.mark.parametrize("topology", [None, CLOSE])
+def test_who_was_spared_when_no_gang_gave_way(name: str, topology: NetworkTopology | None) -> None:
+    action, others, pods, more, victims = GANGS[name]
+    new = job("new", pods, cpu="2", priority=10, topology=topology, queue="mine" if "queues" in more else "q")
+    decisions = decide_in_racks(action, *others, new, **more)
+    assert not decisions.evictions
+    (reason,) = told(decisions)
+    if topology is None or pods <= RACK:
+        assert reason.victims == replace(victims, nodes=4, of_nodes=4)
+    else:
+        assert reason.victims == Victims()
+
+
+def test_classes_are_counted_apart() -> None:
+    """Of a large pod and two small ones that start together; there is room for one of them alone."""
+    new = job("new", 3, priority=9)
+    large = replace(new.tasks[0], request=Resources.parse({"cpu": "5"}))
+    cluster = state([node("a")], [low(), replace(new, tasks=(large, *new.tasks[1:]))])
+    found = told(decide(cluster, "preempt", "priority gang"))
+    counts = [
+        (r.tasks, r.need.quantities()["cpu"], r.victims.too_little, r.victims.in_vain) for r in found if r.victims
+    ]
+    assert sorted(counts) == [(1, "5", 4, 0), (2, "1", 0, 4)]
+
+
+def test_tasks_that_never_preempt_say_so() -> None:
+    (reason,) = told(decide(world(low(), task={"never_preempts": True}), "preempt", "priority gang"))
+    assert (reason.code, reason.tasks, reason.victims) == ("never_evicts", 2, None)
+
+
+@pytest.mark.parametrize("action", ["reclaim", "gangreclaim"])
+def test_a_queue_that_holds_its_share_takes_nothing(action: str) -> None:
+    others = running("own", 2, "a", queue="mine"), low(pods=2)
+    (reason,) = told(decide(world(*others, queues=TWO), action, "gang proportion"))
+    assert (reason.code, reason.tasks, reason.victims) == ("queue_takes_nothing", 2, None)
+
+
+@pytest.mark.parametrize("action", ["preempt", "reclaim", "gangpreempt", "gangreclaim"])
+def test_who_gets_room_hears_nothing_of_it(action: str) -> None:
+    decisions = decide(world(low(), queues=TWO if "reclaim" in action else None), action, "gang", "priority")
+    assert decisions.evictions
+    assert not told(decisions)
+
+
+def test_who_finds_room_in_the_end_hears_nothing_of_it() -> None:
+    """Its queue has nobody to preempt, but others give something back."""
+    cluster = world(low(), queues=TWO)
+    assert told(decide(cluster, "preempt", "gang", "priority"))
+    decisions = decide(cluster, "preempt, reclaim", "gang", "priority")
+    assert decisions.evictions
+    assert not told(decisions)
+
+
+def test_what_was_not_counted_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aftermath, "MOST_COUNTS", 1)
+    monkeypatch.setattr(aftermath, "MOST_NODES", 2)
+    nodes = [node(name) for name in "abc"]
+    jobs = [running(f"low-{name}", 4, name, priority=9) for name in "abc"]
+    cluster = state(nodes, [*jobs, job("new", priority=9), job("later", 3, priority=5)])
+    decisions = decide(cluster, "preempt", "priority gang")
+    (counted,) = told(decisions)
+    assert counted.victims == Victims({"gang": 8}, nodes=2, of_nodes=3)
+    (reason,) = told(decisions, "later")
+    assert (reason.code, reason.tasks, reason.victims) == ("victims_not_counted", 3, None)
