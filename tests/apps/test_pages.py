@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
@@ -11,8 +12,12 @@ from tests.apps.conftest import People
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.jobs.services.telling import tell
+from hekla.apps.outbox.services import PLATFORM, unit_of_work
 from hekla.apps.queues import services as queues
+from hekla.controller.decisions import as_data
+from hekla.domain import events
+from hekla.engine.decisions import Barred, Cause, Reason, Victims
 from hekla.lib import clock
 
 As = Callable[[User], Client]
@@ -202,3 +207,42 @@ def test_a_job_asks_the_database_no_more_than_this(
     job, client = people.submit(), as_(people.alice)
     with django_assert_max_num_queries(15):
         client.get(reverse("jobs:detail", args=[job.uid]))
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [
+        ("en", "No other job of its queue gives way to it: 12 pods are not less urgent; 1 pod must never be evicted."),
+        ("zh-hans", "本队列中没有其他作业为它让出位置：12 个 Pod 的优先级并不更低；1 个 Pod 不允许被驱逐。"),
+    ],
+)
+def test_a_job_that_waits_says_who_was_considered_and_what_spared_them(
+    people: People, as_: As, language: str, sentence: str
+) -> None:
+    job = people.submit()
+    spared = Victims({"priority": 12}, barred={Barred.NOT_PREEMPTABLE: 1}, nodes=1, of_nodes=1)
+    job.waiting = [as_data(Reason(Cause.PRIORITY, "preempt", "", "nobody_preempted", tasks=1, victims=spared))]
+    job.save(update_fields=["waiting"])
+    client = as_(people.alice)
+    client.cookies[settings.LANGUAGE_COOKIE_NAME] = language
+    assert sentence in client.get(reverse("jobs:detail", args=[job.uid])).content.decode()
+
+
+def test_the_story_of_a_job_says_by_whose_leave_and_how_shares_moved(people: People, as_: As) -> None:
+    job = people.submit()
+    shares = events.Shares(plugin="drf", of="job", giver=events.Shift(before=1, after=0.5))
+    evicted = events.PodEvicted(
+        task="main",
+        index=0,
+        attempt=1,
+        action="preempt",
+        node="n1",
+        for_job="6f1c",
+        plugins=("gang",),
+        shares=(shares,),
+    )
+    with unit_of_work():
+        tell(job, evicted, actor=PLATFORM, now=clock.now())
+    page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
+    assert "main-0 must make room on n1 for another job (preempt: gang)." in page
+    assert "Its job held 100% of the cluster and holds 50% now." in page

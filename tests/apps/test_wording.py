@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from hekla.apps.jobs import wording
+from hekla.apps.jobs import victims, wording
+from hekla.engine.decisions import Barred
 from hekla.project.settings import CHECKOUT
 
 ENGINE = CHECKOUT / "platform" / "hekla" / "engine"
@@ -61,5 +62,103 @@ def test_every_code_of_the_engine_has_a_sentence() -> None:
         codes |= set(re.findall(r'Reason\(Cause\.\w+, [^)]*?"([a-z]+_[a-z_]+)"', text))
         codes |= set(re.findall(r'return Cause\.\w+, "(\w+)"', text))
         codes |= set(re.findall(r'^[A-Z_]+ = "(queue_\w+)"', text, re.MULTILINE))
-    assert len(codes) > 12, "the search itself has broken"
+        codes |= set(re.findall(r'Aftermath\([^)]*"(\w+)"\)', text))
+        codes |= set(re.findall(r'_forbid\([^)]*?"(\w+)"', text))
+    assert len(codes) > 17, "the search itself has broken"
     assert codes <= set(wording._BY_CODE) | BY_CAUSE
+
+
+def test_every_plugin_that_spares_somebody_has_a_phrase() -> None:
+    """And whom an action leaves out by itself."""
+    asked = re.compile(r"Point\.(PREEMPTABLE|RECLAIMABLE|EVICTABLE|SPARED)\b[^)]")
+    files = [path for path in (ENGINE / "plugins").rglob("*.py") if "register" in path.read_text(encoding="utf-8")]
+    speaking = {
+        path.relative_to(ENGINE / "plugins").parts[0].removesuffix(".py").replace("_", "-")
+        for path in files
+        if asked.search(path.read_text(encoding="utf-8"))
+    }
+    assert len(speaking - {"rescheduling"}) > 8, "the search itself has broken"
+    assert speaking - {"rescheduling"} <= set(victims.SPARED)
+    assert set(victims.BARRED) == set(Barred)
+
+
+def considered(**facts: object) -> dict[str, object]:
+    """Who was considered for eviction, as the controller stores it."""
+    plain = {"spared": {}, "too_little": 0, "in_vain": 0, "barred": {}, "nodes": 2, "of_nodes": 2}
+    return plain | facts
+
+
+@pytest.mark.parametrize(
+    ("code", "facts", "sentence"),
+    [
+        ("nobody_preempted", {}, "No other job of its queue has a pod that could give way to it."),
+        ("nobody_reclaimed", {}, "No other queue has a pod that could give way to it."),
+        (
+            "nobody_preempted",
+            {"spared": {"gang": 3, "priority": 12}, "too_little": 1},
+            "No other job of its queue gives way to it: 12 pods are not less urgent; 3 pods are of jobs that are no"
+            " larger than their minimum; 1 pod would leave too little room.",
+        ),
+        (
+            "nobody_reclaimed",
+            {"spared": {"proportion": 2}, "in_vain": 4, "barred": {"queue_not_reclaimable": 1}, "of_nodes": 90},
+            "No other queue gives anything back for it: 2 pods are of queues that hold no more than they deserve;"
+            " 4 pods could go, and still the job could not start; 1 pod is of a queue that gives nothing back;"
+            " only 2 of 90 nodes were looked at.",
+        ),
+        (
+            "nobody_preempted",
+            {"spared": {"mine": 1, "": 2}},
+            "No other job of its queue gives way to it: nothing in the scheduling policy lets 2 pods go; “mine” keeps 1"
+            " pod.",
+        ),
+    ],
+)
+def test_who_was_considered_and_what_spared_them_is_said(code: str, facts: dict[str, object], sentence: str) -> None:
+    assert reason(code, victims=considered(**facts)) == sentence
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("never_evicts", "2 of its pods never evict others."),
+        ("queue_takes_nothing", "Its queue takes nothing back from others: it would hold more than it deserves."),
+        ("victims_not_counted", "Nobody gives way to it; who could was counted only for the jobs before it."),
+    ],
+)
+def test_why_nobody_was_even_looked_for_is_said(code: str, sentence: str) -> None:
+    assert reason(code) == sentence
+
+
+def test_every_phrase_counts_one_and_many() -> None:
+    for phrases in (victims.SPARED, victims.BARRED):
+        for name, phrase in phrases.items():
+            one, many = (phrase(n) % {"n": n, "plugin": name} for n in (1, 5))
+            assert re.search(r"\b1 pod\b", one), name
+            assert re.search(r"\b5 pods\b", many), name
+
+
+HALVED = {"before": 1.0, "after": 0.5}
+GREW = {"before": 0.0, "after": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("shares", "sentence"),
+    [
+        ([], ""),
+        (
+            [{"of": "queue", "giver": {"before": 2.0, "after": 1.2}, "taker": GREW}],
+            "Its queue held 200% of what it deserves and holds 120% now; the other queue 0%, and 50% now.",
+        ),
+        ([{"of": "queue", "giver": HALVED}], "Its queue held 100% of what it deserves and holds 50% now."),
+        (
+            [
+                {"of": "queue", "giver": {"before": 1.0, "after": 1.0}, "taker": {"before": 1.0, "after": 1.0}},
+                {"of": "job", "giver": HALVED, "taker": GREW},
+            ],
+            "Its job held 100% of the cluster and holds 50% now; the other job 0%, and 50% now.",
+        ),
+    ],
+)
+def test_shares_that_moved_are_told(shares: list[dict[str, object]], sentence: str) -> None:
+    assert victims.moved({"shares": shares}) == sentence

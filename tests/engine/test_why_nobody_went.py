@@ -11,7 +11,7 @@ from tests.engine.worlds import job, node, running, state
 from hekla.domain.resources import Resources
 from hekla.engine import aftermath
 from hekla.engine.conditions import Requirement
-from hekla.engine.decisions import Decisions, Reason, Victims
+from hekla.engine.decisions import Barred, Decisions, Reason, Victims
 from hekla.engine.model import ClusterState, DisruptionBudget, Job, NetworkTopology, Queue, TaskStatus
 
 CODES = {"nobody_preempted", "nobody_reclaimed", "never_evicts", "queue_takes_nothing", "victims_not_counted"}
@@ -55,7 +55,7 @@ class Case:
     spared: dict[str, int] = field(default_factory=dict)
     too_little: int = 0
     in_vain: int = 0
-    barred: dict[str, int] = field(default_factory=dict)
+    barred: dict[Barred, int] = field(default_factory=dict)
     more: str = ""
 
     def check(self, action: str, code: str) -> None:
@@ -89,7 +89,7 @@ PREEMPT = {
     ),
     "all of them are too little": Case(world(low(), pods=1, cpu="5"), ("priority gang",), too_little=4),
     "not room for all that start together": Case(world(low(), pods=5), ("priority gang",), in_vain=4),
-    "some must not be evicted": Case(world(low(fixed=3)), ("priority gang",), {}, 0, 1, {"not_preemptable": 3}),
+    "some must not be evicted": Case(world(low(fixed=3)), ("priority gang",), {}, 0, 1, {Barred.NOT_PREEMPTABLE: 3}),
     "in Volcano the first tier that says no": Case(
         world(low(4, priority=9)), ("priority", "gang"), {"priority": 4}, more="compatibility: volcano"
     ),
@@ -102,15 +102,17 @@ RECLAIM = {
     "a gang keeps its minimum": Case(world(low(3), queues=TWO), ("gang", "proportion"), {"gang": 3}, in_vain=1),
     "a queue keeps its share": Case(
         world(low(pods=1), running("other", 3, "a", queue="other"), pods=1, queues=THREE),
-        ("gang:enableReclaimable proportion",), {"proportion": 1}, barred={"queue_not_reclaimable": 3},
+        ("gang:enableReclaimable proportion",), {"proportion": 1}, barred={Barred.QUEUE_NOT_RECLAIMABLE: 3},
     ),
     "a queue keeps what it owns": Case(world(low(), queues=OWNERS), ("gang capacity",), {"capacity": 4}),
     "the cluster needs them": Case(world(low(task=NEEDED), queues=TWO), ("gang conformance",), {"conformance": 4}),
     "a budget": Case(world(low(task=WEB), queues=TWO), ("gang pdb",), {"pdb": 3}, in_vain=1),
     "no plugin lets anybody go": Case(world(low(), queues=TWO), ("gang:enableReclaimable",), {"": 4}),
     "all of them are too little": Case(world(low(), pods=1, cpu="5", queues=TWO), ("gang",), too_little=4),
-    "their queue gives nothing back": Case(world(low(), queues=KEEPS), ("gang",), barred={"queue_not_reclaimable": 4}),
-    "some must not be evicted": Case(world(low(fixed=3), queues=TWO), ("gang",), {}, 0, 1, {"not_preemptable": 3}),
+    "their queue gives nothing back": Case(
+        world(low(), queues=KEEPS), ("gang",), barred={Barred.QUEUE_NOT_RECLAIMABLE: 4}
+    ),
+    "some must not be evicted": Case(world(low(fixed=3), queues=TWO), ("gang",), {}, 0, 1, {Barred.NOT_PREEMPTABLE: 3}),
 }  # fmt: skip
 
 
@@ -135,18 +137,18 @@ CRITICAL = filler("low", EIGHT, minimum=1, namespace="kube-system")
 SAFE_ONLY = {"arguments": "{allowWholeBundle: false}"}
 GANGS = {
     "all of them are too little": ("gangpreempt", [EVERYWHERE], 9, {}, Victims(too_little=8)),
-    "they are not less urgent": ("gangpreempt", [URGENT], 5, {}, Victims(barred={"not_less_urgent": 8})),
-    "they must not be evicted": ("gangpreempt", [FIXED], 5, {}, Victims(barred={"not_preemptable": 8})),
+    "they are not less urgent": ("gangpreempt", [URGENT], 5, {}, Victims(barred={Barred.NOT_LESS_URGENT: 8})),
+    "they must not be evicted": ("gangpreempt", [FIXED], 5, {}, Victims(barred={Barred.NOT_PREEMPTABLE: 8})),
     "the cluster needs them": ("gangpreempt", [CRITICAL], 5, {}, Victims({"conformance": 8})),
     "they go together or not at all": (
-        "gangpreempt", [RIGID], 5, SAFE_ONLY, Victims(too_little=2, barred={"gang_not_whole": 6})
+        "gangpreempt", [RIGID], 5, SAFE_ONLY, Victims(too_little=2, barred={Barred.GANG_NOT_WHOLE: 6})
     ),
     "their queue gives nothing back": (
-        "gangreclaim", [EVERYWHERE], 4, {"queues": KEEPS}, Victims(barred={"queue_not_reclaimable": 8})
+        "gangreclaim", [EVERYWHERE], 4, {"queues": KEEPS}, Victims(barred={Barred.QUEUE_NOT_RECLAIMABLE: 8})
     ),
     "a queue keeps its share": (
         "gangreclaim", [filler("low", "a0 a0", minimum=0), filler("big", EIGHT[6:], minimum=0, queue="other")], 2,
-        {"queues": THREE}, Victims({"proportion": 2}, barred={"queue_not_reclaimable": 6}),
+        {"queues": THREE}, Victims({"proportion": 2}, barred={Barred.QUEUE_NOT_RECLAIMABLE: 6}),
     ),
 }  # fmt: skip
 

@@ -2,14 +2,18 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from hekla.apps.jobs.services.decisions import JobDecision, Waiting, Yield
 from hekla.controller.snapshot import Snapshot
+from hekla.domain import events
 from hekla.domain.phases import GangPhase, PodPhase
-from hekla.engine.decisions import Decisions, Reason
+from hekla.engine.decisions import Decisions, Eviction, Reason, Shares, Shift
 
 _KEPT_REASONS = 8
+_DIGITS = 4
+"""Of shares, in the event log."""
 
 
 def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
@@ -19,8 +23,7 @@ def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
     for bind in decisions.binds:
         binds[bind.job][int(bind.task)] = bind.node
     for eviction in decisions.evictions:
-        gainer = int(eviction.for_job) if eviction.for_job else None
-        evictions[eviction.job][int(eviction.task)] = Yield(eviction.action, gainer, eviction.plugins)
+        evictions[eviction.job][int(eviction.task)] = _yield(eviction)
     starting = _starting(snapshot, decisions)
     found = (
         JobDecision(
@@ -34,6 +37,20 @@ def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
         for uid, job in snapshot.jobs.items()
     )
     return [decision for decision in found if _says_something(decision, snapshot)]
+
+
+def _yield(eviction: Eviction) -> Yield:
+    gainer = int(eviction.for_job) if eviction.for_job else None
+    return Yield(eviction.action, gainer, eviction.plugins, tuple(map(_shares, eviction.shares)))
+
+
+def _shares(shares: Shares) -> events.Shares:
+    taker = None if shares.taker is None else _shift(shares.taker)
+    return events.Shares(plugin=shares.plugin, of=shares.of.value, giver=_shift(shares.giver), taker=taker)
+
+
+def _shift(shift: Shift) -> events.Shift:
+    return events.Shift(before=round(shift.before, _DIGITS), after=round(shift.after, _DIGITS))
 
 
 def still_nominated(snapshot: Snapshot, decisions: Decisions, before: Mapping[str, str]) -> dict[str, str]:
@@ -55,16 +72,24 @@ def _new_phase(old: GangPhase, new: GangPhase | None) -> GangPhase | None:
 
 
 def _waiting(reasons: tuple[Reason, ...]) -> Waiting | None:
-    """The first reason of each kind: two plugins that met the same bound say nothing more than one."""
+    """The first reason of each kind: two plugins that met the same bound say nothing more than one.
+
+    Who was considered for eviction is said for each size of pods.
+    """
     if not reasons:
         return None
-    kept = list({reason.code: reason for reason in reversed(reasons)}.values())[::-1][:_KEPT_REASONS]
+    kept = list({_kind(reason): reason for reason in reversed(reasons)}.values())[::-1][:_KEPT_REASONS]
     return Waiting(tuple(as_data(reason) for reason in kept), f"{kept[0].action}/{kept[0].plugin}: {kept[0].code}")
+
+
+def _kind(reason: Reason) -> tuple[str, ...]:
+    size = str(reason.need.quantities()) if reason.victims else ""
+    return reason.code, size
 
 
 def as_data(reason: Reason) -> dict[str, Any]:
     """A reason as it is stored and sent: amounts as Kubernetes quantities."""
-    return {
+    data = {
         "cause": str(reason.cause),
         "action": reason.action,
         "plugin": reason.plugin,
@@ -75,6 +100,7 @@ def as_data(reason: Reason) -> dict[str, Any]:
         "nodes": dict(sorted(reason.nodes.items(), key=lambda item: -item[1])[:10]),
         "ever": reason.ever,
     }
+    return data | {"victims": asdict(reason.victims)} if reason.victims else data
 
 
 def _says_something(decision: JobDecision, snapshot: Snapshot) -> bool:

@@ -8,7 +8,7 @@ and to which subject stands in the log's own columns, not here; neither does any
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
@@ -176,8 +176,32 @@ class PodStopRequested(_PodEvent):
     message: Message = ""
 
 
+class Shift(BaseModel):
+    """A share before and after."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    before: float
+    after: float
+
+
+class Shares(BaseModel):
+    """What an eviction did to the shares of who lost and who gained, as a plugin counts them; 1 is all of it.
+
+    `of`: those of two queues, as parts of what they deserve, or of two jobs, as parts of the cluster. `taker` is None
+    where nobody gains.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    plugin: Name
+    of: Literal["queue", "job"]
+    giver: Shift
+    taker: Shift | None = None
+
+
 class PodEvicted(_PodEvent):
-    """The scheduler wants the pod's place: which action, by which plugins' leave, for which job.
+    """The scheduler wants the pod's place: which action, by which plugins' leave, for which job; how shares moved.
 
     `for_job` is that job's uid; `for_name` its name where it belongs to the same tenant (to others it does not exist).
     """
@@ -187,6 +211,7 @@ class PodEvicted(_PodEvent):
     for_job: Name = ""
     for_name: Name = ""
     plugins: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
+    shares: Annotated[tuple[Shares, ...], Field(max_length=8)] = ()
 
 
 # Demonstrations. The subject is their run.

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from hekla.apps.jobs import wording
+from hekla.apps.jobs import victims, wording
 from hekla.apps.outbox.models import Event
 
 
@@ -80,7 +80,8 @@ def _evicted(facts: Mapping[str, Any]) -> tuple[str, str]:
         sentence = _("%(task)s-%(index)s must make room on %(node)s for another job (%(action)s).")
     else:
         sentence = _("%(task)s-%(index)s must leave %(node)s (%(action)s).")
-    return "stopped", sentence % facts
+    action = ": ".join(filter(None, [facts["action"], ", ".join(facts.get("plugins", ()))]))
+    return "stopped", " ".join(filter(None, [sentence % {**facts, "action": action}, victims.moved(facts)]))
 
 
 def _command(facts: Mapping[str, Any]) -> tuple[str, str]:

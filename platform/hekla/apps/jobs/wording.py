@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from hekla.apps.jobs import victims
 from hekla.domain.resources import Resources
 
 _SIGNALS = {number.value: number.name for number in signal.Signals}
@@ -59,6 +60,7 @@ def reason(data: Mapping[str, Any]) -> str:
         "tasks": data["tasks"],
         "nodes": _nodes(data["nodes"]),
         "plugin": data["plugin"],
+        "victims": data.get("victims") or {},
     }
     sentence = (_BY_CODE.get(data["code"]) or _BY_CAUSE.get(data["cause"], _general))(facts)
     if not data["ever"]:
@@ -159,6 +161,33 @@ def _plugin_failed(facts: dict[str, Any]) -> str:
     return _("“%(plugin)s” in the scheduling policy failed; nothing starts until that is repaired.") % facts
 
 
+def _nobody_preempted(facts: dict[str, Any]) -> str:
+    if spared := victims.spared(facts["victims"]):
+        return _("No other job of its queue gives way to it: %(spared)s.") % {"spared": spared}
+    return _("No other job of its queue has a pod that could give way to it.")
+
+
+def _nobody_reclaimed(facts: dict[str, Any]) -> str:
+    if spared := victims.spared(facts["victims"]):
+        return _("No other queue gives anything back for it: %(spared)s.") % {"spared": spared}
+    return _("No other queue has a pod that could give way to it.")
+
+
+def _never_evicts(facts: dict[str, Any]) -> str:
+    sentence = ngettext(
+        "%(tasks)d of its pods never evicts others.", "%(tasks)d of its pods never evict others.", facts["tasks"]
+    )
+    return sentence % facts
+
+
+def _takes_nothing(_facts: dict[str, Any]) -> str:
+    return _("Its queue takes nothing back from others: it would hold more than it deserves.")
+
+
+def _not_counted(_facts: dict[str, Any]) -> str:
+    return _("Nobody gives way to it; who could was counted only for the jobs before it.")
+
+
 def _not_valid(_facts: dict[str, Any]) -> str:
     return _("The scheduler leaves it out, since what it asks for makes no sense.")
 
@@ -182,6 +211,11 @@ _BY_CODE = {
     "no_domain_fits": _no_domain,
     "plugin_failed": _plugin_failed,
     "not_valid": _not_valid,
+    "nobody_preempted": _nobody_preempted,
+    "nobody_reclaimed": _nobody_reclaimed,
+    "never_evicts": _never_evicts,
+    "queue_takes_nothing": _takes_nothing,
+    "victims_not_counted": _not_counted,
 }
 _BY_CAUSE = {
     "capacity": _capacity,

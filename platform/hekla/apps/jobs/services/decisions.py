@@ -33,11 +33,15 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Yield:
-    """Why a pod must go: by which action and plugins, and for which job (its row; None: for none in particular)."""
+    """Why a pod must go: by which action and plugins, for which job (its row; None: for none in particular).
+
+    `shares`: how that moves them.
+    """
 
     action: str
     for_job: int | None = None
     plugins: tuple[str, ...] = ()
+    shares: tuple[events.Shares, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,7 @@ def _eviction(job: Job, pod: Pod, why: Yield, gainer: Job | None) -> events.PodE
         for_job=str(gainer.uid) if gainer else "",
         for_name=gainer.name if gainer and gainer.tenant_id == job.tenant_id else "",
         plugins=why.plugins,
+        shares=why.shares,
     )
 
 
