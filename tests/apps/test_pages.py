@@ -228,7 +228,7 @@ def test_a_job_that_waits_says_who_was_considered_and_what_spared_them(
     assert sentence in client.get(reverse("jobs:detail", args=[job.uid])).content.decode()
 
 
-def test_the_story_of_a_job_says_by_whose_leave_and_how_shares_moved(people: People, as_: As) -> None:
+def test_the_story_of_a_job_says_who_goes_by_whose_leave_and_who_was_spared(people: People, as_: As) -> None:
     job = people.submit()
     shares = events.Shares(plugin="drf", of="job", giver=events.Shift(before=1, after=0.5))
     evicted = events.PodEvicted(
@@ -241,8 +241,12 @@ def test_the_story_of_a_job_says_by_whose_leave_and_how_shares_moved(people: Peo
         plugins=("gang",),
         shares=(shares,),
     )
+    full = as_data(Reason(Cause.CAPACITY, "allocate", "resources", "cluster_is_full"))
+    spared = as_data(Reason(Cause.PRIORITY, "preempt", "", "nobody_preempted", victims=Victims({"gang": 1})))
     with unit_of_work():
         tell(job, evicted, actor=PLATFORM, now=clock.now())
+        tell(job, events.JobWaits(reasons=(full, spared)), actor=PLATFORM, now=clock.now())
     page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
     assert "main-0 must make room on n1 for another job (preempt: gang)." in page
     assert "Its job held 100% of the cluster and holds 50% now." in page
+    assert "all of the cluster is given out. No other job of its queue gives way to it: 1 pod is of a job that" in page

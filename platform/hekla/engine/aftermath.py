@@ -18,7 +18,7 @@ from hekla.engine.points import Point
 from hekla.engine.session import Session
 from hekla.engine.victims import Grounds
 
-MOST_COUNTS = 32
+MOST_COUNTS = 16
 """For so many classes of tasks, or whole gangs, an action says who was considered."""
 MOST_NODES = 32
 """So many nodes are looked at for each."""
@@ -116,9 +116,12 @@ class Search:
         return Victims(dict(tally.spared), tally.too_little, tally.in_vain, dict(tally.barred), looked, len(rows))
 
     def _count(self, session: Session, grounds: Grounds, member: Member, row: int, tally: "_Tally") -> None:
-        here = grounds.on_node(row)
-        candidates = [victim for victim in here if self.may_go(member, victim)]
-        tally.barred.update(why for victim in here if (why := self.barred(member, victim)) is not None)
+        candidates: list[Member] = []
+        for victim in grounds.on_node(row):
+            if self.may_go(member, victim):
+                candidates.append(victim)
+            elif why := self.barred(member, victim):
+                tally.barred[why] += 1
         if not candidates:
             return
         verdict, room = session.victims(self.point, member, candidates), session.table.future(row)

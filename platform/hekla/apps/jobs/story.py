@@ -53,7 +53,9 @@ def _gang(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _waits(facts: Mapping[str, Any]) -> tuple[str, str]:
-    return "waiting", wording.reason(facts["reasons"][0]) if facts["reasons"] else ""
+    """The first reason, and who could have given way."""
+    told = [reason for at, reason in enumerate(facts["reasons"]) if not at or reason.get("victims")]
+    return "waiting", " ".join(map(wording.reason, told))
 
 
 def _bound(facts: Mapping[str, Any]) -> tuple[str, str]:
