@@ -390,8 +390,6 @@ class Session:
             heard(member, row, sign)
 
 
-
-
 def infinite_where_absent(session: Session, amounts: Any) -> Vector:  # noqa: ANN401
     """A bound as a row: what is not named has no limit."""
     row = np.full(len(session.dimensions.names), np.inf)
