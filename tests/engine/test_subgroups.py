@@ -4,8 +4,8 @@ import pytest
 from tests.engine.kubernetes import Object, document, node, pod
 
 from hekla.engine import scenario
-from hekla.engine.session import Session
 from hekla.engine.subgroups import subgroups
+from hekla.engine.world import World
 
 PODS = {
     "ps": {"role": "ps", "part": "0"},
@@ -22,7 +22,7 @@ def formed(**policy: object) -> list[str]:
     world = document([node("n")], [pod(name, labels=labels) for name, labels in PODS.items()], plugins=[])
     world["cluster"]["podGroups"][0]["spec"]["subGroupPolicy"] = [{"name": "p", **policy}]
     read = scenario.read(world)
-    (gang,) = Session(read.state, read.policy, 0.0).gangs.values()
+    (gang,) = World.of(read.state).gangs.values()
     return [" ".join(sorted(m.task.name for m in group.members)) for group in subgroups(gang) if group.policy]
 
 
