@@ -71,16 +71,18 @@ class Aftermath:
         self._found[gang.job.uid].append(Reason(self._cause, self._action, "", code, tasks=tasks))
 
     def _classes(self, members: Iterable[Member]) -> Iterable[list[Member]]:
+        """Those that are alike; all of them where nothing is counted any more."""
         classes: dict[Hashable, list[Member]] = defaultdict(list)
         for member in members:
-            classes[self._session.class_of(member)].append(member)
+            classes[self._session.class_of(member) if self._left else None].append(member)
         return classes.values()
 
     def _is_enough(self, gang: Gang, tasks: int) -> bool:
-        self._left -= 1
-        if self._left < 0:
-            self._forbid(gang, "victims_not_counted", tasks)
-        return self._left < 0
+        if self._left:
+            self._left -= 1
+            return False
+        self._forbid(gang, "victims_not_counted", tasks)
+        return True
 
     def _note(self, gang: Gang, tasks: int, need: Resources, found: Victims) -> None:
         reason = Reason(self._cause, self._action, "", self._code, need=need, tasks=tasks, victims=found)
