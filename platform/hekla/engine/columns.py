@@ -117,6 +117,14 @@ def fits(request: Vector, room: Vector) -> Mask:
     return answer
 
 
+def parts(amounts: Vector, whole: Vector, *, otherwise: float) -> Vector:
+    """What part of the whole these are; `otherwise` where there is nothing of it."""
+    if whole.all():  # the rule, and much quicker for a few rows
+        return amounts / whole
+    found: Vector = np.divide(amounts, whole, out=np.full_like(whole, otherwise), where=whole > 0)
+    return found
+
+
 def share(part: Vector, whole: Vector) -> float:
     """The largest ratio over all dimensions; use of what there is none of counts as all of it."""
     ratios = np.divide(part, whole, out=np.where(part > 0, 1.0, 0.0), where=whole > 0)
@@ -151,7 +159,7 @@ class NodeTable:
         self.pipelined = np.zeros_like(self.used)
         self.expected = self.used.copy()
         """What Kubernetes' scorers count: `used` without whom the session evicts and with whom it promises a place."""
-        self.changes = [0] * len(self.nodes)
+        self.changes = np.zeros(len(self.nodes), dtype=np.int64)
         """How often each row was changed."""
         self.touched: list[tuple[int, Vector | None]] = []
         """Every change in order: the row, and what was taken from it (None: something else happened)."""

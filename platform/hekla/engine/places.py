@@ -96,6 +96,12 @@ class Places:
                 return int(np.where(choice, self.scores(choice), -np.inf).argmax()), now
         return None
 
+    def allows(self, row: int) -> bool:
+        """Whether this row may be used at all, but for room."""
+        if self.depends_on_pods:
+            self.catch_up()
+        return bool(self.allowed[row])
+
     @property
     def depends_on_pods(self) -> bool:
         """Whether what is allowed can change with the pods around."""

@@ -160,8 +160,9 @@ class Session:
 
     def task_before(self, left: Member, right: Member) -> bool:
         """Task order: plugins, then the number at the end of the name, then age, then id."""
-        if sign := self.compare(Point.TASK_ORDER, left, right):
-            return sign < 0
+        for answer in self.answers(Point.TASK_ORDER):
+            if sign := answer(left, right):
+                return bool(sign < 0)
         return left.key < right.key
 
     def in_task_order(self, members: Iterable[Member]) -> list[Member]:

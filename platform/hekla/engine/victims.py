@@ -3,47 +3,55 @@
 from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from hekla.engine.columns import Vector
+from hekla.engine.columns import Mask, Vector
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
+from hekla.engine.model import TaskStatus
 from hekla.engine.points import Point
 from hekla.engine.session import Session
 
+Changes = npt.NDArray[np.int64]
+_MIGHT_GO = frozenset({TaskStatus.BOUND, TaskStatus.RUNNING})
+
 
 class Grounds:
-    """Where victims are looked for: who is on each node, and where looking again is of no use."""
+    """Where victims are looked for: who might go from each node, and where looking again is of no use."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._here: dict[int, tuple[int, list[Member]]] = {}
-        self._barren: dict[tuple[str, Hashable], tuple[int, dict[int, int]]] = {}
+        self._barren: tuple[Hashable, Changes] = None, session.table.changes
+        """For whom it is known, and how often each row had been changed when it was of no use; -1: it was not tried."""
 
     def on_node(self, row: int) -> list[Member]:
-        """The tasks of known jobs on a node, by uid."""
+        """The tasks of known jobs that run on a node or are about to, by uid."""
         changes = self._session.table.changes[row]
         if row not in self._here or self._here[row][0] != changes:
             residents, known = self._session.residents[row], self._session.gangs
-            here = [residents[uid] for uid in sorted(residents) if residents[uid].job.job.uid in known]
-            self._here[row] = changes, here
+            here = [residents[uid] for uid in sorted(residents) if residents[uid].status in _MIGHT_GO]
+            self._here[row] = changes, [member for member in here if member.job.job.uid in known]
         return self._here[row][1]
 
-    def is_barren(self, member: Member, row: int) -> bool:
-        """Evictions there made no room for such a task of this job, and nothing changed there since.
+    def barren(self, member: Member) -> Mask:
+        """The rows where evictions made no room for such a task of this job, and nothing changed since.
 
-        Evictions elsewhere only make victims fewer; where some were taken back, all is looked at anew.
+        Evictions elsewhere only make victims fewer; where some were taken back, all is looked at anew. Jobs come one
+        after another, so that it is known for the last one only.
         """
-        return self._known(member).get(row) == self._session.table.changes[row]
+        found: Mask = self._known(member) == self._session.table.changes
+        return found
 
     def note_barren(self, member: Member, row: int) -> None:
         """All that may be evicted there is too little."""
         self._known(member)[row] = self._session.table.changes[row]
 
-    def _known(self, member: Member) -> dict[int, int]:
-        key, taken_back = (member.job.job.uid, self._session.class_of(member)), self._session.taken_back
-        if key not in self._barren or self._barren[key][0] != taken_back:
-            self._barren[key] = taken_back, {}
-        return self._barren[key][1]
+    def _known(self, member: Member) -> Changes:
+        key = member.job.job.uid, self._session.class_of(member), self._session.taken_back
+        if self._barren[0] != key:
+            self._barren = key, np.full_like(self._session.table.changes, -1)
+        return self._barren[1]
 
 
 def total(members: Iterable[Member], like: Vector) -> Vector:
@@ -55,11 +63,12 @@ def in_order(session: Session, victims: Sequence[Member], preemptor: Gang) -> He
     """Of a queue the last job first, of a job or of equal jobs the last task; of other queues as the plugins say."""
 
     def before(left: Member, right: Member) -> bool:
-        mine, other = left.job.job.queue, right.job.job.queue
-        if mine != other:
-            return _queue_first(session, mine, other, preemptor.job.queue)
-        if left.job is not right.job and (sign := session.compare_jobs(left.job, right.job)):
-            return sign > 0
+        if left.job is not right.job:
+            mine, other = left.job.job.queue, right.job.job.queue
+            if mine != other:
+                return _queue_first(session, mine, other, preemptor.job.queue)
+            if sign := session.compare_jobs(left.job, right.job):
+                return sign > 0
         return session.task_before(right, left)
 
     return Heap(before, victims)

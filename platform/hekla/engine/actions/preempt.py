@@ -4,7 +4,7 @@ A job commits its evictions only when they let it reach its minimum. The victims
 went for is promised them, and is bound in a later cycle.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from hekla.engine import reprieve, victims
 from hekla.engine.aftermath import Aftermath, Search
-from hekla.engine.columns import Mask, fits
+from hekla.engine.columns import Mask, Vector, fits
 from hekla.engine.decisions import Barred, Cause
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
@@ -115,18 +115,15 @@ class Preemption:
             return self._preempt_the_least(statement, member, may)
         places = self._session.places(member)
         places.catch_up()
-        curable = places.curable()
-        scores, listed = places.scores(curable), self._session.table.listed
-        best_first = listed[np.argsort(-scores[listed], kind="stable")]
-        return any(self._preempt_on(statement, member, row, may) for row in best_first[curable[best_first]].tolist())
+        curable, listed = places.curable(), self._session.table.listed
+        worth_trying = curable & ~self._grounds[may].barren(member)
+        scores = np.where(worth_trying, places.scores(curable), -np.inf)[listed]
+        return any(self._preempt_on(statement, member, int(listed[at]), may) for at in _best_first(scores))
 
     def _preempt_on(self, statement: Statement, member: Member, row: int, may: Filter) -> bool:
-        grounds = self._grounds[may]
-        if grounds.is_barren(member, row):
-            return False
         verdict, future = self._victims(member, row, may), self._session.table.future(row)
         if not fits(member.request, future + victims.total(verdict.victims, future)):
-            grounds.note_barren(member, row)
+            self._grounds[may].note_barren(member, row)
             return False
         order, mark = victims.in_order(self._session, verdict.victims, member.job), len(statement)
         while len(order) and not self._has_room(member, row):
@@ -178,9 +175,15 @@ class Preemption:
         """There is room on this node, once all that was asked to go has gone."""
         if not self._session.all_agree(Point.ALLOCATABLE, self._queue, member):
             return False
-        places = self._session.places(member)
-        places.catch_up()
-        return bool(places.allowed[row] and fits(member.request, self._session.table.future(row)))
+        is_allowed = self._session.places(member).allows(row)
+        return is_allowed and bool(fits(member.request, self._session.table.future(row)))
+
+
+def _best_first(scores: Vector) -> Iterator[int]:
+    """Where the scores are, the best one first, of equal ones the first. Mostly one is enough: nothing is sorted."""
+    while len(scores) and scores[at := int(scores.argmax())] > -np.inf:
+        yield at
+        scores[at] = -np.inf
 
 
 def _has_its_room(session: Session, member: Member) -> bool:

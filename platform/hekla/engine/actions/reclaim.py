@@ -74,9 +74,9 @@ def _reclaim_for(session: Session, grounds: Grounds, queue: Queue, gang: Gang) -
 
 def _reclaim(session: Session, grounds: Grounds, statement: Statement, member: Member) -> None:
     places = session.places(member)
-    curable, listed = places.curable(), session.table.listed
-    for row in listed[curable[listed]].tolist():
-        if not grounds.is_barren(member, row) and _reclaim_on(session, grounds, statement, member, row):
+    worth_trying, listed = places.curable() & ~grounds.barren(member), session.table.listed
+    for row in listed[worth_trying[listed]].tolist():
+        if _reclaim_on(session, grounds, statement, member, row):
             return
 
 

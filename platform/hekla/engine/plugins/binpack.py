@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hekla.engine.columns import Use, Vector
+from hekla.engine.columns import Use, Vector, parts
 from hekla.engine.gangs import Member
 from hekla.engine.places import UseScorer
 from hekla.engine.points import Point
@@ -24,8 +24,7 @@ def open_session(session: Session, option: PluginOption) -> None:
         def score(use: Use) -> Vector:
             whole = use.allocatable[:, wanted]
             after = use.used[:, wanted] + request
-            parts = np.divide(after, whole, out=np.zeros_like(whole), where=whole > 0)
-            total: Vector = (parts * factors).sum(axis=1) / divisor * 100 * weight
+            total: Vector = (parts(after, whole, otherwise=0.0) * factors).sum(axis=1) / divisor * 100 * weight
             return np.where((after > whole).any(axis=1), 0.0, total)
 
         return score if divisor else None

@@ -6,7 +6,7 @@ containers that ask for nothing. balanced: how much the placement brings the use
 
 import numpy as np
 
-from hekla.engine.columns import Use, Vector
+from hekla.engine.columns import Use, Vector, parts
 from hekla.engine.gangs import Member
 from hekla.engine.places import UseScorer
 from hekla.engine.session import Session
@@ -55,12 +55,9 @@ def _counted_after(use: Use, member: Member) -> Vector:
 
 def _mean_part(amounts: Vector, whole: Vector) -> Vector:
     """The mean of the parts, each in whole hundredths, as a whole number. What a node has none of is left out."""
-    total, count = np.zeros(len(whole)), np.zeros(len(whole))
-    for part, all_of_it in zip(amounts.T, whole.T, strict=True):
-        has = all_of_it > 0
-        total += np.floor(np.divide(part * 100, all_of_it, out=np.zeros_like(part), where=has))
-        count += has
-    means: Vector = np.floor(total / np.maximum(count, 1))
+    hundredths = np.floor(parts(amounts * 100, whole, otherwise=0.0))
+    kinds = np.maximum(np.count_nonzero(whole, axis=1), 1)
+    means: Vector = np.floor((hundredths[:, 0] + hundredths[:, 1]) / kinds)
     return means
 
 
@@ -86,9 +83,9 @@ def _balance(used: Vector, whole: Vector) -> Vector:
 
     GPUs count where the node has some.
     """
-    parts = np.minimum(np.divide(used, whole, out=np.ones_like(whole), where=whole > 0), 1.0)
-    apart = np.abs(parts[:, 0] - parts[:, 1]) / 2
-    if parts.shape[1] > len(_PAIR):
-        apart = np.where(whole[:, -1] > 0, parts.std(axis=1), apart)
+    filled = np.minimum(parts(used, whole, otherwise=1.0), 1.0)
+    apart = np.abs(filled[:, 0] - filled[:, 1]) / 2
+    if filled.shape[1] > len(_PAIR):
+        apart = np.where(whole[:, -1] > 0, filled.std(axis=1), apart)
     alike: Vector = np.floor((1 - apart) * 100)
     return alike
