@@ -81,8 +81,26 @@ def test_what_is_moved_leaves_its_gang_whole() -> None:
 def test_a_task_whose_room_was_taken_may_preempt_again(nominated: str) -> None:
     waits = job("high", 1, priority=9, task={"nominated_node": nominated})
     world = state([node("a", "4")], [running("low", 4, "a", minimum=0), waits])
-    mine, volcanos = evicted(both(world, "preempt", plugins("priority", "gang", "predicates")))
+    mine, volcanos = evicted(both(world, "allocate, preempt", plugins("priority", "gang", "predicates")))
     assert (len(mine), volcanos) == (1, [])
+
+
+def in_vain() -> ClusterState:
+    """A gang that must be on one node and finds room for one of its two pods there; then a pod that may go anywhere."""
+    run = [running("on-b", 1, "b", cpu="3", minimum=0), running("on-a", 1, "a", cpu="4", minimum=0)]
+    gang = job("gang", 2, "4", priority=9, task={"node_selector": {"disk": "fast"}})
+    jobs = [*run, gang, job("next", 1, "2", priority=5)]
+    return state([node("b", "4"), node("a", "4", labels={"disk": "fast"})], jobs)
+
+
+def test_who_was_to_go_and_stays_counts_as_before() -> None:
+    tier = plugins("priority", "gang", "predicates") + ", {name: nodeorder, arguments: {balancedresource.weight: 0}}"
+    assert evicted(both(in_vain(), "preempt", tier)) == (["on-b/0"], ["on-a/0"])
+
+
+def test_a_node_where_evictions_were_tried_in_vain_is_forgotten() -> None:
+    hekla, volcano = both(in_vain(), "preempt", plugins("priority", "gang", "predicates"))
+    assert set(volcano.nominated) - set(hekla.nominated) == {"gang/0"}
 
 
 def test_conditions_that_an_eviction_meets_are_seen() -> None:

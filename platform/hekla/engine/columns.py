@@ -227,8 +227,12 @@ class NodeTable:
         self.expected[row] += sign * request
         self._touch(row, None)
 
-    def release(self, row: int, request: Vector, sign: int = 1) -> None:
-        """A pod on this node is on its way out (or not any more); it still holds its place."""
+    def release(self, row: int, request: Vector, sign: int = 1, *, counts: bool = True) -> None:
+        """A pod on this node is on its way out (or not any more); it still holds its place.
+
+        `counts`: scorers have counted it, or will again.
+        """
         self.releasing[row] += sign * request
-        self.expected[row] -= sign * request
+        if counts:
+            self.expected[row] -= sign * request
         self._touch(row, None)

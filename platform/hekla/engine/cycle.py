@@ -156,7 +156,11 @@ def _close(session: Session, *, is_detailed: bool) -> Decisions:
         binds=tuple(session.binds),
         evictions=tuple(session.evictions),
         pipelined=pipelined,
-        nominated={task: node for task, node in session.nominated.items() if pipelined.get(task) == node},
+        nominated={
+            task: node
+            for task, node in session.nominated.items()
+            if session.policy.follows_volcano or pipelined.get(task) == node
+        },
         phases=phases,
         phases_before_close={uid: phase for uid, phase in before.items() if phase is not phases[uid]},
         counts={uid: {status: n for status, n in gang.count.items() if n} for uid, gang in told.items()},

@@ -145,9 +145,10 @@ class Fault:
 class Decisions:
     """The outcome of one cycle. `phases` holds every job's gang phase after the session closed.
 
-    `pipelined`: task to the node that it is promised. `nominated`: those of them for which others were evicted; the
-    caller gives them back as `Task.nominated_node` until they are bound. `phases_before_close` names the gangs whose
-    phase closing changed; `counts` says how many tasks of each gang ended in which status.
+    `pipelined`: task to the node that it is promised. `nominated`: those of them for which others were evicted (in
+    Volcano also those for which it was tried in vain); the caller gives them back as `Task.nominated_node` until they
+    are bound. `phases_before_close` names the gangs whose phase closing changed; `counts` says how many tasks of each
+    gang ended in which status.
     `faults`: what failed meanwhile. `refused`: jobs that make no sense, and were left out.
     """
 

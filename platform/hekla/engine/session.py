@@ -58,6 +58,10 @@ class Session:
         """How many evictions were taken back."""
         self.nominated: dict[str, str] = {}
         """Task to node: what evictions of this session make room for."""
+        self.looked_at: set[str] = set()
+        """Tasks for which an action has looked for a place."""
+        self._lost: set[str] = set()
+        """Tasks that were to go and stay: Volcano's scorers do not count them any more."""
         self.reasons: dict[str, list[Reason]] = defaultdict(list)
         self.on_change: list[Callable[[Member, int, int], None]] = []
         """Told after each change: member, row of its node, and 1 for a place taken, -1 for one given back."""
@@ -355,7 +359,7 @@ class Session:
     def evict(self, member: Member) -> None:
         """A task that holds a place is on its way out: it still holds it, and nothing counts on it any more."""
         row = self.table.row_of[member.node]
-        self.table.release(row, member.request)
+        self.table.release(row, member.request, counts=member.task.uid not in self._lost)
         member.job.allocated = member.job.allocated - member.request
         member.job.claimed = member.job.claimed - member.request
         self._move(member, TaskStatus.RELEASING, member.node)
@@ -365,7 +369,9 @@ class Session:
         """Take back what `evict` did; the task counts as running, whatever it was (`volcano-spec` §3.4)."""
         row = self.table.row_of[member.node]
         self.taken_back += 1
-        self.table.release(row, member.request, -1)
+        if self.policy.follows_volcano:
+            self._lost.add(member.task.uid)
+        self.table.release(row, member.request, -1, counts=not self.policy.follows_volcano)
         member.job.allocated = member.job.allocated + member.request
         member.job.claimed = member.job.claimed + member.request
         self._move(member, TaskStatus.RUNNING, member.node)

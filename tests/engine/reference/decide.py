@@ -30,7 +30,7 @@ def decide(state: ClusterState, policy: Policy) -> Decisions:
         binds=tuple(run.binds),
         evictions=tuple(run.evictions),
         pipelined=pipelined,
-        nominated={task: node for task, node in run.nominated.items() if pipelined.get(task) == node},
+        nominated=run.nominated,
         phases={job.spec.uid: _phase(run, job) for job in run.world.jobs},
     )
 

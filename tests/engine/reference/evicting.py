@@ -60,6 +60,7 @@ def _take_inside(run: Run, queue: Queue, job: Job) -> None:
 def _preempt(run: Run, statement: Statement, queue: Queue, task: Task, may: Callable[[Task], bool]) -> bool:
     if task.spec.never_preempts or not _is_eligible(run, task):
         return False
+    run.looked_at.add(task.uid)
     possible = [node for node in run.world.nodes if not run.voices.refuses_for_good(task, node)]
     for node in sorted(possible, key=lambda node: -run.voices.score(task, node, possible)):
         candidates = [one for one in _residents(run, node) if _is_preemptable(task, one) and may(one)]
@@ -79,7 +80,7 @@ def _is_eligible(run: Run, task: Task) -> bool:
     if node is None:
         return False
     waits = any(one.status is S.RELEASING and one.spec.priority < task.spec.priority for one in node.tasks)
-    return not waits and run.voices.refuses(task, node)
+    return not waits and (task.uid not in run.looked_at or run.voices.refuses(task, node))
 
 
 def _is_preemptable(task: Task, one: Task) -> bool:

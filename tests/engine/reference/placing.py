@@ -55,7 +55,10 @@ def _turn(run: Run, queue: Queue, job: Job, tasks: GoHeap) -> bool:
     statement, failed = Statement(run), set[str]()
     while tasks:
         task = tasks.pop()
-        if not run.voices.is_allocatable(queue, task) or task.spec.role in failed:
+        if not run.voices.is_allocatable(queue, task):
+            continue
+        run.looked_at.add(task.uid)
+        if task.spec.role in failed:
             continue
         node = _node_for(run, task)
         if node is None:

@@ -17,6 +17,7 @@ class Run:
         self.binds: list[Bind] = []
         self.evictions: list[Eviction] = []
         self.nominated: dict[str, str] = {}
+        self.looked_at: set[str] = set()
 
     def valid_jobs(self) -> list[Job]:
         return [job for job in self.world.jobs if job.phase is not GangPhase.PENDING and self.voices.is_valid(job)]
@@ -81,6 +82,6 @@ class Statement:
         while len(self.steps) > to:
             what, task = self.steps.pop()
             if what == "evict":
-                task.status, task.is_evicted = S.RUNNING, False
+                task.status = S.RUNNING  # for scorers it stays gone
             else:
                 self.run.unplace(task)

@@ -111,6 +111,7 @@ class Turns:
             if not session.all_agree(Point.ALLOCATABLE, queue, member):
                 failures.over_share.append(member)
                 continue
+            session.looked_at.add(member.task.uid)
             if member.task.role in failures.nowhere:
                 continue
             best = session.best_place(member, remembered.open_rows(member))

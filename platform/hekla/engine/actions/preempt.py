@@ -111,6 +111,7 @@ class Preemption:
         """Promise the task a node on which evictions make room. False: there is none, and nothing was changed."""
         if member.task.never_preempts or _has_its_room(self._session, member):
             return False
+        self._session.looked_at.add(member.task.uid)
         if self._arguments.get("enableTopologyAwarePreemption") is True:
             return self._preempt_the_least(statement, member, may)
         places = self._session.places(member)
@@ -189,17 +190,18 @@ def _best_first(scores: Vector) -> Iterator[int]:
 def _has_its_room(session: Session, member: Member) -> bool:
     """The node that earlier evictions were for has the room, or will when those are gone: no more are needed.
 
-    Volcano asks only whether the node would take such a task at all, so that a task whose room went to another
-    never evicts again.
+    Volcano asks only whether the node would take such a task at all, and only of tasks that an action has looked at
+    before: those whose room went to another do not evict again.
     """
     row = session.table.row_of.get(member.task.nominated_node)
     if row is None:
         return session.policy.follows_volcano and bool(member.task.nominated_node)
     places = session.places(member)
-    has_room = places.room_on(row) is not None
     leaving = (m for m in session.residents[row].values() if m.status is TaskStatus.RELEASING)
     is_waiting = any(m.task.priority < member.task.priority for m in leaving)
-    return has_room or is_waiting or (session.policy.follows_volcano and bool(places.allowed[row]))
+    if session.policy.follows_volcano:
+        return is_waiting or (member.task.uid in session.looked_at and places.allows(row))
+    return is_waiting or places.room_on(row) is not None
 
 
 def _is_candidate(preemptor: Member, victim: Member) -> bool:
