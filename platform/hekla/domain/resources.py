@@ -5,7 +5,7 @@ bytes, `pods` as a count. Text comes in as Kubernetes quantities (`250m`, `4Gi`,
 """
 
 import re
-from collections.abc import Iterator, Mapping, ValuesView
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -81,6 +81,10 @@ class Resources(Mapping[str, float]):
     def values(self) -> ValuesView[float]:
         """Without the detour over names that a Mapping takes."""
         return self._amounts.values()
+
+    def items(self) -> ItemsView[str, float]:
+        """Likewise."""
+        return self._amounts.items()
 
     def amount(self, name: str) -> float:
         """The amount of `name`, zero where it is absent."""

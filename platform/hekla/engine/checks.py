@@ -70,7 +70,7 @@ def _job_problems(job: Job, seen: set[int] | None = None) -> Iterator[Problem]:
         yield Problem(f"{_path(job)}.min_available", "A least number of tasks is not negative.")
     if any(least < 0 for least in job.min_task_member.values()):
         yield Problem(f"{_path(job)}.min_task_member", "A least number of tasks is not negative.")
-    if job.min_resources is not None:
+    if job.min_resources is not None and not _is_plain(job.min_resources):
         yield from _amount_problems(f"{_path(job)}.min_resources", job.min_resources)
     for task in job.tasks:
         if id(task.request) not in seen:

@@ -3,7 +3,7 @@
 `future = idle + releasing - pipelined` is what a node will have once what ends has ended. A placement touches one row.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Protocol
@@ -36,7 +36,7 @@ class Dimensions:
         names = {name for amount in amounts for name in amount} - OF_CARDS
         self.names = ("cpu", "memory", "pods", *sorted(names - {"cpu", "memory", "pods"}))
         self._place = {name: at for at, name in enumerate(self.names)}
-        self._requests: dict[tuple[int, int], tuple[object, Request]] = {}
+        self._requests: dict[Hashable, Request] = {}
         self._by_value: dict[bytes, Request] = {}
         self._rows: dict[tuple[tuple[str, float], ...], Vector] = {}
 
@@ -71,15 +71,16 @@ class Dimensions:
 
         Equal requests (of which equal amounts are counted) are one and the same row.
         """
-        known = self._requests.get((id(amounts), id(counted)))
-        if known is None:
+        key = tuple(amounts.items()), None if counted is None else tuple(counted.items())
+        found = self._requests.get(key)
+        if found is None:
             row = self.vector(amounts)
             row[self._place["pods"]] = row[self._place["pods"]] or 1.0
             surplus = np.array([self._counted(amounts, counted, name) for name in LITTLE]) - row[: len(LITTLE)]
             is_empty = not any(name != "pods" for name in amounts)
             request = self._by_value.setdefault(row.tobytes() + surplus.tobytes(), (row, surplus, is_empty))
-            known = self._requests[id(amounts), id(counted)] = ((amounts, counted), request)
-        return known[1]
+            found = self._requests[key] = request
+        return found
 
     def _counted(self, amounts: Mapping[str, float], counted: Mapping[str, float] | None, name: str) -> float:
         return (amounts.get(name) or LITTLE[name]) if counted is None else counted.get(name, 0.0)

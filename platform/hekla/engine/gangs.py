@@ -68,13 +68,19 @@ class Classes:
         self.dimensions = dimensions
         self.nothing = dimensions.vector({})
         self._examples: dict[int, tuple[Task, bool, Kind]] = {}
-        """For each request object the last task with it. Tasks are mostly like the one before."""
+        """For each request object the last task with it."""
         self._kinds: dict[Hashable, Kind] = {}
         self._times: dict[tuple[Kind, int], Vector] = {}
 
     def kinds(self, job: Job, *, is_in_domains: bool) -> list[Kind]:
-        """The kind of each task of a job."""
-        return [self._kind(task, is_in_domains) for task in job.tasks]
+        """The kind of each task of a job. Most tasks are like the one before."""
+        found: list[Kind] = []
+        last = None
+        for task in job.tasks:
+            if last is None or task.request is not last.request or not _are_alike(task, last):
+                last, kind = task, self._kind(task, is_in_domains)
+            found.append(kind)
+        return found
 
     def _kind(self, task: Task, is_in_domains: bool) -> Kind:
         known = self._examples.get(id(task.request))
@@ -103,7 +109,7 @@ def _are_alike(task: Task, other: Task) -> bool:
     return (
         task.counted is other.counted
         and task.conditions is other.conditions
-        and task.node_selector == other.node_selector
+        and (task.node_selector is other.node_selector or task.node_selector == other.node_selector)
         and task.tolerations == other.tolerations
     )
 
