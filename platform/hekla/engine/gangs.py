@@ -150,6 +150,7 @@ class Gang:
         "size",
         "valid_count",
         "version",
+        "waiting_count",
     )
 
     def __init__(self, job: Job, classes: Classes) -> None:
@@ -187,12 +188,13 @@ class Gang:
         self._roles_have: dict[frozenset[TaskStatus], bool] = {}
         """What `roles_have` found since the last change: jobs are compared far more often than changed."""
         self.count: dict[TaskStatus, int] = defaultdict(int)
-        self.pending_best_effort = self.ready_count = self.valid_count = settled = 0
+        self.pending_best_effort = self.ready_count = self.valid_count = self.waiting_count = settled = 0
         held = asked = self._classes.nothing
         for (kind, status), count in self._tally():
             self.count[status] += count
             self.ready_count += count * (status in _READY)
             self.valid_count += count * (status in _VALID)
+            self.waiting_count += count * (status is TaskStatus.PIPELINED)
             settled += count * (status in _SETTLED)
             if status in ALLOCATED:
                 held = self._add(held, self._classes.times(kind, count))
@@ -206,9 +208,10 @@ class Gang:
         has_all = settled == self.size and self.valid_count >= self.job.min_available
         self.is_settled = has_all and self.phase is not GangPhase.PENDING
         """Nothing was left to decide about it when the session began: it was let in, and has all that it can have."""
-        self._by_role: Counter[tuple[str, TaskStatus]] = Counter()
+        self._by_role: Counter[tuple[str, TaskStatus]] | None = None
+        """How many there are of each role in each status, where there is more than one role."""
         if self._role is None:
-            self._by_role.update(zip(map(_ROLE, self.job.tasks), map(_STATUS, self.job.tasks), strict=True))
+            self._by_role = Counter(zip(map(_ROLE, self.job.tasks), map(_STATUS, self.job.tasks), strict=True))
 
     def _tally(self) -> Iterable[tuple[tuple[Kind, TaskStatus], int]]:
         """How many tasks there are of each kind in each status; mostly all are alike."""
@@ -266,13 +269,14 @@ class Gang:
         old, role = member.status, member.task.role
         self.count[old] -= 1
         self.count[status] += 1
-        if self._role is None:
+        if self._by_role is not None:
             self._by_role[role, old] -= 1
             self._by_role[role, status] += 1
         if member.best_effort:
             self.pending_best_effort += (status is TaskStatus.PENDING) - (old is TaskStatus.PENDING)
         self.ready_count += (status in _READY) - (old in _READY)
         self.valid_count += (status in _VALID) - (old in _VALID)
+        self.waiting_count += (status is TaskStatus.PIPELINED) - (old is TaskStatus.PIPELINED)
         member.status, member.node = status, node
         self._roles_have.clear()
         self.version += 1
@@ -280,10 +284,6 @@ class Gang:
     def pending(self) -> list[Member]:
         """Tasks that wait for a place and ask for something."""
         return [member for member in self.members if _waits(member)]
-
-    @property
-    def waiting_count(self) -> int:
-        return self.count.get(TaskStatus.PIPELINED, 0)
 
     @property
     def is_ready(self) -> bool:
@@ -330,7 +330,7 @@ class Gang:
 
     def in_role(self, role: str, statuses: Iterable[TaskStatus]) -> int:
         """How many tasks of a role are in one of these statuses."""
-        if self._role is None:
+        if self._by_role is not None:
             return sum(self._by_role[role, status] for status in statuses)
         return self._in(statuses) if role == self._role else 0
 
