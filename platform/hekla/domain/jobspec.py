@@ -213,6 +213,12 @@ class JobSpec(BaseModel):
         return self.model_dump(mode="json", exclude_defaults=True)
 
     @property
+    def has_timeouts(self) -> bool:
+        """Whether some policy waits before it acts."""
+        rules = (*self.policies, *(policy for task in self.tasks for policy in task.policies))
+        return any(policy.timeout_seconds is not None for policy in rules)
+
+    @property
     def replicas(self) -> int:
         """The number of pods when all is there."""
         return sum(task.replicas for task in self.tasks)
