@@ -121,8 +121,7 @@ def _wish_end(job: Job, pod: Pod, reason: str, event: events.Event, actor: Actor
     tell(job, event, actor=actor, now=now)
     if pod.phase == PodPhase.PENDING:
         enter_pod_phase(job, pod, PodPhase.FAILED, reason="Stopped", message=reason, actor=actor, now=now)
-    else:
-        pod.save()
+    pod.save()
 
 
 def enter_pod_phase(
@@ -136,7 +135,7 @@ def enter_pod_phase(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Move a pod to a phase, with its event, and save it."""
+    """Move a pod to a phase, with its event (not saved yet)."""
     event = events.PodPhaseChanged(
         task=pod.task,
         index=pod.index,
@@ -153,7 +152,6 @@ def enter_pod_phase(
         pod.started_at = now
     if phase.is_final:
         pod.finished_at = now
-    pod.save()
     tell(job, event, actor=actor, now=now)
 
 

@@ -55,6 +55,7 @@ def settle(cluster_id: int, epoch: int, pod_ids: Sequence[int], *, address_of: A
                 enter_pod_phase(
                     job, this, PodPhase.FAILED, reason="Stopped", message=message, actor=CONTROLLER, now=now
                 )
+                this.save()
                 react(job, pods, [this], address_of, now)
 
 
