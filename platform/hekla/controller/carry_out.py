@@ -31,7 +31,7 @@ def carry_out(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> None:
 
 
 def _start(hold: Hold, job: Job, pods: list[Pod], now: datetime) -> None:
-    hosts = {(pod.task, pod.index): pod.address for pod in selectors.pods(job)}
+    hosts = selectors.addresses(job, hold.backend.address)
     for pod in pods:
         try:
             hold.backend.start(order_of(job, pod, hosts))

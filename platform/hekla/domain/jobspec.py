@@ -6,6 +6,7 @@ is bounded, since it is kept in a row, copied into pods and shown on pages.
 
 import re
 from collections.abc import Mapping
+from enum import StrEnum
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Annotated, Any, TypeGuard
@@ -17,7 +18,7 @@ from hekla.domain import frameworks, policies
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.policies import Policy
 from hekla.domain.resources import Resources, parse_quantity
-from hekla.domain.validation import Inconsistent, explain, findings, is_text, join, shown
+from hekla.domain.validation import Inconsistent, explain, findings, is_text, join, nearest, shown
 
 MAX_TASKS = 50
 MAX_REPLICAS = 10_000
@@ -70,6 +71,22 @@ Whole = Annotated[int, Field(strict=True)]
 Strings = Annotated[dict[str, Text], Field(max_length=256)]
 
 
+class Iteration(StrEnum):
+    """Whether a task waits for all of the tasks that it names, or for any one of them."""
+
+    ALL = "all"
+    ANY = "any"
+
+
+class Dependency(BaseModel):
+    """Pods of a task are made when these tasks of the job have their minimum at work (or done)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tasks: Annotated[tuple[Label, ...], Field(min_length=1, max_length=MAX_TASKS)]
+    iteration: Iteration = Iteration.ALL
+
+
 class TaskSpec(BaseModel):
     """A role in a job, such as `ps` or `worker`: so many replicas of one command."""
 
@@ -88,6 +105,7 @@ class TaskSpec(BaseModel):
     max_retry: Annotated[Whole, Field(ge=-1, le=1000)] = 3
     node_selector: Strings = {}
     grace_seconds: Annotated[Whole, Field(ge=0, le=86_400)] = 30
+    depends_on: Dependency | None = None
 
     @field_validator("min_available")
     @classmethod
@@ -212,6 +230,11 @@ class JobSpec(BaseModel):
         """As JSON-like data without what is left at its default; `parse` reads it back."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
+    @cached_property
+    def has_dependencies(self) -> bool:
+        """Whether some of its tasks wait for others."""
+        return any(task.depends_on for task in self.tasks)
+
     @property
     def has_timeouts(self) -> bool:
         """Whether some policy waits before it acts."""
@@ -252,6 +275,7 @@ class JobSpec(BaseModel):
     @classmethod
     def _tasks_agree(cls, value: tuple[TaskSpec, ...], info: ValidationInfo) -> tuple[TaskSpec, ...]:
         problems = _repeated_names(value) + _long_host_names(str(info.data.get("name", "")), value)
+        problems += _unknown_dependencies(value) or _circles(value)
         total = sum(task.replicas for task in value)
         if total > MAX_REPLICAS:
             problems.append(
@@ -343,6 +367,45 @@ def _long_host_names(job: str, tasks: tuple[TaskSpec, ...]) -> list[Problem]:
             sentence = f"Its replicas would have host names of more than {MAX_HOST_NAME} letters; shorten the name"
             problems.append(Problem(join(place, "name"), f"{sentence} of the job or the task by {excess}."))
     return problems
+
+
+def _unknown_dependencies(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
+    names = [task.name for task in tasks]
+    return [
+        Problem(
+            join(place, "depends_on.tasks", number),
+            f"No task is called {shown(name)}" + (nearest(name, names) or f"; there are {', '.join(names)}."),
+        )
+        for place, task in enumerate(tasks)
+        for number, name in enumerate(task.depends_on.tasks if task.depends_on else ())
+        if name not in names
+    ]
+
+
+def _circles(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
+    """The first circle of tasks that wait for one another, told where it begins."""
+    waits = {task.name: task.depends_on.tasks if task.depends_on else () for task in tasks}
+    settled: set[str] = set()
+    for place, task in enumerate(tasks):
+        if circle := _circle_from(task.name, waits, settled, ()):
+            way = " → ".join(circle)
+            return [Problem(join(place, "depends_on"), f"Tasks wait for one another in a circle: {way}.")]
+    return []
+
+
+def _circle_from(
+    name: str, waits: Mapping[str, tuple[str, ...]], settled: set[str], way: tuple[str, ...]
+) -> tuple[str, ...]:
+    """A circle that is met on the ways from here; `settled` are tasks from which none is."""
+    if name in way:
+        return (*way[way.index(name) :], name)
+    if name in settled:
+        return ()
+    for other in waits[name]:
+        if circle := _circle_from(other, waits, settled, (*way, name)):
+            return circle
+    settled.add(name)
+    return ()
 
 
 def _path_problem(path: str, files: Mapping[str, str]) -> str:

@@ -34,6 +34,16 @@ def job_facts(job: Job) -> JobFacts:
     )
 
 
+def replicas(job: Job) -> list[tuple[str, int]]:
+    """Every replica that was asked for, in the order of the specification."""
+    return [(task.name, index) for task in spec_of(job).tasks for index in range(task.replicas)]
+
+
+def reserved_slots(job: Job) -> dict[tuple[str, int], int]:
+    """The slots that were set aside for replicas, pods or not."""
+    return dict(zip(replicas(job), job.reserved_slots, strict=False))
+
+
 def pod_facts(pod: Pod) -> PodFacts:
     """One attempt as the lifecycle sees it."""
     phase = PodPhase(pod.phase)

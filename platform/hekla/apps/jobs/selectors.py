@@ -1,7 +1,7 @@
 """Questions about jobs. What is outside one's tenants does not exist."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import count
 from uuid import UUID
 
@@ -10,6 +10,7 @@ from django.db.models import Count, Q, QuerySet
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.jobs.facts import reserved_slots
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox import selectors as outbox
 from hekla.apps.outbox.models import Event
@@ -53,6 +54,12 @@ def may_act(user: User, job: Job) -> bool:
     own = job.owner_id == user.pk and tenancy.may(user, job.tenant_id, Permission.ACT_ON_OWN_JOBS)
     wide = tenancy.may(user, job.tenant_id, Permission.ACT_ON_TENANT_JOBS)
     return own or wide or accounts.may(user, Permission.ACT_ON_ANY_JOB)
+
+
+def addresses(job: Job, address_of: Callable[[int], str]) -> dict[tuple[str, int], str]:
+    """Where each replica can be reached, those among them that have no pod yet but will."""
+    to_come = {replica: address_of(slot) for replica, slot in reserved_slots(job).items()}
+    return to_come | {(pod.task, pod.index): pod.address for pod in pods(job)}
 
 
 def pods(job: Job) -> QuerySet[Pod]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from hekla.domain.formats import yaml_text
 from hekla.domain.formats.volcano import words
-from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.jobspec import Dependency, JobSpec, TaskSpec
 from hekla.domain.policies import Policy
 
 _CONFIG_KEY = re.compile(r"[-._A-Za-z0-9]+")
@@ -59,9 +59,14 @@ def _task(task: TaskSpec, spec: JobSpec) -> dict[str, Any]:
         replicas=task.replicas,
         minAvailable=task.min_available,
         maxRetry=task.max_retry,
+        dependsOn=_depends_on(task.depends_on) if task.depends_on else None,
         policies=[_policy(policy) for policy in task.policies],
         template=_set(metadata=_set(annotations=annotations), spec=_pod(task, spec)),
     )
+
+
+def _depends_on(dependency: Dependency) -> dict[str, Any]:
+    return {"name": list(dependency.tasks), "iteration": str(dependency.iteration)}
 
 
 def _pod(task: TaskSpec, spec: JobSpec) -> dict[str, Any]:

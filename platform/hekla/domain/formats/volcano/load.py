@@ -155,6 +155,7 @@ class _Reader:
             "replicas": self._take(task, "replicas", join(target, "replicas")),
             "min_available": self._take(task, "minAvailable", join(target, "min_available")),
             "max_retry": self._take(task, "maxRetry", join(target, "max_retry"), zero_is_default=True),
+            "depends_on": self._depends_on(task, join(target, "depends_on")),
             "policies": self._policies(task, join(target, "policies")),
         }
         template = task.fields("template")
@@ -167,6 +168,17 @@ class _Reader:
         template.close()
         task.close()
         return _given(document)
+
+    def _depends_on(self, task: Fields, target: str) -> dict[str, Any] | None:
+        """Without names there is nothing to wait for."""
+        dependency = task.fields("dependsOn")
+        self.findings.origins[target] = dependency.path
+        document = {
+            "tasks": self._take(dependency, "name", join(target, "tasks")),
+            "iteration": self._take(dependency, "iteration", join(target, "iteration")),
+        }
+        dependency.close()
+        return _given(document) if document["tasks"] else None
 
     def _pod(self, pod: Fields, target: str) -> dict[str, Any]:
         mounts = Mounts(pod, self.config_maps)
