@@ -45,7 +45,8 @@ def read(path: Path, *, name: str | None, queue: str | None) -> Read:
 def _load(text: bytes) -> tuple[JobSpec, tuple[str, ...], list[str]]:
     documents = yaml_text.read(text)
     if len(documents) == 1 and isinstance(documents[0], dict) and "tasks" in documents[0]:
-        return JobSpec.parse(documents[0]), (), []
+        spec = JobSpec.parse(documents[0])
+        return spec, spec.remarks, []
     wished = [name for document in documents for name in _take_wish(document)]
     loaded = volcano.load(yaml_text.write(documents) if wished else text)
     return loaded.spec, loaded.warnings, wished

@@ -11,7 +11,16 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Annotated, Any, TypeGuard
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_core.core_schema import ValidationInfo
 
 from hekla.domain import frameworks, policies
@@ -32,6 +41,7 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _RESOURCE = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _NODE_LABEL = _RESOURCE
+_IN_THE_WAY = "A file of the job's plugins needs a folder here, or is a file where this needs one."
 
 
 def _label(text: str) -> str:
@@ -216,7 +226,9 @@ class JobSpec(BaseModel):
         if not _are_mappings(tasks) or places & {("tasks", "name"), ("tasks", "replicas")} or ("tasks",) in wrong:
             return []
         numbers = [{key: task[key] for key in ("name", "replicas") if key in task} for task in tasks]
-        right = [key for key in ("min_available", "min_success", "plugins") if not any(loc[0] == key for loc in wrong)]
+        right = [
+            key for key in ("min_available", "min_success", "plugins") if not any(loc[:1] == (key,) for loc in wrong)
+        ]
         try:
             cls.model_validate(
                 {"name": "x", "tasks": [{**task, "command": ["x"]} for task in numbers]}
@@ -225,6 +237,11 @@ class JobSpec(BaseModel):
         except ValidationError as more:
             return explain(more, cls)
         return []
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What in the job has no effect, or another one than it may seem, as sentences that begin with the place."""
+        return tuple(f"{remark.path}: {remark.message}" for remark in frameworks.remarks(self))
 
     def document(self) -> dict[str, Any]:
         """As JSON-like data without what is left at its default; `parse` reads it back."""
@@ -270,6 +287,11 @@ class JobSpec(BaseModel):
         for place, task in enumerate(self.tasks):
             members[place] += min(task.replicas - members[place], wanted - sum(members))
         return members
+
+    @model_validator(mode="before")
+    @classmethod
+    def _commands_of_plugins(cls, document: Any) -> Any:  # noqa: ANN401  (whatever was sent)
+        return _with_commands(document) if isinstance(document, Mapping) else document
 
     @field_validator("tasks")
     @classmethod
@@ -319,6 +341,31 @@ class JobSpec(BaseModel):
             )
         _raise_any(problems)
         return value
+
+    @model_validator(mode="after")
+    def _files_leave_room(self) -> "JobSpec":
+        """A file cannot be where plugins need a folder, nor the other way round."""
+        if self.files and self.plugins:
+            theirs = frameworks.files(self)
+            folders = {folder for path in theirs for folder in _folders(path)}
+            wrong = [path for path in self.files if path in folders or not theirs.isdisjoint(_folders(path))]
+            _raise_any([Problem(join("files", path), _IN_THE_WAY) for path in wrong])
+        return self
+
+
+def _folders(path: str) -> list[str]:
+    """The folders that a file lies in."""
+    return [str(folder) for folder in PurePosixPath(path).parents]
+
+
+def _with_commands(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The document, with the commands that plugins have for tasks which say none."""
+    plugins, tasks = document.get("plugins"), document.get("tasks")
+    if not _are_mappings(tasks) or not isinstance(plugins, Mapping):
+        return document
+    commands = frameworks.commands(plugins)
+    given = [{"command": commands[name]} if (name := str(task.get("name"))) in commands else {} for task in tasks]
+    return {**document, "tasks": [{**command, **task} for command, task in zip(given, tasks, strict=True)]}
 
 
 def _are_mappings(tasks: object) -> TypeGuard[list[Mapping[str, Any]]]:
@@ -413,6 +460,6 @@ def _path_problem(path: str, files: Mapping[str, str]) -> str:
         return "A file's name is a relative path such as train.py or conf/model.yaml."
     if str(PurePosixPath(path)) != path or ".." in PurePosixPath(path).parts:
         return "A file stays in the working folder: no “.”, no “..”, no double or last slash."
-    if any(str(parent) in files for parent in PurePosixPath(path).parents):
+    if any(folder in files for folder in _folders(path)):
         return "A file cannot lie inside another file."
     return ""

@@ -232,7 +232,7 @@ WORKER = "spec.tasks[1].template.spec.containers[0]"
         ("exitCode: 3", "exitCode: x", "spec.tasks[1].policies[1].exitCode", "a whole number"),
         ("1m30s", "soon", "spec.tasks[1].policies[1].timeout", "such as 90s, 10m or 1h30m"),
         ("--port=2222", "--port=x", "spec.plugins.tensorflow[0]", "must be a port"),
-        ("tensorflow:", "horovod:", "spec.plugins.horovod", "There is no plugin"),
+        ("tensorflow:", "nonsense:", "spec.plugins.nonsense", "There is no plugin"),
         ('priority: "5"', "priority: high", "metadata.annotations.hekla.io/priority", "a whole number in quotes"),
         (
             "environment: torch",

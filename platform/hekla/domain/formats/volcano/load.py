@@ -1,9 +1,11 @@
 """Reading a Volcano Job."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hekla.domain import frameworks
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import yaml_text
 from hekla.domain.formats.fields import Fields, Findings
@@ -34,6 +36,8 @@ def load(text: str | bytes) -> Loaded:
         findings.raise_any(error)
         raise
     findings.raise_any()
+    for remark in frameworks.remarks(spec):
+        findings.remark(remark.path, remark.message)
     return Loaded(spec, findings.warnings())
 
 
@@ -65,6 +69,7 @@ class _Reader:
 
     def __init__(self, config_maps: ConfigMaps, findings: Findings) -> None:
         self.config_maps, self.findings = config_maps, findings
+        self.commands: Mapping[str, tuple[str, ...]] = {}
 
     def job(self, job: Fields) -> dict[str, Any]:
         self._expect_volcano(job)
@@ -80,6 +85,7 @@ class _Reader:
             **self._job_fields(spec),
         }
         self.findings.origins["annotations"] = metadata.at("annotations")
+        self.commands = frameworks.commands(document["plugins"])
         environment = annotations.pop(words.ENVIRONMENT, None)
         self._metadata(metadata, annotations)
         self.findings.origins["tasks"] = spec.at("tasks")
@@ -164,7 +170,7 @@ class _Reader:
         self.findings.origins[join(target, "environment")] = f"{metadata.at('annotations')}.{words.ENVIRONMENT}"
         document["environment"] = annotations.pop(words.ENVIRONMENT, environment)
         self._metadata(metadata, annotations)
-        document |= self._pod(pod, target)
+        document |= self._pod(pod, target, commanded=document["name"] in self.commands)
         template.close()
         task.close()
         return _given(document)
@@ -180,7 +186,7 @@ class _Reader:
         dependency.close()
         return _given(document) if document["tasks"] else None
 
-    def _pod(self, pod: Fields, target: str) -> dict[str, Any]:
+    def _pod(self, pod: Fields, target: str, *, commanded: bool) -> dict[str, Any]:
         mounts = Mounts(pod, self.config_maps)
         containers = pod.list_of_fields("containers")
         if not containers:
@@ -196,28 +202,35 @@ class _Reader:
             "node_selector": self._take(pod, "nodeSelector", join(target, "node_selector")),
             "grace_seconds": self._take(pod, "terminationGracePeriodSeconds", join(target, "grace_seconds")),
         }
-        document |= self._container(containers[0], target, mounts) if containers else {"command": ["?"]}
+        first = (
+            self._container(containers[0], target, mounts, commanded=commanded) if containers else {"command": ["?"]}
+        )
+        document |= first
         pod.close()
         return document
 
-    def _container(self, container: Fields, target: str, mounts: Mounts) -> dict[str, Any]:
+    def _container(self, container: Fields, target: str, mounts: Mounts, *, commanded: bool) -> dict[str, Any]:
         container.ignore("name", "ports")
+        command = self._command(container, join(target, "command"), commanded=commanded)
         document = {
-            "command": self._command(container, join(target, "command")),
+            "command": command or None,
             "env": self._env(container, join(target, "env")),
             "resources": self._resources(container, join(target, "resources")),
             "image": self._take(container, "image", join(target, "image")),
             "working_dir": self._take(container, "workingDir", join(target, "working_dir")),
         }
-        document["working_dir"] = mounts.settle(container, document["working_dir"], document["command"])
+        document["working_dir"] = mounts.settle(container, document["working_dir"], command)
         container.close()
         return document
 
-    def _command(self, container: Fields, target: str) -> list[Any]:
+    def _command(self, container: Fields, target: str, *, commanded: bool) -> list[Any]:
+        """What the container starts; nothing where a plugin says it."""
         command, arguments = container.sequence("command"), container.sequence("args")
         self.findings.origins[target] = container.at("command")
         for place in range(len(arguments)):
             self.findings.origins[join(target, len(command) + place)] = f"{container.at('args')}[{place}]"
+        if commanded and not command and not arguments:
+            return []
         if "command" not in container:
             message = "A command must be given; the one that the image may have of its own is not known here."
             self.findings.problem(container.at("command"), message)
