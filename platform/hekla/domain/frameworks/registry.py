@@ -10,6 +10,7 @@ from hekla.domain.frameworks.base import Framework, Place, PodSettings
 from hekla.domain.frameworks.env import ENV
 from hekla.domain.frameworks.mpi import MPI
 from hekla.domain.frameworks.pytorch import PYTORCH
+from hekla.domain.frameworks.ray import RAY
 from hekla.domain.frameworks.svc import SVC
 from hekla.domain.frameworks.tensorflow import TENSORFLOW
 from hekla.domain.validation import join, nearest, shown
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from hekla.domain.jobspec import JobSpec, TaskSpec
 
 ENTRY_POINTS = "hekla.frameworks"
-_BUILT_IN = (ENV, SVC, TENSORFLOW, PYTORCH, MPI)
+_BUILT_IN = (ENV, SVC, TENSORFLOW, PYTORCH, MPI, RAY)
 
 Plugins = Mapping[str, Sequence[str]]
 
