@@ -81,7 +81,7 @@ def test_what_is_in_vain_is_told(arguments, worker, remarks):
     ("arguments", "path", "sentence"),
     [
         (["--worker=wroker"], "plugins.mpi", "--worker=NAME (master, worker)"),
-        (["--master=worker"], "plugins.mpi", "two tasks"),
+        (["--master=worker"], "plugins.mpi", "two of these roles"),
         (["--slots=0"], "plugins.mpi.0", "a number of ranks from 1 to 1024"),
         (["--slot=2"], "plugins.mpi.0", "did you mean “slots”?"),
     ],
@@ -167,3 +167,18 @@ def wait_for(is_so):
     while not is_so():
         assert time.monotonic() < deadline, "it did not come"
         time.sleep(0.05)
+
+
+def test_horovod_speaks_over_mpi_and_reaches_workers_as_mpi_does():
+    over_mpi = {"HOROVOD_CONTROLLER": "mpi", "HOROVOD_CPU_OPERATIONS": "mpi"}
+    plain, spec = job({"mpi": []}, master=1, worker=2, logger=1), job({"horovod": []}, master=1, worker=2, logger=1)
+    for task, more in (("master", over_mpi), ("worker", over_mpi), ("logger", {})):
+        without, settings = told(plain, task, 0), told(spec, task, 0)
+        assert (settings.env, settings.files) == ({**without.env, **more}, without.files)
+
+
+def test_horovodrun_is_answered_with_what_works():
+    asked = {**document(master={"command": ["horovodrun", "-np", "2"]}), "plugins": {"horovod": []}}
+    spec = JobSpec.parse(asked)
+    assert spec.task("worker").command == ("python", AGENT)
+    assert [remark for remark in spec.remarks if "start ranks with mpirun" in remark] == list(spec.remarks) != []

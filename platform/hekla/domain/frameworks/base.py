@@ -39,6 +39,11 @@ class Place:
     index: int
     addresses: Mapping[tuple[str, int], str]
 
+    @property
+    def own_address(self) -> str:
+        """Where this pod can be reached."""
+        return self.addresses[self.task, self.index]
+
     def addresses_of(self, task: "TaskSpec", port: Value | None = None) -> list[str]:
         """The addresses of a task's replicas in order, with the port where one is given."""
         suffix = "" if port is None else f":{port}"
@@ -105,7 +110,16 @@ def missing_roles(roles: Sequence[str], tasks: Sequence["TaskSpec"], options: Op
             problems.append(f"No task is called “{options[role]}”; say which one it is with --{role}=NAME ({names}).")
         elif not task.replicas:
             problems.append(f"The task “{task.name}” has no replica.")
-    return problems
+    twice = len({options[role] for role in roles}) < len(roles)
+    return problems or (["One task cannot have two of these roles: " + ", ".join(roles) + "."] if twice else [])
+
+
+def several_leaders(role: str, tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    """A sentence where the task of a role that only one pod can have has more of them."""
+    task = task_called(options[role], tasks)
+    return (
+        [f"There is one {role}, and “{task.name}” has {task.replicas} replicas."] if task and task.replicas > 1 else []
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,8 +63,6 @@ def _seen_from(working_dir: str, path: str) -> str:
 
 
 def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
-    if options["master"] == options["worker"]:
-        return ["The master starts ranks in other pods, so --master and --worker are two tasks."]
     return missing_roles(["master", "worker"], tasks, options)
 
 

@@ -7,7 +7,7 @@ the variables that Ray reads, so another task may bring it work. On the local cl
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, missing_roles, task_called
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, missing_roles, several_leaders
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -42,12 +42,9 @@ def _shell(line: str) -> tuple[str, ...]:
 
 
 def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
-    head = task_called(options["head"], tasks)
     if options["head"] == options["worker"]:
         return ["Workers join the head, so --head and --worker are two tasks."]
-    if head is not None and head.replicas > 1:
-        return [f"A cluster of Ray has one head, and “{head.name}” has {head.replicas} replicas."]
-    return missing_roles(["head"], tasks, options)
+    return missing_roles(["head"], tasks, options) or several_leaders("head", tasks, options)
 
 
 def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
