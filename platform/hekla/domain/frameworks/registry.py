@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, TypeGuard
 from hekla.domain.errors import Problem
 from hekla.domain.frameworks.base import Framework, Place, PodSettings
 from hekla.domain.frameworks.env import ENV
+from hekla.domain.frameworks.hcclrank import HCCLRANK
 from hekla.domain.frameworks.horovod import HOROVOD
+from hekla.domain.frameworks.mindspore import MINDSPORE
 from hekla.domain.frameworks.mpi import MPI
 from hekla.domain.frameworks.mxnet import MXNET
+from hekla.domain.frameworks.paddle import PADDLE
 from hekla.domain.frameworks.pytorch import PYTORCH
 from hekla.domain.frameworks.ray import RAY
 from hekla.domain.frameworks.svc import SVC
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from hekla.domain.jobspec import JobSpec, TaskSpec
 
 ENTRY_POINTS = "hekla.frameworks"
-_BUILT_IN = (ENV, SVC, TENSORFLOW, PYTORCH, MPI, HOROVOD, MXNET, RAY)
+_BUILT_IN = (ENV, SVC, TENSORFLOW, PYTORCH, MPI, HOROVOD, MXNET, RAY, MINDSPORE, PADDLE, HCCLRANK)
 
 Plugins = Mapping[str, Sequence[str]]
 
