@@ -1,6 +1,7 @@
 """What a process keeps of the rows is what the rows say, whatever is written to them meanwhile."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.db import connection
@@ -127,6 +128,14 @@ def test_what_is_as_it_was_is_the_very_same(world: World) -> None:
     assert [job.name for job in before] == [first.name, second.name]
     assert after[0] is before[0]
     assert len(after) == 1 or after[1] is not before[1]
+
+
+def test_so_it_is_when_all_is_read_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    submit(world, "one", ["true"])
+    kept = Picture()
+    (before,) = taken(kept, world).state.jobs
+    monkeypatch.setattr(picture, "_ALL_EVERY", timedelta(0))
+    assert taken(kept, world).state.jobs[0] is before
 
 
 def test_why_a_job_waits_is_written_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from hekla.controller import snapshot
 from hekla.controller.snapshot import Snapshot
 from hekla.engine import model
 
-_ALL_EVERY = timedelta(seconds=60)
+_ALL_EVERY = timedelta(minutes=5)
 _MAX_EVENTS = 10_000
 """After more events than these all is read again."""
 _JOB = "job:"
@@ -62,8 +62,10 @@ class Picture:
         number = outbox.last_number()
         uids = None if self._is_old(now) else self._changed(cluster, number)
         if uids is None:
-            self._seen, self._read_at = {}, now
-            self._read([*jobs.unfinished(cluster.pk), *jobs.ending(cluster.pk)], nominated)
+            found = [*jobs.unfinished(cluster.pk), *jobs.ending(cluster.pk)]
+            self._seen = {job.pk: self._seen[job.pk] for job in found if job.pk in self._seen}
+            self._read(found, nominated)
+            self._read_at = now
         else:
             self._read_again(cluster, uids | self._with_other_nodes(nominated), nominated)
         self._number, self._doubtful = number, set()
@@ -112,7 +114,9 @@ class Picture:
     def _see(self, job: Job, pods: list[Pod], nominated: dict[str, str]) -> None:
         for pod in pods:
             pod.job = job
-        self._seen[job.pk] = Seen(job, pods, nominated, snapshot.job(job, pods, nominated), spec_of(job).has_timeouts)
+        before, told = self._seen.get(job.pk), snapshot.job(job, pods, nominated)
+        told = before.told if before is not None and before.told == told else told
+        self._seen[job.pk] = Seen(job, pods, nominated, told, spec_of(job).has_timeouts)
 
     def snapshot(self, cluster: Cluster) -> Snapshot:
         """What the engine is asked about."""

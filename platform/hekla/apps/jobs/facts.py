@@ -18,7 +18,7 @@ def spec_of(job: Job) -> JobSpec:
     return cached[0]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=20_000)
 def _cached_spec(_uid: UUID) -> list[JobSpec]:
     return []
 
