@@ -105,9 +105,11 @@ def test_tasks_start_after_those_that_they_wait_for_and_are_known_before(world: 
     world.turn_until(lambda: phase(job) == "completed")
     ps, *workers = job.pods.order_by("task", "index")
     assert [pod.task for pod in (ps, *workers)] == ["ps", "worker", "worker"]
-    assert all(pod.created_at >= ps.started_at for pod in workers)
-    told = order_of(job, ps, selectors.addresses(job, lambda slot: f"10.0.0.{slot}"))
-    assert told.env["VC_WORKER_HOSTS"] == ",".join(pod.address for pod in workers)
+    told = Event.objects.filter(subject=f"job:{job.uid}", payload__task="ps", payload__new="running").get().pk
+    made = Event.objects.filter(subject=f"job:{job.uid}", kind="PodCreated", payload__task="worker")
+    assert [event.pk > told for event in made] == [True, True]
+    order = order_of(job, ps, selectors.addresses(job, lambda slot: f"10.0.0.{slot}"))
+    assert order.env["VC_WORKER_HOSTS"] == ",".join(pod.address for pod in workers)
     reserved = Job.objects.get(pk=job.pk).reserved_slots
     assert reserved == [*(pod.slot for pod in workers), ps.slot]
 
