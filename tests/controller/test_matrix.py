@@ -42,7 +42,7 @@ CAUSES: dict[str, dict[str, Any]] = {
 }
 LAST = ("PodPending", "Unknown")
 """What is so from the beginning, and again after every restart: the second one is one too many."""
-PARTIAL = (Action.RESTART_TASK, Action.RESTART_POD)
+PARTIAL = (Action.RESTART_TASK, Action.RESTART_POD, Action.RESTART_PARTITION)
 ENDS = {Action.ABORT_JOB: "aborted", Action.COMPLETE_JOB: "completed", Action.TERMINATE_JOB: "terminated"}
 SECONDS = 90.0
 State = tuple[str, int, int, dict[str, str]]
@@ -80,7 +80,7 @@ class Cell:
         busy = {**every, "env": {"HEKLA_SIM_SECONDS": "1e9"}}
         tasks = [
             {**every, "name": "done", "env": {"HEKLA_SIM_SECONDS": "0"}},
-            {**busy, "name": "work", "replicas": 2, "max_retry": 1},
+            {**busy, "name": "work", "replicas": 2, "partition_size": 1, "max_retry": 1},
             {**busy, "name": "rest"},
         ]
         stuck = {**busy, "name": "stuck", "node_selector": {"no": "where"}}

@@ -43,6 +43,7 @@ TASK = st.integers(1, 5).flatmap(
             "max_retry": st.sampled_from([-1, 1, 7]),
             "node_selector": st.dictionaries(st.sampled_from(["gpu", "hekla.io/zone"]), TEXTS),
             "grace_seconds": st.integers(0, 600),
+            "partition_size": st.sampled_from([1, replicas]),
         },
     )
 )

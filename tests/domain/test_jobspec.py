@@ -94,6 +94,7 @@ def test_a_job_survives_being_stored(spec):
         (with_task(env={"A": "x" * 200_000}), "tasks.0.env", "128 KiB"),
         (with_task(environment="My Env"), "tasks.0.environment", "is not a name"),
         (with_task(working_dir="a/../../b"), "tasks.0.working_dir", "“..”"),
+        (with_task(replicas=4, partition_size=3), "tasks.0.partition_size", "not whole partitions of 3"),
         (with_task(max_retry=0), "tasks.0.max_retry", "-1 for no limit"),
         (with_task(depends_on={"tasks": []}), "tasks.0.depends_on.tasks", "At least one must be given"),
         (with_task(depends_on={"tasks": ["ps"], "iteration": "some"}), "tasks.0.depends_on.iteration", "all, any"),

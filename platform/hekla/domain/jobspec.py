@@ -116,6 +116,7 @@ class TaskSpec(BaseModel):
     node_selector: Strings = {}
     grace_seconds: Annotated[Whole, Field(ge=0, le=86_400)] = 30
     depends_on: Dependency | None = None
+    partition_size: Annotated[Whole, Field(ge=1)] | None = None
 
     @field_validator("min_available")
     @classmethod
@@ -123,6 +124,14 @@ class TaskSpec(BaseModel):
         replicas = info.data.get("replicas")
         if value is not None and replicas is not None and value > replicas:
             raise ValueError(f"The task has {replicas} replicas, so {value} of them can never be available.")
+        return value
+
+    @field_validator("partition_size")
+    @classmethod
+    def _partitions_are_whole(cls, value: int | None, info: ValidationInfo) -> int | None:
+        replicas = info.data.get("replicas")
+        if value is not None and replicas is not None and replicas % value:
+            raise ValueError(f"The task has {replicas} replicas, which are not whole partitions of {value}.")
         return value
 
     @field_validator("command")
@@ -184,6 +193,10 @@ class TaskSpec(BaseModel):
     def minimum(self) -> int:
         """How many replicas the task needs at least."""
         return self.replicas if self.min_available is None else self.min_available
+
+    def partition(self, index: int) -> int:
+        """The partition of a replica, from 0. A task that is not divided is one partition."""
+        return index // self.partition_size if self.partition_size else 0
 
 
 class JobSpec(BaseModel):

@@ -44,9 +44,9 @@ class Action(StrEnum):
 
 
 INTERNAL_EVENTS = frozenset({Event.POD_RUNNING, Event.OUT_OF_SYNC, Event.COMMAND_ISSUED})
-PARTIAL_ACTIONS = frozenset({Action.RESTART_TASK, Action.RESTART_POD})
+PARTIAL_ACTIONS = frozenset({Action.RESTART_TASK, Action.RESTART_POD, Action.RESTART_PARTITION})
 POLICY_EVENTS = tuple(event for event in Event if event not in INTERNAL_EVENTS)
-POLICY_ACTIONS = tuple(action for action in Action if action not in (Action.SYNC_JOB, Action.RESTART_PARTITION))
+POLICY_ACTIONS = tuple(action for action in Action if action is not Action.SYNC_JOB)
 
 
 def _among(choices: Sequence[str]) -> BeforeValidator:

@@ -197,6 +197,28 @@ def test_a_task_that_waits_for_others_is_read_and_written(written, want):
     assert volcano.load(volcano.dump(loaded.spec)).spec == loaded.spec
 
 
+@pytest.mark.parametrize(
+    ("least", "minimum", "warning"),
+    [
+        ("", None, ()),
+        (
+            ", minPartitions: 1",
+            2,
+            (
+                "spec.tasks[1].partitionPolicy.minPartitions: not honoured: as partitions: "
+                "2 pods are the task's minimum, and they are placed one by one.",
+            ),
+        ),
+    ],
+)
+def test_partitions_are_read_and_written(least, minimum, warning):
+    policy = f"{{totalPartitions: 2, partitionSize: 2{least}}}"
+    loaded = volcano.load(changed("    replicas: 2", f"    replicas: 4\n    partitionPolicy: {policy}"))
+    task = loaded.spec.task("worker")
+    assert (task.partition_size, task.min_available, loaded.warnings) == (2, minimum, warning)
+    assert volcano.load(volcano.dump(loaded.spec)).spec == loaded.spec
+
+
 def test_of_very_many_warnings_the_first_are_told():
     fields = "".join(f"  field{number}: 1\n" for number in range(80))
     warnings = volcano.load(changed("  queue: research\n", fields)).warnings
@@ -225,6 +247,18 @@ WORKER = "spec.tasks[1].template.spec.containers[0]"
             "x",
         ),
         ("event: PodEvicted", "event: PodEvict", "spec.policies[0].event", "did you mean “PodEvicted”?"),
+        (
+            "replicas: 2",
+            "replicas: 2\n    partitionPolicy: {totalPartitions: 2, partitionSize: 2}",
+            "spec.tasks[1].partitionPolicy",
+            "2 partitions of 2 are 4 replicas, not 2",
+        ),
+        (
+            "replicas: 2",
+            "replicas: 2\n    partitionPolicy: {partitionSize: 3}",
+            "spec.tasks[1].partitionPolicy.partitionSize",
+            "not whole partitions of 3",
+        ),
         ("replicas: 2", "dependsOn: {name: [pss]}", "spec.tasks[1].dependsOn.name[0]", "did you mean “ps”?"),
         ("replicas: 2", "dependsOn: {name: ps}", "spec.tasks[1].dependsOn.name", "must be a list, not “ps”"),
         ("replicas: 2", "dependsOn: {names: [ps]}", "spec.tasks[1].dependsOn.names", "did you mean “name”?"),
@@ -252,7 +286,7 @@ WORKER = "spec.tasks[1].template.spec.containers[0]"
         ("  tasks:\n", "  tasks: 3\n  job:\n", "spec.tasks", "must be a list, not 3"),
         ("  train.py: |\n    print", "  train.py:\n    print", "data.train.py", "must be text, not a mapping"),
     ],
-    ids=range(27),
+    ids=range(29),
 )
 def test_what_is_wrong_is_told_with_its_path_in_the_manifest(old, new, path, sentence):
     text = changed(old, new).replace('print("training")', "print: 3" if "data.train" in path else 'print("training")')

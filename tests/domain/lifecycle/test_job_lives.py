@@ -240,12 +240,14 @@ def test_a_lost_pod_is_replaced_as_often_as_its_task_allows():
     ("action", "stopped"),
     [
         (Action.RESTART_POD, [("worker", 1)]),
-        (Action.RESTART_TASK, [("worker", 0), ("worker", 1), ("worker", 2)]),
+        (Action.RESTART_PARTITION, [("worker", 0), ("worker", 1)]),
+        (Action.RESTART_TASK, [("worker", index) for index in range(4)]),
     ],
 )
 def test_a_part_is_restarted_alone_and_the_gang_keeps_its_admission(action, stopped):
     policies = [{"events": ["PodFailed"], "action": str(action)}]
-    world = World(spec({"name": "ps"}, WORKERS, policies=policies)).start()
+    workers = {"name": "worker", "replicas": 4, "partition_size": 2}
+    world = World(spec({"name": "ps"}, workers, policies=policies)).start()
     world.report(PodPhase.FAILED, [PodRef("worker", 1, 1)], exit_code=1)
     assert sorted((ref.task, ref.index) for ref in world.pods if world.pods[ref].stopping) == stopped
     world.stopped_pods_end()
@@ -258,6 +260,8 @@ def test_to_restart_a_part_needs_a_part():
     world = World(spec(WORKERS)).start()
     with pytest.raises(Exception, match="say which"):
         world.do(Action.RESTART_POD)
+    with pytest.raises(Exception, match="say which"):
+        world.do(Action.RESTART_PARTITION, Target("worker"))
     assert world.do(Action.RESTART_TASK, Target("worker")).phase == "restarting"
 
 

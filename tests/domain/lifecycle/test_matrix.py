@@ -39,8 +39,8 @@ def pod(name: str, attempt: int, phase: PodPhase, **facts) -> PodFacts:
     return PodFacts(task, int(index), attempt, 1, phase, since=NOON, **facts)
 
 
-# Of task a one pod has succeeded and one runs; a-2 is the pod that the event is about; b runs.
-OTHERS = [pod("a-0", 1, SUCCEEDED), pod("a-1", 1, RUNNING), pod("b-0", 1, RUNNING)]
+# Of task a one pod has succeeded and two run; a-2 is the pod that the event is about, a-3 is of its partition; b runs.
+OTHERS = [pod("a-0", 1, SUCCEEDED), pod("a-1", 1, RUNNING), pod("a-3", 1, RUNNING), pod("b-0", 1, RUNNING)]
 SUBJECTS = {
     "PodFailed": [pod("a-2", 1, FAILED, exit_code=7)],
     "exit code 7": [pod("a-2", 1, FAILED, exit_code=7)],
@@ -48,18 +48,20 @@ SUBJECTS = {
     "PodEvicted": [pod("a-2", 1, FAILED, exit_code=143, stopping=True, evicted=True)],
     "PodPending": [pod("a-2", 1, PENDING)],
     "TaskFailed": [pod("a-2", attempt, LOST) for attempt in (1, 2)],
-    "TaskCompleted": [pod("a-1", 2, SUCCEEDED), pod("a-2", 1, SUCCEEDED)],
+    "TaskCompleted": [pod("a-1", 1, SUCCEEDED), pod("a-3", 1, SUCCEEDED), pod("a-2", 1, SUCCEEDED)],
 }
 CAUSES = {name: {"events": [name]} for name in [*map(str, POLICY_EVENTS)]} | {"exit code 7": {"exit_code": 7}}
 
 RESTARTS_ON = ("pending",)  # or stays as it is, while pods of it are on their way out
 # What the action does in a phase that knows it: the phase, versions more, retries more, and which pods still count:
-# "others": all but those of task a; "rest": all but the pod that the event is about; "ended": those that are over;
+# "others": all but those of task a; "parts": all but the partition of the pod that the event
+# is about, "rest": all but that pod; "ended": those that are over;
 # "done": those that succeeded; "none".
 ACTIVE = {
     Action.RESTART_JOB: (("restarting",), 1, 1, "none"),
     Action.RESTART_TASK: (("restarting",), 0, 1, "others"),
     Action.RESTART_POD: (("restarting",), 0, 1, "rest"),
+    Action.RESTART_PARTITION: (("restarting",), 0, 1, "parts"),
     Action.ABORT_JOB: (("aborting",), 0, 0, "ended"),
     Action.COMPLETE_JOB: (("completing",), 0, 0, "ended"),
     Action.TERMINATE_JOB: (("terminating",), 0, 0, "ended"),
@@ -71,6 +73,7 @@ WANT = {
     JobPhase.RESTARTING: {
         Action.RESTART_TASK: (RESTARTS_ON, 0, 0, "others"),
         Action.RESTART_POD: (RESTARTS_ON, 0, 0, "rest"),
+        Action.RESTART_PARTITION: (RESTARTS_ON, 0, 0, "parts"),
         Action.ABORT_JOB: (("aborting",), 0, 0, "ended"),
         Action.COMPLETE_JOB: (("completing",), 0, 0, "ended"),
         Action.TERMINATE_JOB: (("terminating",), 0, 0, "ended"),
@@ -78,13 +81,13 @@ WANT = {
     JobPhase.ABORTING: STOPPING,
     JobPhase.ABORTED: STOPPING,
 }
-PARTIAL = (Action.RESTART_TASK, Action.RESTART_POD)
+PARTIAL = (Action.RESTART_TASK, Action.RESTART_POD, Action.RESTART_PARTITION)
 
 
 def job(phase: JobPhase, cause: str, action: Action) -> JobFacts:
     delay = {"timeout_seconds": SECONDS} if cause == "PodPending" else {}
     policy = {**CAUSES[cause], "action": str(action), **delay}
-    job_spec = spec({"name": "a", "replicas": 3, "max_retry": 1}, {"name": "b"}, policies=[policy])
+    job_spec = spec({"name": "a", "replicas": 4, "partition_size": 2, "max_retry": 1}, {"name": "b"}, policies=[policy])
     return JobFacts(job_spec, phase, GangPhase.RUNNING)
 
 
@@ -125,6 +128,7 @@ def kept(which: str, there: list[PodFacts]) -> set[str]:
     chosen = {
         "none": [],
         "others": [pod for pod in left if pod.task != "a"],
+        "parts": [pod for pod in left if pod.task != "a" or pod.index < 2],
         "rest": [pod for pod in left if pod.slot != there[-1].slot],
         "ended": [pod for pod in left if not pod.is_alive],
         "done": [pod for pod in left if pod.phase is SUCCEEDED],

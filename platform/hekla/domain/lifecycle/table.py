@@ -10,18 +10,23 @@ from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 from hekla.domain.policies import Action
 
 _TASK = {"command": ["true"]}
-_SPEC = JobSpec.parse({"name": "job", "tasks": [{"name": "a", "replicas": 3, **_TASK}, {"name": "b", **_TASK}]})
-_DONE, _BAD, _BUSY, _OTHER = (PodRef("a", 0, 1), PodRef("a", 1, 1), PodRef("a", 2, 1), PodRef("b", 0, 1))
+_SPEC = JobSpec.parse(
+    {"name": "job", "tasks": [{"name": "a", "replicas": 4, "partition_size": 2, **_TASK}, {"name": "b", **_TASK}]}
+)
+_DONE, _BAD, _BUSY, _MORE = (PodRef("a", index, 1) for index in range(4))
+_OTHER = PodRef("b", 0, 1)
 _PHASES = {
     _DONE: PodPhase.SUCCEEDED,
     _BAD: PodPhase.FAILED,
     _BUSY: PodPhase.RUNNING,
+    _MORE: PodPhase.RUNNING,
     _OTHER: PodPhase.RUNNING,
 }
 _KEPT = {
     frozenset(): "keeps nothing",
     frozenset({_OTHER}): "keeps other tasks",
-    frozenset({_DONE, _BUSY, _OTHER}): "keeps other pods",
+    frozenset({_BUSY, _MORE, _OTHER}): "keeps other partitions",
+    frozenset({_DONE, _BUSY, _MORE, _OTHER}): "keeps other pods",
     frozenset({_DONE, _BAD}): "keeps what has ended",
     frozenset({_DONE}): "keeps what succeeded",
     frozenset(_PHASES): "keeps all",
@@ -57,7 +62,7 @@ def _cell(phase: JobPhase, action: Action) -> str:
 
 
 def _sample(phase: JobPhase) -> tuple[JobFacts, list[PodFacts]]:
-    """A job in this phase: one pod succeeded, one failed, two live (in phases that are over: have been stopped)."""
+    """A job in this phase: one pod succeeded, one failed, three live (in phases that are over: have been stopped)."""
     job = JobFacts(_SPEC, phase, GangPhase.RUNNING)
     pods = [PodFacts(ref.task, ref.index, ref.attempt, 1, at) for ref, at in _PHASES.items()]
     if phase.is_final:

@@ -5,10 +5,12 @@ until nothing follows any more.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hekla.domain.errors import Refused
+from hekla.domain.jobspec import TaskSpec
 from hekla.domain.lifecycle.facts import JobFacts, PodFacts, PodRef, Roster, Slot, Target
 from hekla.domain.lifecycle.stages import Stage, stage
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
@@ -64,8 +66,8 @@ def advance(
 ) -> Outcome:
     """Do `action`, then whatever follows from the facts. `pods` are all attempts on record.
 
-    `target` says which part RestartTask and RestartPod are about; `by_person` that a restart is a wish and no retry.
-    Raises ImpossibleTransition when the action does not fit the phase.
+    `target` says which part RestartTask, RestartPod and RestartPartition are about; `by_person` that a restart is a
+    wish and no retry. Raises ImpossibleTransition when the action does not fit the phase.
     """
     course = _Course(job, Roster(job.spec, pods), target, counted=not by_person)
     move = TRANSITIONS.get((job.phase, action))
@@ -273,16 +275,34 @@ def _restart_task(course: _Course) -> None:
     _restart_part(course, Target(course.target.task) if course.target else None)
 
 
+def _restart_partition(course: _Course) -> None:
+    """The partition of a replica from the start."""
+    if course.target is None or course.target.index is None:
+        _restart_part(course, None)
+        return
+    task, index = course.spec.task(course.target.task), course.target.index
+    _restart_slots(course, {Slot(task.name, other) for other in _neighbours(task, index)})
+
+
+def _neighbours(task: TaskSpec, index: int) -> list[int]:
+    """The replicas of a partition."""
+    return [other for other in range(task.replicas) if task.partition(other) == task.partition(index)]
+
+
 def _restart_pod(course: _Course) -> None:
     """One replica from the start."""
     _restart_part(course, course.target)
 
 
 def _restart_part(course: _Course, part: Target | None) -> None:
-    """While the job restarts anyway, a further part of it is not counted once more."""
     if part is None:
         raise Refused("To restart a part of a job, say which.")
-    chosen = [pod for slot, pod in course.current().items() if _is_in(slot, part)]
+    _restart_slots(course, {slot for slot in course.roster.slots() if _is_in(slot, part)})
+
+
+def _restart_slots(course: _Course, slots: AbstractSet[Slot]) -> None:
+    """While the job restarts anyway, a further part of it is not counted once more."""
+    chosen = [pod for slot, pod in course.current().items() if slot in slots]
     if course.phase is JobPhase.RESTARTING or _take_retry(course):
         course.stop(chosen)
 
@@ -367,7 +387,7 @@ Move = Callable[[_Course], None]
 def _table() -> Mapping[tuple[JobPhase, Action], Move]:
     """Rows: where the job is. Columns: what is asked. A gap: the phase does not know the action."""
     phase = JobPhase
-    task, pod = _restart_task, _restart_pod
+    task, pod, part = _restart_task, _restart_pod, _restart_partition
     abort = _end(phase.ABORTING, "AbortRequested")
     finish = _end(phase.COMPLETING, "CompleteRequested")
     kill = _end(phase.TERMINATING, "TerminateRequested")
@@ -376,21 +396,21 @@ def _table() -> Mapping[tuple[JobPhase, Action], Move]:
     is_killed = _ended(phase.TERMINATED, "All pods have stopped.")
     again, rest, gap = _begin_again, _rest, None
     columns = (
-        Action.SYNC_JOB, Action.RESTART_JOB, Action.RESTART_TASK, Action.RESTART_POD,
+        Action.SYNC_JOB, Action.RESTART_JOB, Action.RESTART_TASK, Action.RESTART_POD, Action.RESTART_PARTITION,
         Action.ABORT_JOB, Action.COMPLETE_JOB, Action.TERMINATE_JOB, Action.RESUME_JOB,
     )  # fmt: skip
     rows: dict[JobPhase, tuple[Move | None, ...]] = {
-        #                   Sync         Restart   …Task  …Pod  Abort       Complete     Terminate  Resume
-        phase.PENDING:     (_start,      _restart, task,  pod,  abort,      finish,      kill,      gap),
-        phase.RUNNING:     (_judge,      _restart, task,  pod,  abort,      finish,      kill,      gap),
-        phase.RESTARTING:  (again,       again,    task,  pod,  abort,      finish,      kill,      again),
-        phase.ABORTING:    (is_aborted,  gap,      gap,   gap,  is_aborted, gap,         gap,       _resume),
-        phase.ABORTED:     (rest,        gap,      gap,   gap,  rest,       gap,         gap,       _resume),
-        phase.COMPLETING:  (is_finished, gap,      gap,   gap,  gap,        is_finished, gap,       gap),
-        phase.COMPLETED:   (rest,        gap,      gap,   gap,  gap,        rest,        gap,       gap),
-        phase.TERMINATING: (is_killed,   gap,      gap,   gap,  gap,        gap,         is_killed, gap),
-        phase.TERMINATED:  (rest,        gap,      gap,   gap,  gap,        gap,         rest,      gap),
-        phase.FAILED:      (rest,        gap,      gap,   gap,  gap,        gap,         gap,       gap),
+        #                   Sync         Restart   …Task  …Pod  …Part Abort       Complete     Terminate  Resume
+        phase.PENDING:     (_start,      _restart, task,  pod,  part, abort,      finish,      kill,      gap),
+        phase.RUNNING:     (_judge,      _restart, task,  pod,  part, abort,      finish,      kill,      gap),
+        phase.RESTARTING:  (again,       again,    task,  pod,  part, abort,      finish,      kill,      again),
+        phase.ABORTING:    (is_aborted,  gap,      gap,   gap,  gap,  is_aborted, gap,         gap,       _resume),
+        phase.ABORTED:     (rest,        gap,      gap,   gap,  gap,  rest,       gap,         gap,       _resume),
+        phase.COMPLETING:  (is_finished, gap,      gap,   gap,  gap,  gap,        is_finished, gap,       gap),
+        phase.COMPLETED:   (rest,        gap,      gap,   gap,  gap,  gap,        rest,        gap,       gap),
+        phase.TERMINATING: (is_killed,   gap,      gap,   gap,  gap,  gap,        gap,         is_killed, gap),
+        phase.TERMINATED:  (rest,        gap,      gap,   gap,  gap,  gap,        gap,         rest,      gap),
+        phase.FAILED:      (rest,        gap,      gap,   gap,  gap,  gap,        gap,         gap,       gap),
     }  # fmt: skip
     return {
         (row, column): move for row, moves in rows.items() for column, move in zip(columns, moves, strict=True) if move

@@ -59,10 +59,15 @@ def _task(task: TaskSpec, spec: JobSpec) -> dict[str, Any]:
         replicas=task.replicas,
         minAvailable=task.min_available,
         maxRetry=task.max_retry,
+        partitionPolicy=_partitions(task, task.partition_size) if task.partition_size else None,
         dependsOn=_depends_on(task.depends_on) if task.depends_on else None,
         policies=[_policy(policy) for policy in task.policies],
         template=_set(metadata=_set(annotations=annotations), spec=_pod(task, spec)),
     )
+
+
+def _partitions(task: TaskSpec, size: int) -> dict[str, Any]:
+    return {"totalPartitions": task.replicas // size, "partitionSize": size}
 
 
 def _depends_on(dependency: Dependency) -> dict[str, Any]:

@@ -164,6 +164,7 @@ class _Reader:
             "depends_on": self._depends_on(task, join(target, "depends_on")),
             "policies": self._policies(task, join(target, "policies")),
         }
+        self._partitions(task, target, document)
         template = task.fields("template")
         metadata, pod = template.fields("metadata"), template.fields("spec")
         annotations = metadata.mapping("annotations")
@@ -174,6 +175,22 @@ class _Reader:
         template.close()
         task.close()
         return _given(document)
+
+    def _partitions(self, task: Fields, target: str, document: dict[str, Any]) -> None:
+        """A partition is restarted as a whole; so many of them as are needed are a number of pods."""
+        policy = task.fields("partitionPolicy")
+        total, least = policy.take("totalPartitions"), policy.take("minPartitions")
+        size = document["partition_size"] = self._take(policy, "partitionSize", join(target, "partition_size"))
+        replicas = 1 if document["replicas"] is None else document["replicas"]
+        if isinstance(size, int) and isinstance(total, int) and replicas != total * size:
+            message = f"{total} partitions of {size} are {total * size} replicas, not {shown(replicas)}."
+            self.findings.problem(policy.path, message)
+        if least and isinstance(least, int) and isinstance(size, int):
+            why = f"as partitions: {least * size} pods are the task's minimum, and they are placed one by one."
+            self.findings.not_honoured(policy.at("minPartitions"), why)
+            if document["min_available"] is None:
+                document["min_available"] = least * size
+        policy.close()
 
     def _depends_on(self, task: Fields, target: str) -> dict[str, Any] | None:
         """Without names there is nothing to wait for."""
