@@ -20,7 +20,11 @@ def _unique_keys(policies):
 
 
 POLICY = st.builds(
-    lambda cause, action, delay: {**cause, "action": str(action), **delay},
+    lambda cause, action, delay: {
+        **cause,
+        "action": str(action),
+        **(delay if "Unknown" not in cause.get("events", ()) else {}),
+    },
     st.one_of(
         st.fixed_dictionaries({"events": st.lists(EVENTS, min_size=1, max_size=3, unique=True)}),
         st.fixed_dictionaries({"exit_code": st.integers(1, 255)}),

@@ -110,6 +110,11 @@ def test_a_job_survives_being_stored(spec):
         (job(policies=[{"events": ["PodFaild"], "action": "AbortJob"}]), "policies.0.events.0", "mean “PodFailed”?"),
         (job(policies=[{"events": ["PodRunning"], "action": "AbortJob"}]), "policies.0.events.0", "is not one of"),
         (job(policies=[{"events": ["*"], "action": "SyncJob"}]), "policies.0.action", "is not one of"),
+        (
+            job(policies=[{"events": ["Unknown"], "action": "AbortJob", "timeout_seconds": 5}]),
+            "policies.0",
+            "acts at once",
+        ),
         (job(policies=[{"action": "AbortJob"}]), "policies.0", "events or an exit code"),
         (job(policies=[{"events": ["*"], "exit_code": 1, "action": "AbortJob"}]), "policies.0", "not both"),
         (job(policies=[{"exit_code": 0, "action": "AbortJob"}]), "policies.0", "means success"),

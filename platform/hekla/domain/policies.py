@@ -76,6 +76,8 @@ class Policy(BaseModel):
             raise ValueError("A policy names events or an exit code: one of the two, not both.")
         if self.exit_code == 0:
             raise ValueError("Exit code 0 means success; a policy is for other codes.")
+        if Event.UNKNOWN in self.events and self.timeout_seconds:
+            raise ValueError("A policy for Unknown acts at once; it cannot wait for a time.")
         return self
 
     def matches(self, event: Event, exit_code: int | None) -> bool:
