@@ -17,6 +17,7 @@ from hekla.apps.outbox.services import PLATFORM, unit_of_work
 from hekla.apps.queues import services as queues
 from hekla.controller.decisions import as_data
 from hekla.domain import events
+from hekla.domain.frameworks import known
 from hekla.engine.decisions import Barred, Cause, Reason, Victims
 from hekla.lib import clock
 
@@ -171,6 +172,35 @@ def test_a_copy_begins_as_the_job_was(people: People, as_: As) -> None:
     page = as_(people.alice).get(reverse("jobs:submit"), {"clone": str(job.uid)}).content.decode()
     assert 'value="source-1"' in page
     assert ">true<" in page.replace("\n", "")
+
+
+CLUSTER_OF_RAY = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: cluster}
+spec:
+  plugins: {ray: ["--headContainer=ray"]}
+  tasks:
+  - {name: head, template: {spec: {containers: [{name: ray, command: [sleep, "1"]}]}}}
+  - {name: worker, template: {spec: {containers: [{name: ray}]}}}
+"""
+
+
+def test_what_a_job_asks_of_its_plugins_in_vain_is_said_after_it_was_submitted(people: People, as_: As) -> None:
+    page = as_(people.alice).post(reverse("jobs:submit_yaml"), {"text": CLUSTER_OF_RAY}, follow=True).content.decode()
+    assert Job.objects.get().name == "cluster"
+    assert "spec.plugins.ray[0]: This has no effect: only the first container of a pod runs." in page
+    assert "“head” has a command of its own, which runs in place of ray start." in page
+
+
+def test_the_form_has_every_framework_and_says_what_a_job_overrules(people: People, as_: As) -> None:
+    client = as_(people.alice)
+    page = client.get(reverse("jobs:submit")).content.decode()
+    assert [name for name in known() if name not in ("env", "svc") and f'value="{name}"' not in page] == []
+    typed = form() | {"framework": "pytorch", "tasks-0-name": "master", "tasks-0-env": "RANK=7"}
+    page = client.post(reverse("jobs:submit"), typed, follow=True).content.decode()
+    assert Job.objects.count() == 1
+    assert "tasks.0.env.RANK: The plugin pytorch sets this too; what is written here holds." in page
 
 
 def test_a_link_signs_in_once(people: People) -> None:

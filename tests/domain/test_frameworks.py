@@ -110,6 +110,7 @@ def test_pytorch_with_one_task_only():
                 "PET_RDZV_ID": "digits",
                 "PET_RDZV_CONF": "is_host=0",
                 "PET_LOCAL_ADDR": "127.0.0.3",
+                "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
             },
         ),
         (["--nnodes=3", "--port=5000"], ("master", 0), {"PET_NNODES": "3", "PET_RDZV_CONF": "is_host=1"}),

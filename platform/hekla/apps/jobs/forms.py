@@ -17,6 +17,13 @@ FRAMEWORKS = [
     ("", gettext_lazy("None")),
     ("tensorflow", gettext_lazy("TensorFlow addresses (TF_CONFIG)")),
     ("pytorch", gettext_lazy("PyTorch addresses (MASTER_ADDR, RANK)")),
+    ("mpi", gettext_lazy("MPI: mpirun in the master, ranks in the workers")),
+    ("horovod", gettext_lazy("Horovod over MPI")),
+    ("mxnet", gettext_lazy("MXNet roles (DMLC_ROLE)")),
+    ("ray", gettext_lazy("Ray: a head and workers (RAY_ADDRESS)")),
+    ("mindspore", gettext_lazy("MindSpore roles (MS_ROLE)")),
+    ("paddle", gettext_lazy("PaddlePaddle trainers (PADDLE_TRAINER_ID)")),
+    ("hcclrank", gettext_lazy("Numbers among Ascend devices (RANK)")),
 ]
 _DEVICE = "nvidia.com/gpu"
 

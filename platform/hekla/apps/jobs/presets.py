@@ -3,6 +3,7 @@
 import shlex
 from typing import Any
 
+from hekla.apps.jobs.forms import FRAMEWORKS
 from hekla.apps.jobs.submission_form import First
 from hekla.domain.jobspec import JobSpec, TaskSpec
 from hekla.domain.policies import RESTART_ON_LOSS
@@ -35,7 +36,7 @@ def copy_of(spec: JobSpec) -> First:
     job = {
         "queue": spec.queue,
         "kind": spec.kind,
-        "framework": next((name for name in ("tensorflow", "pytorch") if name in spec.plugins), ""),
+        "framework": next((name for name in _FRAMEWORKS if name in spec.plugins), ""),
         "min_available": spec.min_available,
         "priority": spec.priority,
         "restart": bool(spec.policies),
@@ -54,13 +55,15 @@ def fits_form(spec: JobSpec) -> bool:
     return (
         plain_tasks
         and spec.policies in ((), RESTART_ON_LOSS)
-        and set(spec.plugins) <= {"env", "svc", "tensorflow", "pytorch"}
+        and set(spec.plugins) <= {"env", "svc", *_FRAMEWORKS}
+        and len(_FRAMEWORKS & set(spec.plugins)) <= 1
         and not any(spec.plugins.values())
         and not spec.description
         and spec.min_success is None
     )
 
 
+_FRAMEWORKS = {name for name, _ in FRAMEWORKS if name}
 _RESOURCES = {"cpu", "memory", "nvidia.com/gpu"}
 _SHOWN = {"name", "replicas", "min_available", "command", "resources", "env", "environment"}
 

@@ -39,7 +39,11 @@ def _settings(place: Place, options: Options) -> PodSettings:
 
 
 def _rendezvous(place: Place, options: Options) -> dict[str, str]:
-    """The first pod of the master keeps the list of who is there."""
+    """The first pod of the master keeps the list of who is there.
+
+    Where torchrun shares that store with the program (seen in torch 2.8), those who were there before never tell a pod
+    that comes later where to go on; so it is told not to.
+    """
     keeps = (place.task, place.index) == (options["master"], 0)
     return {
         "PET_NNODES": str(options["nnodes"]),
@@ -49,6 +53,7 @@ def _rendezvous(place: Place, options: Options) -> dict[str, str]:
         "PET_RDZV_ID": place.spec.name,
         "PET_RDZV_CONF": f"is_host={int(keeps)}",
         "PET_LOCAL_ADDR": place.own_address,
+        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
     }
 
 
