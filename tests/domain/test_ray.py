@@ -27,6 +27,7 @@ def test_every_task_learns_where_the_head_is(arguments, port, dashboard, task):
     env = told(spec(*arguments), task, 0).env
     assert env["RAY_ADDRESS"] == f"127.0.0.2:{port}"
     assert env["RAY_API_SERVER_ADDRESS"] == f"http://127.0.0.2:{dashboard}"
+    assert env["RAY_TMPDIR"] == "/tmp"
 
 
 def test_head_and_workers_without_a_command_start_ray():

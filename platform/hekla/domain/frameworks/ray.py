@@ -22,6 +22,7 @@ def _settings(place: Place, options: Options) -> PodSettings:
         env={
             "RAY_ADDRESS": f"{host}:{options['port']}",
             "RAY_API_SERVER_ADDRESS": f"http://{host}:{options['dashboardPort']}",
+            "RAY_TMPDIR": "/tmp",  # noqa: S108 - the path of a pod's own folder is longer than a socket's name may be
         }
     )
 
