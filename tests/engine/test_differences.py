@@ -55,6 +55,13 @@ def test_a_gang_does_not_fall_below_its_minimum() -> None:
     assert (mine, len(volcanos)) == ([], 1)
 
 
+def test_of_a_job_the_last_tasks_go_first() -> None:
+    world = state([node("a", "10")], [running("low", 10, "a", minimum=5), job("high", 2, priority=9)])
+    mine, volcanos = both(world, "preempt", plugins("priority", "gang", "predicates"), plugins("drf"))
+    gone = [{eviction.task for eviction in decisions.evictions} for decisions in (mine, volcanos)]
+    assert gone == [{"low/8", "low/9"}, {"low/3", "low/4"}]
+
+
 @pytest.mark.parametrize("action", ["preempt", "gangpreempt"])
 def test_a_pod_that_the_system_needs_is_not_evicted(action: str) -> None:
     system = running("dns", 4, "a", minimum=0, namespace="kube-system")

@@ -1,6 +1,7 @@
 """Who may have to go from a node, and in what order (`volcano-spec` §3.2, §4)."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,8 @@ from hekla.engine.points import Point
 from hekla.engine.session import Session
 
 Changes = npt.NDArray[np.int64]
+_UID: Callable[[Member], str] = attrgetter("task.uid")
+_KEY: Callable[[Member], tuple[float, float, str]] = attrgetter("key")
 _MIGHT_GO = frozenset({TaskStatus.BOUND, TaskStatus.RUNNING})
 
 
@@ -26,12 +29,17 @@ class Grounds:
         """For whom it is known, and how often each row had been changed when it was of no use; -1: it was not tried."""
 
     def on_node(self, row: int) -> list[Member]:
-        """The tasks of known jobs that run on a node or are about to, by uid."""
+        """The tasks of known jobs that run on a node or are about to: the last of each job first, in Volcano by uid.
+
+        Where only some of a job may go, plugins name the first of them.
+        """
         changes = self._session.table.changes[row]
         if row not in self._here or self._here[row][0] != changes:
-            residents, known = self._session.residents[row], self._session.gangs
-            here = [residents[uid] for uid in sorted(residents) if residents[uid].status in _MIGHT_GO]
-            self._here[row] = changes, [member for member in here if member.job.job.uid in known]
+            residents, known = self._session.residents[row].values(), self._session.gangs
+            here = [m for m in residents if m.status in _MIGHT_GO and m.job.job.uid in known]
+            follows = self._session.policy.follows_volcano
+            here.sort(key=_UID if follows else _KEY, reverse=not follows)
+            self._here[row] = changes, here
         return self._here[row][1]
 
     def barren(self, member: Member) -> Mask:
