@@ -9,8 +9,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from hekla.cli.client import Failure
+from hekla.domain import formats
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.formats import volcano, yaml_text
+from hekla.domain.formats import yaml_text
 from hekla.domain.jobspec import MAX_FILE_BYTES, JobSpec
 
 _FILES = "hekla.io/files"
@@ -47,7 +48,7 @@ def _load(text: bytes) -> tuple[JobSpec, tuple[str, ...], list[str]]:
     if len(documents) == 1 and isinstance(documents[0], dict) and "tasks" in documents[0]:
         return JobSpec.parse(documents[0]), (), []
     wished = [name for document in documents for name in _take_wish(document)]
-    loaded = volcano.load(yaml_text.write(documents) if wished else text)
+    loaded = formats.load(yaml_text.write(documents) if wished else text)
     return loaded.spec, loaded.warnings, wished
 
 

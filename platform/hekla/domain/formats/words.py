@@ -1,7 +1,4 @@
-"""The words that reading and writing share."""
-
-API_VERSION = "batch.volcano.sh/v1alpha1"
-SCHEDULERS = ("volcano", "hekla")
+"""The annotations that reading and writing share: what a manifest of any kind cannot say otherwise."""
 
 KIND = "hekla.io/kind"
 DESCRIPTION = "hekla.io/description"
@@ -21,7 +18,7 @@ SCHEDULING = (
     "volcano.sh/task-topology-task-order",
     "hekla.io/datasets",
 )
-"""Annotations of a Job that plugins of the scheduler read; they go with the job as they are."""
+"""Annotations of a job that plugins of the scheduler read; they go with the job as they are."""
 
 FOLDER = "/workspace"
 """Where files are mounted in a manifest that we write."""

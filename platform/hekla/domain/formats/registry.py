@@ -1,0 +1,16 @@
+"""Which kinds of manifest there are."""
+
+from hekla.domain.formats.base import Format
+from hekla.domain.formats.volcano import VOLCANO
+
+FORMATS = (VOLCANO,)
+
+
+def find(api_version: object, kind: object) -> Format | None:
+    """The format of that apiVersion and kind."""
+    return next((one for one in FORMATS if (one.api_version, one.kind) == (api_version, kind)), None)
+
+
+def named(kind: object) -> list[Format]:
+    """The formats of that kind, whatever their apiVersion."""
+    return [one for one in FORMATS if one.kind == kind]
