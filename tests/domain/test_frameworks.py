@@ -96,6 +96,17 @@ def test_pytorch_with_one_task_only():
     assert (env["MASTER_ADDR"], env["MASTER_PORT"], env["WORLD_SIZE"]) == ("127.0.0.2", "4000", "3")
 
 
+def test_torchrun_takes_a_pod_for_a_node():
+    env = told(job({"pytorch": ["--port=4000"]}, master=1, worker=2), "worker", 1).env
+    assert {name: value for name, value in env.items() if name.startswith("PET_")} == {
+        "PET_MASTER_ADDR": "127.0.0.2",
+        "PET_MASTER_PORT": "4000",
+        "PET_RDZV_ENDPOINT": "127.0.0.2:4000",
+        "PET_NNODES": "3",
+        "PET_NODE_RANK": "2",
+    }
+
+
 def test_every_rank_is_given_once():
     spec = job({"pytorch": []}, master=2, worker=3)
     ranks = [told(spec, *slot).env["RANK"] for slot in addresses(spec)]

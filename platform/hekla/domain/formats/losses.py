@@ -3,13 +3,20 @@
 from collections.abc import Iterator
 from typing import Any
 
+from hekla.domain import frameworks
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.validation import join, shown
 
 
 def losses(before: JobSpec, after: JobSpec, kind: str) -> tuple[str, ...]:
     """A sentence for every field in which the two differ, by its path in the JobSpec."""
-    return tuple(_differences(before.model_dump(mode="json"), after.model_dump(mode="json"), "", kind))
+    return tuple(_differences(_document(before), _document(after), "", kind))
+
+
+def _document(spec: JobSpec) -> dict[str, Any]:
+    """As it is compared: arguments of plugins by what they set, since a default may be written or not."""
+    options = {name: dict(frameworks.known()[name].read(given)[0]) for name, given in spec.plugins.items()}
+    return spec.model_dump(mode="json") | {"plugins": {name: {"used": True} | each for name, each in options.items()}}
 
 
 def _differences(before: Any, after: Any, path: str, kind: str) -> Iterator[str]:  # noqa: ANN401  (JSON-like data)
@@ -22,11 +29,15 @@ def _differences(before: Any, after: Any, path: str, kind: str) -> Iterator[str]
         for place, (old, new) in enumerate(zip(before, after, strict=True)):
             yield from _differences(old, new, join(path, place), kind)
     elif before in (None, "", [], {}):
-        yield f"{path}: a {kind} adds {_told(after)}."
+        yield f"{path}: a {kind} adds this{_aside(after)}."
     elif after in (None, "", [], {}):
-        yield f"{path}: a {kind} cannot say this; {_told(before)} is left out."
+        yield f"{path}: a {kind} cannot say this{_aside(before)}."
     else:
         yield f"{path}: a {kind} cannot say {_told(before)}; it says {_told(after)}."
+
+
+def _aside(value: Any) -> str:  # noqa: ANN401  (JSON-like data)
+    return "" if isinstance(value, dict) else f" ({_told(value)})"
 
 
 def _told(value: Any) -> str:  # noqa: ANN401  (JSON-like data)

@@ -110,7 +110,7 @@ def _resources(reading: Reading, resources: Fields, target: str) -> dict[str, An
 
 
 def write(
-    task: TaskSpec, spec: JobSpec, *, name: str = "", restart: str = "Never", port: tuple[str, int] | None = None
+    task: TaskSpec, spec: JobSpec, *, name: str = "", restart: str | None = "Never", port: tuple[str, int] | None = None
 ) -> dict[str, Any]:
     """The pod template of a task. `name` is its container's, if not the task's; `port` one that it listens on."""
     annotations = {words.ENVIRONMENT: task.environment} if task.environment else {}

@@ -1,12 +1,14 @@
 """A manifest on its way to the document of a JobSpec: what every kind of manifest has in common."""
 
 import re
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from hekla.domain import frameworks
 from hekla.domain.formats import words
 from hekla.domain.formats.fields import Fields, Findings
 from hekla.domain.formats.files import ConfigMaps
-from hekla.domain.validation import shown
+from hekla.domain.validation import join, shown
 
 _METADATA = ("creationTimestamp", "resourceVersion", "uid", "generation", "managedFields", "selfLink")
 _NUMBERS = ("priority", "min_available")
@@ -54,6 +56,23 @@ class Reading:
         if owner.take(name):
             why = f"priority classes belong to a Kubernetes cluster; write a number as annotation {words.PRIORITY}."
             self.findings.not_honoured(owner.at(name), why)
+
+    def unless(self, owner: Fields, name: str, fitting: Collection[object], why: str) -> None:
+        """Report a field that has no effect here, unless what it asks for is what happens anyway."""
+        value = owner.take(name)
+        if value not in (None, "", *fitting):
+            self.findings.not_honoured(owner.at(name), why)
+
+    def plugin(self, name: str, arguments: Mapping[str, str], path: str) -> dict[str, list[str]]:
+        """The job plugin that tells pods about one another; arguments that only say its defaults are left out."""
+        framework = frameworks.known().get(name)
+        if framework is None:
+            self.findings.not_honoured(path, f"there is no job plugin {name}, so pods are told nothing of one another.")
+            return {}
+        self.findings.origins[join("plugins", name)] = path
+        usual = {option.name: str(option.default) for option in framework.options}
+        said = [f"--{option}={value}" for option, value in arguments.items() if usual.get(option, value) != value]
+        return {name: said}
 
     def _said(self, metadata: Fields, annotations: dict[str, Any], field: str, name: str) -> object:
         """The value of an annotation; a whole number where the field wants one, though annotations are text."""

@@ -1,9 +1,11 @@
 """Which kinds of manifest there are."""
 
 from hekla.domain.formats.base import Format
+from hekla.domain.formats.pytorchjob import PYTORCHJOB
+from hekla.domain.formats.tfjob import TFJOB
 from hekla.domain.formats.volcano import VOLCANO
 
-FORMATS = (VOLCANO,)
+FORMATS = (VOLCANO, PYTORCHJOB, TFJOB)
 
 
 def find(api_version: object, kind: object) -> Format | None:

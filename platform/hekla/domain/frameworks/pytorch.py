@@ -1,5 +1,7 @@
 """`pytorch`: the address of the master, the size of the world and the pod's rank, as torch.distributed reads them.
 
+torchrun is told the same by variables of its own (`PET_…`), a pod being a node to it.
+
 The master's replicas have the first ranks. One task may be both: `--master=worker` makes the first worker the master.
 The pods of a gang start together and torch waits for its master, so the arguments that make workers wait are taken
 and need nothing done.
@@ -20,12 +22,19 @@ def _settings(place: Place, options: Options) -> PodSettings:
         return PodSettings()
     workers = worker.replicas if worker and worker is not master else 0
     first_rank = 0 if place.task == master.name else master.replicas
+    address, port = place.addresses[master.name, 0], str(options["port"])
+    size, rank = str(master.replicas + workers), str(first_rank + place.index)
     return PodSettings(
         env={
-            "MASTER_ADDR": place.addresses[master.name, 0],
-            "MASTER_PORT": str(options["port"]),
-            "WORLD_SIZE": str(master.replicas + workers),
-            "RANK": str(first_rank + place.index),
+            "MASTER_ADDR": address,
+            "MASTER_PORT": port,
+            "WORLD_SIZE": size,
+            "RANK": rank,
+            "PET_MASTER_ADDR": address,
+            "PET_MASTER_PORT": port,
+            "PET_RDZV_ENDPOINT": f"{address}:{port}",
+            "PET_NNODES": size,
+            "PET_NODE_RANK": rank,
         }
     )
 
