@@ -31,6 +31,10 @@ def test_env_tells_the_index_in_both_spellings():
     assert told(job({"env": []}, worker=3), "worker", 2).env == {"VC_TASK_INDEX": "2", "VK_TASK_INDEX": "2"}
 
 
+def test_indexed_tells_the_index_as_jobs_of_kubernetes_do():
+    assert told(job({"indexed": []}, main=3), "main", 2).env == {"JOB_COMPLETION_INDEX": "2"}
+
+
 def test_svc_gives_addresses_as_variables_files_and_names():
     settings = told(job({"svc": []}, ps=1, gpu_worker=2), "ps", 0)
     assert settings.env == {
@@ -117,7 +121,7 @@ def test_every_rank_is_given_once():
     ("plugins", "path", "words"),
     [
         ({"pytorh": []}, "plugins.pytorh", "did you mean “pytorch”?"),
-        ({"nonsense": []}, "plugins.nonsense", "there are env, pytorch, svc, tensorflow"),
+        ({"nonsense": []}, "plugins.nonsense", "there are env, indexed, pytorch, svc, tensorflow"),
         ({"env": ["--x=1"]}, "plugins.env.0", "takes no arguments"),
         ({"svc": ["--inject-host-env=true"]}, "plugins.svc.0", "did you mean “inject-hosts-env”?"),
         ({"svc": ["--inject-hosts-env=maybe"]}, "plugins.svc.0", "true or false"),

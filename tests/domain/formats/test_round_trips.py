@@ -15,6 +15,7 @@ ENDS = {"events": ["PodFailed"], "action": "TerminateJob"}
 SIGNALS = [{"exit_code": code, "action": "RestartPod"} for code in (130, 137, 138, 143)]
 LEADS = {"events": ["TaskCompleted"], "action": "CompleteJob"}
 
+LEADERS = ("master", "chief", "launcher")
 HELD_BY_ALL = ("name", "description", "kind", "queue", "priority", "ttl_seconds_after_finished", "files")
 HELD_OF_TASKS = (
     "replicas", "command", "resources", "env", "environment", "image", "working_dir", "node_selector", "grace_seconds",
@@ -27,6 +28,7 @@ def held(spec, tasks, **more):
     bodies = [{key: task[key] for key in HELD_OF_TASKS if key in task} for task in document["tasks"]]
     named = [
         {**bodies[place % len(bodies)], "name": name, "policies": policies}
+        | ({"replicas": 1} if name in LEADERS else {})
         for place, (name, policies) in enumerate(tasks)
     ]
     return JobSpec.parse({key: document[key] for key in HELD_BY_ALL if key in document} | {"tasks": named} | more)
@@ -52,6 +54,28 @@ def _alone(task):
     )
 
 
+@st.composite
+def plain_jobs(draw):
+    """Jobs as Kubernetes itself holds them."""
+    limit = draw(st.sampled_from([0, 4]))
+    codes = [_code(code, limit) for code in draw(st.lists(st.integers(1, 5), max_size=2, unique=True))]
+    lost = draw(st.sampled_from([[], [{"events": ["PodEvicted"], "action": "RestartPod"}]]))
+    spec = draw(SPECS)
+    alone = spec.tasks[0].replicas == 1
+    job = held(
+        spec,
+        [("main", [*codes, *lost, *([RESTARTS] if limit else [] if alone else [ENDS])])],
+        plugins=draw(st.sampled_from([{}, {"indexed": []}])),
+        **({"max_retry": limit} if limit else {}),
+    )
+    gang = draw(st.sampled_from([None, 1]))
+    return job.model_copy(update={} if alone or gang is None else {"min_available": 1, "min_success": job.replicas})
+
+
+def _code(code, limit):
+    return {"exit_code": code, "action": "RestartPod" if limit and code % 2 else "TerminateJob"}
+
+
 def torch(chosen):
     return {"pytorch": [] if "master" in chosen else ["--master=worker"]}
 
@@ -63,11 +87,13 @@ def tensorflow(chosen):
 NAMES = {
     "pytorchjob": ["worker", "master"],
     "tfjob": ["ps", "worker", "chief", "master", "evaluator"],
+    "job": ["main"],
 }
 HELD = {
     "volcano": SPECS,
     "pytorchjob": role_jobs(torch, NAMES["pytorchjob"], ["master"]),
     "tfjob": role_jobs(tensorflow, NAMES["tfjob"], ["chief", "master", "worker"]),
+    "job": plain_jobs(),
 }
 
 
@@ -83,7 +109,10 @@ def test_what_a_kind_can_hold_comes_back_whole(word, data):
 
 def renamed(spec, names):
     """Whatever else is in it, its tasks have names that a kind knows."""
-    tasks = [task.model_copy(update={"name": name}) for task, name in zip(spec.tasks, names, strict=False)]
+    tasks = [
+        task.model_copy(update={"name": name} | ({"replicas": 1, "min_available": None} if name in LEADERS else {}))
+        for task, name in zip(spec.tasks, names, strict=False)
+    ]
     return spec.model_copy(update={"tasks": tuple(tasks) or spec.tasks, "min_available": None, "min_success": None})
 
 
@@ -98,7 +127,7 @@ def test_what_went_through_a_kind_once_loses_nothing_more(word, spec):
 
 
 def a_job(*names, **fields):
-    tasks = [{"name": name, "replicas": 2, "command": ["run"]} for name in names]
+    tasks = [{"name": name, "replicas": 1 if name == "boss" else 2, "command": ["run"]} for name in names]
     return JobSpec.parse({"name": "a", "tasks": tasks} | fields)
 
 
@@ -139,13 +168,10 @@ def test_what_a_kind_cannot_hold_is_named(word, spec, notes):
 @pytest.mark.parametrize(
     ("word", "spec", "path", "sentence"),
     [
-        ("tfjob", a_job("worker", "logger"), "tasks.1.name", "A TFJob has the roles Chief, Master, PS, Worker, Eval"),
-        (
-            "pytorchjob",
-            a_job("a", "b"),
-            "tasks.0.name",
-            "the roles Master, Worker; a is none of them.",
-        ),
+        ("tfjob", a_job("worker", "logger"), "tasks.1", "A TFJob has the roles Chief, Master, PS, Worker, Eval"),
+        ("pytorchjob", a_job("a", "b"), "tasks.0", "the roles Master, Worker; a is none of them."),
+        ("pytorchjob", a_job("master"), "tasks.0", "The Master of a PyTorchJob is one pod; master has 2 replicas."),
+        ("job", a_job("a", "b"), "tasks", "A Job of Kubernetes has one pod template; this job has a, b."),
     ],
 )
 def test_a_job_that_a_kind_cannot_hold_at_all_is_refused(word, spec, path, sentence):

@@ -1,11 +1,12 @@
 """Which kinds of manifest there are."""
 
 from hekla.domain.formats.base import Format
+from hekla.domain.formats.kubernetes_job import KUBERNETES_JOB
 from hekla.domain.formats.pytorchjob import PYTORCHJOB
 from hekla.domain.formats.tfjob import TFJOB
 from hekla.domain.formats.volcano import VOLCANO
 
-FORMATS = (VOLCANO, PYTORCHJOB, TFJOB)
+FORMATS = (VOLCANO, PYTORCHJOB, TFJOB, KUBERNETES_JOB)
 
 
 def find(api_version: object, kind: object) -> Format | None:

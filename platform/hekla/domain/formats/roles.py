@@ -27,6 +27,7 @@ from hekla.domain.validation import join, one_of
 
 Document = dict[str, Any]
 
+_LEADERS = ("Master", "Chief", "Launcher")
 _IN_PODS = ("Always", "OnFailure", "Never")
 _RESTARTS = (*_IN_PODS, "ExitCode")
 _SIGNALS = (130, 137, 138, 143)
@@ -155,14 +156,22 @@ class RoleKind:
             fitting = [role for role in self.roles if options.get(role.lower(), role.lower()) == task.name]
             fitting.sort(key=lambda role: role.lower() != task.name)
             role = next(iter(fitting), self.main if len(spec.tasks) == 1 else "")
-            if not role or role in roles:
-                why = f"{roles[role].name} is its {role} already." if role else f"{task.name} is none of them."
-                sentence = f"A {self.kind} has the roles {', '.join(self.roles)}; {why}"
-                problems.append(Problem(join("tasks", place, "name"), sentence))
+            if sentence := self._misfit(task, role, roles):
+                problems.append(Problem(join("tasks", place), sentence))
             roles.setdefault(role, task)
         if problems:
             raise Invalid(problems)
         return roles
+
+    def _misfit(self, task: TaskSpec, role: str, taken: Mapping[str, TaskSpec]) -> str:
+        """Why the task cannot have that role in this kind of job; nothing if it can."""
+        if not role:
+            return f"A {self.kind} has the roles {', '.join(self.roles)}; {task.name} is none of them."
+        if role in taken:
+            return f"A {self.kind} has one task that is its {role}, and {taken[role].name} is that already."
+        if role in _LEADERS and task.replicas > 1:
+            return f"The {role} of a {self.kind} is one pod; {task.name} has {task.replicas} replicas."
+        return ""
 
     def _options(self, spec: JobSpec) -> frameworks.base.Options:
         if self.plugin not in spec.plugins:

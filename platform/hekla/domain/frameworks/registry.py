@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hekla.domain.errors import Problem
 from hekla.domain.frameworks.base import Framework, Place, PodSettings
 from hekla.domain.frameworks.env import ENV
+from hekla.domain.frameworks.indexed import INDEXED
 from hekla.domain.frameworks.pytorch import PYTORCH
 from hekla.domain.frameworks.svc import SVC
 from hekla.domain.frameworks.tensorflow import TENSORFLOW
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from hekla.domain.jobspec import JobSpec, TaskSpec
 
 ENTRY_POINTS = "hekla.frameworks"
-_BUILT_IN = (ENV, SVC, TENSORFLOW, PYTORCH)
+_BUILT_IN = (ENV, INDEXED, SVC, TENSORFLOW, PYTORCH)
 
 Plugins = Mapping[str, Sequence[str]]
 
