@@ -84,7 +84,7 @@ class Jobs(View, ListAPIView[Job]):
         },
     )
     def post(self, request: Request) -> Response:
-        """Submit a job: a JobSpec document, or a Volcano Job in YAML.
+        """Submit a job: a JobSpec document, or a manifest of Volcano, Kubeflow or Kubernetes in YAML.
 
         200 for `dry_run`, and for a key that was sent before; 201 for a new job.
         """
