@@ -111,6 +111,30 @@ def test_torchrun_takes_a_pod_for_a_node():
     }
 
 
+def test_xgboost_ranks_and_the_workers_addresses():
+    spec = job({"xgboost": []}, master=1, worker=2)
+    assert {name: value for name, value in told(spec, "worker", 1).env.items() if not name.startswith("VC_")} == {
+        "MASTER_ADDR": "127.0.0.2",
+        "MASTER_PORT": "9999",
+        "WORLD_SIZE": "3",
+        "RANK": "2",
+        "WORKER_PORT": "9999",
+        "WORKER_ADDRS": "127.0.0.3,127.0.0.4",
+    }
+
+
+def test_xgboost_of_a_master_alone():
+    env = told(job({"xgboost": []}, master=1), "master", 0).env
+    assert (env["WORLD_SIZE"], "WORKER_ADDRS" in env) == ("1", False)
+
+
+def test_jax_processes_meet_at_the_first():
+    env = told(job({"jax": []}, worker=2, logger=1), "worker", 1).env
+    told_jax = {name: env[name] for name in ("COORDINATOR_ADDRESS", "COORDINATOR_PORT", "NUM_PROCESSES", "PROCESS_ID")}
+    assert list(told_jax.values()) == ["127.0.0.2", "6666", "2", "1"]
+    assert "PROCESS_ID" not in told(job({"jax": []}, worker=2, logger=1), "logger", 0).env
+
+
 def test_every_rank_is_given_once():
     spec = job({"pytorch": []}, master=2, worker=3)
     ranks = [told(spec, *slot).env["RANK"] for slot in addresses(spec)]
@@ -121,7 +145,7 @@ def test_every_rank_is_given_once():
     ("plugins", "path", "words"),
     [
         ({"pytorh": []}, "plugins.pytorh", "did you mean “pytorch”?"),
-        ({"nonsense": []}, "plugins.nonsense", "there are env, indexed, pytorch, svc, tensorflow"),
+        ({"nonsense": []}, "plugins.nonsense", "there are env, indexed, jax, pytorch, svc, tensorflow, xgboost"),
         ({"env": ["--x=1"]}, "plugins.env.0", "takes no arguments"),
         ({"svc": ["--inject-host-env=true"]}, "plugins.svc.0", "did you mean “inject-hosts-env”?"),
         ({"svc": ["--inject-hosts-env=maybe"]}, "plugins.svc.0", "true or false"),
@@ -131,6 +155,7 @@ def test_every_rank_is_given_once():
         ({"tensorflow": ["port=1"]}, "plugins.tensorflow.0", "no argument “port=1”"),
         ({"tensorflow": []}, "plugins.tensorflow", "say which is what"),
         ({"pytorch": []}, "plugins.pytorch", "--master=NAME (task)"),
+        ({"jax": []}, "plugins.jax", "--worker=NAME (task)"),
         ({"pytorch": "--port=1"}, "plugins.pytorch", "must be a list"),
     ],
 )

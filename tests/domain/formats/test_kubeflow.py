@@ -5,9 +5,9 @@ import pytest
 from hekla.domain import formats
 from hekla.domain.errors import Invalid
 from hekla.domain.formats import yaml_text
+from hekla.domain.frameworks import known
 from hekla.domain.jobspec import JobSpec
 
-FORM = {form.word: form for form in formats.FORMATS}
 FAILED_ENDS = {"events": ["PodFailed"], "action": "TerminateJob"}
 FAILED_RESTARTS = {"events": ["PodFailed"], "action": "RestartPod"}
 LEADS = {"events": ["TaskCompleted"], "action": "CompleteJob"}
@@ -98,12 +98,19 @@ def test_a_pytorchjob_becomes_a_gang_of_master_and_workers():
     ]
 
 
+FIELDS = {
+    "PyTorchJob": ("pytorchReplicaSpecs", "pytorch"),
+    "TFJob": ("tfReplicaSpecs", "tensorflow"),
+    "MPIJob": ("mpiReplicaSpecs", "mpi"),
+    "PaddleJob": ("paddleReplicaSpecs", "paddle"),
+    "XGBoostJob": ("xgbReplicaSpecs", "xgboost"),
+    "JAXJob": ("jaxReplicaSpecs", "jax"),
+}
+
+
 def manifest(kind, replicas, *, more=None, version="kubeflow.org/v1"):
     """A manifest of that kind; `replicas` gives (count, restart policy) by role."""
-    field, container = {
-        "PyTorchJob": ("pytorchReplicaSpecs", "pytorch"),
-        "TFJob": ("tfReplicaSpecs", "tensorflow"),
-    }[kind]
+    field, container = FIELDS[kind]
     template = {"spec": {"containers": [{"name": container, "command": ["run"]}]}}
     roles = {
         role: {"replicas": count, "template": template} | ({"restartPolicy": restart} if restart else {})
@@ -131,6 +138,10 @@ def policies(text):
         ("TFJob", {"Worker": (1, "ExitCode")}, {}, [SIGNALS]),
         ("TFJob", {"Worker": (2, "ExitCode")}, {}, [[*SIGNALS, FAILED_ENDS]]),
         ("TFJob", {"PS": (1, ""), "Worker": (2, "")}, {}, [[FAILED_ENDS], [FAILED_ENDS, LEADS]]),
+        ("MPIJob", {"Launcher": (1, ""), "Worker": (2, "")}, {}, [[FAILED_ENDS, LEADS], [FAILED_ENDS]]),
+        ("XGBoostJob", {"Master": (1, ""), "Worker": (2, "")}, {}, [[FAILED_ENDS, LEADS], [FAILED_ENDS]]),
+        ("PaddleJob", {"Worker": (2, "")}, {}, [[FAILED_RESTARTS]]),
+        ("JAXJob", {"Worker": (2, "")}, {}, [[FAILED_RESTARTS]]),
         ("TFJob", {"Chief": (1, ""), "Worker": (2, "")}, {}, [[FAILED_ENDS, LEADS], [FAILED_ENDS]]),
     ],
 )
@@ -144,6 +155,9 @@ def test_a_restart_policy_becomes_policies(kind, replicas, more, expected):
         ("PyTorchJob", ["Master", "Worker"], {"pytorch": ()}),
         ("PyTorchJob", ["Worker"], {"pytorch": ("--master=worker",)}),
         ("TFJob", ["PS", "Worker", "Chief", "Evaluator"], {"tensorflow": ()}),
+        ("XGBoostJob", ["Master", "Worker"], {"xgboost": ()}),
+        ("XGBoostJob", ["Worker"], {"xgboost": ("--master=worker",)}),
+        ("JAXJob", ["Worker"], {"jax": ()}),
         ("TFJob", ["Master", "Worker"], {"tensorflow": ("--chief=master",)}),
     ],
 )
@@ -203,3 +217,115 @@ def test_more_restarts_than_a_job_may_have_are_told():
     loaded = formats.load(PYTORCH.replace("backoffLimit: 5", "backoffLimit: 5000"))
     assert loaded.spec.max_retry == 1000
     assert any("backoffLimit: not honoured: a job restarts at most 1000 times" in note for note in loaded.warnings)
+
+
+def test_the_newer_launcher_is_tried_again_unless_it_says_otherwise():
+    replicas = {"Launcher": (1, ""), "Worker": (2, "")}
+    assert policies(manifest("MPIJob", replicas, version="kubeflow.org/v2beta1")) == [
+        [FAILED_RESTARTS, LEADS],
+        [FAILED_ENDS],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("mpiImplementation", "OpenMPI", 0),
+        ("mpiImplementation", "Intel", 1),
+        ("sshAuthMountPath", "/root/.ssh", 1),
+        ("launcherCreationPolicy", "WaitForWorkersReady", 1),
+        ("slotsPerWorker", 1, 0),
+        ("runLauncherAsWorker", True, 1),
+        ("cleanPodPolicy", "None", 1),
+    ],
+)
+def test_what_mpi_cannot_do_here_is_told(field, value, told):
+    replicas = {"Launcher": (1, ""), "Worker": (2, "")}
+    warnings = formats.load(manifest("MPIJob", replicas, more={field: value})).warnings
+    assert len([warning for warning in warnings if warning.startswith(f"spec.{field}: not honoured")]) == told
+
+
+@pytest.mark.parametrize(
+    ("kind", "roles", "plugin"),
+    [("MPIJob", ["Launcher", "Worker"], "mpi"), ("PaddleJob", ["Master", "Worker"], "paddle")],
+)
+def test_a_job_plugin_is_asked_for_if_there_is_one(kind, roles, plugin):
+    loaded = formats.load(manifest(kind, dict.fromkeys(roles, (1, ""))))
+    missing = f"spec.{FIELDS[kind][0]}: not honoured: there is no job plugin {plugin}"
+    told = [warning for warning in loaded.warnings if warning.startswith(missing)]
+    assert (list(loaded.spec.plugins), len(told)) == (([plugin], 0) if plugin in known() else ([], 1))
+
+
+def test_the_slots_of_workers_are_honoured_or_told():
+    replicas = {"Launcher": (1, ""), "Worker": (2, "")}
+    loaded = formats.load(manifest("MPIJob", replicas, more={"slotsPerWorker": 4}))
+    told = [warning for warning in loaded.warnings if warning.startswith("spec.slotsPerWorker: not honoured")]
+    assert ("--slots=4" in loaded.spec.plugins.get("mpi", ())) == (not told)
+
+
+TRAINJOB = """
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata:
+  name: fine-tune
+  annotations: {scheduling.volcano.sh/queue-name: research, hekla.io/environment: torch}
+spec:
+  runtimeRef: {name: torch-distributed, kind: ClusterTrainingRuntime}
+  initializer: {dataset: {storageUri: hf://x}}
+  suspend: true
+  trainer:
+    image: torch
+    command: [torchrun]
+    args: [train.py]
+    numNodes: 3
+    numProcPerNode: 4
+    resourcesPerNode: {requests: {cpu: 2}, limits: {nvidia.com/gpu: 4}}
+    env: [{name: LR, value: "0.1"}]
+"""
+
+
+def test_a_trainjob_becomes_a_gang_of_nodes():
+    loaded = formats.load(TRAINJOB)
+    node = {
+        "name": "node",
+        "replicas": 3,
+        "image": "torch",
+        "command": ["torchrun", "train.py"],
+        "environment": "torch",
+        "resources": {"nvidia.com/gpu": "4", "cpu": "2"},
+        "env": {"PET_NPROC_PER_NODE": "4", "LR": "0.1"},
+        "policies": [FAILED_RESTARTS],
+    }
+    assert loaded.spec.document() == {
+        "name": "fine-tune",
+        "queue": "research",
+        "max_retry": 6,
+        "plugins": {"pytorch": ["--master=node"]},
+        "tasks": [node],
+    }
+    assert [warning.partition(":")[0] for warning in loaded.warnings] == ["spec.suspend", "spec.initializer"]
+
+
+@pytest.mark.parametrize(
+    ("runtime", "plugins", "told"),
+    [("jax-distributed", {"jax": ("--worker=node",)}, 0), ("our-own", {}, 1), ("deepspeed-distributed", {}, 1)],
+)
+def test_a_runtime_is_known_by_its_name(runtime, plugins, told):
+    loaded = formats.load(TRAINJOB.replace("torch-distributed", runtime))
+    assert loaded.spec.plugins == plugins
+    assert len([warning for warning in loaded.warnings if warning.startswith("spec.runtimeRef.name: not hon")]) == told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path"),
+    [
+        ("numNodes: 3", "numNodes: x", "spec.trainer.numNodes"),
+        ("    command: [torchrun]\n", "", "spec.trainer.command"),
+        ("cpu: 2", "cpu: x", "spec.trainer.resourcesPerNode.requests.cpu"),
+        ("numNodes: 3", "numNode: 3", "spec.trainer.numNode"),
+    ],
+)
+def test_what_is_wrong_in_a_trainer_is_told(old, new, path):
+    with pytest.raises(Invalid) as raised:
+        formats.load(TRAINJOB.replace(old, new))
+    assert [problem.path for problem in raised.value.problems] == [path]

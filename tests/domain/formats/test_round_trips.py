@@ -7,6 +7,7 @@ from tests.domain.specs import SPECS
 
 from hekla.domain import formats
 from hekla.domain.errors import Invalid
+from hekla.domain.frameworks import known
 from hekla.domain.jobspec import JobSpec
 
 FORM = {form.word: form for form in formats.FORMATS}
@@ -35,10 +36,10 @@ def held(spec, tasks, **more):
 
 
 @st.composite
-def role_jobs(draw, plugin, names, leaders):
+def role_jobs(draw, plugin, names, leaders, least=1):
     """Jobs as Kubeflow's kinds hold them."""
     spec = draw(SPECS)
-    chosen = draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
+    chosen = draw(st.lists(st.sampled_from(names), min_size=least, unique=True))
     leader = next((name for name in leaders if name in chosen), None) if len(chosen) > 1 else None
     restarts = draw(st.sampled_from([[RESTARTS], [ENDS], [*SIGNALS, ENDS]]))
     tasks = [(name, [*restarts, *([LEADS] if name == leader else [])]) for name in chosen]
@@ -76,6 +77,28 @@ def _code(code, limit):
     return {"exit_code": code, "action": "RestartPod" if limit and code % 2 else "TerminateJob"}
 
 
+@st.composite
+def train_jobs(draw):
+    """Jobs as a TrainJob holds them: no more than its trainer says."""
+    spec = draw(SPECS)
+    plugins = draw(st.sampled_from([{"pytorch": ["--master=node"]}, {"jax": ["--worker=node"]}]))
+    job = held(spec, [("node", [RESTARTS])], plugins=plugins, max_retry=6, ttl_seconds_after_finished=None, files={})
+    plain = {"working_dir": "", "node_selector": {}, "grace_seconds": 30}
+    return job.model_copy(update={"tasks": (job.tasks[0].model_copy(update=plain),)})
+
+
+def mpi(_chosen):
+    return {"mpi": ["--master=launcher"]} if "mpi" in known() else {}
+
+
+def paddle(_chosen):
+    return {"paddle": []} if "paddle" in known() else {}
+
+
+def xgboost(chosen):
+    return {"xgboost": [] if "master" in chosen else ["--master=worker"]}
+
+
 def torch(chosen):
     return {"pytorch": [] if "master" in chosen else ["--master=worker"]}
 
@@ -88,12 +111,24 @@ NAMES = {
     "pytorchjob": ["worker", "master"],
     "tfjob": ["ps", "worker", "chief", "master", "evaluator"],
     "job": ["main"],
+    "mpijob": ["launcher", "worker"],
+    "mpijob-v1": ["launcher", "worker"],
+    "paddlejob": ["worker", "master"],
+    "xgboostjob": ["worker", "master"],
+    "jaxjob": ["worker"],
+    "trainjob": ["node"],
 }
 HELD = {
     "volcano": SPECS,
     "pytorchjob": role_jobs(torch, NAMES["pytorchjob"], ["master"]),
     "tfjob": role_jobs(tensorflow, NAMES["tfjob"], ["chief", "master", "worker"]),
     "job": plain_jobs(),
+    "mpijob": role_jobs(mpi, NAMES["mpijob"], ["launcher"], least=2),
+    "mpijob-v1": role_jobs(mpi, NAMES["mpijob"], ["launcher"], least=2),
+    "paddlejob": role_jobs(paddle, ["worker", "master"], ["master"]),
+    "xgboostjob": role_jobs(xgboost, ["worker", "master"], ["master"]),
+    "jaxjob": role_jobs(lambda _: {"jax": []}, ["worker"], []),
+    "trainjob": train_jobs(),
 }
 
 

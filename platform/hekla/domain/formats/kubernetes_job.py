@@ -9,16 +9,13 @@ import re
 from typing import Any
 
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.formats import pods, run_policy
+from hekla.domain.formats import pods, run_policy, words
 from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields, Findings
 from hekla.domain.formats.reading import Reading, without_none
 from hekla.domain.formats.writing import filled, metadata
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import Action, Event, Policy
-
-GANG = "volcano.sh/group-min-member"
-QUEUE = "scheduling.volcano.sh/queue-name"
 
 _USUAL_LIMIT = 6
 _AT_ONCE = "all completions may run at the same time."
@@ -30,7 +27,7 @@ _ENDS = Policy(events=(Event.POD_FAILED,), action=Action.TERMINATE_JOB)
 
 
 def _read(reading: Reading, job: Fields) -> dict[str, Any]:
-    document = reading.head(job.fields("metadata"), queue=QUEUE, min_available=GANG)
+    document = reading.head(job.fields("metadata"), queue=words.QUEUE, min_available=words.GANG)
     spec = job.fields("spec")
     limits, retries = run_policy.read_limits(reading, spec)
     document |= limits
@@ -142,7 +139,8 @@ def _write(spec: JobSpec) -> dict[str, Any]:
         successPolicy={"rules": [{"succeededCount": few}]} if few else None,
         template=pods.write(task, spec),
     )
-    return {"metadata": metadata(spec, {QUEUE: spec.queue} | ({GANG: str(gang)} if gang > 1 else {})), "spec": fields}
+    head = metadata(spec, {words.QUEUE: spec.queue} | ({words.GANG: str(gang)} if gang > 1 else {}))
+    return {"metadata": head, "spec": fields}
 
 
 def _written_rules(policy: Policy) -> list[dict[str, Any]]:

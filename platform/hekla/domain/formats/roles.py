@@ -53,10 +53,10 @@ def _usual_names(_tasks: Collection[str]) -> Mapping[str, str]:
 class RoleKind:
     """A kind of job whose replicas have roles.
 
-    `replicas` is the field that holds them and `restart` their restart policy where they name none; `container` is the
-    one that trains and `port` names its port. `main` is the role of a task that is alone in its job. `plugin` tells
-    pods about one another; `arguments` are those that it needs for tasks of these names. `read` takes the fields that
-    only this kind has, into the JobSpec's document; `write` answers them.
+    `replicas` is the field that holds them, `restart` their restart policy where they name none (`leader_restart` that
+    of a leader, if it differs); `container` is the one that trains and `port` names its port. `main` is the role of a
+    task that is alone in its job. `plugin` tells pods about one another; `arguments` are those that it needs for tasks
+    of these names. `read` takes the fields that only this kind has, into the JobSpec's document; `write` answers them.
     """
 
     kind: str
@@ -68,6 +68,7 @@ class RoleKind:
     plugin: str
     main: str = "Worker"
     port: str = ""
+    leader_restart: str = ""
     arguments: Callable[[Collection[str]], Mapping[str, str]] = _usual_names
     read: Callable[[Reading, Fields, Document], None] = _no_fields
     write: Callable[[JobSpec, Mapping[str, TaskSpec]], Document] = _nothing_more
@@ -87,7 +88,7 @@ class RoleKind:
         document["plugins"] = reading.plugin(self.plugin, self._arguments(found), spec.at(self.replicas))
         document["tasks"] = []
         for role, replica in found.items():
-            restart = self._restart(reading, replica)
+            restart = self._restart(reading, replica, role)
             policies = self._policies(role, restart if retries else "Never", counts)
             document["tasks"].append(
                 self._task(reading, replica, role, len(document["tasks"])) | {"policies": policies}
@@ -98,8 +99,9 @@ class RoleKind:
         spec.close()
         return document
 
-    def _restart(self, reading: Reading, replica: Fields) -> str:
-        restart = replica.text("restartPolicy") or self.restart
+    def _restart(self, reading: Reading, replica: Fields, role: str) -> str:
+        usual = (self.leader_restart if role in self.leaders else "") or self.restart
+        restart = replica.text("restartPolicy") or usual
         if restart not in _RESTARTS:
             reading.findings.problem(replica.at("restartPolicy"), one_of(restart, _RESTARTS))
         elif restart in _TOLD:

@@ -7,7 +7,7 @@ from hekla.domain.formats.reading import Reading
 from hekla.domain.formats.writing import filled
 from hekla.domain.jobspec import MAX_RETRY, JobSpec
 
-_CLEAN = "what still runs when a job ends is stopped; what has ended stays on record until the job is deleted."
+CLEAN = "what still runs when a job ends is stopped; what has ended stays on record until the job is deleted."
 _MIN_RESOURCES = "what the pods of the gang ask for is what the queue must have."
 _WAIT = "a gang waits until there is room."
 
@@ -24,7 +24,7 @@ def read(reading: Reading, spec: Fields) -> tuple[dict[str, Any], bool]:
     reading.no_priority_class(scheduling, "priorityClass")
     reading.unless(scheduling, "minResources", (), _MIN_RESOURCES)
     reading.unless(scheduling, "scheduleTimeoutSeconds", (), _WAIT)
-    reading.unless(policy, "cleanPodPolicy", ("Running", "All"), _CLEAN)
+    reading.unless(policy, "cleanPodPolicy", ("Running", "All"), CLEAN)
     scheduling.close()
     policy.close()
     return document, retries

@@ -5,6 +5,10 @@ DESCRIPTION = "hekla.io/description"
 PRIORITY = "hekla.io/priority"
 ENVIRONMENT = "hekla.io/environment"
 
+QUEUE = "scheduling.volcano.sh/queue-name"
+GANG = "volcano.sh/group-min-member"
+"""Volcano's, for workloads that know neither queue nor gang."""
+
 SCHEDULING = (
     "volcano.sh/preemptable",
     "volcano.sh/cooldown-time",

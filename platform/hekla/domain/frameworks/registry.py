@@ -9,16 +9,18 @@ from hekla.domain.errors import Problem
 from hekla.domain.frameworks.base import Framework, Place, PodSettings
 from hekla.domain.frameworks.env import ENV
 from hekla.domain.frameworks.indexed import INDEXED
+from hekla.domain.frameworks.jax import JAX
 from hekla.domain.frameworks.pytorch import PYTORCH
 from hekla.domain.frameworks.svc import SVC
 from hekla.domain.frameworks.tensorflow import TENSORFLOW
+from hekla.domain.frameworks.xgboost import XGBOOST
 from hekla.domain.validation import join, nearest, shown
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import JobSpec, TaskSpec
 
 ENTRY_POINTS = "hekla.frameworks"
-_BUILT_IN = (ENV, INDEXED, SVC, TENSORFLOW, PYTORCH)
+_BUILT_IN = (ENV, INDEXED, SVC, TENSORFLOW, PYTORCH, XGBOOST, JAX)
 
 Plugins = Mapping[str, Sequence[str]]
 
