@@ -250,3 +250,23 @@ def test_the_story_of_a_job_says_who_goes_by_whose_leave_and_who_was_spared(peop
     assert "main-0 must make room on n1 for another job (preempt: gang)." in page
     assert "Its job held 100% of the cluster and holds 50% now." in page
     assert "all of the cluster is given out. No other job of its queue gives way to it: 1 pod is of a job that" in page
+
+
+def test_the_page_says_which_tasks_a_task_waits_for(people, as_):
+    task = {"command": ["true"], "resources": {"cpu": "1"}}
+    tasks = [
+        {"name": "reader", **task},
+        {"name": "train", "depends_on": {"tasks": ["reader"]}, **task},
+        {"name": "report", "depends_on": {"tasks": ["reader", "train"], "iteration": "any"}, **task},
+    ]
+    job = people.submit("staged", tasks=tasks)
+    address = reverse("jobs:detail", args=[job.uid])
+    page = as_(people.alice).get(address).content.decode()
+    assert "begins when reader runs" in page
+    assert "begins when one of reader, train runs" in page
+    client = as_(people.alice)
+    client.cookies["django_language"] = "zh-hans"
+    assert "reader 运行后开始" in client.get(address).content.decode()
+    job.phase = "completed"
+    job.save()
+    assert "begins when" not in as_(people.alice).get(address).content.decode()

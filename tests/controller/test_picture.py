@@ -1,11 +1,15 @@
 """What a process keeps of the rows is what the rows say, whatever is written to them meanwhile."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from tests.controller.conftest import World
 from tests.controller.test_turns import phase, submit
 
+from hekla.apps.clusters import leases
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Node
 from hekla.apps.jobs import services
@@ -14,17 +18,24 @@ from hekla.apps.outbox import selectors as outbox
 from hekla.apps.outbox.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.controller import picture, turns
+from hekla.controller.backends import backend_of
 from hekla.controller.picture import Picture
 from hekla.controller.snapshot import Snapshot
+from hekla.controller.watch import holder
 from hekla.domain.policies import Action
 from hekla.lib import clock
 
 
-def rows(taken: Snapshot) -> tuple[object, ...]:
+def rows(shown: Snapshot) -> tuple[object, ...]:
     """All but the numbers of why jobs wait: those are written without an event, by who reads them again."""
-    jobs = {uid: (job.phase, job.gang_phase, job.version) for uid, job in taken.jobs.items()}
-    pods = {uid: (pod.phase, pod.node, pod.stopping, pod.version) for uid, pod in taken.pods.items()}
-    return taken.state, jobs, pods
+    jobs = {uid: (job.phase, job.gang_phase, job.version) for uid, job in shown.jobs.items()}
+    pods = {uid: (pod.phase, pod.node, pod.stopping, pod.version) for uid, pod in shown.pods.items()}
+    return shown.state, jobs, pods
+
+
+def taken(picture: Picture, world: World, nominated: dict[str, str] | None = None) -> Snapshot:
+    picture.refresh(world.cluster, nominated or {}, now=clock.now())
+    return picture.snapshot(world.cluster)
 
 
 @pytest.fixture
@@ -33,8 +44,7 @@ def agree(world: World) -> Callable[[], None]:
     kept = Picture()
 
     def check() -> None:
-        seen, fresh = kept.take(world.cluster, {}, now=clock.now()), Picture().take(world.cluster, {}, now=clock.now())
-        assert rows(seen) == rows(fresh)
+        assert rows(taken(kept, world)) == rows(taken(Picture(), world))
 
     return check
 
@@ -64,6 +74,40 @@ def test_it_follows_jobs_through_their_lives(world: World, agree: Callable[[], N
     agree()
 
 
+def test_a_turn_costs_what_happened_and_not_what_there_is(world: World) -> None:
+    """As many questions to the database where ten jobs run as where one does."""
+
+    def come(name: str) -> int:
+        job = submit(world, name, ["sleep", "60"], seconds=6000, cpu="0.1")
+        with CaptureQueriesContext(connection) as asked:
+            turns.run(world.cluster)
+        world.turn_until(lambda: phase(job) == "running")
+        turns.run(world.cluster)
+        return len(asked)
+
+    come("first")
+    few = come("second")
+    for at in range(8):
+        come(f"more-{at}")
+    assert come("last") <= few
+
+
+def test_a_job_that_is_not_looked_at_again_would_not_have_moved(world: World) -> None:
+    jobs = [submit(world, f"job-{at}", ["true"], replicas=2) for at in range(3)]
+    kept = Picture()
+
+    def nothing_is_missed() -> bool:
+        kept.refresh(world.cluster, {}, now=clock.now())
+        epoch = leases.take(world.cluster, holder(), now=clock.now())
+        for seen in kept.stirred():
+            if not seen.job.is_final and not services.would_sync(seen.job, seen.pods, clock.now()):
+                address = backend_of(world.cluster).address
+                assert not services.sync(world.cluster.pk, epoch, seen.job.pk, address_of=address, now=clock.now())
+        return all(phase(job) == "completed" for job in jobs)
+
+    world.turn_until(nothing_is_missed)
+
+
 def test_it_follows_queues_and_nodes(world: World, agree: Callable[[], None]) -> None:
     agree()
     queues.change(world.queue, {"weight": 7}, by=world.alice, actor=PLATFORM, now=clock.now())
@@ -78,12 +122,20 @@ def test_what_is_as_it_was_is_the_very_same(world: World) -> None:
     """The engine tells by that what it need not look at."""
     first, second = submit(world, "one", ["true"]), submit(world, "two", ["true"])
     kept = Picture()
-    before = kept.take(world.cluster, {}, now=clock.now()).state.jobs
+    before = taken(kept, world).state.jobs
     services.command(second, Action.ABORT_JOB, user=world.alice, now=clock.now())
-    after = kept.take(world.cluster, {}, now=clock.now()).state.jobs
+    after = taken(kept, world).state.jobs
     assert [job.name for job in before] == [first.name, second.name]
     assert after[0] is before[0]
     assert len(after) == 1 or after[1] is not before[1]
+
+
+def test_so_it_is_when_all_is_read_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    submit(world, "one", ["true"])
+    kept = Picture()
+    (before,) = taken(kept, world).state.jobs
+    monkeypatch.setattr(picture, "_ALL_EVERY", timedelta(0))
+    assert taken(kept, world).state.jobs[0] is before
 
 
 def test_why_a_job_waits_is_written_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +159,7 @@ def test_a_place_kept_for_a_pod_is_told(world: World) -> None:
     kept, pod = Picture(), str(Pod.objects.get(job=job).pk)
 
     def told(nominated: dict[str, str]) -> str:
-        (one,) = kept.take(world.cluster, nominated, now=clock.now()).state.jobs
+        (one,) = taken(kept, world, nominated).state.jobs
         return one.tasks[0].nominated_node
 
     assert [told({}), told({pod: "n"}), told({pod: "n"}), told({})] == ["", "n", "n", ""]

@@ -3,10 +3,11 @@
 from tests.controller.conftest import World
 from tests.support import auditor
 
-from hekla.apps.jobs import services
+from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.models import Event
 from hekla.controller import turns
+from hekla.controller.carry_out import order_of
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import Action
 from hekla.lib import clock
@@ -89,6 +90,26 @@ def test_a_failing_pod_restarts_the_job_as_often_as_allowed(world: World) -> Non
     assert job.retry_count == 2
     assert [pod.attempt for pod in job.pods.order_by("attempt")] == [1, 2, 3]
     assert all(pod.exit_code == 3 for pod in job.pods.all())
+
+
+def test_tasks_start_after_those_that_they_wait_for_and_are_known_before(world: World) -> None:
+    """The servers are told the addresses of workers that are still to come; all of a gang fits only in two steps."""
+    task = {"resources": {"cpu": "1"}, "env": {"HEKLA_SIM_SECONDS": "3"}, "grace_seconds": 1}
+    hosts = 'echo "$VC_WORKER_HOSTS" > hosts; test "$(cat hosts)" = "$VC_WORKER_HOSTS" && exec sleep 1'
+    tasks = [
+        {"name": "worker", "replicas": 2, "command": ["sleep", "0.5"], "depends_on": {"tasks": ["ps"]}, **task},
+        {"name": "ps", "command": ["sh", "-c", hosts], **task},
+    ]
+    staged = JobSpec.parse({"name": "staged", "tasks": tasks, "plugins": {"svc": []}})
+    job = services.submit(spec=staged, tenant=world.tenant, user=world.alice, now=clock.now())
+    world.turn_until(lambda: phase(job) == "completed")
+    ps, *workers = job.pods.order_by("task", "index")
+    assert [pod.task for pod in (ps, *workers)] == ["ps", "worker", "worker"]
+    assert all(pod.created_at >= ps.started_at for pod in workers)
+    told = order_of(job, ps, selectors.addresses(job, lambda slot: f"10.0.0.{slot}"))
+    assert told.env["VC_WORKER_HOSTS"] == ",".join(pod.address for pod in workers)
+    reserved = Job.objects.get(pk=job.pk).reserved_slots
+    assert reserved == [*(pod.slot for pod in workers), ps.slot]
 
 
 def test_the_log_alone_tells_the_same_story_as_the_rows(world: World) -> None:

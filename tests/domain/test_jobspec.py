@@ -22,6 +22,10 @@ def with_task(**fields):
     return job(tasks=[{**TASK, **fields}])
 
 
+def waiting(name, *others):
+    return {**TASK, "name": name} | ({"depends_on": {"tasks": list(others)}} if others else {})
+
+
 def told(document):
     with pytest.raises(Invalid) as raised:
         JobSpec.parse(document)
@@ -91,6 +95,16 @@ def test_a_job_survives_being_stored(spec):
         (with_task(environment="My Env"), "tasks.0.environment", "is not a name"),
         (with_task(working_dir="a/../../b"), "tasks.0.working_dir", "“..”"),
         (with_task(max_retry=0), "tasks.0.max_retry", "-1 for no limit"),
+        (with_task(depends_on={"tasks": []}), "tasks.0.depends_on.tasks", "At least one must be given"),
+        (with_task(depends_on={"tasks": ["ps"], "iteration": "some"}), "tasks.0.depends_on.iteration", "all, any"),
+        (with_task(depends_on={"tasks": ["wrker"]}), "tasks.0.depends_on.tasks.0", "did you mean “worker”?"),
+        (with_task(depends_on={"tasks": ["ps"]}), "tasks.0.depends_on.tasks.0", "No task is called “ps”; there are"),
+        (with_task(depends_on={"tasks": ["worker"]}), "tasks.0.depends_on", "in a circle: worker → worker."),
+        (
+            job(tasks=[waiting("a"), waiting("b", "a", "d"), waiting("c", "b"), waiting("d", "c")]),
+            "tasks.1.depends_on",
+            "in a circle: b → d → c → b.",
+        ),
         (with_task(node_selector={"-": "x"}), "tasks.0.node_selector.-", "node label"),
         (job(policies=[{"events": ["PodFaild"], "action": "AbortJob"}]), "policies.0.events.0", "mean “PodFailed”?"),
         (job(policies=[{"events": ["PodRunning"], "action": "AbortJob"}]), "policies.0.events.0", "is not one of"),

@@ -66,7 +66,8 @@ def _unfit(path: Path, error: Invalid) -> Failure:
 def _load(text: bytes) -> tuple[JobSpec, tuple[str, ...], list[str]]:
     documents = yaml_text.read(text)
     if len(documents) == 1 and isinstance(documents[0], dict) and "tasks" in documents[0]:
-        return JobSpec.parse(documents[0]), (), []
+        spec = JobSpec.parse(documents[0])
+        return spec, spec.remarks, []
     wished = [name for document in documents for name in _take_wish(document)]
     loaded = formats.load(yaml_text.write(documents) if wished else text)
     return loaded.spec, loaded.warnings, wished

@@ -2,6 +2,7 @@
 
 import logging
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime
 
 from hekla.apps.clusters import selectors as clusters
@@ -18,9 +19,8 @@ from hekla.domain.phases import PodPhase
 log = logging.getLogger(__name__)
 
 
-def carry_out(hold: Hold, *, now: datetime) -> None:
-    """Bring the backend to what the rows say."""
-    pods = selectors.unfinished_pods(hold.cluster_id)
+def carry_out(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> None:
+    """Bring the backend to what the rows say of these pods: all that are not over."""
     _stop(hold, [pod for pod in pods if pod.stopping], now)
     by_job: dict[Job, list[Pod]] = defaultdict(list)
     for pod in pods:
@@ -31,7 +31,7 @@ def carry_out(hold: Hold, *, now: datetime) -> None:
 
 
 def _start(hold: Hold, job: Job, pods: list[Pod], now: datetime) -> None:
-    hosts = {(pod.task, pod.index): pod.address for pod in selectors.pods(job)}
+    hosts = selectors.addresses(job, hold.backend.address)
     for pod in pods:
         try:
             hold.backend.start(order_of(job, pod, hosts))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from hekla.apps.jobs import selectors, services
+from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Pod
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.backends.base import Backend, Observation, PodKey
@@ -48,11 +48,11 @@ def key_of(pod: Pod) -> PodKey:
     return PodKey(job=pod.job.uid.hex, task=pod.task, index=pod.index, attempt=pod.attempt)
 
 
-def take_down(hold: Hold, *, now: datetime) -> bool:
-    """Record what is new. Returns whether anything was."""
+def take_down(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> bool:
+    """Record what is new about these pods, of all that is not over. Returns whether anything was."""
     memory = hold.memory
     found = hold.backend.observe(memory.cursor)
-    live = {key_of(pod): pod for pod in selectors.unfinished_pods(hold.cluster_id)}
+    live = {key_of(pod): pod for pod in pods}
     memory.seen = {key for key in memory.seen if key in live} | {o.key for o in found.pods if o.key in live}
     news = [o for o in found.pods if o.key in live and o.phase != live[o.key].phase]
     if found.complete:

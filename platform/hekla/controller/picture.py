@@ -1,4 +1,4 @@
-"""What a process has read of a cluster, kept up by the log.
+"""What a process has read of a cluster, kept up by the log: so a turn costs what happened, not what there is.
 
 Only jobs of which something happened since the last look are read again, and only of those the engine is told anew:
 everything else it gets as the very same object, and does not look at it again. All is read from time to time, so that
@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox import selectors as outbox
 from hekla.apps.queues import selectors as queues
@@ -19,20 +20,24 @@ from hekla.controller import snapshot
 from hekla.controller.snapshot import Snapshot
 from hekla.engine import model
 
-_ALL_EVERY = timedelta(seconds=60)
+_ALL_EVERY = timedelta(minutes=5)
 _MAX_EVENTS = 10_000
 """After more events than these all is read again."""
 _JOB = "job:"
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """A job with its pods, the nodes that are kept for some of them, and what the engine was told of it."""
+class Seen:
+    """A job with its pods, the nodes that are kept for some of them, and what the engine is told of it.
+
+    `is_timed`: time alone may call for something to be done with it.
+    """
 
     job: Job
     pods: list[Pod]
     nominated: dict[str, str]
     told: model.Job
+    is_timed: bool
 
 
 @dataclass
@@ -43,25 +48,36 @@ class Picture:
     """Up to which event it was kept up."""
     _read_at: datetime | None = None
     """When all was read."""
-    _seen: dict[int, _Seen] = field(default_factory=dict)
+    _seen: dict[int, Seen] = field(default_factory=dict)
     _nodes: dict[str, tuple[object, model.Node]] = field(default_factory=dict)
     _doubtful: set[int] = field(default_factory=set)
+    _stirred: set[int] = field(default_factory=set)
 
     def doubt(self, job_ids: Iterable[int]) -> None:
         """Read these again next time: they are written to, and not every write is an event."""
         self._doubtful.update(job_ids)
 
-    def take(self, cluster: Cluster, nominated: Mapping[str, str], *, now: datetime) -> Snapshot:
-        """The cluster as the rows say. `nominated`: nodes from which others were evicted, by the pod to come."""
+    def refresh(self, cluster: Cluster, nominated: Mapping[str, str], *, now: datetime) -> None:
+        """Be as the rows say. `nominated`: nodes from which others were evicted, by the pod to come."""
         number = outbox.last_number()
         uids = None if self._is_old(now) else self._changed(cluster, number)
         if uids is None:
-            self._seen, self._read_at = {}, now
-            self._read([*jobs.unfinished(cluster.pk), *jobs.ending(cluster.pk)], nominated)
+            found = [*jobs.unfinished(cluster.pk), *jobs.ending(cluster.pk)]
+            self._seen = {job.pk: self._seen[job.pk] for job in found if job.pk in self._seen}
+            self._read(found, nominated)
+            self._read_at = now
         else:
             self._read_again(cluster, uids | self._with_other_nodes(nominated), nominated)
         self._number, self._doubtful = number, set()
-        return self._snapshot(cluster)
+
+    def stirred(self) -> list[Seen]:
+        """The jobs that were read since this was last asked, and those that time may move."""
+        asked, self._stirred = self._stirred, set()
+        return [seen for pk, seen in self._seen.items() if seen.is_timed or pk in asked]
+
+    def pods(self) -> list[Pod]:
+        """Pods that hold something or wait for it, also those of jobs that are over."""
+        return [pod for seen in self._seen.values() for pod in seen.pods if not pod.is_final]
 
     def _is_old(self, now: datetime) -> bool:
         return self._read_at is None or now - self._read_at > _ALL_EVERY
@@ -87,15 +103,23 @@ class Picture:
         for pod in jobs.pods_of(list(pods)) if pods else ():
             pods[pod.job_id].append(pod)
         for job in found:
+            self._stirred.add(job.pk)
             own = [pod for pod in pods[job.pk] if not (job.is_final and pod.is_final)]
-            if job.is_final and not own:
+            if own or not job.is_final:
+                self._see(job, own, _of(own, nominated))
+            else:
                 self._seen.pop(job.pk, None)
-                continue
-            mine = _of(own, nominated)
-            self._seen[job.pk] = _Seen(job, own, mine, snapshot.job(job, own, mine))
         self._seen = dict(sorted(self._seen.items()))
 
-    def _snapshot(self, cluster: Cluster) -> Snapshot:
+    def _see(self, job: Job, pods: list[Pod], nominated: dict[str, str]) -> None:
+        for pod in pods:
+            pod.job = job
+        before, told = self._seen.get(job.pk), snapshot.job(job, pods, nominated)
+        told = before.told if before is not None and before.told == told else told
+        self._seen[job.pk] = Seen(job, pods, nominated, told, spec_of(job).has_timeouts)
+
+    def snapshot(self, cluster: Cluster) -> Snapshot:
+        """What the engine is asked about."""
         state = model.ClusterState(
             nodes=tuple(self._node(node) for node in clusters.nodes(cluster)),
             queues=tuple(snapshot.queue(queue) for queue in queues.of_cluster(cluster)),

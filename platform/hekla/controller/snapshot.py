@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hekla.apps.clusters.models import Node
-from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.facts import all_pod_facts, job_facts, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues.models import Queue
+from hekla.domain.lifecycle import stage_of
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.domain.resources import Resources
 from hekla.engine import model
@@ -79,8 +80,12 @@ def queue(queue: Queue) -> model.Queue:
 
 
 def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Job:
-    """A job with these pods. `nominated`: the nodes that are kept for some of them."""
-    spec = spec_of(job)
+    """A job with these pods. `nominated`: the nodes that are kept for some of them.
+
+    Its gang is what is not held back by a dependency; for admission to the queue it is asked for all of it.
+    """
+    spec, pods = spec_of(job), list(pods)
+    stage = stage_of(job_facts(job), all_pod_facts(pods) if spec.has_dependencies else ())
     carried = {name: text for name, text in spec.annotations.items() if name in _OF_PODS}
     roles = {task.name: _Role(task.request + _ONE_POD, task.node_selector, carried) for task in spec.tasks}
     counted = [pod for pod in pods if pod.version == job.version or not pod.is_final]
@@ -90,8 +95,8 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Jo
         namespace=str(job.tenant_id),
         queue=job.queue.name,
         priority=job.priority,
-        min_available=spec.gang_minimum,
-        min_task_member={task.name: task.minimum for task in spec.tasks},
+        min_available=stage.minimum,
+        min_task_member=stage.minimums,
         min_resources=spec.minimum_resources(),
         phase=GangPhase(job.gang_phase),
         created_at=job.submitted_at.timestamp(),

@@ -19,6 +19,7 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job
 from hekla.apps.outbox import selectors as outbox
 from hekla.backends.base import Backend, BackendError
 from hekla.controller import decisions, nodes, observations
@@ -27,7 +28,7 @@ from hekla.controller.carry_out import carry_out
 from hekla.controller.observations import Hold, Memory
 from hekla.controller.picture import Picture
 from hekla.controller.watch import holder
-from hekla.domain.phases import GangPhase
+from hekla.domain.phases import GangPhase, JobPhase
 from hekla.engine.audit import differences
 from hekla.engine.decisions import Fault
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, Policy
@@ -98,7 +99,8 @@ def _turn(cluster: Cluster, keeper: Keeper) -> None:
         nodes.refresh(cluster, backend, now=now)
         keeper.nodes_at = now
     hold = Hold(cluster.pk, epoch, backend, keeper.memory)
-    observations.take_down(hold, now=now)
+    keeper.picture.refresh(cluster, hold.memory.nominated, now=now)
+    observations.take_down(hold, keeper.picture.pods(), now=now)
     if _is_quiet(keeper, now):
         return
     last = outbox.last_number()
@@ -117,16 +119,20 @@ def _decide(cluster: Cluster, keeper: Keeper, hold: Hold) -> None:
     """Rounds of: move jobs on, ask the engine, record, carry out; until a round changes nothing."""
     for _ in range(_MAX_ROUNDS):
         now = clock.now()
-        moved = _sync_jobs(hold, now)
-        taken = keeper.picture.take(cluster, hold.memory.nominated, now=now)
+        picture, memory = keeper.picture, hold.memory
+        picture.refresh(cluster, memory.nominated, now=now)
+        if moved := _sync_jobs(hold, picture, now):
+            picture.refresh(cluster, memory.nominated, now=now)
+        taken = picture.snapshot(cluster)
         decided = engine.cycle(taken.state, _policy(cluster, keeper), now.timestamp(), world=keeper.world)
         _tell_faults(cluster, keeper, decided.faults)
         _check(cluster, keeper)
         found = decisions.by_job(taken, decided)
-        keeper.picture.doubt(decision.job_id for decision in found)
+        picture.doubt(decision.job_id for decision in found)
         recorded = services.commit(cluster.pk, hold.epoch, found, now=now)
-        hold.memory.nominated = decisions.still_nominated(taken, decided, hold.memory.nominated)
-        carry_out(hold, now=now)
+        memory.nominated = decisions.still_nominated(taken, decided, memory.nominated)
+        picture.refresh(cluster, memory.nominated, now=now)
+        carry_out(hold, picture.pods(), now=now)
         if not (moved or recorded):
             return
 
@@ -146,13 +152,18 @@ def _check(cluster: Cluster, keeper: Keeper) -> None:
         keeper.world = World()
 
 
-def _sync_jobs(hold: Hold, now: datetime) -> bool:
+def _sync_jobs(hold: Hold, picture: Picture, now: datetime) -> bool:
     """Jobs that were let in get their pods; jobs on their way somewhere move on."""
-    moved = False
-    for job in jobs.unfinished(hold.cluster_id):
-        if job.gang_phase != GangPhase.PENDING or job.phase not in ("pending",):
-            moved |= services.sync(hold.cluster_id, hold.epoch, job.pk, address_of=hold.backend.address, now=now)
-    return moved
+    stirred = [seen for seen in picture.stirred() if not _is_outside(seen.job)]
+    due = [seen.job.pk for seen in stirred if services.would_sync(seen.job, seen.pods, now)]
+    picture.doubt(due)
+    moved = [services.sync(hold.cluster_id, hold.epoch, pk, address_of=hold.backend.address, now=now) for pk in due]
+    return any(moved)
+
+
+def _is_outside(job: Job) -> bool:
+    """It waits to be let in, or is over."""
+    return job.is_final or (job.gang_phase == GangPhase.PENDING and job.phase == JobPhase.PENDING)
 
 
 def _policy(cluster: Cluster, keeper: Keeper) -> Policy:

@@ -6,18 +6,28 @@ is bounded, since it is kept in a row, copied into pods and shown on pages.
 
 import re
 from collections.abc import Mapping
+from enum import StrEnum
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Annotated, Any, TypeGuard
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_core.core_schema import ValidationInfo
 
 from hekla.domain import frameworks, policies
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.policies import Policy
 from hekla.domain.resources import Resources, parse_quantity
-from hekla.domain.validation import Inconsistent, explain, findings, is_text, join, shown
+from hekla.domain.validation import Inconsistent, explain, findings, is_text, join, nearest, shown
 
 MAX_TASKS = 50
 MAX_REPLICAS = 10_000
@@ -32,6 +42,7 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _RESOURCE = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _NODE_LABEL = _RESOURCE
+_IN_THE_WAY = "A file of the job's plugins needs a folder here, or is a file where this needs one."
 
 
 def _label(text: str) -> str:
@@ -71,6 +82,22 @@ Whole = Annotated[int, Field(strict=True)]
 Strings = Annotated[dict[str, Text], Field(max_length=256)]
 
 
+class Iteration(StrEnum):
+    """Whether a task waits for all of the tasks that it names, or for any one of them."""
+
+    ALL = "all"
+    ANY = "any"
+
+
+class Dependency(BaseModel):
+    """Pods of a task are made when these tasks of the job have their minimum at work (or done)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tasks: Annotated[tuple[Label, ...], Field(min_length=1, max_length=MAX_TASKS)]
+    iteration: Iteration = Iteration.ALL
+
+
 class TaskSpec(BaseModel):
     """A role in a job, such as `ps` or `worker`: so many replicas of one command."""
 
@@ -89,6 +116,7 @@ class TaskSpec(BaseModel):
     max_retry: Annotated[Whole, Field(ge=-1, le=MAX_RETRY)] = 3
     node_selector: Strings = {}
     grace_seconds: Annotated[Whole, Field(ge=0, le=86_400)] = 30
+    depends_on: Dependency | None = None
 
     @field_validator("min_available")
     @classmethod
@@ -199,7 +227,9 @@ class JobSpec(BaseModel):
         if not _are_mappings(tasks) or places & {("tasks", "name"), ("tasks", "replicas")} or ("tasks",) in wrong:
             return []
         numbers = [{key: task[key] for key in ("name", "replicas") if key in task} for task in tasks]
-        right = [key for key in ("min_available", "min_success", "plugins") if not any(loc[0] == key for loc in wrong)]
+        right = [
+            key for key in ("min_available", "min_success", "plugins") if not any(loc[:1] == (key,) for loc in wrong)
+        ]
         try:
             cls.model_validate(
                 {"name": "x", "tasks": [{**task, "command": ["x"]} for task in numbers]}
@@ -209,9 +239,25 @@ class JobSpec(BaseModel):
             return explain(more, cls)
         return []
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What in the job has no effect, or another one than it may seem, as sentences that begin with the place."""
+        return tuple(f"{remark.path}: {remark.message}" for remark in frameworks.remarks(self))
+
     def document(self) -> dict[str, Any]:
         """As JSON-like data without what is left at its default; `parse` reads it back."""
         return self.model_dump(mode="json", exclude_defaults=True)
+
+    @cached_property
+    def has_dependencies(self) -> bool:
+        """Whether some of its tasks wait for others."""
+        return any(task.depends_on for task in self.tasks)
+
+    @property
+    def has_timeouts(self) -> bool:
+        """Whether some policy waits before it acts."""
+        rules = (*self.policies, *(policy for task in self.tasks for policy in task.policies))
+        return any(policy.timeout_seconds is not None for policy in rules)
 
     @property
     def replicas(self) -> int:
@@ -243,10 +289,16 @@ class JobSpec(BaseModel):
             members[place] += min(task.replicas - members[place], wanted - sum(members))
         return members
 
+    @model_validator(mode="before")
+    @classmethod
+    def _commands_of_plugins(cls, document: Any) -> Any:  # noqa: ANN401  (whatever was sent)
+        return _with_commands(document) if isinstance(document, Mapping) else document
+
     @field_validator("tasks")
     @classmethod
     def _tasks_agree(cls, value: tuple[TaskSpec, ...], info: ValidationInfo) -> tuple[TaskSpec, ...]:
         problems = _repeated_names(value) + _long_host_names(str(info.data.get("name", "")), value)
+        problems += _unknown_dependencies(value) or _circles(value)
         total = sum(task.replicas for task in value)
         if total > MAX_REPLICAS:
             problems.append(
@@ -290,6 +342,31 @@ class JobSpec(BaseModel):
             )
         _raise_any(problems)
         return value
+
+    @model_validator(mode="after")
+    def _files_leave_room(self) -> "JobSpec":
+        """A file cannot be where plugins need a folder, nor the other way round."""
+        if self.files and self.plugins:
+            theirs = frameworks.files(self)
+            folders = {folder for path in theirs for folder in _folders(path)}
+            wrong = [path for path in self.files if path in folders or not theirs.isdisjoint(_folders(path))]
+            _raise_any([Problem(join("files", path), _IN_THE_WAY) for path in wrong])
+        return self
+
+
+def _folders(path: str) -> list[str]:
+    """The folders that a file lies in."""
+    return [str(folder) for folder in PurePosixPath(path).parents]
+
+
+def _with_commands(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The document, with the commands that plugins have for tasks which say none."""
+    plugins, tasks = document.get("plugins"), document.get("tasks")
+    if not _are_mappings(tasks) or not isinstance(plugins, Mapping):
+        return document
+    commands = frameworks.commands(plugins)
+    given = [{"command": commands[name]} if (name := str(task.get("name"))) in commands else {} for task in tasks]
+    return {**document, "tasks": [{**command, **task} for command, task in zip(given, tasks, strict=True)]}
 
 
 def _are_mappings(tasks: object) -> TypeGuard[list[Mapping[str, Any]]]:
@@ -340,11 +417,50 @@ def _long_host_names(job: str, tasks: tuple[TaskSpec, ...]) -> list[Problem]:
     return problems
 
 
+def _unknown_dependencies(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
+    names = [task.name for task in tasks]
+    return [
+        Problem(
+            join(place, "depends_on.tasks", number),
+            f"No task is called {shown(name)}" + (nearest(name, names) or f"; there are {', '.join(names)}."),
+        )
+        for place, task in enumerate(tasks)
+        for number, name in enumerate(task.depends_on.tasks if task.depends_on else ())
+        if name not in names
+    ]
+
+
+def _circles(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
+    """The first circle of tasks that wait for one another, told where it begins."""
+    waits = {task.name: task.depends_on.tasks if task.depends_on else () for task in tasks}
+    settled: set[str] = set()
+    for place, task in enumerate(tasks):
+        if circle := _circle_from(task.name, waits, settled, ()):
+            way = " → ".join(circle)
+            return [Problem(join(place, "depends_on"), f"Tasks wait for one another in a circle: {way}.")]
+    return []
+
+
+def _circle_from(
+    name: str, waits: Mapping[str, tuple[str, ...]], settled: set[str], way: tuple[str, ...]
+) -> tuple[str, ...]:
+    """A circle that is met on the ways from here; `settled` are tasks from which none is."""
+    if name in way:
+        return (*way[way.index(name) :], name)
+    if name in settled:
+        return ()
+    for other in waits[name]:
+        if circle := _circle_from(other, waits, settled, (*way, name)):
+            return circle
+    settled.add(name)
+    return ()
+
+
 def _path_problem(path: str, files: Mapping[str, str]) -> str:
     if not path or len(path) > 255 or path.startswith("/") or not is_text(path) or any(c in path for c in "\\\n"):  # noqa: PLR2004
         return "A file's name is a relative path such as train.py or conf/model.yaml."
     if str(PurePosixPath(path)) != path or ".." in PurePosixPath(path).parts:
         return "A file stays in the working folder: no “.”, no “..”, no double or last slash."
-    if any(str(parent) in files for parent in PurePosixPath(path).parents):
+    if any(folder in files for folder in _folders(path)):
         return "A file cannot lie inside another file."
     return ""

@@ -5,7 +5,9 @@ import pytest
 from hekla.domain import formats
 from hekla.domain.errors import Invalid
 from hekla.domain.formats import yaml_text
-from hekla.domain.frameworks import known
+from hekla.domain.formats.fields import Findings
+from hekla.domain.formats.files import ConfigMaps
+from hekla.domain.formats.reading import Reading
 from hekla.domain.jobspec import JobSpec
 
 FAILED_ENDS = {"events": ["PodFailed"], "action": "TerminateJob"}
@@ -158,6 +160,9 @@ def test_a_restart_policy_becomes_policies(kind, replicas, more, expected):
         ("XGBoostJob", ["Master", "Worker"], {"xgboost": ()}),
         ("XGBoostJob", ["Worker"], {"xgboost": ("--master=worker",)}),
         ("JAXJob", ["Worker"], {"jax": ()}),
+        ("PaddleJob", ["Worker"], {"paddle": ()}),
+        ("PaddleJob", ["Master"], {"paddle": ("--worker=master",)}),
+        ("MPIJob", ["Launcher", "Worker"], {"mpi": ("--master=launcher",)}),
         ("TFJob", ["Master", "Worker"], {"tensorflow": ("--chief=master",)}),
     ],
 )
@@ -183,6 +188,7 @@ def test_an_elastic_pytorchjob_runs_from_least_to_most():
     assert [warning.partition(":")[0] for warning in loaded.warnings] == [
         "spec.elasticPolicy.rdzvHost",
         "spec.elasticPolicy.metrics",
+        "spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].env.PET_NNODES",
     ]
 
 
@@ -245,22 +251,28 @@ def test_what_mpi_cannot_do_here_is_told(field, value, told):
     assert len([warning for warning in warnings if warning.startswith(f"spec.{field}: not honoured")]) == told
 
 
-@pytest.mark.parametrize(
-    ("kind", "roles", "plugin"),
-    [("MPIJob", ["Launcher", "Worker"], "mpi"), ("PaddleJob", ["Master", "Worker"], "paddle")],
-)
-def test_a_job_plugin_is_asked_for_if_there_is_one(kind, roles, plugin):
-    loaded = formats.load(manifest(kind, dict.fromkeys(roles, (1, ""))))
-    missing = f"spec.{FIELDS[kind][0]}: not honoured: there is no job plugin {plugin}"
-    told = [warning for warning in loaded.warnings if warning.startswith(missing)]
-    assert (list(loaded.spec.plugins), len(told)) == (([plugin], 0) if plugin in known() else ([], 1))
+def test_workers_of_mpi_that_say_no_command_serve_the_launcher():
+    before, launcher, worker = manifest(
+        "MPIJob", {"Launcher": (1, ""), "Worker": (2, "")}, more={"slotsPerWorker": 4}
+    ).split("command:\n")
+    loaded = formats.load(f"{before}command:\n{launcher}image: x\n{worker.partition('- run')[2]}")
+    assert loaded.warnings == ()
+    assert loaded.spec.plugins == {"mpi": ("--master=launcher", "--slots=4")}
+    assert loaded.spec.task("worker").command[-1].endswith("mpi_agent.py")
 
 
-def test_the_slots_of_workers_are_honoured_or_told():
-    replicas = {"Launcher": (1, ""), "Worker": (2, "")}
-    loaded = formats.load(manifest("MPIJob", replicas, more={"slotsPerWorker": 4}))
-    told = [warning for warning in loaded.warnings if warning.startswith("spec.slotsPerWorker: not honoured")]
-    assert ("--slots=4" in loaded.spec.plugins.get("mpi", ())) == (not told)
+def test_a_master_beside_paddles_workers_is_told():
+    warnings = formats.load(manifest("PaddleJob", {"Master": (1, ""), "Worker": (2, "")})).warnings
+    assert [warning.partition(":")[0] for warning in warnings] == ["spec.paddleReplicaSpecs.Master"]
+
+
+def test_a_job_plugin_that_is_not_there_is_told(monkeypatch):
+    monkeypatch.setattr("hekla.domain.frameworks.known", dict)
+    findings = Findings()
+    assert Reading(ConfigMaps(findings), findings).plugin("jax", {}, "spec") == {}
+    assert findings.ignored == [
+        "spec: not honoured: there is no job plugin jax, so pods are told nothing of one another."
+    ]
 
 
 TRAINJOB = """

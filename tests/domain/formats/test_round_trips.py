@@ -7,7 +7,6 @@ from tests.domain.specs import SPECS
 
 from hekla.domain import formats
 from hekla.domain.errors import Invalid
-from hekla.domain.frameworks import known
 from hekla.domain.jobspec import JobSpec
 
 FORM = {form.word: form for form in formats.FORMATS}
@@ -88,11 +87,11 @@ def train_jobs(draw):
 
 
 def mpi(_chosen):
-    return {"mpi": ["--master=launcher"]} if "mpi" in known() else {}
+    return {"mpi": ["--master=launcher", "--slots=2"]}
 
 
-def paddle(_chosen):
-    return {"paddle": []} if "paddle" in known() else {}
+def paddle(chosen):
+    return {"paddle": [] if "worker" in chosen else ["--worker=master"]}
 
 
 def xgboost(chosen):

@@ -142,7 +142,6 @@ def changed(old, new, text=DIGITS):
         ("  queue:", "  volumes: [{mountPath: /data}]\n  queue:", "spec.volumes: not honoured."),
         ("  queue:", "  networkTopology: {mode: hard}\n  queue:", "spec.networkTopology: not honoured."),
         ("schedulerName: volcano", "schedulerName: mine", "spec.schedulerName: not honoured"),
-        ("    replicas: 2", "    replicas: 2\n    dependsOn: {name: [ps]}", "spec.tasks[1].dependsOn: not honoured."),
         ("Never", "OnFailure", "spec.tasks[0].template.spec.restartPolicy: not honoured: a program"),
         (
             "        nodeSelector:",
@@ -175,10 +174,27 @@ def changed(old, new, text=DIGITS):
         ("kind: ConfigMap", "kind: ConfigMap\nbinaryData: {a: b}", "ConfigMap digits-code.binaryData: not honoured."),
         ("---\n", "---\napiVersion: v1\nkind: Service\n---\n", "document 2: not honoured: a “Service”"),
     ],
-    ids=range(19),
+    ids=range(18),
 )
 def test_what_has_no_effect_is_told_with_its_path(old, new, warning):
     assert [told for told in formats.load(changed(old, new)).warnings if warning in told]
+
+
+@pytest.mark.parametrize(
+    ("written", "want"),
+    [
+        ("{name: [ps]}", {"tasks": ("ps",), "iteration": "all"}),
+        ("{name: [ps], iteration: any}", {"tasks": ("ps",), "iteration": "any"}),
+        ("{name: [ps], iteration: all}", {"tasks": ("ps",), "iteration": "all"}),
+        ("{name: [], iteration: any}", None),
+    ],
+)
+def test_a_task_that_waits_for_others_is_read_and_written(written, want):
+    loaded = formats.load(changed("    replicas: 2", f"    replicas: 2\n    dependsOn: {written}"))
+    dependency = loaded.spec.task("worker").depends_on
+    assert loaded.warnings == ()
+    assert (dependency and dependency.model_dump()) == want
+    assert formats.load(formats.dump(loaded.spec)).spec == loaded.spec
 
 
 def test_of_very_many_warnings_the_first_are_told():
@@ -209,10 +225,14 @@ WORKER = "spec.tasks[1].template.spec.containers[0]"
             "x",
         ),
         ("event: PodEvicted", "event: PodEvict", "spec.policies[0].event", "did you mean “PodEvicted”?"),
+        ("replicas: 2", "dependsOn: {name: [pss]}", "spec.tasks[1].dependsOn.name[0]", "did you mean “ps”?"),
+        ("replicas: 2", "dependsOn: {name: ps}", "spec.tasks[1].dependsOn.name", "must be a list, not “ps”"),
+        ("replicas: 2", "dependsOn: {names: [ps]}", "spec.tasks[1].dependsOn.names", "did you mean “name”?"),
+        ("replicas: 2", "dependsOn: {name: [worker]}", "spec.tasks[1].dependsOn", "in a circle: worker → worker"),
         ("exitCode: 3", "exitCode: x", "spec.tasks[1].policies[1].exitCode", "a whole number"),
         ("1m30s", "soon", "spec.tasks[1].policies[1].timeout", "such as 90s, 10m or 1h30m"),
         ("--port=2222", "--port=x", "spec.plugins.tensorflow[0]", "must be a port"),
-        ("tensorflow:", "horovod:", "spec.plugins.horovod", "There is no plugin"),
+        ("tensorflow:", "nonsense:", "spec.plugins.nonsense", "There is no plugin"),
         ('priority: "5"', "priority: high", "metadata.annotations.hekla.io/priority", "a whole number in quotes"),
         (
             "environment: torch",
@@ -232,7 +252,7 @@ WORKER = "spec.tasks[1].template.spec.containers[0]"
         ("  tasks:\n", "  tasks: 3\n  job:\n", "spec.tasks", "must be a list, not 3"),
         ("  train.py: |\n    print", "  train.py:\n    print", "data.train.py", "must be text, not a mapping"),
     ],
-    ids=range(23),
+    ids=range(27),
 )
 def test_what_is_wrong_is_told_with_its_path_in_the_manifest(old, new, path, sentence):
     text = changed(old, new).replace('print("training")', "print: 3" if "data.train" in path else 'print("training")')

@@ -24,6 +24,7 @@ TASKS = st.integers(1, 3).flatmap(
         optional={"min_available": st.integers(0, replicas)},
     )
 )
+WAITS = st.sampled_from([None, "all", "any"])
 NEXT = {
     PodPhase.PENDING: [PodPhase.BOUND, PodPhase.FAILED],
     PodPhase.BOUND: [PodPhase.PREPARING, PodPhase.RUNNING, PodPhase.FAILED, PodPhase.LOST],
@@ -33,11 +34,19 @@ NEXT = {
 COMMANDS = [Action.ABORT_JOB, Action.RESUME_JOB, Action.TERMINATE_JOB, Action.COMPLETE_JOB, Action.RESTART_JOB]
 
 
+def _names(count):
+    return [f"task{place}" for place in range(count)]
+
+
 class AnyJob(RuleBasedStateMachine):
     """Pods live and die, the scheduler admits and evicts, people command; in any order."""
 
-    @initialize(tasks=st.lists(TASKS, min_size=1, max_size=2), policies=POLICIES, data=st.data())
-    def submit(self, tasks, policies, data):
+    @initialize(tasks=st.lists(TASKS, min_size=1, max_size=3), waits=WAITS, policies=POLICIES, data=st.data())
+    def submit(self, tasks, waits, policies, data):
+        tasks = [
+            {**task, "depends_on": {"tasks": names, "iteration": waits}} if waits and (names := _names(place)) else task
+            for place, task in enumerate(tasks)
+        ]
         total = sum(task["replicas"] for task in tasks)
         fields = data.draw(
             st.fixed_dictionaries(
@@ -103,6 +112,12 @@ class AnyJob(RuleBasedStateMachine):
     def one_attempt_at_a_time(self):
         slots = [ref.slot for ref in self.living()]
         assert len(slots) == len(set(slots))
+
+    @invariant()
+    def a_job_that_runs_has_something_that_runs_or_will(self):
+        """Never are all its pods at an end, with others held back that nothing will release."""
+        if self.world.job.phase is JobPhase.RUNNING and self.world.job.gang_phase is not GangPhase.PENDING:
+            assert self.living()
 
     @invariant()
     def retries_are_bounded(self):

@@ -135,7 +135,8 @@ def _asked(body: Any) -> tuple[JobSpec, tuple[str, ...]]:  # noqa: ANN401  (what
     if isinstance(body, ManifestText):
         loaded = formats.load(body["text"])
         return loaded.spec, loaded.warnings
-    return JobSpec.parse(body), ()
+    spec = JobSpec.parse(body)
+    return spec, spec.remarks
 
 
 def _key(request: Request) -> str:

@@ -18,7 +18,7 @@ def spec_of(job: Job) -> JobSpec:
     return cached[0]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=20_000)
 def _cached_spec(_uid: UUID) -> list[JobSpec]:
     return []
 
@@ -32,6 +32,16 @@ def job_facts(job: Job) -> JobFacts:
         version=job.version,
         retry_count=job.retry_count,
     )
+
+
+def replicas(job: Job) -> list[tuple[str, int]]:
+    """Every replica that was asked for, in the order of the specification."""
+    return [(task.name, index) for task in spec_of(job).tasks for index in range(task.replicas)]
+
+
+def reserved_slots(job: Job) -> dict[tuple[str, int], int]:
+    """The slots that were set aside for replicas, pods or not."""
+    return dict(zip(replicas(job), job.reserved_slots, strict=False))
 
 
 def pod_facts(pod: Pod) -> PodFacts:

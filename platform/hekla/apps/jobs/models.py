@@ -16,7 +16,11 @@ def _choices(phases: type[JobPhase] | type[GangPhase] | type[PodPhase]) -> list[
 
 
 class Job(models.Model):
-    """A job. `version` counts full restarts from 1; `waiting` holds the engine's reasons while it waits."""
+    """A job. `version` counts full restarts from 1; `waiting` holds the engine's reasons while it waits.
+
+    `reserved_slots`: where some tasks wait for others, the slots of all replicas in the order of the specification, so
+    that the pods that start first can be told the addresses of those to come.
+    """
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     name = models.CharField(max_length=53)
@@ -35,6 +39,7 @@ class Job(models.Model):
     reason = models.CharField(max_length=64, blank=True)
     message = models.TextField(blank=True)
     waiting = models.JSONField(default=list)
+    reserved_slots = models.JSONField(default=list)
     submitted_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)

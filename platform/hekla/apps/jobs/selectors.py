@@ -1,7 +1,7 @@
 """Questions about jobs. What is outside one's tenants does not exist."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import count
 from uuid import UUID
 
@@ -10,6 +10,7 @@ from django.db.models import Count, Q, QuerySet
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.jobs.facts import reserved_slots
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox import selectors as outbox
 from hekla.apps.outbox.models import Event
@@ -53,6 +54,12 @@ def may_act(user: User, job: Job) -> bool:
     own = job.owner_id == user.pk and tenancy.may(user, job.tenant_id, Permission.ACT_ON_OWN_JOBS)
     wide = tenancy.may(user, job.tenant_id, Permission.ACT_ON_TENANT_JOBS)
     return own or wide or accounts.may(user, Permission.ACT_ON_ANY_JOB)
+
+
+def addresses(job: Job, address_of: Callable[[int], str]) -> dict[tuple[str, int], str]:
+    """Where each replica can be reached, those among them that have no pod yet but will."""
+    to_come = {replica: address_of(slot) for replica, slot in reserved_slots(job).items()}
+    return to_come | {(pod.task, pod.index): pod.address for pod in pods(job)}
 
 
 def pods(job: Job) -> QuerySet[Pod]:
@@ -122,12 +129,6 @@ def ending(cluster_id: int) -> list[Job]:
 def by_uids(cluster_id: int, uids: Collection[str]) -> list[Job]:
     """These jobs of a cluster, in the order of their submission."""
     return list(Job.objects.filter(cluster_id=cluster_id, uid__in=uids).select_related("queue").order_by("id"))
-
-
-def unfinished_pods(cluster_id: int) -> list[Pod]:
-    """Pods of a cluster that hold something or wait for it, also those of jobs that are over."""
-    found = Pod.objects.filter(job__cluster_id=cluster_id).exclude(phase__in=_FINAL_PODS)
-    return list(found.select_related("job").order_by("job_id", "task", "index", "attempt"))
 
 
 def pods_of(job_ids: Sequence[int]) -> list[Pod]:

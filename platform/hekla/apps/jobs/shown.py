@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hekla.apps.accounts.models import User
-from hekla.apps.jobs import selectors, story
+from hekla.apps.jobs import selectors, story, wording
+from hekla.apps.jobs.facts import all_pod_facts, job_facts, spec_of
 from hekla.apps.jobs.models import Job, Pod
-from hekla.domain.lifecycle import TRANSITIONS
+from hekla.domain.lifecycle import TRANSITIONS, stage_of
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import Action
 
@@ -19,11 +20,12 @@ PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class TaskStrip:
-    """A task's pods for the gang strip."""
+    """A task's pods for the gang strip. `note`: for which tasks it waits, if it does."""
 
     name: str
     summary: str
     pods: Sequence[dict[str, Any]]
+    note: str = ""
 
 
 def detail(job: Job, user: User, params: Mapping[str, str]) -> dict[str, Any]:
@@ -78,14 +80,23 @@ def offered(job: Job) -> list[str]:
 def strips(job: Job, current: Sequence[Pod]) -> list[TaskStrip]:
     """The gang strip: every replica that the job should have, also those without a pod yet."""
     phases = {(pod.task, pod.index): pod for pod in current}
+    notes = _waiting_tasks(job, current)
     found = []
     for task in job.spec["tasks"]:
         name, replicas = task["name"], task.get("replicas", 1)
         pods = [_square(name, index, phases.get((name, index))) for index in range(replicas)]
         running = sum(pod["phase"] == PodPhase.RUNNING for pod in pods)
         done = sum(pod["phase"] == PodPhase.SUCCEEDED for pod in pods)
-        found.append(TaskStrip(name, f"{done or running} / {replicas}", pods))
+        found.append(TaskStrip(name, f"{done or running} / {replicas}", pods, notes.get(name, "")))
     return found
+
+
+def _waiting_tasks(job: Job, current: Sequence[Pod]) -> dict[str, str]:
+    """What each task waits for, as a note, where it waits for other tasks."""
+    if job.is_final:
+        return {}
+    waits = stage_of(job_facts(job), all_pod_facts(current)).waits
+    return {name: wording.waits_for(spec_of(job).task(name), others) for name, others in waits.items()}
 
 
 def _square(task: str, index: int, pod: Pod | None) -> dict[str, Any]:

@@ -63,6 +63,8 @@ def _bound(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _pod(facts: Mapping[str, Any]) -> tuple[str, str]:
+    if facts["new"] == "failed" and facts["reason"] == "Stopped":
+        return "stopped", _("%(task)s-%(index)s has ended, as it was asked to.") % facts
     teller = _POD_WORDS.get(facts["new"])
     if teller is None:
         return "neutral", ""

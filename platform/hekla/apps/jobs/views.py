@@ -131,6 +131,8 @@ def _submit_form(request: HttpRequest, tenant: Tenant) -> HttpResponse:
         except HeklaError as error:
             form.show(error)
         else:
+            for remark in spec.remarks:
+                messages.warning(request, remark)
             return redirect("jobs:detail", made.uid)
     return _form_page(request, tenant, form)
 

@@ -1,13 +1,14 @@
 """Sentences about jobs: amounts, and why a job waits."""
 
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hekla.apps.jobs import victims
+from hekla.domain.jobspec import Iteration, TaskSpec
 from hekla.domain.resources import Resources
 
 _SIGNALS = {number.value: number.name for number in signal.Signals}
@@ -49,6 +50,13 @@ def exit_code(code: int | None) -> str:
         return _("%(code)d, ended by %(signal)s") % {"code": code, "signal": _SIGNALS[signal_number]}
     meaning = {126: _("not executable"), 127: _("no such program")}.get(code)
     return f"{code}, {meaning}" if meaning else str(code)
+
+
+def waits_for(task: TaskSpec, others: Sequence[str]) -> str:
+    """For which tasks a task waits: “begins when ps runs”."""
+    names = ", ".join(others)
+    is_any = task.depends_on is not None and task.depends_on.iteration is Iteration.ANY and len(others) > 1
+    return (_("begins when one of %s runs") if is_any else _("begins when %s runs")) % names
 
 
 def reason(data: Mapping[str, Any]) -> str:

@@ -28,6 +28,10 @@ class Findings:
     def not_honoured(self, path: str, why: str = "") -> None:
         self.ignored.append(f"{path}: not honoured{f': {why}' if why else '.'}")
 
+    def remark(self, path: str, message: str) -> None:
+        """Something about a part of the JobSpec that is worth a warning."""
+        self.ignored.append(f"{self.place_of(path)}: {message}")
+
     def warnings(self) -> tuple[str, ...]:
         """What has no effect; of very many only the first, and how many more there are."""
         more = len(self.ignored) - MAX_WARNINGS

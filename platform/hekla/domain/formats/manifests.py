@@ -8,6 +8,7 @@ forgotten here.
 from dataclasses import dataclass
 from typing import Any
 
+from hekla.domain import frameworks
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import registry, yaml_text
 from hekla.domain.formats.base import Format, Loaded
@@ -44,6 +45,8 @@ def load(text: str | bytes) -> Loaded:
         findings.raise_any(error)
         raise
     findings.raise_any()
+    for remark in frameworks.remarks(spec):
+        findings.remark(remark.path, remark.message)
     return Loaded(spec, findings.warnings())
 
 

@@ -11,38 +11,31 @@ from hekla.domain.formats.run_policy import CLEAN
 from hekla.domain.jobspec import JobSpec, TaskSpec
 
 _SSH = "how the launcher reaches the workers is the business of the job plugin mpi."
-_OPEN_MPI = "hostfiles are written for Open MPI unless the job plugin mpi says otherwise."
+_OPEN_MPI = "the job plugin mpi writes hostfiles for Open MPI and for MPICH, whichever the image has."
 _LAUNCHER = "the gang starts as a whole."
 
 
-def _arguments(_tasks: Collection[str]) -> Mapping[str, str]:
-    return {"master": "launcher"}
+def _arguments(tasks: Collection[str]) -> Mapping[str, str] | None:
+    return {"master": "launcher"} if "worker" in tasks else None
 
 
 def _read(reading: Reading, spec: Fields, document: Document) -> None:
     slots = spec.take("slotsPerWorker")
-    if slots not in (None, 1):
-        if any(option.name == "slots" for option in _options()) and "mpi" in document["plugins"]:
-            document["plugins"]["mpi"].append(f"--slots={slots}")
-        else:
-            reading.findings.not_honoured(spec.at("slotsPerWorker"), "there is one rank for each worker.")
+    if slots not in (None, 1) and document["plugins"]:
+        reading.findings.origins["plugins.mpi.1"] = spec.at("slotsPerWorker")
+        document["plugins"]["mpi"].append(f"--slots={slots}")
     reading.unless(spec, "sshAuthMountPath", (), _SSH)
-    reading.unless(spec, "mpiImplementation", ("OpenMPI",), _OPEN_MPI)
+    reading.unless(spec, "mpiImplementation", ("OpenMPI", "MPICH"), _OPEN_MPI)
     reading.unless(spec, "launcherCreationPolicy", ("AtStartup",), _LAUNCHER)
     reading.unless(spec, "cleanPodPolicy", ("Running", "All"), CLEAN)
     reading.unless(spec, "mainContainer", ("mpi",), "a pod runs one container, the first unless one is called mpi.")
 
 
-def _options() -> tuple[frameworks.Option, ...]:
-    mpi = frameworks.known().get("mpi")
-    return mpi.options if mpi else ()
-
-
 def _write(spec: JobSpec, _roles: Mapping[str, TaskSpec]) -> Document:
     if "mpi" not in spec.plugins:
         return {}
-    slots = frameworks.known()["mpi"].read(spec.plugins["mpi"])[0].get("slots")
-    return {} if slots in (None, 1) else {"slotsPerWorker": slots}
+    slots = frameworks.known()["mpi"].read(spec.plugins["mpi"])[0]["slots"]
+    return {} if slots == 1 else {"slotsPerWorker": slots}
 
 
 _KIND = RoleKind(

@@ -1,12 +1,21 @@
-"""PaddleJobs (`kubeflow.org/v1`). Without a Master, the first worker leads."""
+"""PaddleJobs (`kubeflow.org/v1`): the workers are PaddlePaddle's trainers, and meet at the first of them."""
 
 from collections.abc import Collection, Mapping
 
-from hekla.domain.formats.roles import RoleKind
+from hekla.domain.formats.fields import Fields
+from hekla.domain.formats.reading import Reading
+from hekla.domain.formats.roles import Document, RoleKind
+
+_MASTER = "trainers meet at the first worker, so a master beside workers is told nothing of them."
 
 
 def _arguments(tasks: Collection[str]) -> Mapping[str, str]:
-    return {} if "master" in tasks else {"master": "worker"}
+    return {} if "worker" in tasks else {"worker": "master"}
+
+
+def _read(reading: Reading, spec: Fields, document: Document) -> None:
+    if {"master", "worker"} <= {task["name"] for task in document["tasks"]}:
+        reading.findings.not_honoured(f"{spec.path}.paddleReplicaSpecs.Master", _MASTER)
 
 
 PADDLEJOB = RoleKind(
@@ -17,6 +26,6 @@ PADDLEJOB = RoleKind(
     restart="OnFailure",
     container="paddle",
     plugin="paddle",
-    port="master",
     arguments=_arguments,
+    read=_read,
 ).format()

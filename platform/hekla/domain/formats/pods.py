@@ -12,12 +12,18 @@ from hekla.domain.validation import join
 
 
 def read(
-    reading: Reading, template: Fields, target: str, *, main: str = "", restarts: Collection[str] = ("Never",)
+    reading: Reading,
+    template: Fields,
+    target: str,
+    *,
+    main: str = "",
+    restarts: Collection[str] = ("Never",),
+    commanded: bool = False,
 ) -> dict[str, Any]:
     """What a pod template says about the task at `target`.
 
     Of several containers the one called `main` counts, else the first. `restarts` are the restart policies of which
-    the manifest's kind takes care itself.
+    the manifest's kind takes care itself. `commanded`: a job plugin says what runs, if the container does not.
     """
     metadata, pod = template.fields("metadata"), template.fields("spec")
     annotations = metadata.mapping("annotations")
@@ -28,12 +34,12 @@ def read(
     if policy is not None and policy not in restarts:
         why = "a program is not restarted in its pod; a policy can restart the pod, its task or the job."
         reading.findings.not_honoured(pod.at("restartPolicy"), why)
-    document |= _pod(reading, pod, target, main)
+    document |= _pod(reading, pod, target, main, commanded=commanded)
     template.close()
     return document
 
 
-def _pod(reading: Reading, pod: Fields, target: str, main: str) -> dict[str, Any]:
+def _pod(reading: Reading, pod: Fields, target: str, main: str, *, commanded: bool) -> dict[str, Any]:
     mounts = Mounts(pod, reading.config_maps)
     containers = pod.list_of_fields("containers")
     if not containers:
@@ -47,34 +53,47 @@ def _pod(reading: Reading, pod: Fields, target: str, main: str) -> dict[str, Any
         "node_selector": reading.take(pod, "nodeSelector", join(target, "node_selector")),
         "grace_seconds": reading.take(pod, "terminationGracePeriodSeconds", join(target, "grace_seconds")),
     }
-    document |= container(reading, chosen, target, mounts) if chosen is not None else {"command": ["?"]}
+    if chosen is None:
+        document["command"] = ["?"]
+    else:
+        document |= container(reading, chosen, target, mounts, commanded=commanded)
     pod.close()
     return document
 
 
 def container(
-    reading: Reading, fields: Fields, target: str, mounts: Mounts | None = None, *, resources: str = "resources"
+    reading: Reading,
+    fields: Fields,
+    target: str,
+    mounts: Mounts | None = None,
+    *,
+    resources: str = "resources",
+    commanded: bool = False,
 ) -> dict[str, Any]:
     """What a container says, or something that is written like one; `resources` is what it calls its amounts."""
     fields.ignore("name", "ports")
+    command = _command(reading, fields, join(target, "command"), commanded=commanded)
     document = {
-        "command": _command(reading, fields, join(target, "command")),
+        "command": command or None,
         "env": _env(reading, fields, join(target, "env")),
         "resources": _resources(reading, fields.fields(resources), join(target, "resources")),
         "image": reading.take(fields, "image", join(target, "image")),
     }
     if mounts:
         working_dir = reading.take(fields, "workingDir", join(target, "working_dir"))
-        document["working_dir"] = mounts.settle(fields, working_dir, document["command"])
+        document["working_dir"] = mounts.settle(fields, working_dir, command)
     fields.close()
     return document
 
 
-def _command(reading: Reading, container: Fields, target: str) -> list[Any]:
+def _command(reading: Reading, container: Fields, target: str, *, commanded: bool) -> list[Any]:
+    """What the container starts; nothing where a plugin says it."""
     command, arguments = container.sequence("command"), container.sequence("args")
     reading.findings.origins[target] = container.at("command")
     for place in range(len(arguments)):
         reading.findings.origins[join(target, len(command) + place)] = f"{container.at('args')}[{place}]"
+    if commanded and not command and not arguments:
+        return []
     if "command" not in container:
         message = "A command must be given; the one that the image may have of its own is not known here."
         reading.findings.problem(container.at("command"), message)

@@ -45,7 +45,7 @@ def _nothing_more(_spec: JobSpec, _roles: Mapping[str, TaskSpec]) -> Document:
     return {}
 
 
-def _usual_names(_tasks: Collection[str]) -> Mapping[str, str]:
+def _usual_names(_tasks: Collection[str]) -> Mapping[str, str] | None:
     return {}
 
 
@@ -56,7 +56,8 @@ class RoleKind:
     `replicas` is the field that holds them, `restart` their restart policy where they name none (`leader_restart` that
     of a leader, if it differs); `container` is the one that trains and `port` names its port. `main` is the role of a
     task that is alone in its job. `plugin` tells pods about one another; `arguments` are those that it needs for tasks
-    of these names. `read` takes the fields that only this kind has, into the JobSpec's document; `write` answers them.
+    of these names, None if it has no use for them. `read` takes the fields that only this kind has, into the JobSpec's
+    document; `write` answers them.
     """
 
     kind: str
@@ -69,7 +70,7 @@ class RoleKind:
     main: str = "Worker"
     port: str = ""
     leader_restart: str = ""
-    arguments: Callable[[Collection[str]], Mapping[str, str]] = _usual_names
+    arguments: Callable[[Collection[str]], Mapping[str, str] | None] = _usual_names
     read: Callable[[Reading, Fields, Document], None] = _no_fields
     write: Callable[[JobSpec, Mapping[str, TaskSpec]], Document] = _nothing_more
 
@@ -85,14 +86,16 @@ class RoleKind:
         reading.findings.origins["tasks"] = owner.path
         found = {role: owner.fields(role) for role in owner.names() if role in self.roles}
         counts = {role: _count(replica.take("replicas")) for role, replica in found.items()}
-        document["plugins"] = reading.plugin(self.plugin, self._arguments(found), spec.at(self.replicas))
+        arguments = self._arguments(found)
+        document["plugins"] = {} if arguments is None else reading.plugin(self.plugin, arguments, owner.path)
+        commands = frameworks.commands(document["plugins"])
         document["tasks"] = []
         for role, replica in found.items():
+            task = self._task(reading, replica, role, len(document["tasks"]), commanded=role.lower() in commands)
             restart = self._restart(reading, replica, role)
-            policies = self._policies(role, restart if retries else "Never", counts)
-            document["tasks"].append(
-                self._task(reading, replica, role, len(document["tasks"])) | {"policies": policies}
-            )
+            task["policies"] = self._policies(role, restart if retries else "Never", counts)
+            document["tasks"].append(task)
+            replica.close()
         owner.ignore(*self.roles)
         owner.close()
         self.read(reading, spec, document)
@@ -108,13 +111,20 @@ class RoleKind:
             reading.findings.not_honoured(replica.at("restartPolicy"), _TOLD[restart])
         return restart
 
-    def _task(self, reading: Reading, replica: Fields, role: str, place: int) -> Document:
+    def _task(self, reading: Reading, replica: Fields, role: str, place: int, *, commanded: bool) -> Document:
         target = join("tasks", place)
         reading.findings.origins[target] = replica.path
         document = {
             "name": role.lower(),
             "replicas": reading.take(replica, "replicas", join(target, "replicas")),
-            **pods.read(reading, replica.fields("template"), target, main=self.container, restarts=_IN_PODS),
+            **pods.read(
+                reading,
+                replica.fields("template"),
+                target,
+                main=self.container,
+                restarts=_IN_PODS,
+                commanded=commanded,
+            ),
         }
         return without_none(document)
 
@@ -130,10 +140,10 @@ class RoleKind:
             *([{"events": ["TaskCompleted"], "action": "CompleteJob"}] if leads else []),
         ]
 
-    def _arguments(self, found: Mapping[str, Fields]) -> Mapping[str, str]:
+    def _arguments(self, found: Mapping[str, Fields]) -> Mapping[str, str] | None:
+        arguments = self.arguments([role.lower() for role in found])
         ports = [port for replica in found.values() if (port := self._port_of(replica))]
-        named = {"port": str(ports[0])} if ports else {}
-        return {**self.arguments([role.lower() for role in found]), **named}
+        return {**arguments, "port": str(ports[0])} if ports and arguments is not None else arguments
 
     def _port_of(self, replica: Fields) -> object:
         """The port that a template names; looked up beside the reading proper, which has no use for ports."""

@@ -6,14 +6,16 @@ What it cannot say otherwise stands in annotations: on the Job `hekla.io/kind`, 
 """
 
 import re
+from collections.abc import Collection
 from typing import Any
 
+from hekla.domain import frameworks
 from hekla.domain.formats import pods
 from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.reading import Reading, without_none
 from hekla.domain.formats.writing import filled, metadata
-from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.jobspec import Dependency, JobSpec, TaskSpec
 from hekla.domain.policies import Policy
 from hekla.domain.validation import join, shown
 
@@ -25,7 +27,8 @@ def _read(reading: Reading, job: Fields) -> dict[str, Any]:
     spec = job.fields("spec")
     document = {**reading.head(job.fields("metadata")), **_job_fields(reading, spec)}
     reading.findings.origins["tasks"] = spec.at("tasks")
-    tasks = [_task(reading, task, place) for place, task in enumerate(spec.list_of_fields("tasks"))]
+    commands = frameworks.commands(document["plugins"])
+    tasks = [_task(reading, task, place, commands) for place, task in enumerate(spec.list_of_fields("tasks"))]
     spec.close()
     return {**document, "tasks": tasks}
 
@@ -84,19 +87,32 @@ def _seconds(reading: Reading, policy: Fields, name: str, target: str) -> int | 
     return sum(int(match[unit] or 0) * size for unit, size in (("h", 3600), ("m", 60), ("s", 1))) or None
 
 
-def _task(reading: Reading, task: Fields, place: int) -> dict[str, Any]:
+def _task(reading: Reading, task: Fields, place: int, commands: Collection[str]) -> dict[str, Any]:
     target = join("tasks", place)
     reading.findings.origins[target] = task.path
+    name = reading.take(task, "name", join(target, "name")) or f"default{place}"
     document = {
-        "name": reading.take(task, "name", join(target, "name")) or f"default{place}",
+        "name": name,
         "replicas": reading.take(task, "replicas", join(target, "replicas")),
         "min_available": reading.take(task, "minAvailable", join(target, "min_available")),
         "max_retry": reading.take(task, "maxRetry", join(target, "max_retry"), zero_is_default=True),
         "policies": _policies(reading, task, join(target, "policies")),
-        **pods.read(reading, task.fields("template"), target),
+        "depends_on": _depends_on(reading, task.fields("dependsOn"), join(target, "depends_on")),
+        **pods.read(reading, task.fields("template"), target, commanded=name in commands),
     }
     task.close()
     return without_none(document)
+
+
+def _depends_on(reading: Reading, dependency: Fields, target: str) -> dict[str, Any] | None:
+    """Without names there is nothing to wait for."""
+    reading.findings.origins[target] = dependency.path
+    document = {
+        "tasks": reading.take(dependency, "name", join(target, "tasks")),
+        "iteration": reading.take(dependency, "iteration", join(target, "iteration")),
+    }
+    dependency.close()
+    return without_none(document) if document["tasks"] else None
 
 
 def _write(spec: JobSpec) -> dict[str, Any]:
@@ -133,9 +149,14 @@ def _written_task(task: TaskSpec, spec: JobSpec) -> dict[str, Any]:
         replicas=task.replicas,
         minAvailable=task.min_available,
         maxRetry=task.max_retry,
+        dependsOn=_written_dependency(task.depends_on) if task.depends_on else None,
         policies=[_written_policy(policy) for policy in task.policies],
         template=pods.write(task, spec),
     )
+
+
+def _written_dependency(dependency: Dependency) -> dict[str, Any]:
+    return {"name": list(dependency.tasks), "iteration": str(dependency.iteration)}
 
 
 VOLCANO = Format("volcano", "batch.volcano.sh/v1alpha1", "Job", _read, _write)

@@ -5,6 +5,17 @@ files and host names. A package of one's own adds one by an entry point in the g
 """
 
 from hekla.domain.frameworks.base import Framework, Option, Place, PodSettings
-from hekla.domain.frameworks.registry import check, known, settings_for
+from hekla.domain.frameworks.registry import check, commands, files, known, remarks, settings_for
 
-__all__ = ["Framework", "Option", "Place", "PodSettings", "check", "known", "settings_for"]
+__all__ = [
+    "Framework",
+    "Option",
+    "Place",
+    "PodSettings",
+    "check",
+    "commands",
+    "files",
+    "known",
+    "remarks",
+    "settings_for",
+]

@@ -39,6 +39,11 @@ class Place:
     index: int
     addresses: Mapping[tuple[str, int], str]
 
+    @property
+    def own_address(self) -> str:
+        """Where this pod can be reached."""
+        return self.addresses[self.task, self.index]
+
     def addresses_of(self, task: "TaskSpec", port: Value | None = None) -> list[str]:
         """The addresses of a task's replicas in order, with the port where one is given."""
         suffix = "" if port is None else f":{port}"
@@ -46,15 +51,21 @@ class Place:
 
     def find(self, name: Value) -> "TaskSpec | None":
         """The job's task of that name."""
-        return next((task for task in self.spec.tasks if task.name == name), None)
+        return task_called(name, self.spec.tasks)
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An argument of a plugin, written `--name=value`. Its default tells its type; whole numbers are ports."""
+    """An argument of a plugin, written `--name=value`. Its default tells its type; whole numbers are ports unless told.
+
+    `unheeded`: why it has no effect here, where that is so; whoever sets it is told.
+    """
 
     name: str
     default: Value
+    number: str = "a port"
+    most: int = MAX_PORT
+    unheeded: str = ""
 
     def read(self, text: str | None) -> Value:
         """The value that was written. Raises ValueError with a sentence."""
@@ -64,8 +75,8 @@ class Option:
             raise ValueError(f"--{self.name} needs a value, for example --{self.name}={self.default}.")
         if isinstance(self.default, str):
             return text
-        if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= MAX_PORT:
-            raise ValueError(f"--{self.name} must be a port from 1 to {MAX_PORT}, not {shown(text)}.")
+        if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= self.most:
+            raise ValueError(f"--{self.name} must be {self.number} from 1 to {self.most}, not {shown(text)}.")
         return int(text)
 
     def _truth(self, text: str | None) -> bool:
@@ -80,9 +91,44 @@ def _nothing_wrong(_tasks: Sequence["TaskSpec"], _options: Options) -> list[str]
     return []
 
 
+def _no_commands(_options: Options) -> dict[str, tuple[str, ...]]:
+    return {}
+
+
+def task_called(name: Value, tasks: Sequence["TaskSpec"]) -> "TaskSpec | None":
+    """The task of that name."""
+    return next((task for task in tasks if task.name == name), None)
+
+
+def missing_roles(roles: Sequence[str], tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    """A sentence for each option that names a role which no task of the job has, or one without a replica."""
+    names = ", ".join(task.name for task in tasks)
+    problems = []
+    for role in roles:
+        task = task_called(options[role], tasks)
+        if task is None:
+            problems.append(f"No task is called “{options[role]}”; say which one it is with --{role}=NAME ({names}).")
+        elif not task.replicas:
+            problems.append(f"The task “{task.name}” has no replica.")
+    twice = len({options[role] for role in roles}) < len(roles)
+    return problems or (["One task cannot have two of these roles: " + ", ".join(roles) + "."] if twice else [])
+
+
+def several_leaders(role: str, tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    """A sentence where the task of a role that only one pod can have has more of them."""
+    task = task_called(options[role], tasks)
+    return (
+        [f"There is one {role}, and “{task.name}” has {task.replicas} replicas."] if task and task.replicas > 1 else []
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """A job plugin. `implies` names others that it needs; `problems` says what is wrong with a job that asks for it."""
+    """A job plugin.
+
+    `implies` names others that it needs; `problems` says what is wrong with a job that asks for it, `remarks` what in
+    one will not go as it may be expected to; `commands` are those that tasks start which say none, by the task's name.
+    """
 
     name: str
     summary: str
@@ -90,6 +136,8 @@ class Framework:
     options: tuple[Option, ...] = ()
     implies: tuple[str, ...] = ()
     problems: Callable[[Sequence["TaskSpec"], Options], list[str]] = _nothing_wrong
+    remarks: Callable[[Sequence["TaskSpec"], Options], list[str]] = _nothing_wrong
+    commands: Callable[[Options], Mapping[str, tuple[str, ...]]] = _no_commands
 
     def read(self, arguments: Sequence[str]) -> tuple[Options, list[Problem]]:
         """The options that the arguments set, over the defaults; and what is wrong with them, by their number."""
@@ -97,7 +145,7 @@ class Framework:
         values: dict[str, Value] = {option.name: option.default for option in self.options}
         problems = []
         for place, argument in enumerate(arguments):
-            name, _, text = argument.lstrip("-").partition("=")
+            name, text = _named(argument), argument.partition("=")[2]
             if not argument.startswith("-") or name not in known:
                 problems.append(Problem(str(place), self._unknown(argument, name)))
                 continue
@@ -107,9 +155,25 @@ class Framework:
                 problems.append(Problem(str(place), str(error)))
         return values, problems
 
+    def unheeded(self, arguments: Sequence[str]) -> list[Problem]:
+        """Arguments that ask for something else than what happens anyway, and in vain, by their number."""
+        options = {option.name: option for option in self.options if option.unheeded}
+        found = [(place, name) for place, argument in enumerate(arguments) if (name := _named(argument)) in options]
+        values = self.read(arguments)[0]
+        return [
+            Problem(str(place), f"This has no effect: {options[name].unheeded}")
+            for place, name in found
+            if values[name] != options[name].default
+        ]
+
     def _unknown(self, argument: str, name: str) -> str:
         names = [option.name for option in self.options]
         if not names:
             return f"The plugin {self.name} takes no arguments."
         hint = nearest(name, names) or f"; it knows {', '.join(f'--{known}=…' for known in names)}."
         return f"The plugin {self.name} has no argument {shown(argument)}{hint}"
+
+
+def _named(argument: str) -> str:
+    """The option that an argument names."""
+    return argument.lstrip("-").partition("=")[0]

@@ -3,17 +3,17 @@
 torchrun is told the same by variables of its own (`PET_…`), a pod being a node to it.
 
 The master's replicas have the first ranks. One task may be both: `--master=worker` makes the first worker the master.
-The pods of a gang start together and torch waits for its master, so the arguments that make workers wait are taken
-and need nothing done.
 """
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, missing_roles
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
+
+_WAITS = "the pods of a gang start together, and torch waits for its master."
 
 
 def _settings(place: Place, options: Options) -> PodSettings:
@@ -40,11 +40,7 @@ def _settings(place: Place, options: Options) -> PodSettings:
 
 
 def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
-    master = next((task for task in tasks if task.name == options["master"]), None)
-    if master is None:
-        names = ", ".join(task.name for task in tasks)
-        return [f"No task is called “{options['master']}”; say which one leads with --master=NAME ({names})."]
-    return [] if master.replicas else ["The task that leads has no replica."]
+    return missing_roles(["master"], tasks, options)
 
 
 PYTORCH = Framework(
@@ -55,9 +51,9 @@ PYTORCH = Framework(
         Option("master", "master"),
         Option("worker", "worker"),
         Option("port", 23456),
-        Option("wait-master-enabled", False),
-        Option("wait-master-timeout", "300"),
-        Option("wait-master-image", "busybox:1.36.1"),
+        Option("wait-master-enabled", False, unheeded=_WAITS),
+        Option("wait-master-timeout", "300", unheeded=_WAITS),
+        Option("wait-master-image", "busybox:1.36.1", unheeded=_WAITS),
     ),
     implies=("svc",),
     problems=_problems,

@@ -3,14 +3,21 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from hekla.domain.errors import Problem
 from hekla.domain.frameworks.base import Framework, Place, PodSettings
 from hekla.domain.frameworks.env import ENV
+from hekla.domain.frameworks.hcclrank import HCCLRANK
+from hekla.domain.frameworks.horovod import HOROVOD
 from hekla.domain.frameworks.indexed import INDEXED
 from hekla.domain.frameworks.jax import JAX
+from hekla.domain.frameworks.mindspore import MINDSPORE
+from hekla.domain.frameworks.mpi import MPI
+from hekla.domain.frameworks.mxnet import MXNET
+from hekla.domain.frameworks.paddle import PADDLE
 from hekla.domain.frameworks.pytorch import PYTORCH
+from hekla.domain.frameworks.ray import RAY
 from hekla.domain.frameworks.svc import SVC
 from hekla.domain.frameworks.tensorflow import TENSORFLOW
 from hekla.domain.frameworks.xgboost import XGBOOST
@@ -20,7 +27,22 @@ if TYPE_CHECKING:
     from hekla.domain.jobspec import JobSpec, TaskSpec
 
 ENTRY_POINTS = "hekla.frameworks"
-_BUILT_IN = (ENV, INDEXED, SVC, TENSORFLOW, PYTORCH, XGBOOST, JAX)
+_BUILT_IN = (
+    ENV,
+    SVC,
+    TENSORFLOW,
+    PYTORCH,
+    MPI,
+    HOROVOD,
+    MXNET,
+    RAY,
+    MINDSPORE,
+    PADDLE,
+    HCCLRANK,
+    XGBOOST,
+    JAX,
+    INDEXED,
+)
 
 Plugins = Mapping[str, Sequence[str]]
 
@@ -45,6 +67,59 @@ def settings_for(spec: "JobSpec", task: str, index: int, hosts: Mapping[tuple[st
         framework = known()[name]
         settings |= framework.settings(place, framework.read(arguments)[0])
     return settings
+
+
+def commands(plugins: Mapping[str, object]) -> Mapping[str, tuple[str, ...]]:
+    """What tasks start that say nothing themselves, by their names. Plugins that are asked for wrongly give nothing."""
+    given: dict[str, tuple[str, ...]] = {}
+    for name, arguments in plugins.items():
+        if name in known() and _are_words(arguments):
+            options, problems = known()[name].read(arguments)
+            given |= {} if problems else known()[name].commands(options)
+    return given
+
+
+def _are_words(value: object) -> TypeGuard[Sequence[str]]:
+    return isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
+
+
+def files(spec: "JobSpec") -> set[str]:
+    """The paths of all files that plugins put into pods of the job."""
+    return {path for task in spec.tasks for settings in _samples(spec, task).values() for path in settings.files}
+
+
+def remarks(spec: "JobSpec") -> list[Problem]:
+    """What a job asks of its plugins in vain, and what it sets itself in their place, each with its path."""
+    found = [remark for name, arguments in spec.plugins.items() for remark in _remarks(name, arguments, spec.tasks)]
+    overruled = [problem for place, task in enumerate(spec.tasks) for problem in _overruled(spec, task, place)]
+    return [*found, *dict.fromkeys(overruled)]
+
+
+def _remarks(name: str, arguments: Sequence[str], tasks: Sequence["TaskSpec"]) -> list[Problem]:
+    framework, path = known()[name], join("plugins", name)
+    unheeded = [Problem(join(path, problem.path), problem.message) for problem in framework.unheeded(arguments)]
+    return [*unheeded, *(Problem(path, text) for text in framework.remarks(tasks, framework.read(arguments)[0]))]
+
+
+def _overruled(spec: "JobSpec", task: "TaskSpec", place: int) -> list[Problem]:
+    found = []
+    for plugin, settings in _samples(spec, task).items() if task.env or spec.files else ():
+        message = f"The plugin {plugin} sets this too; what is written here holds."
+        found += [Problem(join("tasks", place, "env", name), message) for name in settings.env if name in task.env]
+        found += [Problem(join("files", path), message) for path in settings.files if path in spec.files]
+    return found
+
+
+def _samples(spec: "JobSpec", task: "TaskSpec") -> Mapping[str, PodSettings]:
+    """What each plugin sets for the first pod of a task, at addresses that stand for any."""
+    if not task.replicas:
+        return {}
+    anywhere = {(one.name, index): f"{one.name}-{index}" for one in spec.tasks for index in range(one.replicas)}
+    place = Place(spec, task.name, 0, anywhere)
+    return {
+        name: known()[name].settings(place, known()[name].read(arguments)[0])
+        for name, arguments in _in_force(spec.plugins).items()
+    }
 
 
 def _check_one(name: str, arguments: Sequence[str], tasks: Sequence["TaskSpec"]) -> list[Problem]:

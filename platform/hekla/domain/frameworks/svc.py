@@ -45,8 +45,8 @@ SVC = Framework(
     "Gives the pods of a job one another's addresses.",
     _settings,
     options=(
-        Option("publish-not-ready-addresses", False),
-        Option("disable-network-policy", False),
+        Option("publish-not-ready-addresses", False, unheeded="addresses are known before pods start."),
+        Option("disable-network-policy", False, unheeded="nothing keeps other jobs from reaching these pods."),
         Option("inject-hosts-env", True),
     ),
 )

@@ -18,10 +18,12 @@ The semantics are Volcano's. Where its bookkeeping works against the person who 
 - Counts are taken from the pods that are there, also after a kill; the last retry is like the others.
 - A pod that was lost (its node or its record is gone) is replaced like a deleted one, but only as often as its task's
   `max_retry` says; then it counts as failed. So a pod that breaks its machines does not do so for ever.
+- A task that waits for others is no part of the gang until its pods may be made (`stages`): nothing waits for itself.
 - Asking for an action that the phase does not know is an error for a person, and nothing for a policy.
 """
 
 from hekla.domain.lifecycle.facts import JobFacts, PodFacts, PodRef, Target
+from hekla.domain.lifecycle.stages import Stage, stage_of
 from hekla.domain.lifecycle.stimuli import Stimulus, overdue, resolve, stimuli_of
 from hekla.domain.lifecycle.transitions import TRANSITIONS, ImpossibleTransition, Outcome, Step, advance
 
@@ -32,11 +34,13 @@ __all__ = [
     "Outcome",
     "PodFacts",
     "PodRef",
+    "Stage",
     "Step",
     "Stimulus",
     "Target",
     "advance",
     "overdue",
     "resolve",
+    "stage_of",
     "stimuli_of",
 ]

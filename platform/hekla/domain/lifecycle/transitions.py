@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from hekla.domain.errors import Refused
 from hekla.domain.lifecycle.facts import JobFacts, PodFacts, PodRef, Roster, Slot, Target
+from hekla.domain.lifecycle.stages import Stage, stage
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 from hekla.domain.policies import Action
 
@@ -80,8 +81,12 @@ def advance(
 
 @dataclass
 class _Tally:
-    """How many replicas stand where; `failed_pods` and `succeeded_by_task` for sentences and for rules by task."""
+    """How many replicas stand where; `failed_pods` and `succeeded_by_task` for sentences and for rules by task.
 
+    `stage` says which of the others wait for another task, and how large the gang is meanwhile.
+    """
+
+    stage: Stage
     running: int = 0
     succeeded: int = 0
     ending: int = 0
@@ -92,6 +97,11 @@ class _Tally:
     @property
     def failed(self) -> int:
         return len(self.failed_pods)
+
+    @property
+    def unfinished(self) -> int:
+        """Replicas that may still come to something."""
+        return self.running + self.ending + self.pending
 
 
 class _Course:
@@ -122,8 +132,8 @@ class _Course:
         self.stopped.update(pod.ref for pod in pods if not pod.stopping)
 
     def tally(self) -> _Tally:
-        tally = _Tally()
         current = self.current()
+        tally = _Tally(stage(self.roster, current))
         for slot in self.roster.slots():
             pod = current.get(slot)
             if pod is None:
@@ -135,7 +145,8 @@ class _Course:
                 tally.succeeded_by_task[pod.task] = tally.succeeded_by_task.get(pod.task, 0) + 1
             elif pod.phase.is_final:
                 tally.failed_pods.append(pod)
-        tally.pending = self.spec.replicas - tally.running - tally.succeeded - tally.failed - tally.ending
+        there = tally.running + tally.succeeded + tally.failed + tally.ending
+        tally.pending = self.spec.replicas - there - len(tally.stage.held)
         return tally
 
     def outcome(self) -> Outcome:
@@ -153,11 +164,15 @@ class _Course:
         )
 
     def _missing(self) -> list[PodRef]:
-        """New attempts for replicas without one, once the gang was let in; never beside one that still lives."""
+        """New attempts for replicas without one, once the gang was let in; never beside one that still lives.
+
+        Replicas that wait for another task get none yet.
+        """
         if self.phase not in _WORKING or self.gang_phase is GangPhase.PENDING:
             return []
         current = self.current()
-        empty = [slot for slot in self.roster.slots() if slot not in current]
+        held = stage(self.roster, current).held
+        empty = [slot for slot in self.roster.slots() if slot not in current and slot not in held]
         free = [slot for slot in empty if not any(pod.is_alive for pod in self.roster.attempts(slot))]
         return [self.roster.next_attempt(slot) for slot in free]
 
@@ -172,7 +187,7 @@ def _start(course: _Course) -> None:
     """Pending: enough pods have come to work."""
     _drop_extra(course)
     tally = course.tally()
-    if course.spec.gang_minimum <= tally.running + tally.succeeded + tally.failed:
+    if tally.stage.minimum <= tally.running + tally.succeeded + tally.failed:
         course.enter(JobPhase.RUNNING, "GangStarted", f"{tally.running} of {course.spec.replicas} pods run.")
 
 
@@ -184,10 +199,10 @@ def _judge(course: _Course) -> None:
         return
     if spec.min_success is not None and tally.succeeded >= spec.min_success:
         _finish(course, JobPhase.COMPLETED, "MinSuccessReached", f"{tally.succeeded} pods succeeded, as was asked.")
-    elif tally.succeeded + tally.failed == spec.replicas:
+    elif not tally.unfinished:
         _finish(course, *_verdict(course, tally))
-    elif tally.pending > spec.replicas - spec.gang_minimum:
-        message = f"{tally.pending} pods wait for a place; fewer than {spec.gang_minimum} are left at work."
+    elif tally.pending > spec.replicas - len(tally.stage.held) - tally.stage.minimum:
+        message = f"{tally.pending} pods wait for a place; fewer than {tally.stage.minimum} are at work."
         course.enter(JobPhase.PENDING, "TooFewPods", message)
     elif tally.failed_pods:
         fact = f"{_told(tally.failed_pods)}. No policy says what to do then"
@@ -195,9 +210,10 @@ def _judge(course: _Course) -> None:
 
 
 def _verdict(course: _Course, tally: _Tally) -> tuple[JobPhase, str, str]:
-    """How a job ends whose pods have all ended."""
+    """How a job ends whose pods have all ended. What still waits for another task will never begin."""
     spec = course.spec
-    failures = f"{_told(tally.failed_pods)}." if tally.failed_pods else ""
+    failed = f"{_told(tally.failed_pods)}. " if tally.failed_pods else ""
+    failures = (failed + _never_begun(tally.stage)).strip()
     summary = f"{tally.succeeded} of {spec.replicas} pods succeeded. {failures}".strip()
     if spec.gang_minimum >= sum(task.minimum for task in spec.tasks):
         for task in spec.tasks:
@@ -210,6 +226,11 @@ def _verdict(course: _Course, tally: _Tally) -> tuple[JobPhase, str, str]:
     if tally.succeeded >= spec.gang_minimum:
         return JobPhase.COMPLETED, "PodsSucceeded", summary
     return JobPhase.FAILED, "PodsFailed", summary
+
+
+def _never_begun(stage: Stage) -> str:
+    """“train never began: it waited for prepare.”"""
+    return " ".join(f"{name} never began: it waited for {', '.join(waits)}." for name, waits in stage.waits.items())
 
 
 def _begin_again(course: _Course) -> None:

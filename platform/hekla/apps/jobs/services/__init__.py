@@ -4,7 +4,7 @@ from hekla.apps.jobs.services.commands import command, delete
 from hekla.apps.jobs.services.decisions import commit
 from hekla.apps.jobs.services.observations import observe
 from hekla.apps.jobs.services.submission import check, submit
-from hekla.apps.jobs.services.upkeep import delete_expired, mark_cleaned, settle, sync
+from hekla.apps.jobs.services.upkeep import delete_expired, mark_cleaned, settle, sync, would_sync
 
 __all__ = [
     "check",
@@ -17,4 +17,5 @@ __all__ = [
     "settle",
     "submit",
     "sync",
+    "would_sync",
 ]

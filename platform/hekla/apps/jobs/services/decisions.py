@@ -15,6 +15,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import evict, set_gang_phase
 from hekla.apps.outbox.services import CONTROLLER, unit_of_work
+from hekla.apps.rows import save_all
 from hekla.domain import events
 from hekla.domain.phases import GangPhase, PodPhase
 
@@ -98,7 +99,7 @@ def _bind(job: Job, binds: list[tuple[Pod, str]], now: datetime) -> bool:
         pod.phase, pod.node, pod.bound_at = PodPhase.BOUND, node, now
         event = events.PodBound(task=pod.task, index=pod.index, attempt=pod.attempt, node=node)
         tell(job, event, actor=CONTROLLER, now=now)
-    Pod.objects.bulk_update([pod for pod, _ in binds], ["phase", "node", "bound_at"], batch_size=1000)
+    save_all([pod for pod, _ in binds], ("phase", "node", "bound_at"))
     return True
 
 

@@ -10,10 +10,13 @@ from hekla.apps.jobs.facts import all_pod_facts, job_facts, pod_facts
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.transitions import AddressOf, advance, enter_pod_phase
 from hekla.apps.outbox.services import CONTROLLER, unit_of_work
+from hekla.apps.rows import save_all
 from hekla.domain.lifecycle import resolve, stimuli_of
 from hekla.domain.phases import PodPhase
 from hekla.domain.policies import Action
 
+POD_FIELDS = ("phase", "reason", "message", "exit_code", "started_at", "finished_at")
+"""What changes as a pod goes from phase to phase."""
 _ORDER = {
     PodPhase.PENDING: 0,
     PodPhase.BOUND: 1,
@@ -57,6 +60,7 @@ def observe(
                 _take_down(row, pod, sighting)
                 changed.append(pod)
         if changed:
+            save_all(changed, POD_FIELDS)
             react(row, pods, changed, address_of, now)
         return bool(changed)
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from django.db import connection
 
-from hekla.apps.jobs.facts import all_pod_facts, job_facts, spec_of
+from hekla.apps.jobs.facts import all_pod_facts, job_facts, replicas, reserved_slots, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.outbox.services import Actor
@@ -121,8 +121,7 @@ def _wish_end(job: Job, pod: Pod, reason: str, event: events.Event, actor: Actor
     tell(job, event, actor=actor, now=now)
     if pod.phase == PodPhase.PENDING:
         enter_pod_phase(job, pod, PodPhase.FAILED, reason="Stopped", message=reason, actor=actor, now=now)
-    else:
-        pod.save()
+    pod.save()
 
 
 def enter_pod_phase(
@@ -136,7 +135,7 @@ def enter_pod_phase(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Move a pod to a phase, with its event, and save it."""
+    """Move a pod to a phase, with its event (not saved yet)."""
     event = events.PodPhaseChanged(
         task=pod.task,
         index=pod.index,
@@ -153,18 +152,16 @@ def enter_pod_phase(
         pod.started_at = now
     if phase.is_final:
         pod.finished_at = now
-    pod.save()
     tell(job, event, actor=actor, now=now)
 
 
 def _create_pods(
     job: Job, pods: list[Pod], refs: Sequence[PodRef], address_of: AddressOf, actor: Actor, now: datetime
 ) -> None:
-    slots = {(pod.task, pod.index): pod.slot for pod in pods}
-    fresh = _new_slots(sum((ref.task, ref.index) not in slots for ref in refs))
+    slots = _slots(job, pods, refs)
     rows = []
     for ref in refs:
-        slot = slots.get((ref.task, ref.index)) or fresh.pop()
+        slot = slots[ref.task, ref.index]
         row = Pod(
             job=job,
             task=ref.task,
@@ -182,9 +179,22 @@ def _create_pods(
     pods.extend(rows)
 
 
+def _slots(job: Job, pods: Sequence[Pod], refs: Sequence[PodRef]) -> dict[tuple[str, int], int]:
+    """The slots of these replicas and of those before; where tasks wait for others, of all that will ever be."""
+    slots = reserved_slots(job) | {(pod.task, pod.index): pod.slot for pod in pods}
+    in_stages = spec_of(job).has_dependencies
+    wanted = replicas(job) if in_stages else [(ref.task, ref.index) for ref in refs]
+    missing = [replica for replica in wanted if replica not in slots]
+    slots |= dict(zip(missing, _new_slots(len(missing)), strict=True))
+    if in_stages and missing:
+        job.reserved_slots = [slots[replica] for replica in wanted]
+        job.save(update_fields=["reserved_slots"])
+    return slots
+
+
 def _new_slots(count: int) -> list[int]:
     if not count:
         return []
     with connection.cursor() as cursor:
         cursor.execute("SELECT nextval('jobs_slot') FROM generate_series(1, %s)", [count])
-        return sorted((row[0] for row in cursor.fetchall()), reverse=True)
+        return sorted(row[0] for row in cursor.fetchall())

@@ -10,7 +10,7 @@ from hekla.apps.jobs.services.observations import react
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import AddressOf, advance, enter_pod_phase
 from hekla.apps.outbox.services import CONTROLLER, unit_of_work
-from hekla.domain import events
+from hekla.domain import events, lifecycle
 from hekla.domain.lifecycle import overdue
 from hekla.domain.phases import PodPhase
 from hekla.domain.policies import Action
@@ -27,6 +27,21 @@ def sync(cluster_id: int, epoch: int, job_id: int, *, address_of: AddressOf, now
         return advance(job, pods, action, target=target, address_of=address_of, actor=CONTROLLER, now=now)
 
 
+def would_sync(job: Job, pods: Sequence[Pod], now: datetime) -> bool:
+    """Whether `sync` would do anything, by these rows: most looks find nothing to do, and then no row is locked."""
+    facts, attempts = job_facts(job), all_pod_facts(pods)
+    if overdue(facts, attempts, now):
+        return True
+    outcome = lifecycle.advance(facts, attempts, Action.SYNC_JOB)
+    stands = (job.phase, job.gang_phase, job.version, job.retry_count)
+    would_stand = (outcome.phase, outcome.gang_phase, outcome.version, outcome.retry_count)
+    says_else = (outcome.reason or outcome.message) and (outcome.reason[:64], outcome.message) != (
+        job.reason,
+        job.message,
+    )
+    return bool(outcome.steps or outcome.stop or outcome.create or stands != would_stand or says_else)
+
+
 def settle(cluster_id: int, epoch: int, pod_ids: Sequence[int], *, address_of: AddressOf, now: datetime) -> None:
     """These pods were to be stopped and the backend never began them: they are over."""
     for pod in Pod.objects.filter(pk__in=pod_ids):
@@ -40,6 +55,7 @@ def settle(cluster_id: int, epoch: int, pod_ids: Sequence[int], *, address_of: A
                 enter_pod_phase(
                     job, this, PodPhase.FAILED, reason="Stopped", message=message, actor=CONTROLLER, now=now
                 )
+                this.save()
                 react(job, pods, [this], address_of, now)
 
 

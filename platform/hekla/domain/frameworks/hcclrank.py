@@ -1,0 +1,48 @@
+"""`hcclrank`: a pod's number in collective communication among Ascend devices, the master's replicas first.
+
+Volcano writes it as the annotation `hccl/rankIndex`. Pods here have no annotations: it is the variable RANK, which goes
+before the annotation there as well, and a file. The rank table itself names the addresses of devices, which are not
+known before a pod has some, so none is made.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, task_called
+
+if TYPE_CHECKING:
+    from hekla.domain.jobspec import TaskSpec
+
+FILE = "etc/hccl/rankIndex"
+
+
+def _settings(place: Place, options: Options) -> PodSettings:
+    if place.task not in (options["master"], options["worker"]):
+        return PodSettings()
+    masters = place.find(options["master"])
+    first_rank = masters.replicas if masters and place.task != masters.name else 0
+    rank = place.spec.task(place.task).env.get("RANK") or str(first_rank + place.index)
+    return PodSettings(env={"RANK": rank}, files={FILE: f"{rank}\n"})
+
+
+def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    if any(task_called(options[role], tasks) for role in ("master", "worker")):
+        return []
+    names = ", ".join(task.name for task in tasks)
+    return [
+        f"No task is called “{options['master']}” or “{options['worker']}”; say --master or --worker=NAME ({names})."
+    ]
+
+
+def _remarks(_tasks: Sequence["TaskSpec"], _options: Options) -> list[str]:
+    return [f"No annotation hccl/rankIndex and no RANK_TABLE_FILE is made; the number is in RANK and {FILE}."]
+
+
+HCCLRANK = Framework(
+    "hcclrank",
+    "Tells a pod its number among Ascend devices, as RANK.",
+    _settings,
+    options=(Option("master", "master"), Option("worker", "worker")),
+    problems=_problems,
+    remarks=_remarks,
+)

@@ -1,0 +1,38 @@
+"""`horovod`: what `mpi` gives, and Horovod told to speak over it.
+
+`horovodrun` reaches workers by ssh, which pods do not have; mpirun starts the ranks instead, as Horovod allows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hekla.domain.frameworks.base import Options, Place, PodSettings
+from hekla.domain.frameworks.mpi import MPI
+
+if TYPE_CHECKING:
+    from hekla.domain.jobspec import TaskSpec
+
+_OVER_MPI = {"HOROVOD_CONTROLLER": "mpi", "HOROVOD_CPU_OPERATIONS": "mpi"}
+
+
+def _settings(place: Place, options: Options) -> PodSettings:
+    has_role = place.task in (options["master"], options["worker"])
+    return MPI.settings(place, options) | PodSettings(env=_OVER_MPI if has_role else {})
+
+
+def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    with_horovodrun = [task.name for task in tasks if any("horovodrun" in word for word in task.command)]
+    return MPI.remarks(tasks, options) + [
+        f"“{name}” starts horovodrun, which reaches workers by ssh; start ranks with mpirun."
+        for name in with_horovodrun
+    ]
+
+
+HOROVOD = replace(
+    MPI,
+    name="horovod",
+    summary="Lets mpirun in the master start ranks of Horovod in the workers.",
+    settings=_settings,
+    remarks=_remarks,
+)

@@ -1,0 +1,47 @@
+"""`mindspore`: a dynamic cluster, in which a scheduler brings workers (and parameter servers, if any) together.
+
+Each process has one role and speaks from its pod's address. Workers and servers are numbered in the order of replicas.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, missing_roles, several_leaders
+
+if TYPE_CHECKING:
+    from hekla.domain.jobspec import TaskSpec
+
+ROLES = {"scheduler": "MS_SCHED", "worker": "MS_WORKER", "server": "MS_PSERVER"}
+
+
+def _settings(place: Place, options: Options) -> PodSettings:
+    scheduler, worker, server = (place.find(options[role]) for role in ROLES)
+    own_role = next((word for role, word in ROLES.items() if options[role] == place.task), None)
+    if own_role is None or scheduler is None or worker is None:
+        return PodSettings()
+    return PodSettings(
+        env={
+            "MS_ROLE": own_role,
+            "MS_SCHED_HOST": place.addresses[scheduler.name, 0],
+            "MS_SCHED_PORT": str(options["port"]),
+            "MS_WORKER_NUM": str(worker.replicas),
+            **({"MS_SERVER_NUM": str(server.replicas)} if server else {}),
+            "MS_WORKER_IP": place.own_address,
+            **({} if place.task == scheduler.name else {"MS_NODE_ID": str(place.index)}),
+        }
+    )
+
+
+def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    needed = missing_roles(["scheduler", "worker"], tasks, options)
+    return needed or several_leaders("scheduler", tasks, options)
+
+
+MINDSPORE = Framework(
+    "mindspore",
+    "Sets MS_ROLE, MS_SCHED_HOST and their like for a dynamic cluster of MindSpore.",
+    _settings,
+    options=(*(Option(role, role) for role in ROLES), Option("port", 8118)),
+    implies=("svc",),
+    problems=_problems,
+)

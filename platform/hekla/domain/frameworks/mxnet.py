@@ -1,0 +1,45 @@
+"""`mxnet`: the roles of MXNet's distributed key-value store, as its DMLC_ variables tell them.
+
+One scheduler, by which servers and workers find one another.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, missing_roles, several_leaders
+
+if TYPE_CHECKING:
+    from hekla.domain.jobspec import TaskSpec
+
+ROLES = ("scheduler", "server", "worker")
+
+
+def _settings(place: Place, options: Options) -> PodSettings:
+    tasks = {role: task for role in ROLES if (task := place.find(options[role]))}
+    own_role = next((role for role, task in tasks.items() if task.name == place.task), None)
+    if own_role is None or len(tasks) < len(ROLES):
+        return PodSettings()
+    return PodSettings(
+        env={
+            "DMLC_ROLE": own_role,
+            "DMLC_PS_ROOT_URI": place.addresses[tasks["scheduler"].name, 0],
+            "DMLC_PS_ROOT_PORT": str(options["port"]),
+            "DMLC_NUM_SERVER": str(tasks["server"].replicas),
+            "DMLC_NUM_WORKER": str(tasks["worker"].replicas),
+            "DMLC_NODE_HOST": place.own_address,
+        }
+    )
+
+
+def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    return missing_roles(ROLES, tasks, options) or several_leaders("scheduler", tasks, options)
+
+
+MXNET = Framework(
+    "mxnet",
+    "Sets DMLC_ROLE and its like for MXNet's scheduler, servers and workers.",
+    _settings,
+    options=(*(Option(role, role) for role in ROLES), Option("port", 9091)),
+    implies=("svc",),
+    problems=_problems,
+)

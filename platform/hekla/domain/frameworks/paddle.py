@@ -1,0 +1,66 @@
+"""`paddle`: trainers of PaddlePaddle that agree among themselves or, where a job has a task for them, by servers.
+
+The variables are those that `paddle.distributed` reads in a process, and with which `paddle.distributed.launch` starts
+processes. A job's first trainer is where they meet.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, missing_roles
+
+if TYPE_CHECKING:
+    from hekla.domain.jobspec import TaskSpec
+
+
+def _settings(place: Place, options: Options) -> PodSettings:
+    trainers, servers, port = place.find(options["worker"]), place.find(options["ps"]), options["port"]
+    if trainers is None or place.task not in (options["worker"], options["ps"]):
+        return PodSettings()
+    env = {"PADDLE_TRAINERS_NUM": str(trainers.replicas), "POD_IP": place.own_address, "PADDLE_PORT": str(port)}
+    if servers is not None:
+        env |= _roles(place, servers, trainers, port)
+    if place.task == trainers.name:
+        env |= {"PADDLE_TRAINER_ID": str(place.index), **_meeting(place, trainers, options)}
+    return PodSettings(env=env)
+
+
+def _roles(place: Place, servers: "TaskSpec", trainers: "TaskSpec", port: str | int) -> dict[str, str]:
+    """What fleet reads where parameters live in servers."""
+    return {
+        "TRAINING_ROLE": "PSERVER" if place.task == servers.name else "TRAINER",
+        "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(place.addresses_of(servers, port)),
+        "PADDLE_PSERVER_NUMS": str(servers.replicas),
+        "PADDLE_TRAINER_ENDPOINTS": ",".join(place.addresses_of(trainers, port)),
+    }
+
+
+def _meeting(place: Place, trainers: "TaskSpec", options: Options) -> dict[str, str]:
+    """What trainers read to find one another, alone or by way of the launcher."""
+    endpoints = place.addresses_of(trainers, options["port"])
+    return {
+        "PADDLE_TRAINER_ENDPOINTS": ",".join(endpoints),
+        "PADDLE_CURRENT_ENDPOINT": endpoints[place.index],
+        "PADDLE_MASTER": place.addresses_of(trainers, options["master-port"])[0],
+        "PADDLE_NNODES": str(trainers.replicas),
+        "PADDLE_RANK": str(place.index),
+        "PADDLE_JOB_ID": place.spec.name,
+    }
+
+
+def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    if options["worker"] == options["ps"]:
+        return ["Trainers and servers differ, so --worker and --ps are two tasks."]
+    if options["port"] == options["master-port"]:
+        return ["The first trainer listens on both --port and --master-port, so they differ."]
+    return missing_roles(["worker"], tasks, options)
+
+
+PADDLE = Framework(
+    "paddle",
+    "Sets PADDLE_TRAINER_ID, PADDLE_TRAINER_ENDPOINTS and their like for PaddlePaddle.",
+    _settings,
+    options=(Option("worker", "worker"), Option("ps", "ps"), Option("port", 36001), Option("master-port", 36000)),
+    implies=("svc",),
+    problems=_problems,
+)

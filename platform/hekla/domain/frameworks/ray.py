@@ -1,0 +1,77 @@
+"""`ray`: a head and the workers that join it.
+
+Head and workers without a command of their own start Ray; whatever has a command runs that. All tasks find the head in
+the variables that Ray reads, so another task may bring it work. On the local cluster each listens at its pod's address.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, missing_roles, several_leaders
+
+if TYPE_CHECKING:
+    from hekla.domain.jobspec import TaskSpec
+
+_ONE_CONTAINER = "only the first container of a pod runs."
+_OWN_ADDRESS = "${HEKLA_POD_ADDRESS:+--node-ip-address=$HEKLA_POD_ADDRESS}"
+
+
+def _settings(place: Place, options: Options) -> PodSettings:
+    host = place.addresses[str(options["head"]), 0]
+    return PodSettings(
+        env={
+            "RAY_ADDRESS": f"{host}:{options['port']}",
+            "RAY_API_SERVER_ADDRESS": f"http://{host}:{options['dashboardPort']}",
+        }
+    )
+
+
+def _commands(options: Options) -> Mapping[str, tuple[str, ...]]:
+    return {
+        str(options["worker"]): _shell(f"exec ray start --block {_OWN_ADDRESS} --address=$RAY_ADDRESS"),
+        str(options["head"]): _shell(
+            f"exec ray start --head --block {_OWN_ADDRESS} --port={options['port']}"
+            f" --dashboard-host=${{HEKLA_POD_ADDRESS:-0.0.0.0}} --dashboard-port={options['dashboardPort']}"
+            f" --ray-client-server-port={options['clientPort']}"
+        ),
+    }
+
+
+def _shell(line: str) -> tuple[str, ...]:
+    return "sh", "-c", line
+
+
+def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    if options["head"] == options["worker"]:
+        return ["Workers join the head, so --head and --worker are two tasks."]
+    return missing_roles(["head"], tasks, options) or several_leaders("head", tasks, options)
+
+
+def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    """Volcano puts its own command in the place of any other; here a job that says what to run is taken at its word."""
+    commands = _commands(options)
+    return [
+        f"“{task.name}” has a command of its own, which runs in place of ray start."
+        for task in tasks
+        if task.name in commands and task.command != commands[task.name]
+    ]
+
+
+RAY = Framework(
+    "ray",
+    "Starts a cluster of Ray and sets RAY_ADDRESS.",
+    _settings,
+    options=(
+        Option("head", "head"),
+        Option("headContainer", "head", unheeded=_ONE_CONTAINER),
+        Option("worker", "worker"),
+        Option("workerContainer", "worker", unheeded=_ONE_CONTAINER),
+        Option("port", 6379),
+        Option("dashboardPort", 8265),
+        Option("clientPort", 10001),
+    ),
+    implies=("svc",),
+    problems=_problems,
+    remarks=_remarks,
+    commands=_commands,
+)

@@ -1,0 +1,76 @@
+"""Tasks that wait for other tasks of their job, and how large the gang is meanwhile.
+
+What waits is not there, so it is asked of nobody: a gang of which a part is held back starts with the rest. Otherwise
+the first tasks would wait for the others to be placed, and these for the first to run.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hekla.domain.jobspec import Iteration, JobSpec, TaskSpec
+from hekla.domain.lifecycle.facts import JobFacts, PodFacts, Roster, Slot
+from hekla.domain.phases import PodPhase
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """How far a job with dependencies has come.
+
+    `waits`: the tasks of which replicas are held back, with those that they wait for. `minimum`: how many pods make up
+    the gang now; `minimums`: how many of each task at least.
+    """
+
+    held: frozenset[Slot]
+    waits: Mapping[str, tuple[str, ...]]
+    minimum: int
+    minimums: Mapping[str, int]
+
+
+def stage_of(job: JobFacts, pods: Sequence[PodFacts]) -> Stage:
+    """Where the job stands with all attempts on record."""
+    if not job.spec.has_dependencies:
+        return _whole(job.spec)
+    roster = Roster(job.spec, pods)
+    found = ((slot, roster.current(slot, job.version)) for slot in roster.slots())
+    return stage(roster, {slot: pod for slot, pod in found if pod})
+
+
+def stage(roster: Roster, current: Mapping[Slot, PodFacts]) -> Stage:
+    """The same, where the attempts that count are known."""
+    spec = roster.spec
+    waits = _unmet(spec, current.values()) if spec.has_dependencies else {}
+    if not waits:
+        return _whole(spec)
+    held = frozenset(slot for slot in roster.slots() if slot.task in waits and _is_open(roster, current, slot))
+    if not held:
+        return _whole(spec)
+    missing = Counter(slot.task for slot in held)
+    minimums = {task.name: min(task.minimum, task.replicas - missing[task.name]) for task in spec.tasks}
+    waiting = {name: others for name, others in waits.items() if missing[name]}
+    return Stage(held, waiting, min(spec.gang_minimum, sum(minimums.values())), minimums)
+
+
+def _whole(spec: JobSpec) -> Stage:
+    """Nothing is held back."""
+    return Stage(frozenset(), {}, spec.gang_minimum, {task.name: task.minimum for task in spec.tasks})
+
+
+def _is_open(roster: Roster, current: Mapping[Slot, PodFacts], slot: Slot) -> bool:
+    return slot not in current and not any(pod.is_alive for pod in roster.attempts(slot))
+
+
+def _unmet(spec: JobSpec, current: Iterable[PodFacts]) -> dict[str, tuple[str, ...]]:
+    """The tasks of which no pod may be made now, and for which tasks they wait."""
+    at_work = Counter(pod.task for pod in current if pod.phase in (PodPhase.RUNNING, PodPhase.SUCCEEDED))
+    missing = {task.name for task in spec.tasks if at_work[task.name] < task.minimum}
+    found = ((task.name, _waits_for(task, missing)) for task in spec.tasks)
+    return {name: others for name, others in found if others}
+
+
+def _waits_for(task: TaskSpec, missing: set[str]) -> tuple[str, ...]:
+    if task.depends_on is None:
+        return ()
+    unmet = tuple(name for name in task.depends_on.tasks if name in missing)
+    one_is_enough = task.depends_on.iteration is Iteration.ANY
+    return () if one_is_enough and len(unmet) < len(task.depends_on.tasks) else unmet

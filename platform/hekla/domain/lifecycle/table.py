@@ -1,0 +1,73 @@
+"""The table of transitions as people read it: each cell is what happens when it is really done to a job."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.lifecycle.facts import JobFacts, PodFacts, PodRef, Target
+from hekla.domain.lifecycle.transitions import TRANSITIONS, Outcome, advance
+from hekla.domain.phases import GangPhase, JobPhase, PodPhase
+from hekla.domain.policies import Action
+
+_TASK = {"command": ["true"]}
+_SPEC = JobSpec.parse({"name": "job", "tasks": [{"name": "a", "replicas": 3, **_TASK}, {"name": "b", **_TASK}]})
+_DONE, _BAD, _BUSY, _OTHER = (PodRef("a", 0, 1), PodRef("a", 1, 1), PodRef("a", 2, 1), PodRef("b", 0, 1))
+_PHASES = {
+    _DONE: PodPhase.SUCCEEDED,
+    _BAD: PodPhase.FAILED,
+    _BUSY: PodPhase.RUNNING,
+    _OTHER: PodPhase.RUNNING,
+}
+_KEPT = {
+    frozenset(): "keeps nothing",
+    frozenset({_OTHER}): "keeps other tasks",
+    frozenset({_DONE, _BUSY, _OTHER}): "keeps other pods",
+    frozenset({_DONE, _BAD}): "keeps what has ended",
+    frozenset({_DONE}): "keeps what succeeded",
+    frozenset(_PHASES): "keeps all",
+}
+_ACTIONS = tuple(action for action in Action if any(known is action for _, known in TRANSITIONS))
+
+
+def markdown() -> str:
+    """A row for each phase, a column for each action; about a failed pod where an action is about a part of the job.
+
+    Each cell: the phase that is entered, what counts of the pods after it, and whether it is a retry. A dash: nothing
+    more than a look. Empty: the phase does not know the action.
+    """
+    actions = [action for action in _ACTIONS if action is not Action.SYNC_JOB]
+    rows = [["", *actions], ["---"] * (len(actions) + 1)]
+    rows += [[f"**{phase}**", *(_cell(phase, action) for action in actions)] for phase in JobPhase]
+    return "\n".join(map(_row, rows))
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(phase: JobPhase, action: Action) -> str:
+    move = TRANSITIONS.get((phase, action))
+    if move is None:
+        return ""
+    if move is TRANSITIONS[phase, Action.SYNC_JOB]:
+        return "–"
+    job, pods = _sample(phase)
+    outcome = advance(job, pods, action, Target(_BAD.task, _BAD.index))
+    return _told(phase, job, pods, outcome)
+
+
+def _sample(phase: JobPhase) -> tuple[JobFacts, list[PodFacts]]:
+    """A job in this phase: one pod succeeded, one failed, two live (in phases that are over: have been stopped)."""
+    job = JobFacts(_SPEC, phase, GangPhase.RUNNING)
+    pods = [PodFacts(ref.task, ref.index, ref.attempt, 1, at) for ref, at in _PHASES.items()]
+    if phase.is_final:
+        pods = [replace(pod, phase=PodPhase.FAILED, stopping=True) if pod.is_alive else pod for pod in pods]
+    return job, pods
+
+
+def _told(before: JobPhase, job: JobFacts, pods: list[PodFacts], outcome: Outcome) -> str:
+    counted = [pod.ref for pod in pods if pod.version == outcome.version and not pod.stopping]
+    kept = _KEPT[frozenset(counted) - frozenset(outcome.stop)]
+    entered = outcome.steps[0].phase if outcome.steps else before
+    retry = ", a retry" if outcome.retry_count > job.retry_count else ""
+    return f"{entered}; {kept}{retry}"

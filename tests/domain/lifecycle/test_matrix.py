@@ -1,0 +1,159 @@
+"""Every phase, event and action: what becomes of a job, its version, its retries and its pods.
+
+The wanted results stand in tables that are written by hand from the semantics; the cells are generated from them.
+"""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tests.domain.lifecycle.worlds import spec
+
+from hekla.domain.lifecycle import (
+    JobFacts,
+    Outcome,
+    PodFacts,
+    Stimulus,
+    Target,
+    advance,
+    overdue,
+    resolve,
+    stimuli_of,
+)
+from hekla.domain.phases import GangPhase, JobPhase, PodPhase
+from hekla.domain.policies import POLICY_ACTIONS, POLICY_EVENTS, Action, Event
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+SECONDS = 60
+LOST, FAILED, PENDING, SUCCEEDED, RUNNING = (
+    PodPhase.LOST,
+    PodPhase.FAILED,
+    PodPhase.PENDING,
+    PodPhase.SUCCEEDED,
+    PodPhase.RUNNING,
+)
+
+
+def pod(name: str, attempt: int, phase: PodPhase, **facts) -> PodFacts:
+    task, index = name.split("-")
+    return PodFacts(task, int(index), attempt, 1, phase, since=NOON, **facts)
+
+
+# Of task a one pod has succeeded and one runs; a-2 is the pod that the event is about; b runs.
+OTHERS = [pod("a-0", 1, SUCCEEDED), pod("a-1", 1, RUNNING), pod("b-0", 1, RUNNING)]
+SUBJECTS = {
+    "PodFailed": [pod("a-2", 1, FAILED, exit_code=7)],
+    "exit code 7": [pod("a-2", 1, FAILED, exit_code=7)],
+    "*": [pod("a-2", 1, FAILED, exit_code=7)],
+    "PodEvicted": [pod("a-2", 1, FAILED, exit_code=143, stopping=True, evicted=True)],
+    "PodPending": [pod("a-2", 1, PENDING)],
+    "TaskFailed": [pod("a-2", attempt, LOST) for attempt in (1, 2)],
+    "TaskCompleted": [pod("a-1", 2, SUCCEEDED), pod("a-2", 1, SUCCEEDED)],
+}
+CAUSES = {name: {"events": [name]} for name in [*map(str, POLICY_EVENTS)]} | {"exit code 7": {"exit_code": 7}}
+
+RESTARTS_ON = ("pending",)  # or stays as it is, while pods of it are on their way out
+# What the action does in a phase that knows it: the phase, versions more, retries more, and which pods still count:
+# "others": all but those of task a; "rest": all but the pod that the event is about; "ended": those that are over;
+# "done": those that succeeded; "none".
+ACTIVE = {
+    Action.RESTART_JOB: (("restarting",), 1, 1, "none"),
+    Action.RESTART_TASK: (("restarting",), 0, 1, "others"),
+    Action.RESTART_POD: (("restarting",), 0, 1, "rest"),
+    Action.ABORT_JOB: (("aborting",), 0, 0, "ended"),
+    Action.COMPLETE_JOB: (("completing",), 0, 0, "ended"),
+    Action.TERMINATE_JOB: (("terminating",), 0, 0, "ended"),
+}
+STOPPING = {Action.RESUME_JOB: (("restarting",), 0, 0, "done")}
+WANT = {
+    JobPhase.PENDING: ACTIVE,
+    JobPhase.RUNNING: ACTIVE,
+    JobPhase.RESTARTING: {
+        Action.RESTART_TASK: (RESTARTS_ON, 0, 0, "others"),
+        Action.RESTART_POD: (RESTARTS_ON, 0, 0, "rest"),
+        Action.ABORT_JOB: (("aborting",), 0, 0, "ended"),
+        Action.COMPLETE_JOB: (("completing",), 0, 0, "ended"),
+        Action.TERMINATE_JOB: (("terminating",), 0, 0, "ended"),
+    },
+    JobPhase.ABORTING: STOPPING,
+    JobPhase.ABORTED: STOPPING,
+}
+PARTIAL = (Action.RESTART_TASK, Action.RESTART_POD)
+
+
+def job(phase: JobPhase, cause: str, action: Action) -> JobFacts:
+    delay = {"timeout_seconds": SECONDS} if cause == "PodPending" else {}
+    policy = {**CAUSES[cause], "action": str(action), **delay}
+    job_spec = spec({"name": "a", "replicas": 3, "max_retry": 1}, {"name": "b"}, policies=[policy])
+    return JobFacts(job_spec, phase, GangPhase.RUNNING)
+
+
+def pods(phase: JobPhase, cause: str) -> list[PodFacts]:
+    """In a phase that is over, what lived was stopped."""
+    subjects = SUBJECTS.get(cause, [pod("a-2", 1, RUNNING)])
+    there = [pod for pod in OTHERS if all(pod.slot != other.slot for other in subjects)] + subjects
+    if not phase.is_final:
+        return there
+    return [replace(pod, phase=FAILED, stopping=True) if pod.is_alive else pod for pod in there]
+
+
+def happen(facts: JobFacts, cause: str, there: list[PodFacts]) -> tuple[Action, Target | None]:
+    """What the event calls for."""
+    if cause == "PodPending":
+        return overdue(facts, there, NOON + timedelta(seconds=SECONDS)) or (Action.SYNC_JOB, None)
+    if cause in SUBJECTS:
+        [stimulus] = stimuli_of(facts, there, there[-1:])
+    else:
+        stimulus = Stimulus(event=Event(cause))
+    return resolve(facts, stimulus), stimulus.target
+
+
+def latest(there: list[PodFacts]) -> list[PodFacts]:
+    """The last attempt of each replica."""
+    return list({pod.slot: pod for pod in there}.values())
+
+
+def counted(there: list[PodFacts], outcome: Outcome) -> set[str]:
+    """The pods that still count for the job."""
+    left = [pod for pod in latest(there) if pod.version == outcome.version and not pod.stopping]
+    return {str(pod.slot) for pod in left if pod.ref not in outcome.stop}
+
+
+def kept(which: str, there: list[PodFacts]) -> set[str]:
+    """The pods that `which` means."""
+    left = [pod for pod in latest(there) if not pod.stopping]
+    chosen = {
+        "none": [],
+        "others": [pod for pod in left if pod.task != "a"],
+        "rest": [pod for pod in left if pod.slot != there[-1].slot],
+        "ended": [pod for pod in left if not pod.is_alive],
+        "done": [pod for pod in left if pod.phase is SUCCEEDED],
+    }[which]
+    return {str(pod.slot) for pod in chosen}
+
+
+@pytest.mark.parametrize("action", POLICY_ACTIONS)
+@pytest.mark.parametrize("cause", CAUSES)
+@pytest.mark.parametrize("phase", JobPhase)
+def test_what_an_event_leads_to(phase, cause, action):
+    facts, there = job(phase, cause, action), pods(phase, cause)
+    no_part = action in PARTIAL and cause not in SUBJECTS
+    gone = phase.is_final and cause == "PodPending"
+    want = None if no_part or gone else WANT.get(phase, {}).get(action)
+    outcome = advance(facts, there, *happen(facts, cause, there))
+    if want is None:
+        assert outcome == advance(facts, there, Action.SYNC_JOB)
+        return
+    phases, versions, retries, which = want
+    assert str(outcome.steps[0].phase) in phases if outcome.steps else phases == RESTARTS_ON
+    assert (outcome.version, outcome.retry_count) == (1 + versions, retries)
+    assert counted(there, outcome) == kept(which, there)
+
+
+@pytest.mark.parametrize("action", POLICY_ACTIONS)
+@pytest.mark.parametrize("cause", [cause for cause in SUBJECTS if cause != "PodPending"])
+@pytest.mark.parametrize("phase", JobPhase)
+def test_news_from_before_a_restart_lead_to_nothing(phase, cause, action):
+    facts, there = replace(job(phase, cause, action), version=2), pods(phase, cause)
+    [stimulus] = stimuli_of(facts, there, there[-1:])
+    assert resolve(facts, stimulus) is Action.SYNC_JOB

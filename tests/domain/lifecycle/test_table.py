@@ -1,0 +1,11 @@
+"""The table of transitions in the documents."""
+
+from hekla.domain.lifecycle import table
+from hekla.project.checkout import CHECKOUT
+
+README = CHECKOUT / "platform" / "hekla" / "domain" / "README.md"
+
+
+def test_the_documented_table_is_that_of_the_program():
+    """After a change of the table, put what `table.markdown()` gives into the README."""
+    assert table.markdown() in README.read_text(encoding="utf-8"), f"\n{table.markdown()}"

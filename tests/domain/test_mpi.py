@@ -1,0 +1,184 @@
+"""mpirun in the master starts ranks in the workers: what it is told, and the agent that it calls instead of ssh."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+
+import pytest
+from tests.domain.test_frameworks import job, told
+
+from hekla.domain import formats
+from hekla.domain.errors import Invalid
+from hekla.domain.frameworks import mpi_agent
+from hekla.domain.jobspec import JobSpec
+
+AGENT = "etc/mpi/mpi_agent.py"
+
+
+def test_the_master_finds_the_workers_in_the_words_of_each_mpirun():
+    settings = told(job({"mpi": ["--slots=4"]}, master=1, worker=2), "master", 0)
+    assert settings.env["MPI_HOST"] == "127.0.0.3,127.0.0.4"
+    assert settings.files[settings.env["HYDRA_HOST_FILE"]] == "127.0.0.3:4\n127.0.0.4:4\n"
+    for variable in ("OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"):
+        assert settings.files[settings.env[variable]] == "127.0.0.3 slots=4\n127.0.0.4 slots=4\n"
+    launch = f"{settings.env['HYDRA_LAUNCHER_EXEC']} {settings.env['HYDRA_LAUNCHER_EXTRA_ARGS']}"
+    assert {launch, settings.env["OMPI_MCA_plm_rsh_agent"], settings.env["PRTE_MCA_plm_ssh_agent"]} == {
+        f"python {AGENT}"
+    }
+    assert AGENT in settings.files
+    assert settings.env["VC_WORKER_NUM"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("task", "mpi_files"),
+    [("worker", [AGENT]), ("logger", []), ("master", [AGENT, "etc/mpi/hostfile", "etc/mpi/machinefile"])],
+)
+def test_who_gets_which_files(task, mpi_files):
+    settings = told(job({"mpi": []}, master=1, worker=2, logger=1), task, 0)
+    assert sorted(path for path in settings.files if path.startswith("etc/mpi/")) == sorted(mpi_files)
+    assert ("MPI_HOST" in settings.env) == (task == "master")
+
+
+@pytest.mark.parametrize(
+    ("folder", "seen"), [("", "etc/mpi/machinefile"), ("src/deep", "../../etc/mpi/machinefile"), ("/home", None)]
+)
+def test_files_are_named_as_seen_from_where_the_master_starts(folder, seen):
+    spec = JobSpec.parse(document(master={"working_dir": folder}))
+    assert told(spec, "master", 0).env.get("HYDRA_HOST_FILE") == seen
+    assert [remark for remark in spec.remarks if "must be told where to look" in remark] == list(spec.remarks)
+    assert len(spec.remarks) == (seen is None)
+
+
+def document(plugin=(), master=None, worker=None):
+    tasks = [{"name": "master", "command": ["mpirun"]} | (master or {}), {"name": "worker"} | (worker or {})]
+    return {"name": "digits", "plugins": {"mpi": list(plugin)}, "tasks": tasks}
+
+
+def test_workers_without_a_command_serve():
+    spec = JobSpec.parse(document())
+    assert spec.task("worker").command == ("python", AGENT)
+    assert JobSpec.parse(document(worker={"command": ["mine"]})).task("worker").command == ("mine",)
+    assert formats.load(formats.dump(spec)).spec == spec
+
+
+@pytest.mark.parametrize(
+    ("arguments", "worker", "remarks"),
+    [
+        (["--port=22"], {}, []),
+        (["--port=2222"], {}, ["plugins.mpi.0: This has no effect: ranks are started through"]),
+        ([], {"command": ["/usr/sbin/sshd", "-D"]}, ["plugins.mpi: mpirun does not use ssh here"]),
+    ],
+)
+def test_what_is_in_vain_is_told(arguments, worker, remarks):
+    found = JobSpec.parse(document(arguments, worker=worker)).remarks
+    assert len(found) == len(remarks)
+    assert all(told.startswith(start) for told, start in zip(found, remarks, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path", "sentence"),
+    [
+        (["--worker=wroker"], "plugins.mpi", "--worker=NAME (master, worker)"),
+        (["--master=worker"], "plugins.mpi", "two of these roles"),
+        (["--slots=0"], "plugins.mpi.0", "a number of ranks from 1 to 1024"),
+        (["--slot=2"], "plugins.mpi.0", "did you mean “slots”?"),
+    ],
+)
+def test_what_is_wrong_is_told(arguments, path, sentence):
+    with pytest.raises(Invalid) as raised:
+        JobSpec.parse(document(arguments, worker={"command": ["run"]}))
+    assert [problem.path for problem in raised.value.problems] == [path]
+    assert sentence in raised.value.message
+
+
+VOLCANO = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: a}
+spec:
+  plugins: {mpi: ["--worker=ranks", "--port=2222"]}
+  tasks:
+  - {name: master, template: {spec: {containers: [{name: m, command: [mpirun, hostname]}]}}}
+  - {name: ranks, replicas: 2, template: {spec: {containers: [{name: w, image: mpi}]}}}
+"""
+
+
+def test_a_manifest_may_leave_the_workers_command_out_and_is_told_what_has_no_effect():
+    loaded = formats.load(VOLCANO)
+    assert loaded.spec.task("ranks").command == ("python", AGENT)
+    assert [told.partition(": ")[0] for told in loaded.warnings] == ["spec.plugins.mpi[1]"]
+
+
+@pytest.fixture
+def worker():
+    """A worker that serves; its host, and itself."""
+    host = f"127.65.{random.randint(1, 254)}.{random.randint(1, 254)}"
+    process = subprocess.Popen([sys.executable, mpi_agent.__file__], env={**os.environ, "HEKLA_POD_ADDRESS": host})
+    yield host, process
+    process.kill()
+    process.wait()
+
+
+def called(host, *command):
+    return [sys.executable, mpi_agent.__file__, host, *command]
+
+
+def test_a_command_runs_in_the_worker_with_the_callers_input_and_outputs(worker):
+    host, process = worker
+    ran = subprocess.run(
+        called(
+            host, "read", "word;", "echo", "$HEKLA_POD_ADDRESS", "$word", "$PPID;", "echo", "bad", ">&2;", "exit", "7"
+        ),
+        input="hello\n",
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert ran.stdout.split() == [host, "hello", str(process.pid)]
+    assert (ran.stderr, ran.returncode) == ("bad\n", 7)
+
+
+def test_what_a_caller_started_ends_with_it(worker, tmp_path):
+    host, _ = worker
+    caller = subprocess.Popen(
+        called(host, f"echo $$ > {tmp_path}/pid; mv {tmp_path}/pid {tmp_path}/ready; exec sleep 60")
+    )
+    wait_for((tmp_path / "ready").exists)
+    pid = int((tmp_path / "ready").read_text())
+    caller.kill()
+    caller.wait()
+    wait_for(lambda: not os.path.exists(f"/proc/{pid}"))
+
+
+def test_a_caller_learns_that_its_worker_is_gone(worker):
+    host, process = worker
+    caller = subprocess.Popen(called(host, "echo up; sleep 5"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert caller.stdout.readline() == b"up\n"
+    process.kill()
+    assert b"has ended" in caller.communicate(timeout=30)[1]
+    assert caller.returncode == 1
+
+
+def wait_for(is_so):
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline, "it did not come"
+        time.sleep(0.05)
+
+
+def test_horovod_speaks_over_mpi_and_reaches_workers_as_mpi_does():
+    over_mpi = {"HOROVOD_CONTROLLER": "mpi", "HOROVOD_CPU_OPERATIONS": "mpi"}
+    plain, spec = job({"mpi": []}, master=1, worker=2, logger=1), job({"horovod": []}, master=1, worker=2, logger=1)
+    for task, more in (("master", over_mpi), ("worker", over_mpi), ("logger", {})):
+        without, settings = told(plain, task, 0), told(spec, task, 0)
+        assert (settings.env, settings.files) == ({**without.env, **more}, without.files)
+
+
+def test_horovodrun_is_answered_with_what_works():
+    asked = {**document(master={"command": ["horovodrun", "-np", "2"]}), "plugins": {"horovod": []}}
+    spec = JobSpec.parse(asked)
+    assert spec.task("worker").command == ("python", AGENT)
+    assert [remark for remark in spec.remarks if "start ranks with mpirun" in remark] == list(spec.remarks) != []
