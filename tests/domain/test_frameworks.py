@@ -100,17 +100,6 @@ def test_pytorch_with_one_task_only():
     assert (env["MASTER_ADDR"], env["MASTER_PORT"], env["WORLD_SIZE"]) == ("127.0.0.2", "4000", "3")
 
 
-def test_torchrun_takes_a_pod_for_a_node():
-    env = told(job({"pytorch": ["--port=4000"]}, master=1, worker=2), "worker", 1).env
-    assert {name: value for name, value in env.items() if name.startswith("PET_")} == {
-        "PET_MASTER_ADDR": "127.0.0.2",
-        "PET_MASTER_PORT": "4000",
-        "PET_RDZV_ENDPOINT": "127.0.0.2:4000",
-        "PET_NNODES": "3",
-        "PET_NODE_RANK": "2",
-    }
-
-
 def test_xgboost_ranks_and_the_workers_addresses():
     spec = job({"xgboost": []}, master=1, worker=2)
     assert {name: value for name, value in told(spec, "worker", 1).env.items() if not name.startswith("VC_")} == {
@@ -133,6 +122,59 @@ def test_jax_processes_meet_at_the_first():
     told_jax = {name: env[name] for name in ("COORDINATOR_ADDRESS", "COORDINATOR_PORT", "NUM_PROCESSES", "PROCESS_ID")}
     assert list(told_jax.values()) == ["127.0.0.2", "6666", "2", "1"]
     assert "PROCESS_ID" not in told(job({"jax": []}, worker=2, logger=1), "logger", 0).env
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pod", "expected"),
+    [
+        (
+            ["--nnodes=2:3", "--nproc-per-node=4"],
+            ("worker", 0),
+            {
+                "PET_NNODES": "2:3",
+                "PET_NPROC_PER_NODE": "4",
+                "PET_RDZV_BACKEND": "c10d",
+                "PET_RDZV_ENDPOINT": "127.0.0.2:23456",
+                "PET_RDZV_ID": "digits",
+                "PET_RDZV_CONF": "is_host=0",
+                "PET_LOCAL_ADDR": "127.0.0.3",
+            },
+        ),
+        (["--nnodes=3", "--port=5000"], ("master", 0), {"PET_NNODES": "3", "PET_RDZV_CONF": "is_host=1"}),
+        (["--nnodes=1:2", "--master=worker"], ("worker", 0), {"PET_RDZV_CONF": "is_host=1"}),
+        (["--nnodes=1:2", "--master=worker"], ("worker", 1), {"PET_RDZV_CONF": "is_host=0"}),
+    ],
+)
+def test_torchrun_learns_where_its_nodes_meet_and_gives_ranks_itself(arguments, pod, expected):
+    env = told(job({"pytorch": arguments}, master=1, worker=2), *pod).env
+    assert {name: env.get(name) for name in expected} == expected
+    assert env.keys().isdisjoint({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
+
+
+def test_without_nnodes_nothing_is_said_of_torchrun():
+    spec = job({"pytorch": ["--nproc-per-node=2"]}, master=1, worker=2)
+    assert not [name for name in told(spec, "master", 0).env if name.startswith("PET_")]
+    assert spec.remarks == (
+        "plugins.pytorch: --nproc-per-node has no effect without --nnodes: only torchrun starts more than one process.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentences"),
+    [
+        (["--nnodes=2-4"], ["--nnodes must be a number of pods or the least and the most"]),
+        (["--nnodes=0:2"], ["--nnodes=0:2 cannot be"]),
+        (["--nnodes=3:2"], ["--nnodes=3:2 cannot be"]),
+        (["--nnodes=2:4"], ["--nnodes=2:4 cannot be: the least is 1 or more, and the most at most 3"]),
+        (["--nnodes=4:4", "--nproc-per-node=many"], ["--nnodes=4:4 cannot be", "--nproc-per-node must be a number"]),
+    ],
+)
+def test_a_number_of_nodes_that_cannot_be_is_told(arguments, sentences):
+    with pytest.raises(Invalid) as raised:
+        job({"pytorch": arguments}, master=1, worker=2)
+    messages = [problem.message for problem in raised.value.problems]
+    assert len(messages) == len(sentences)
+    assert all(message.startswith(start) for message, start in zip(messages, sentences, strict=True)), messages
 
 
 def test_every_rank_is_given_once():

@@ -27,6 +27,7 @@ def test_the_master_finds_the_workers_in_the_words_of_each_mpirun():
     assert {launch, settings.env["OMPI_MCA_plm_rsh_agent"], settings.env["PRTE_MCA_plm_ssh_agent"]} == {
         f"python {AGENT}"
     }
+    assert settings.env["HYDRA_ENV"] == "none"
     assert AGENT in settings.files
     assert settings.env["VC_WORKER_NUM"] == "2"
 

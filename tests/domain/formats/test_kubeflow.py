@@ -188,7 +188,6 @@ def test_an_elastic_pytorchjob_runs_from_least_to_most():
     assert [warning.partition(":")[0] for warning in loaded.warnings] == [
         "spec.elasticPolicy.rdzvHost",
         "spec.elasticPolicy.metrics",
-        "spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].env.PET_NNODES",
     ]
 
 

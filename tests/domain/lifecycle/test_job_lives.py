@@ -1,5 +1,6 @@
 """What a person may rely on in the life of a job, told as short stories."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -307,6 +308,10 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
         ("PodPending", PodPhase.RUNNING, 600, None),
         ("PodFailed", PodPhase.FAILED, 61, (Action.ABORT_JOB, Target("task0", 0))),
         ("PodFailed", PodPhase.SUCCEEDED, 61, None),
+        ("TaskCompleted", PodPhase.SUCCEEDED, 59, None),
+        ("TaskCompleted", PodPhase.SUCCEEDED, 61, (Action.ABORT_JOB, Target("task0", 0))),
+        ("*", PodPhase.RUNNING, 600, None),
+        ("*", PodPhase.FAILED, 61, (Action.ABORT_JOB, Target("task0", 0))),
         ("PodEvicted", PodPhase.LOST, 61, (Action.ABORT_JOB, Target("task0", 0))),
     ],
 )
@@ -327,3 +332,37 @@ def test_a_replacement_that_runs_calls_a_delayed_action_off():
     assert overdue(job, [gone, PodFacts("task0", 0, 2, 1, PodPhase.RUNNING, since=NOON)], later) is None
     waiting = PodFacts("task0", 0, 2, 1, PodPhase.PENDING, since=NOON)
     assert overdue(job, [gone, waiting], later) == (Action.ABORT_JOB, Target("task0", 0))
+
+
+def test_a_task_is_completed_for_a_policy_with_a_timeout_when_its_last_pod_is():
+    policy = {"events": ["TaskCompleted"], "action": "CompleteJob", "timeout_seconds": 60}
+    job = JobFacts(spec({"replicas": 2}, {}, policies=[policy]), JobPhase.RUNNING)
+    late = NOON + timedelta(seconds=30)
+    pods = [PodFacts("task0", index, 1, 1, PodPhase.SUCCEEDED, since=at) for index, at in enumerate((NOON, late))]
+    assert overdue(job, pods[:1], NOON + timedelta(seconds=600)) is None
+    assert overdue(job, pods, NOON + timedelta(seconds=89)) is None
+    assert overdue(job, pods, NOON + timedelta(seconds=90)) == (Action.COMPLETE_JOB, Target("task0", 0))
+
+
+def test_a_pod_that_is_lost_for_good_sets_a_policy_for_its_task_waiting():
+    policy = {"events": ["TaskFailed"], "action": "AbortJob", "timeout_seconds": 60}
+    job = JobFacts(spec({"max_retry": 1}, {}, policies=[policy]), JobPhase.RUNNING)
+    lost = [PodFacts("task0", 0, attempt, 1, PodPhase.LOST, since=NOON) for attempt in (1, 2)]
+    later = NOON + timedelta(seconds=60)
+    assert overdue(job, lost[:1], later) is None
+    assert overdue(job, lost, later) == (Action.ABORT_JOB, Target("task0", 0))
+
+
+@pytest.mark.parametrize(
+    "gone", [{"phase": PodPhase.LOST}, {"phase": PodPhase.FAILED, "stopping": True, "evicted": True}]
+)
+def test_a_delayed_restart_is_done_once(gone):
+    """What it was about stays on record; the attempt after it was the answer."""
+    policy = {"events": ["PodEvicted"], "action": "RestartPod", "timeout_seconds": 60}
+    job = JobFacts(spec({}, policies=[policy]), JobPhase.RUNNING)
+    first = PodFacts("task0", 0, 1, 1, since=NOON, **gone)
+    second = PodFacts("task0", 0, 2, 1, PodPhase.PENDING, since=NOON)
+    later = NOON + timedelta(seconds=60)
+    assert overdue(job, [first, second], later) == (Action.RESTART_POD, Target("task0", 0))
+    stopped = replace(second, phase=PodPhase.FAILED, stopping=True)
+    assert overdue(job, [first, stopped, replace(second, attempt=3)], later) is None

@@ -44,9 +44,12 @@ def _launcher(working_dir: str) -> dict[str, str]:
     """What mpirun reads of Hydra (MPICH), and of Open MPI before and since its version 5."""
     if _is_outside(working_dir):
         return {}
+    # Ranks have the variables of the pod in which they run, as by ssh; those of the master would name its address.
     agent, hydra, open_mpi = (_seen_from(working_dir, path) for path in (AGENT, HYDRA_HOSTS, OPEN_MPI_HOSTS))
     return {
         "HYDRA_HOST_FILE": hydra,
+        "HYDRA_ENV": "none",
+        "HYDRA_USE_LOCALHOST": "1",
         "HYDRA_LAUNCHER": "rsh",
         "HYDRA_LAUNCHER_EXEC": "python",
         "HYDRA_LAUNCHER_EXTRA_ARGS": agent,

@@ -1,60 +1,107 @@
 """`pytorch`: the address of the master, the size of the world and the pod's rank, as torch.distributed reads them.
 
-torchrun is told the same by variables of its own (`PET_…`), a pod being a node to it.
-
 The master's replicas have the first ranks. One task may be both: `--master=worker` makes the first worker the master.
+With `--nnodes=MIN:MAX` the pods are nodes of torchrun, which gives ranks itself: they learn where to meet instead, in
+the variables that stand for its options (PET_…), so that the command is `torchrun train.py`.
 """
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, missing_roles
+from hekla.domain.validation import shown
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
 
+ALL = "all"
+_NNODES = re.compile(r"([0-9]{1,5})(?::([0-9]{1,5}))?")
+_PROCESSES = re.compile(r"[1-9][0-9]{0,3}|auto|cpu|gpu")
 _WAITS = "the pods of a gang start together, and torch waits for its master."
 
 
 def _settings(place: Place, options: Options) -> PodSettings:
-    master, worker = place.find(options["master"]), place.find(options["worker"])
+    master = place.find(options["master"])
     if master is None or place.task not in (options["master"], options["worker"]):
         return PodSettings()
-    workers = worker.replicas if worker and worker is not master else 0
+    if options["nnodes"] != ALL:
+        return PodSettings(env=_rendezvous(place, options))
     first_rank = 0 if place.task == master.name else master.replicas
-    address, port = place.addresses[master.name, 0], str(options["port"])
-    size, rank = str(master.replicas + workers), str(first_rank + place.index)
     return PodSettings(
         env={
-            "MASTER_ADDR": address,
-            "MASTER_PORT": port,
-            "WORLD_SIZE": size,
-            "RANK": rank,
-            "PET_MASTER_ADDR": address,
-            "PET_MASTER_PORT": port,
-            "PET_RDZV_ENDPOINT": f"{address}:{port}",
-            "PET_NNODES": size,
-            "PET_NODE_RANK": rank,
+            "MASTER_ADDR": place.addresses[master.name, 0],
+            "MASTER_PORT": str(options["port"]),
+            "WORLD_SIZE": str(_pods(place.spec.tasks, options)),
+            "RANK": str(first_rank + place.index),
         }
     )
 
 
+def _rendezvous(place: Place, options: Options) -> dict[str, str]:
+    """The first pod of the master keeps the list of who is there."""
+    keeps = (place.task, place.index) == (options["master"], 0)
+    return {
+        "PET_NNODES": str(options["nnodes"]),
+        "PET_NPROC_PER_NODE": str(options["nproc-per-node"]),
+        "PET_RDZV_BACKEND": "c10d",
+        "PET_RDZV_ENDPOINT": f"{place.addresses[str(options['master']), 0]}:{options['port']}",
+        "PET_RDZV_ID": place.spec.name,
+        "PET_RDZV_CONF": f"is_host={int(keeps)}",
+        "PET_LOCAL_ADDR": place.own_address,
+    }
+
+
+def _pods(tasks: Sequence["TaskSpec"], options: Options) -> int:
+    """How many pods take part."""
+    return sum(task.replicas for task in tasks if task.name in (options["master"], options["worker"]))
+
+
 def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
-    return missing_roles(["master"], tasks, options)
+    missing = missing_roles(["master"], tasks, options)
+    wrong = [] if missing else _wrong_nnodes(str(options["nnodes"]), _pods(tasks, options))
+    return [*missing, *wrong, *_wrong_processes(str(options["nproc-per-node"]))]
+
+
+def _wrong_nnodes(text: str, pods: int) -> list[str]:
+    match = _NNODES.fullmatch(text)
+    if text == ALL:
+        return []
+    if match is None:
+        return [f"--nnodes must be a number of pods or the least and the most of them, such as 2:4, not {shown(text)}."]
+    least, most = int(match[1]), int(match[2] or match[1])
+    if not 1 <= least <= most <= pods:
+        return [f"--nnodes={text} cannot be: the least is 1 or more, and the most at most {pods}, which is all pods."]
+    return []
+
+
+def _wrong_processes(text: str) -> list[str]:
+    if _PROCESSES.fullmatch(text):
+        return []
+    return [f"--nproc-per-node must be a number of processes, or auto, cpu or gpu, not {shown(text)}."]
+
+
+def _remarks(_tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    if options["nnodes"] == ALL and options["nproc-per-node"] != "1":
+        return ["--nproc-per-node has no effect without --nnodes: only torchrun starts more than one process."]
+    return []
 
 
 PYTORCH = Framework(
     "pytorch",
-    "Sets MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK for torch.distributed.",
+    "Sets MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK for torch.distributed, or where torchrun's nodes meet.",
     _settings,
     options=(
         Option("master", "master"),
         Option("worker", "worker"),
         Option("port", 23456),
+        Option("nnodes", ALL),
+        Option("nproc-per-node", "1"),
         Option("wait-master-enabled", False, unheeded=_WAITS),
         Option("wait-master-timeout", "300", unheeded=_WAITS),
         Option("wait-master-image", "busybox:1.36.1", unheeded=_WAITS),
     ),
     implies=("svc",),
     problems=_problems,
+    remarks=_remarks,
 )

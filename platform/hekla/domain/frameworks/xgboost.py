@@ -1,18 +1,26 @@
 """`xgboost`: ranks as torch.distributed has them, and the workers' addresses."""
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings
-from hekla.domain.frameworks.pytorch import PYTORCH
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-_SHARED = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, missing_roles
+from hekla.domain.frameworks.pytorch import ALL, PYTORCH
+
+if TYPE_CHECKING:
+    from hekla.domain.jobspec import TaskSpec
 
 
 def _settings(place: Place, options: Options) -> PodSettings:
-    env = PYTORCH.settings(place, options).env
+    env = PYTORCH.settings(place, {**options, "nnodes": ALL}).env
     workers = place.find(options["worker"])
     if not env or workers is None:
-        return PodSettings(env={name: env[name] for name in _SHARED if env})
+        return PodSettings(env=env)
     told = {"WORKER_PORT": str(options["port"]), "WORKER_ADDRS": ",".join(place.addresses_of(workers))}
-    return PodSettings(env={name: env[name] for name in _SHARED} | told)
+    return PodSettings(env={**env, **told})
+
+
+def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    return missing_roles(["master"], tasks, options)
 
 
 XGBOOST = Framework(
@@ -21,5 +29,5 @@ XGBOOST = Framework(
     _settings,
     options=(Option("master", "master"), Option("worker", "worker"), Option("port", 9999)),
     implies=("svc",),
-    problems=PYTORCH.problems,
+    problems=_problems,
 )

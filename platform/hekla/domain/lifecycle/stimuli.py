@@ -31,11 +31,11 @@ class Stimulus:
 def stimuli_of(job: JobFacts, pods: Sequence[PodFacts], changed: Iterable[PodFacts]) -> list[Stimulus]:
     """What it means that the pods in `changed` have just come into their phases; `pods` are all of the job's.
 
-    The caller resolves each, and advances the job with fresh facts for every action but SYNC_JOB, with that once at
-    the end: news of the pods that a restart has stopped come to nothing by themselves.
+    The caller resolves one after the other. After an action other than SYNC_JOB it asks again, with fresh facts, about
+    those that are left: news of pods that a restart has stopped come to nothing then. SYNC_JOB comes once at the end.
     """
     roster = Roster(job.spec, pods)
-    done = {task.name for task in job.spec.tasks if _has_succeeded(job, roster, task)}
+    done = _done(job, roster)
     return [_stimulus(job, roster, done, pod) for pod in changed]
 
 
@@ -58,22 +58,42 @@ def resolve(job: JobFacts, stimulus: Stimulus) -> Action:
 def overdue(job: JobFacts, pods: Sequence[PodFacts], now: datetime) -> tuple[Action, Target] | None:
     """An action whose policy waited for its timeout, and the replica it is about, where it is still so by now."""
     roster = Roster(job.spec, pods)
+    done = _done(job, roster)
     for slot in roster.slots():
-        attempts = [pod for pod in roster.attempts(slot) if pod.version == job.version]
-        if not attempts or attempts[-1].phase in (PodPhase.RUNNING, PodPhase.SUCCEEDED):
-            continue
-        for pod in attempts:
-            policy = _waiting_policy(job, pod)
-            if policy and pod.since and now - pod.since >= timedelta(seconds=policy.timeout_seconds or 0):
+        for pod in _unanswered(job, roster, slot):
+            stimulus = _stimulus(job, roster, done, pod)
+            policy, since = _waiting_policy(job, stimulus), _since(job, roster, stimulus, pod)
+            if policy and since and now - since >= timedelta(seconds=policy.timeout_seconds or 0):
                 return policy.action, Target(slot.task, slot.index)
     return None
 
 
-def _waiting_policy(job: JobFacts, pod: PodFacts) -> Policy | None:
-    """The policy with a timeout, if any, that this pod's present state has set running."""
-    event = _state_event(pod)
-    policy = event and _first_match(job, pod.task, event, pod.exit_code if event is Event.POD_FAILED else None)
-    return policy if policy and policy.timeout_seconds and _is_possible(job, policy.action, pod.task) else None
+def _unanswered(job: JobFacts, roster: Roster, slot: Slot) -> Sequence[PodFacts]:
+    """The attempts of a replica since an action last stopped one; none when it is at work again."""
+    attempts = [pod for pod in roster.attempts(slot) if pod.version == job.version]
+    answered = [place for place, pod in enumerate(attempts, start=1) if pod.stopping and not pod.evicted]
+    recent = attempts[max(answered, default=0) :]
+    if not recent or recent[-1].phase is PodPhase.RUNNING:
+        return ()
+    return recent[-1:] if recent[-1].phase is PodPhase.SUCCEEDED else recent
+
+
+def _waiting_policy(job: JobFacts, stimulus: Stimulus) -> Policy | None:
+    """The policy with a timeout, if any, that this has set running."""
+    if stimulus.event in INTERNAL_EVENTS:
+        return None
+    policy = _first_match(job, stimulus.task, stimulus.event, stimulus.exit_code)
+    return policy if policy and policy.timeout_seconds and _is_possible(job, policy.action, stimulus.task) else None
+
+
+def _since(job: JobFacts, roster: Roster, stimulus: Stimulus, pod: PodFacts) -> datetime | None:
+    """Since when it is so; a task is completed when the last of its pods is."""
+    if stimulus.event is not Event.TASK_COMPLETED:
+        return pod.since
+    slots = (slot for slot in roster.slots() if slot.task == pod.task)
+    return max(
+        (other.since for slot in slots if (other := roster.current(slot, job.version)) and other.since), default=None
+    )
 
 
 def _is_possible(job: JobFacts, action: Action, task: str) -> bool:
@@ -102,6 +122,11 @@ def _stimulus(job: JobFacts, roster: Roster, done: set[str], pod: PodFacts) -> S
         event = Event.TASK_FAILED
     code = pod.exit_code if event is Event.POD_FAILED else None
     return Stimulus(event=event, task=pod.task, index=pod.index, version=pod.version, exit_code=code)
+
+
+def _done(job: JobFacts, roster: Roster) -> set[str]:
+    """The tasks of which every replica has succeeded."""
+    return {task.name for task in job.spec.tasks if _has_succeeded(job, roster, task)}
 
 
 def _has_succeeded(job: JobFacts, roster: Roster, task: TaskSpec) -> bool:

@@ -11,13 +11,17 @@ from datetime import datetime
 from typing import Any
 
 from hekla.apps.clusters import leases
+from hekla.apps.jobs.facts import job_facts
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.jobs.services.transitions import evict, set_gang_phase
+from hekla.apps.jobs.services.transitions import advance, evict, set_gang_phase
 from hekla.apps.outbox.services import CONTROLLER, unit_of_work
 from hekla.apps.rows import save_all
 from hekla.domain import events
+from hekla.domain.lifecycle import Stimulus, resolve
 from hekla.domain.phases import GangPhase, PodPhase
+from hekla.domain.policies import Action
+from hekla.domain.policies import Event as PolicyEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,16 @@ def _commit_one(
     told = _write_waiting(job, decision.waiting, now)
     if changed or told:
         job.save(update_fields=["gang_phase", "waiting"])
+    if changed and decision.gang_phase is GangPhase.UNKNOWN and decision.waiting:
+        _react_to_unknown(job, now)
     return changed
+
+
+def _react_to_unknown(job: Job, now: datetime) -> None:
+    """A part of the gang runs and a part finds no place: a policy may say what is done then."""
+    action = resolve(job_facts(job), Stimulus(event=PolicyEvent.UNKNOWN))
+    if action is not Action.SYNC_JOB:
+        advance(job, list(job.pods.order_by("task", "index", "attempt")), action, actor=CONTROLLER, now=now)
 
 
 def _bind(job: Job, binds: list[tuple[Pod, str]], now: datetime) -> bool:

@@ -82,8 +82,18 @@ def _take_down(job: Job, pod: Pod, sighting: Sighting) -> None:
 
 def react(job: Job, pods: list[Pod], changed: list[Pod], address_of: AddressOf, now: datetime) -> None:
     """Do what the job's policies say about what happened to these pods, and move the job on."""
-    for stimulus in stimuli_of(job_facts(job), all_pod_facts(pods), [pod_facts(pod) for pod in changed]):
-        action = resolve(job_facts(job), stimulus)
+    while changed:
+        changed = _act(job, pods, changed, address_of, now)
+    advance(job, pods, Action.SYNC_JOB, address_of=address_of, actor=CONTROLLER, now=now)
+
+
+def _act(job: Job, pods: list[Pod], changed: list[Pod], address_of: AddressOf, now: datetime) -> list[Pod]:
+    """Do the first action that these news call for. Returns the pods behind it: their news may mean less by now."""
+    facts = job_facts(job)
+    stimuli = stimuli_of(facts, all_pod_facts(pods), [pod_facts(pod) for pod in changed])
+    for place, stimulus in enumerate(stimuli, start=1):
+        action = resolve(facts, stimulus)
         if action is not Action.SYNC_JOB:
             advance(job, pods, action, target=stimulus.target, address_of=address_of, actor=CONTROLLER, now=now)
-    advance(job, pods, Action.SYNC_JOB, address_of=address_of, actor=CONTROLLER, now=now)
+            return changed[place:]
+    return []
