@@ -152,3 +152,21 @@ def test_events_refuse_nonsense(alice, submitted, query):
 
 def test_a_log_that_does_not_exist_yet_says_so(alice, submitted):
     assert alice.get(f"{JOBS}/{submitted['uid']}/pods/worker/0/log").status_code == 404
+
+
+TFJOB = """
+apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata: {name: from-kubeflow}
+spec:
+  runPolicy: {activeDeadlineSeconds: 60}
+  tfReplicaSpecs:
+    Worker: {replicas: 1, template: {spec: {containers: [{name: tensorflow, command: ["true"]}]}}}
+"""
+
+
+def test_a_job_of_kubeflow_is_taken_and_what_it_asks_in_vain_is_told(alice):
+    answer = yaml(alice, TFJOB)
+    assert answer.status_code == 201
+    assert answer.json()["job"]["name"] == "from-kubeflow"
+    assert [told.partition(":")[0] for told in answer.json()["warnings"]] == ["spec.runPolicy.activeDeadlineSeconds"]

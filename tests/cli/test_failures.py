@@ -60,8 +60,8 @@ def test_a_refusal_of_the_console_names_the_field(console, manifest):
     ("text", "words"),
     [
         ("a: [", "not YAML"),
-        ("", "no Job"),
-        ("kind: Deployment", "no Job"),
+        ("", "no job"),
+        ("kind: Deployment", "no job"),
         ("- 1", "must be a mapping"),
         ("apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nspec: {minAvailable: x}", "spec.minAvailable"),
         ("\0", "not YAML"),

@@ -31,6 +31,10 @@ def test_env_tells_the_index_in_both_spellings():
     assert told(job({"env": []}, worker=3), "worker", 2).env == {"VC_TASK_INDEX": "2", "VK_TASK_INDEX": "2"}
 
 
+def test_indexed_tells_the_index_as_jobs_of_kubernetes_do():
+    assert told(job({"indexed": []}, main=3), "main", 2).env == {"JOB_COMPLETION_INDEX": "2"}
+
+
 def test_svc_gives_addresses_as_variables_files_and_names():
     settings = told(job({"svc": []}, ps=1, gpu_worker=2), "ps", 0)
     assert settings.env == {
@@ -94,6 +98,30 @@ def test_pytorch_with_one_task_only():
     env = told(spec, "worker", 2).env
     assert ranks == ["0", "1", "2"]
     assert (env["MASTER_ADDR"], env["MASTER_PORT"], env["WORLD_SIZE"]) == ("127.0.0.2", "4000", "3")
+
+
+def test_xgboost_ranks_and_the_workers_addresses():
+    spec = job({"xgboost": []}, master=1, worker=2)
+    assert {name: value for name, value in told(spec, "worker", 1).env.items() if not name.startswith("VC_")} == {
+        "MASTER_ADDR": "127.0.0.2",
+        "MASTER_PORT": "9999",
+        "WORLD_SIZE": "3",
+        "RANK": "2",
+        "WORKER_PORT": "9999",
+        "WORKER_ADDRS": "127.0.0.3,127.0.0.4",
+    }
+
+
+def test_xgboost_of_a_master_alone():
+    env = told(job({"xgboost": []}, master=1), "master", 0).env
+    assert (env["WORLD_SIZE"], "WORKER_ADDRS" in env) == ("1", False)
+
+
+def test_jax_processes_meet_at_the_first():
+    env = told(job({"jax": []}, worker=2, logger=1), "worker", 1).env
+    told_jax = {name: env[name] for name in ("COORDINATOR_ADDRESS", "COORDINATOR_PORT", "NUM_PROCESSES", "PROCESS_ID")}
+    assert list(told_jax.values()) == ["127.0.0.2", "6666", "2", "1"]
+    assert "PROCESS_ID" not in told(job({"jax": []}, worker=2, logger=1), "logger", 0).env
 
 
 @pytest.mark.parametrize(
@@ -170,6 +198,7 @@ def test_every_rank_is_given_once():
         ({"tensorflow": ["port=1"]}, "plugins.tensorflow.0", "no argument “port=1”"),
         ({"tensorflow": []}, "plugins.tensorflow", "say which is what"),
         ({"pytorch": []}, "plugins.pytorch", "--master=NAME (task)"),
+        ({"jax": []}, "plugins.jax", "--worker=NAME (task)"),
         ({"pytorch": "--port=1"}, "plugins.pytorch", "must be a list"),
     ],
 )

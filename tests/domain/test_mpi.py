@@ -9,8 +9,8 @@ import time
 import pytest
 from tests.domain.test_frameworks import job, told
 
+from hekla.domain import formats
 from hekla.domain.errors import Invalid
-from hekla.domain.formats import volcano
 from hekla.domain.frameworks import mpi_agent
 from hekla.domain.jobspec import JobSpec
 
@@ -61,7 +61,7 @@ def test_workers_without_a_command_serve():
     spec = JobSpec.parse(document())
     assert spec.task("worker").command == ("python", AGENT)
     assert JobSpec.parse(document(worker={"command": ["mine"]})).task("worker").command == ("mine",)
-    assert volcano.load(volcano.dump(spec)).spec == spec
+    assert formats.load(formats.dump(spec)).spec == spec
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ spec:
 
 
 def test_a_manifest_may_leave_the_workers_command_out_and_is_told_what_has_no_effect():
-    loaded = volcano.load(VOLCANO)
+    loaded = formats.load(VOLCANO)
     assert loaded.spec.task("ranks").command == ("python", AGENT)
     assert [told.partition(": ")[0] for told in loaded.warnings] == ["spec.plugins.mpi[1]"]
 

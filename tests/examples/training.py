@@ -11,8 +11,7 @@ from pathlib import Path
 
 import uv
 
-from hekla.domain import frameworks
-from hekla.domain.formats import volcano
+from hekla.domain import formats, frameworks
 from hekla.domain.jobspec import JobSpec
 from hekla.project.checkout import CHECKOUT
 
@@ -22,7 +21,7 @@ PATIENCE_SECONDS = 90
 
 def spec_of(example: str) -> JobSpec:
     """The job that the manifest describes; it has nothing in it that is not honoured."""
-    loaded = volcano.load((EXAMPLES / example / "job.yaml").read_text(encoding="utf-8"))
+    loaded = formats.load((EXAMPLES / example / "job.yaml").read_text(encoding="utf-8"))
     assert loaded.warnings == ()
     return loaded.spec
 

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from hekla.cli.main import hekla
-from hekla.domain.formats import volcano
+from hekla.domain import formats
 from hekla.project.checkout import CHECKOUT
 
 HELP = CHECKOUT / "platform" / "help"
@@ -61,4 +61,4 @@ def test_commands_in_the_help_are_understood(page):
 def test_the_manifest_in_the_help_can_be_submitted(page):
     blocks = re.findall(r"(?:^    .*\n)+", page.read_text(encoding="utf-8"), re.MULTILINE)
     manifest = next(block for block in blocks if "apiVersion" in block)
-    assert volcano.load("".join(line[4:] for line in manifest.splitlines(keepends=True))).warnings == ()
+    assert formats.load("".join(line[4:] for line in manifest.splitlines(keepends=True))).warnings == ()

@@ -39,7 +39,8 @@ _BENCHES = {
 _COMMANDS = {
     "login": ("login", "Keep a console's address and your token."),
     "whoami": ("login", "Which console, and who you are there."),
-    "submit": ("submit", "Submit a job from a Volcano manifest."),
+    "submit": ("submit", "Submit a job from a manifest."),
+    "convert": ("convert", "Write a job as another kind of manifest."),
     "clone": ("submit", "Submit a job once more under another name."),
     "jobs": ("jobs", "List jobs, newest first."),
     "job": ("jobs", "Show one job, its pods, and why it waits."),

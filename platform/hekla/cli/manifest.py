@@ -4,13 +4,16 @@ Files that lie beside the manifest go along where a task's command names them (`
 `hekla.io/files` does; nothing outside the manifest's folder ever does.
 """
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from hekla.cli.client import Failure
+from hekla.domain import formats
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.formats import volcano, yaml_text
+from hekla.domain.formats import yaml_text
+from hekla.domain.formats.yaml_text import MAX_BYTES
 from hekla.domain.jobspec import MAX_FILE_BYTES, JobSpec
 
 _FILES = "hekla.io/files"
@@ -26,11 +29,8 @@ class Read:
 
 
 def read(path: Path, *, name: str | None, queue: str | None) -> Read:
-    """The job in a manifest: a Volcano Job, or a JobSpec document. Raises Failure."""
-    try:
-        text, folder = path.read_bytes(), path.resolve().parent
-    except OSError as error:
-        raise Failure(f"{path} cannot be read: {error.strerror}.") from error
+    """The job in a manifest of any kind, or in a JobSpec document. Raises Failure."""
+    text, folder = _bytes(path), path.resolve().parent
     try:
         spec, warnings, wished = _load(text)
         files = _beside(folder, spec, wished)
@@ -38,8 +38,29 @@ def read(path: Path, *, name: str | None, queue: str | None) -> Read:
         document = spec.document() | {key: value for key, value in changes.items() if value is not None}
         return Read(JobSpec.parse(document).document(), warnings, tuple(files))
     except Invalid as error:
-        problems = [(problem.path, problem.message) for problem in error.problems]
-        raise Failure(f"{path} is not a job that can be submitted:", problems) from error
+        raise _unfit(path, error) from error
+
+
+def described(path: Path) -> tuple[JobSpec, tuple[str, ...]]:
+    """The job in a manifest alone (`-` is standard input), and what in it has no effect. Raises Failure."""
+    try:
+        spec, warnings, wished = _load(sys.stdin.buffer.read(MAX_BYTES + 1) if str(path) == "-" else _bytes(path))
+    except Invalid as error:
+        raise _unfit(path, error) from error
+    beside = f"metadata.annotations.{_FILES}: not honoured: only a submission takes files along."
+    return spec, (*warnings, *([beside] if wished else []))
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Failure(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _unfit(path: Path, error: Invalid) -> Failure:
+    problems = [(problem.path, problem.message) for problem in error.problems]
+    return Failure(f"{path} is not a job that can be submitted:", problems)
 
 
 def _load(text: bytes) -> tuple[JobSpec, tuple[str, ...], list[str]]:
@@ -48,7 +69,7 @@ def _load(text: bytes) -> tuple[JobSpec, tuple[str, ...], list[str]]:
         spec = JobSpec.parse(documents[0])
         return spec, spec.remarks, []
     wished = [name for document in documents for name in _take_wish(document)]
-    loaded = volcano.load(yaml_text.write(documents) if wished else text)
+    loaded = formats.load(yaml_text.write(documents) if wished else text)
     return loaded.spec, loaded.warnings, wished
 
 

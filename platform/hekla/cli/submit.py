@@ -31,7 +31,7 @@ def submit(
     watch: bool,
     as_json: bool,
 ) -> None:
-    """Submit the job in FILE: a Volcano Job in YAML, or a JobSpec document.
+    """Submit the job in FILE: a manifest of Volcano, Kubeflow or Kubernetes in YAML, or a JobSpec document.
 
     Files beside it that a command names (python train.py) go along, as do those in the annotation hekla.io/files.
     """

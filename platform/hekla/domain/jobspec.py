@@ -36,6 +36,7 @@ MAX_FILE_BYTES = 256 * 1024
 MAX_ENV_BYTES = 128 * 1024
 MAX_JOB_NAME = 53
 MAX_HOST_NAME = 63
+MAX_RETRY = 1000
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -112,7 +113,7 @@ class TaskSpec(BaseModel):
     image: Annotated[Text, Field(max_length=512)] = ""
     working_dir: Annotated[Text, Field(max_length=1024), AfterValidator(_folder)] = ""
     policies: Annotated[tuple[Policy, ...], Field(max_length=32)] = ()
-    max_retry: Annotated[Whole, Field(ge=-1, le=1000)] = 3
+    max_retry: Annotated[Whole, Field(ge=-1, le=MAX_RETRY)] = 3
     node_selector: Strings = {}
     grace_seconds: Annotated[Whole, Field(ge=0, le=86_400)] = 30
     depends_on: Dependency | None = None
@@ -212,7 +213,7 @@ class JobSpec(BaseModel):
     tasks: Annotated[tuple[TaskSpec, ...], Field(min_length=1, max_length=MAX_TASKS)]
     min_available: Annotated[Whole, Field(ge=1)] | None = None
     min_success: Annotated[Whole, Field(ge=1)] | None = None
-    max_retry: Annotated[Whole, Field(ge=1, le=1000)] = 3
+    max_retry: Annotated[Whole, Field(ge=1, le=MAX_RETRY)] = 3
     ttl_seconds_after_finished: Annotated[Whole, Field(ge=0, le=10 * 365 * 86_400)] | None = None
     policies: Annotated[tuple[Policy, ...], Field(max_length=32)] = ()
     plugins: Annotated[dict[str, tuple[Annotated[Text, Field(max_length=4096)], ...]], Field(max_length=32)] = {}

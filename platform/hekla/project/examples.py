@@ -8,8 +8,8 @@ from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy.models import Tenant
+from hekla.domain import formats
 from hekla.domain.errors import NotFound
-from hekla.domain.formats import volcano
 from hekla.domain.jobspec import JobSpec
 from hekla.project.checkout import CHECKOUT
 
@@ -27,7 +27,7 @@ class Example:
         folder = FOLDER / self.name
         if not (folder / "job.yaml").is_file():
             raise NotFound("There is no such example.")
-        spec = volcano.load((folder / "job.yaml").read_text(encoding="utf-8")).spec
+        spec = formats.load((folder / "job.yaml").read_text(encoding="utf-8")).spec
         files = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py"))}
         return spec.model_copy(update={"files": {**spec.files, **files}})
 

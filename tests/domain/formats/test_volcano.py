@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.domain.specs import SPECS
 
+from hekla.domain import formats
 from hekla.domain.errors import Invalid
-from hekla.domain.formats import volcano
 from hekla.domain.jobspec import JobSpec
 
 DIGITS = """
@@ -69,7 +69,7 @@ spec:
 
 
 def test_one_file_holds_a_whole_distributed_training():
-    loaded = volcano.load(DIGITS)
+    loaded = formats.load(DIGITS)
     assert loaded.warnings == ()
     assert loaded.spec == JobSpec.parse(
         {
@@ -109,7 +109,7 @@ def test_one_file_holds_a_whole_distributed_training():
 @settings(max_examples=150, deadline=None)
 @given(SPECS)
 def test_what_is_written_is_read_back_whole(spec):
-    loaded = volcano.load(volcano.dump(spec))
+    loaded = formats.load(formats.dump(spec))
     assert loaded.warnings == ()
     assert loaded.spec == spec
 
@@ -117,14 +117,14 @@ def test_what_is_written_is_read_back_whole(spec):
 @settings(max_examples=50, deadline=None)
 @given(SPECS)
 def test_writing_again_changes_no_letter(spec):
-    text = volcano.dump(spec)
-    assert volcano.dump(volcano.load(text).spec) == text
+    text = formats.dump(spec)
+    assert formats.dump(formats.load(text).spec) == text
 
 
 def test_json_is_taken_too():
     spec = JobSpec.parse({"name": "a", "tasks": [{"name": "b", "command": ["c"]}]})
-    documents = list(yaml.safe_load_all(volcano.dump(spec)))
-    assert volcano.load(str(documents[0]).replace("'", '"')).spec == spec
+    documents = list(yaml.safe_load_all(formats.dump(spec)))
+    assert formats.load(str(documents[0]).replace("'", '"')).spec == spec
 
 
 def changed(old, new, text=DIGITS):
@@ -177,7 +177,7 @@ def changed(old, new, text=DIGITS):
     ids=range(18),
 )
 def test_what_has_no_effect_is_told_with_its_path(old, new, warning):
-    assert [told for told in volcano.load(changed(old, new)).warnings if warning in told]
+    assert [told for told in formats.load(changed(old, new)).warnings if warning in told]
 
 
 @pytest.mark.parametrize(
@@ -190,11 +190,11 @@ def test_what_has_no_effect_is_told_with_its_path(old, new, warning):
     ],
 )
 def test_a_task_that_waits_for_others_is_read_and_written(written, want):
-    loaded = volcano.load(changed("    replicas: 2", f"    replicas: 2\n    dependsOn: {written}"))
+    loaded = formats.load(changed("    replicas: 2", f"    replicas: 2\n    dependsOn: {written}"))
     dependency = loaded.spec.task("worker").depends_on
     assert loaded.warnings == ()
     assert (dependency and dependency.model_dump()) == want
-    assert volcano.load(volcano.dump(loaded.spec)).spec == loaded.spec
+    assert formats.load(formats.dump(loaded.spec)).spec == loaded.spec
 
 
 @pytest.mark.parametrize(
@@ -213,15 +213,15 @@ def test_a_task_that_waits_for_others_is_read_and_written(written, want):
 )
 def test_partitions_are_read_and_written(least, minimum, warning):
     policy = f"{{totalPartitions: 2, partitionSize: 2{least}}}"
-    loaded = volcano.load(changed("    replicas: 2", f"    replicas: 4\n    partitionPolicy: {policy}"))
+    loaded = formats.load(changed("    replicas: 2", f"    replicas: 4\n    partitionPolicy: {policy}"))
     task = loaded.spec.task("worker")
     assert (task.partition_size, task.min_available, loaded.warnings) == (2, minimum, warning)
-    assert volcano.load(volcano.dump(loaded.spec)).spec == loaded.spec
+    assert formats.load(formats.dump(loaded.spec)).spec == loaded.spec
 
 
 def test_of_very_many_warnings_the_first_are_told():
     fields = "".join(f"  field{number}: 1\n" for number in range(80))
-    warnings = volcano.load(changed("  queue: research\n", fields)).warnings
+    warnings = formats.load(changed("  queue: research\n", fields)).warnings
     assert (len(warnings), warnings[-1]) == (51, "… and 30 more fields are not honoured.")
 
 
@@ -274,7 +274,7 @@ WORKER = "spec.tasks[1].template.spec.containers[0]"
             "spec.tasks[1].template.metadata.annotations.hekla.io/environment",
             "text",
         ),
-        ("batch.volcano.sh/v1alpha1", "batch/v1", "apiVersion", "(this is a Job of Kubernetes itself)"),
+        ("batch.volcano.sh/v1alpha1", "batch/v1beta9", "apiVersion", "For a Job this must be"),
         ("  name: digits\n", "  name: [x]\n", "metadata.name", "must be text, not a list"),
         ("  queue: research", "  queue: Research", "spec.queue", "is not a name"),
         (
@@ -291,14 +291,14 @@ WORKER = "spec.tasks[1].template.spec.containers[0]"
 def test_what_is_wrong_is_told_with_its_path_in_the_manifest(old, new, path, sentence):
     text = changed(old, new).replace('print("training")', "print: 3" if "data.train" in path else 'print("training")')
     with pytest.raises(Invalid) as raised:
-        volcano.load(text)
+        formats.load(text)
     assert [problem for problem in raised.value.problems if problem.path.endswith(path) and sentence in problem.message]
 
 
 def test_everything_wrong_is_told_at_once():
     text = changed("replicas: 2", "replicas: two", changed("1m30s", "soon", changed("maxRetry: 0", "maxRetry: -1")))
     with pytest.raises(Invalid) as raised:
-        volcano.load(text)
+        formats.load(text)
     assert sorted(problem.path for problem in raised.value.problems) == [
         "spec.maxRetry",
         "spec.tasks[1].policies[1].timeout",
@@ -309,13 +309,16 @@ def test_everything_wrong_is_told_at_once():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "The text holds no Job"),
+        ("", "The text holds no job"),
         ("hello", "Document 1 must be a mapping"),
         ("[1, 2]", "Document 1 must be a mapping"),
-        ("kind: Service", "The text holds no Job"),
-        (f"{DIGITS}\n---\n{DIGITS}", "The text holds 2 Jobs"),
-        ("{}", "apiVersion: This must be batch.volcano.sh/v1alpha1"),
-        ("spec: 3", "spec: This must be a mapping of fields to values, not 3."),
+        ("kind: Service", "The text holds no job"),
+        (f"{DIGITS}\n---\n{DIGITS}", "The text holds 2 jobs"),
+        ("{}", "kind: This must be given. What can be read: Job of batch.volcano.sh/v1alpha1"),
+        (
+            "{kind: Job, apiVersion: batch.volcano.sh/v1alpha1, spec: 3}",
+            "spec: This must be a mapping of fields to values, not 3.",
+        ),
         ("a: b: c", "Line 1, column 5"),
         ("x" * 10_000_000, "at most 1 MiB is read"),
     ],
@@ -323,7 +326,7 @@ def test_everything_wrong_is_told_at_once():
 )
 def test_nonsense_gets_a_plain_answer(text, sentence):
     with pytest.raises(Invalid) as raised:
-        volcano.load(text)
+        formats.load(text)
     assert sentence in raised.value.message
 
 
@@ -360,7 +363,7 @@ spec:
     ],
 )
 def test_mounted_files_come_into_the_pods_own_folder(working_dir, mounts, files, seen):
-    spec = volcano.load(TASK % (f'"{working_dir}"', mounts)).spec
+    spec = formats.load(TASK % (f'"{working_dir}"', mounts)).spec
     assert (spec.files, spec.tasks[0].working_dir) == (files, seen)
 
 
@@ -373,7 +376,7 @@ def test_mounted_files_come_into_the_pods_own_folder(working_dir, mounts, files,
 )
 def test_files_cannot_be_all_over_the_place(mounts, path, sentence):
     with pytest.raises(Invalid) as raised:
-        volcano.load(TASK % ('""', mounts))
+        formats.load(TASK % ('""', mounts))
     assert raised.value.problems[0].path.endswith(path)
     assert sentence in raised.value.message
 
@@ -381,7 +384,7 @@ def test_files_cannot_be_all_over_the_place(mounts, path, sentence):
 def test_two_files_cannot_be_at_one_place():
     text = (TASK % ('""', "{name: v, mountPath: /a}, {name: w, mountPath: /a}")).replace("deep/g", "f")
     with pytest.raises(Invalid, match="all pods of a job get the same files"):
-        volcano.load(text)
+        formats.load(text)
 
 
 WORDS = st.sampled_from(["kind", "metadata", "name", "spec", "tasks", "template", "containers", "env", "data"])
@@ -401,13 +404,13 @@ def test_any_tree_is_a_job_or_gets_problems(tree):
 
 def outcome(text):
     try:
-        return volcano.load(text).spec
+        return formats.load(text).spec
     except Invalid as error:
         return error.problems
 
 
 def test_annotations_for_the_scheduler_go_in_and_out():
     near = "    volcano.sh/task-topology-affinity: ps,worker\n    hekla.io/priority"
-    loaded = volcano.load(DIGITS.replace("    hekla.io/priority", near))
+    loaded = formats.load(DIGITS.replace("    hekla.io/priority", near))
     assert loaded.spec.annotations == {"volcano.sh/task-topology-affinity": "ps,worker"}
-    assert volcano.load(volcano.dump(loaded.spec)).spec == loaded.spec
+    assert formats.load(formats.dump(loaded.spec)).spec == loaded.spec

@@ -27,8 +27,8 @@ from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
+from hekla.domain import formats
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.formats import volcano
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
 from hekla.domain.policies import Action
@@ -84,7 +84,7 @@ class Jobs(View, ListAPIView[Job]):
         },
     )
     def post(self, request: Request) -> Response:
-        """Submit a job: a JobSpec document, or a Volcano Job in YAML.
+        """Submit a job: a JobSpec document, or a manifest of Volcano, Kubeflow or Kubernetes in YAML.
 
         200 for `dry_run`, and for a key that was sent before; 201 for a new job.
         """
@@ -133,7 +133,7 @@ def _tenant(user: User, slug: str) -> Tenant:
 
 def _asked(body: Any) -> tuple[JobSpec, tuple[str, ...]]:  # noqa: ANN401  (what a parser made of it)
     if isinstance(body, ManifestText):
-        loaded = volcano.load(body["text"])
+        loaded = formats.load(body["text"])
         return loaded.spec, loaded.warnings
     spec = JobSpec.parse(body)
     return spec, spec.remarks

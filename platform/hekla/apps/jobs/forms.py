@@ -166,7 +166,7 @@ class ManifestForm(forms.Form):
         required=False,
         strip=False,
         widget=_code(24),
-        help_text=gettext_lazy("A Volcano Job (batch.volcano.sh/v1alpha1), at most 1 MiB."),
+        help_text=gettext_lazy("A job manifest of Volcano, Kubeflow or Kubernetes, at most 1 MiB."),
     )
     upload = forms.FileField(label=gettext_lazy("Or a file"), required=False)
 

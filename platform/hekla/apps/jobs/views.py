@@ -23,8 +23,8 @@ from hekla.apps.people import person
 from hekla.apps.queues import selectors as queues
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
+from hekla.domain import formats
 from hekla.domain.errors import HeklaError, Refused
-from hekla.domain.formats import volcano
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import Action
 from hekla.lib import clock
@@ -69,7 +69,7 @@ def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
     since = outbox.last_number()
     job = selectors.get(uid, person(request))
     context = shown.detail(job, person(request), request.GET)
-    return render(request, "jobs/detail.html", context | {"since": since, "manifest": volcano.dump(_spec(job))})
+    return render(request, "jobs/detail.html", context | {"since": since, "manifest": formats.dump(_spec(job))})
 
 
 def _spec(job: Job) -> JobSpec:
@@ -101,7 +101,7 @@ def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
 def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
     """The job as a file."""
     job = selectors.get(uid, person(request))
-    response = HttpResponse(volcano.dump(_spec(job)), content_type="application/yaml; charset=utf-8")
+    response = HttpResponse(formats.dump(_spec(job)), content_type="application/yaml; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{job.name}.yaml"'
     return response
 
@@ -155,11 +155,11 @@ def submit_yaml(request: HttpRequest) -> HttpResponse:
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
     source = _source(request)
-    text = volcano.dump(_renamed(source, tenant)) if source else ""
+    text = formats.dump(_renamed(source, tenant)) if source else ""
     form = ManifestForm(request.POST or None, request.FILES or None, initial={"text": text})
     if request.method == "POST" and form.is_valid():
         try:
-            loaded = volcano.load(form.cleaned_data["text"])
+            loaded = formats.load(form.cleaned_data["text"])
             made = services.submit(spec=loaded.spec, tenant=tenant, user=person(request), now=clock.now())
         except HeklaError as error:
             form = ManifestForm({"text": form.cleaned_data["text"]})

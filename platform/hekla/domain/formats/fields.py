@@ -69,6 +69,10 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return self._data.get(name) is not None
 
+    def names(self) -> list[str]:
+        """The fields that are given, in their order."""
+        return [name for name, value in self._data.items() if value is not None]
+
     def at(self, name: str) -> str:
         """The path of a field."""
         return f"{self.path}.{name}" if self.path else name

@@ -10,6 +10,8 @@ from hekla.domain.frameworks.base import Framework, Place, PodSettings
 from hekla.domain.frameworks.env import ENV
 from hekla.domain.frameworks.hcclrank import HCCLRANK
 from hekla.domain.frameworks.horovod import HOROVOD
+from hekla.domain.frameworks.indexed import INDEXED
+from hekla.domain.frameworks.jax import JAX
 from hekla.domain.frameworks.mindspore import MINDSPORE
 from hekla.domain.frameworks.mpi import MPI
 from hekla.domain.frameworks.mxnet import MXNET
@@ -18,13 +20,29 @@ from hekla.domain.frameworks.pytorch import PYTORCH
 from hekla.domain.frameworks.ray import RAY
 from hekla.domain.frameworks.svc import SVC
 from hekla.domain.frameworks.tensorflow import TENSORFLOW
+from hekla.domain.frameworks.xgboost import XGBOOST
 from hekla.domain.validation import join, nearest, shown
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import JobSpec, TaskSpec
 
 ENTRY_POINTS = "hekla.frameworks"
-_BUILT_IN = (ENV, SVC, TENSORFLOW, PYTORCH, MPI, HOROVOD, MXNET, RAY, MINDSPORE, PADDLE, HCCLRANK)
+_BUILT_IN = (
+    ENV,
+    SVC,
+    TENSORFLOW,
+    PYTORCH,
+    MPI,
+    HOROVOD,
+    MXNET,
+    RAY,
+    MINDSPORE,
+    PADDLE,
+    HCCLRANK,
+    XGBOOST,
+    JAX,
+    INDEXED,
+)
 
 Plugins = Mapping[str, Sequence[str]]
 

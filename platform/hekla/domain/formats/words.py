@@ -1,12 +1,13 @@
-"""The words that reading and writing share."""
-
-API_VERSION = "batch.volcano.sh/v1alpha1"
-SCHEDULERS = ("volcano", "hekla")
+"""The annotations that reading and writing share: what a manifest of any kind cannot say otherwise."""
 
 KIND = "hekla.io/kind"
 DESCRIPTION = "hekla.io/description"
 PRIORITY = "hekla.io/priority"
 ENVIRONMENT = "hekla.io/environment"
+
+QUEUE = "scheduling.volcano.sh/queue-name"
+GANG = "volcano.sh/group-min-member"
+"""Volcano's, for workloads that know neither queue nor gang."""
 
 SCHEDULING = (
     "volcano.sh/preemptable",
@@ -21,7 +22,7 @@ SCHEDULING = (
     "volcano.sh/task-topology-task-order",
     "hekla.io/datasets",
 )
-"""Annotations of a Job that plugins of the scheduler read; they go with the job as they are."""
+"""Annotations of a job that plugins of the scheduler read; they go with the job as they are."""
 
 FOLDER = "/workspace"
 """Where files are mounted in a manifest that we write."""

@@ -1,0 +1,34 @@
+"""What a format is made of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hekla.domain.formats.fields import Fields
+from hekla.domain.formats.reading import Reading
+from hekla.domain.jobspec import JobSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The job that a manifest describes, and a sentence for everything in it that has no effect here."""
+
+    spec: JobSpec
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One kind of manifest, told by `api_version` and `kind`; `word` names it in a command.
+
+    `read` makes the JSON-like document of a JobSpec and leaves the judging of its values to `JobSpec.parse`. `write`
+    makes the manifest's object, and raises Invalid where the kind cannot hold the job at all. `mounts_files` says
+    whether its pods can mount a ConfigMap with the job's files.
+    """
+
+    word: str
+    api_version: str
+    kind: str
+    read: Callable[[Reading, Fields], dict[str, Any]]
+    write: Callable[[JobSpec], dict[str, Any]]
+    mounts_files: bool = True

@@ -1,0 +1,157 @@
+"""Jobs of Kubernetes itself (`batch/v1`): one pod template, so many completions.
+
+Kubernetes starts the pods of such a Job one by one, so a gang is named by the annotation `volcano.sh/group-min-member`,
+and a queue by `scheduling.volcano.sh/queue-name`. A pod that fails is restarted as often as `backoffLimit` says; where
+it says 0, the pod's failure ends the job. Without `completions` one success is enough once all pods have ended.
+"""
+
+import re
+from typing import Any
+
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.formats import pods, run_policy, words
+from hekla.domain.formats.base import Format
+from hekla.domain.formats.fields import Fields, Findings
+from hekla.domain.formats.reading import Reading, without_none
+from hekla.domain.formats.writing import filled, metadata
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.policies import Action, Event, Policy
+
+_USUAL_LIMIT = 6
+_AT_ONCE = "all completions may run at the same time."
+_NOT_HERE = "only exit codes in a list (FailJob, Count), and evictions (Ignore), can be told apart here."
+_INDEXES = "a count of successes is what can be asked for."
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_RESTARTS = Policy(events=(Event.POD_FAILED,), action=Action.RESTART_POD)
+_ENDS = Policy(events=(Event.POD_FAILED,), action=Action.TERMINATE_JOB)
+
+
+def _read(reading: Reading, job: Fields) -> dict[str, Any]:
+    document = reading.head(job.fields("metadata"), queue=words.QUEUE, min_available=words.GANG)
+    spec = job.fields("spec")
+    limits, retries = run_policy.read_limits(reading, spec)
+    document |= limits
+    if retries and document["max_retry"] is None:
+        document["max_retry"] = _USUAL_LIMIT
+    indexed = spec.take("completionMode") == "Indexed"
+    reading.unless(spec, "completionMode", ("Indexed", "NonIndexed"), "there are Indexed and NonIndexed.")
+    document["plugins"] = reading.plugin("indexed", {}, spec.at("completionMode")) if indexed else None
+    replicas = _counts(reading, spec, document)
+    task = _task(reading, spec, replicas)
+    failures = _RESTARTS if retries else _ENDS
+    policies = [
+        *_failure_rules(reading, spec, retries=retries),
+        *([failures.model_dump()] if retries or replicas != 1 else []),
+    ]
+    spec.close()
+    return {**document, "tasks": [{**task, "policies": policies}]}
+
+
+def _counts(reading: Reading, spec: Fields, document: dict[str, Any]) -> object:
+    """How many replicas there are; sets how many of them make the gang, and how many must succeed."""
+    parallelism, completions = spec.take("parallelism"), spec.take("completions")
+    replicas = (1 if parallelism is None else parallelism) if completions is None else completions
+    named = "parallelism" if completions is None else "completions"
+    reading.findings.origins["tasks.0.replicas"] = spec.at(named)
+    if completions is not None and parallelism not in (None, completions):
+        reading.findings.not_honoured(spec.at("parallelism"), _AT_ONCE)
+    wanted = _successes(reading, spec)
+    if not isinstance(replicas, int) or replicas <= 1:
+        document["min_available"] = None
+    elif document["min_available"] in (None, 1):
+        document["min_available"] = 1
+        wanted = replicas if wanted is None and completions is not None else wanted
+    elif document["min_available"] == replicas:
+        document["min_available"] = None
+    document["min_success"] = wanted
+    return replicas
+
+
+def _successes(reading: Reading, spec: Fields) -> object:
+    """How many successes are enough by the success policy, if it says so."""
+    wanted = None
+    policy = spec.fields("successPolicy")
+    for place, rule in enumerate(policy.list_of_fields("rules")):
+        if place == 0 and "succeededIndexes" not in rule:
+            wanted = reading.take(rule, "succeededCount", "min_success")
+            rule.close()
+        else:
+            reading.findings.not_honoured(rule.path, _INDEXES)
+    policy.close()
+    return wanted
+
+
+def _task(reading: Reading, spec: Fields, replicas: object) -> dict[str, Any]:
+    template = spec.fields("template")
+    reading.findings.origins["tasks"] = spec.at("template")
+    reading.findings.origins["tasks.0"] = spec.at("template")
+    document = pods.read(reading, template, "tasks.0", restarts=("Never", "OnFailure"))
+    return without_none({"name": _container_name(spec), "replicas": replicas, **document})
+
+
+def _container_name(spec: Fields) -> str:
+    """The task is called like its container, where that is a name for a task; looked up beside the reading proper."""
+    pod = Fields(spec.take("template"), "", Findings()).fields("spec")
+    names = [container.text("name") for container in pod.list_of_fields("containers")]
+    return names[0] if names and _NAME.fullmatch(names[0]) else "main"
+
+
+def _failure_rules(reading: Reading, spec: Fields, *, retries: bool) -> list[dict[str, Any]]:
+    """`podFailurePolicy` as policies; a failure that counts is one too many where no retry is left."""
+    policy = spec.fields("podFailurePolicy")
+    found: list[dict[str, Any]] = []
+    for rule in policy.list_of_fields("rules"):
+        more = _failure_rule(rule)
+        found += [one for one in more if retries or one["action"] != str(Action.RESTART_POD) or "events" in one]
+        if not more:
+            reading.findings.not_honoured(rule.path, _NOT_HERE)
+    policy.close()
+    return found
+
+
+def _failure_rule(rule: Fields) -> list[dict[str, Any]]:
+    action, codes = rule.text("action"), rule.fields("onExitCodes")
+    conditions = rule.list_of_fields("onPodConditions")
+    if action == "Ignore" and [one.take("type") for one in conditions] == ["DisruptionTarget"]:
+        return [{"events": [str(Event.POD_EVICTED)], "action": str(Action.RESTART_POD)}]
+    done = {"FailJob": Action.TERMINATE_JOB, "Count": Action.RESTART_POD}.get(action)
+    if done is None or conditions or codes.text("operator") != "In" or "containerName" in codes:
+        return []
+    return [{"exit_code": code, "action": str(done)} for code in codes.sequence("values")]
+
+
+def _write(spec: JobSpec) -> dict[str, Any]:
+    if len(spec.tasks) != 1:
+        names = ", ".join(task.name for task in spec.tasks)
+        raise Invalid([Problem("tasks", f"A Job of Kubernetes has one pod template; this job has {names}.")])
+    task, rules = spec.tasks[0], spec.tasks[0].policies
+    gang = spec.gang_minimum if task.replicas > 1 else 1
+    restarts = _RESTARTS in rules
+    needs_all = spec.min_success == task.replicas or (spec.min_success is None and gang == task.replicas)
+    few = spec.min_success if not needs_all else None
+    fields = filled(
+        parallelism=task.replicas,
+        completions=task.replicas if needs_all or few else None,
+        completionMode="Indexed" if "indexed" in spec.plugins or few else None,
+        backoffLimit=spec.max_retry if restarts else 0,
+        ttlSecondsAfterFinished=spec.ttl_seconds_after_finished,
+        podFailurePolicy=filled(rules=[rule for policy in rules for rule in _written_rules(policy)]),
+        successPolicy={"rules": [{"succeededCount": few}]} if few else None,
+        template=pods.write(task, spec),
+    )
+    head = metadata(spec, {words.QUEUE: spec.queue} | ({words.GANG: str(gang)} if gang > 1 else {}))
+    return {"metadata": head, "spec": fields}
+
+
+def _written_rules(policy: Policy) -> list[dict[str, Any]]:
+    if policy.timeout_seconds:
+        return []
+    if policy.exit_code is not None:
+        action = {Action.TERMINATE_JOB: "FailJob", Action.RESTART_POD: "Count"}.get(policy.action)
+        return [{"action": action, "onExitCodes": {"operator": "In", "values": [policy.exit_code]}}] if action else []
+    if policy == Policy(events=(Event.POD_EVICTED,), action=Action.RESTART_POD):
+        return [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+    return []
+
+
+KUBERNETES_JOB = Format("job", "batch/v1", "Job", _read, _write)

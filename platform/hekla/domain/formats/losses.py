@@ -1,0 +1,55 @@
+"""What a job lost on its way through a manifest, field by field."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from hekla.domain import frameworks
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.validation import join, shown
+
+
+def losses(before: JobSpec, after: JobSpec, kind: str) -> tuple[str, ...]:
+    """A sentence for every field in which the two differ, by its path in the JobSpec."""
+    return tuple(_differences(_document(before), _document(after), "", kind))
+
+
+def _document(spec: JobSpec) -> dict[str, Any]:
+    """As it is compared: arguments of plugins by what they set, since a default may be written or not."""
+    options = {name: dict(frameworks.known()[name].read(given)[0]) for name, given in spec.plugins.items()}
+    return spec.model_dump(mode="json") | {"plugins": {name: {"used": True} | each for name, each in options.items()}}
+
+
+def _differences(before: Any, after: Any, path: str, kind: str) -> Iterator[str]:  # noqa: ANN401  (JSON-like data)
+    if before == after:
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in {**before, **after}:
+            yield from _differences(before.get(name), after.get(name), join(path, name), kind)
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for place, (old, new) in enumerate(zip(before, after, strict=True)):
+            yield from _differences(old, new, join(path, place), kind)
+    elif before in (None, "", [], {}):
+        yield f"{path}: a {kind} adds this{_aside(after)}."
+    elif after in (None, "", [], {}):
+        yield f"{path}: a {kind} cannot say this{_aside(before)}."
+    else:
+        yield f"{path}: a {kind} cannot say {_told(before)}; it says {_told(after)}."
+
+
+def _aside(value: Any) -> str:  # noqa: ANN401  (JSON-like data)
+    return "" if isinstance(value, dict) else f" ({_told(value)})"
+
+
+def _told(value: Any) -> str:  # noqa: ANN401  (JSON-like data)
+    """A value in a few words; of policies, what they do."""
+    if isinstance(value, list) and value and all(isinstance(item, dict) and "action" in item for item in value):
+        return "; ".join(_policy(policy) for policy in value)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return " ".join(value) or "an empty list"
+    return shown(value)
+
+
+def _policy(policy: dict[str, Any]) -> str:
+    cause = ", ".join(policy["events"]) or f"exit code {policy['exit_code']}"
+    delay = f" after {policy['timeout_seconds']} s" if policy["timeout_seconds"] else ""
+    return f"{cause} → {policy['action']}{delay}"

@@ -1,0 +1,105 @@
+"""One YAML (or JSON) stream in or out: one job of whichever kind, and ConfigMaps with the files that its pods mount.
+
+A file that is mounted into the container's working folder (or below it) becomes a file of the JobSpec. What a kind of
+manifest cannot hold is found by reading back what was written: whatever then differs is said, so that nothing can be
+forgotten here.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from hekla.domain import frameworks
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.formats import registry, yaml_text
+from hekla.domain.formats.base import Format, Loaded
+from hekla.domain.formats.fields import Fields, Findings
+from hekla.domain.formats.files import ConfigMaps
+from hekla.domain.formats.losses import losses
+from hekla.domain.formats.reading import Reading, without_none
+from hekla.domain.formats.volcano import VOLCANO
+from hekla.domain.formats.writing import config_map
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.validation import shown
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A manifest as YAML, and a sentence for everything in the job that it does not hold."""
+
+    text: str
+    notes: tuple[str, ...]
+
+
+def load(text: str | bytes) -> Loaded:
+    """The job in a YAML (or JSON) stream. Raises Invalid with every problem and its path in the manifest."""
+    findings = Findings()
+    job, form, config_maps = _sorted_out(yaml_text.read(text), findings)
+    reading, manifest = Reading(config_maps, findings), Fields(job, "", findings)
+    manifest.ignore("apiVersion", "kind", "status")
+    document = form.read(reading, manifest)
+    manifest.close()
+    findings.origins["files"] = "data"
+    try:
+        spec = JobSpec.parse(without_none({**document, "files": config_maps.files}))
+    except Invalid as error:
+        findings.raise_any(error)
+        raise
+    findings.raise_any()
+    for remark in frameworks.remarks(spec):
+        findings.remark(remark.path, remark.message)
+    return Loaded(spec, findings.warnings())
+
+
+def write(spec: JobSpec, form: Format = VOLCANO) -> Written:
+    """The job as a manifest of that kind. Raises Invalid where the kind cannot hold it at all."""
+    text = _text(spec, form)
+    return Written(text, losses(spec, load(text).spec, form.kind))
+
+
+def dump(spec: JobSpec) -> str:
+    """The job as a Volcano Job: the kind that holds every job whole."""
+    return _text(spec, VOLCANO)
+
+
+def _text(spec: JobSpec, form: Format) -> str:
+    job = {"apiVersion": form.api_version, "kind": form.kind, **form.write(spec)}
+    return yaml_text.write([*([config_map(spec)] if spec.files and form.mounts_files else []), job])
+
+
+def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, Format, ConfigMaps]:
+    """The one job of a stream, its format, and its ConfigMaps; a sentence where there is no such job."""
+    jobs, maps = [], ConfigMaps(findings)
+    for number, document in enumerate(documents, start=1):
+        if not isinstance(document, dict):
+            raise _refusal(f"Document {number} must be a mapping that begins with apiVersion, not {shown(document)}.")
+        if document.get("kind") == "ConfigMap":
+            maps.add(document)
+        elif "kind" not in document or registry.named(document["kind"]):
+            jobs.append(document)
+        else:
+            findings.not_honoured(
+                f"document {number}", f"a {shown(document['kind'])} is nothing that can be submitted."
+            )
+    if len(jobs) != 1:
+        found = f"{len(jobs)} jobs" if jobs else "no job"
+        raise _refusal(f"The text holds {found}; one is expected: {_kinds()}.")
+    return jobs[0], _format_of(jobs[0]), maps
+
+
+def _format_of(job: dict[str, Any]) -> Format:
+    version, kind = job.get("apiVersion"), job.get("kind")
+    form = registry.find(version, kind)
+    if form is None and kind is None:
+        raise Invalid([Problem("kind", f"This must be given. What can be read: {_kinds()}.")])
+    if form is None:
+        versions = " or ".join(other.api_version for other in registry.named(kind))
+        raise Invalid([Problem("apiVersion", f"For a {kind} this must be {versions}, not {shown(version)}.")])
+    return form
+
+
+def _kinds() -> str:
+    return ", ".join(f"{form.kind} of {form.api_version}" for form in registry.FORMATS)
+
+
+def _refusal(message: str) -> Invalid:
+    return Invalid([Problem("", message)])

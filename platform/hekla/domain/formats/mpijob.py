@@ -1,0 +1,56 @@
+"""MPIJobs (`kubeflow.org/v2beta1`, and `v1` before it): a launcher that starts ranks in the workers."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from hekla.domain import frameworks
+from hekla.domain.formats.fields import Fields
+from hekla.domain.formats.reading import Reading
+from hekla.domain.formats.roles import Document, RoleKind
+from hekla.domain.formats.run_policy import CLEAN
+from hekla.domain.jobspec import JobSpec, TaskSpec
+
+_SSH = "how the launcher reaches the workers is the business of the job plugin mpi."
+_OPEN_MPI = "the job plugin mpi writes hostfiles for Open MPI and for MPICH, whichever the image has."
+_LAUNCHER = "the gang starts as a whole."
+
+
+def _arguments(tasks: Collection[str]) -> Mapping[str, str] | None:
+    return {"master": "launcher"} if "worker" in tasks else None
+
+
+def _read(reading: Reading, spec: Fields, document: Document) -> None:
+    slots = spec.take("slotsPerWorker")
+    if slots not in (None, 1) and document["plugins"]:
+        reading.findings.origins["plugins.mpi.1"] = spec.at("slotsPerWorker")
+        document["plugins"]["mpi"].append(f"--slots={slots}")
+    reading.unless(spec, "sshAuthMountPath", (), _SSH)
+    reading.unless(spec, "mpiImplementation", ("OpenMPI", "MPICH"), _OPEN_MPI)
+    reading.unless(spec, "launcherCreationPolicy", ("AtStartup",), _LAUNCHER)
+    reading.unless(spec, "cleanPodPolicy", ("Running", "All"), CLEAN)
+    reading.unless(spec, "mainContainer", ("mpi",), "a pod runs one container, the first unless one is called mpi.")
+
+
+def _write(spec: JobSpec, _roles: Mapping[str, TaskSpec]) -> Document:
+    if "mpi" not in spec.plugins:
+        return {}
+    slots = frameworks.known()["mpi"].read(spec.plugins["mpi"])[0]["slots"]
+    return {} if slots == 1 else {"slotsPerWorker": slots}
+
+
+_KIND = RoleKind(
+    kind="MPIJob",
+    replicas="mpiReplicaSpecs",
+    roles=("Launcher", "Worker"),
+    leaders=("Launcher",),
+    restart="Never",
+    leader_restart="OnFailure",
+    container="mpi",
+    plugin="mpi",
+    main="Launcher",
+    arguments=_arguments,
+    read=_read,
+    write=_write,
+)
+MPIJOB = _KIND.format(api_version="kubeflow.org/v2beta1")
+MPIJOB_V1 = replace(_KIND, leader_restart="").format(word="mpijob-v1")

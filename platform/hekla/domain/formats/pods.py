@@ -1,0 +1,173 @@
+"""Pod templates in and out: the same in every kind of manifest, as they are Kubernetes' own."""
+
+from collections.abc import Collection
+from typing import Any
+
+from hekla.domain.formats import words, writing
+from hekla.domain.formats.fields import Fields
+from hekla.domain.formats.files import Mounts
+from hekla.domain.formats.reading import Reading
+from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.validation import join
+
+
+def read(
+    reading: Reading,
+    template: Fields,
+    target: str,
+    *,
+    main: str = "",
+    restarts: Collection[str] = ("Never",),
+    commanded: bool = False,
+) -> dict[str, Any]:
+    """What a pod template says about the task at `target`.
+
+    Of several containers the one called `main` counts, else the first. `restarts` are the restart policies of which
+    the manifest's kind takes care itself. `commanded`: a job plugin says what runs, if the container does not.
+    """
+    metadata, pod = template.fields("metadata"), template.fields("spec")
+    annotations = metadata.mapping("annotations")
+    reading.findings.origins[join(target, "environment")] = f"{metadata.at('annotations')}.{words.ENVIRONMENT}"
+    document = {"environment": annotations.pop(words.ENVIRONMENT, reading.environment)}
+    reading.close_metadata(metadata, annotations)
+    policy = pod.take("restartPolicy")
+    if policy is not None and policy not in restarts:
+        why = "a program is not restarted in its pod; a policy can restart the pod, its task or the job."
+        reading.findings.not_honoured(pod.at("restartPolicy"), why)
+    document |= _pod(reading, pod, target, main, commanded=commanded)
+    template.close()
+    return document
+
+
+def _pod(reading: Reading, pod: Fields, target: str, main: str, *, commanded: bool) -> dict[str, Any]:
+    mounts = Mounts(pod, reading.config_maps)
+    containers = pod.list_of_fields("containers")
+    if not containers:
+        reading.findings.problem(pod.at("containers"), "A container must be given: it says what to run.")
+    chosen = next((one for one in containers if one.take("name") == main), next(iter(containers), None))
+    for other in containers:
+        if other is not chosen:
+            reading.findings.not_honoured(other.path, "only one container of a pod runs, the main or else the first.")
+    pod.ignore("schedulerName")
+    document = {
+        "node_selector": reading.take(pod, "nodeSelector", join(target, "node_selector")),
+        "grace_seconds": reading.take(pod, "terminationGracePeriodSeconds", join(target, "grace_seconds")),
+    }
+    if chosen is None:
+        document["command"] = ["?"]
+    else:
+        document |= container(reading, chosen, target, mounts, commanded=commanded)
+    pod.close()
+    return document
+
+
+def container(
+    reading: Reading,
+    fields: Fields,
+    target: str,
+    mounts: Mounts | None = None,
+    *,
+    resources: str = "resources",
+    commanded: bool = False,
+) -> dict[str, Any]:
+    """What a container says, or something that is written like one; `resources` is what it calls its amounts."""
+    fields.ignore("name", "ports")
+    command = _command(reading, fields, join(target, "command"), commanded=commanded)
+    document = {
+        "command": command or None,
+        "env": _env(reading, fields, join(target, "env")),
+        "resources": _resources(reading, fields.fields(resources), join(target, "resources")),
+        "image": reading.take(fields, "image", join(target, "image")),
+    }
+    if mounts:
+        working_dir = reading.take(fields, "workingDir", join(target, "working_dir"))
+        document["working_dir"] = mounts.settle(fields, working_dir, command)
+    fields.close()
+    return document
+
+
+def _command(reading: Reading, container: Fields, target: str, *, commanded: bool) -> list[Any]:
+    """What the container starts; nothing where a plugin says it."""
+    command, arguments = container.sequence("command"), container.sequence("args")
+    reading.findings.origins[target] = container.at("command")
+    for place in range(len(arguments)):
+        reading.findings.origins[join(target, len(command) + place)] = f"{container.at('args')}[{place}]"
+    if commanded and not command and not arguments:
+        return []
+    if "command" not in container:
+        message = "A command must be given; the one that the image may have of its own is not known here."
+        reading.findings.problem(container.at("command"), message)
+    return [*command, *arguments] or ["?"]
+
+
+def _env(reading: Reading, container: Fields, target: str) -> dict[str, Any]:
+    reading.findings.origins[target] = container.at("env")
+    env = {}
+    for variable in container.list_of_fields("env"):
+        name, value = variable.text("name"), variable.take("value")
+        reading.findings.origins[join(target, name)] = variable.at("value")
+        if not name:
+            reading.findings.problem(variable.at("name"), "A variable needs a name.")
+        elif "valueFrom" not in variable:
+            env[name] = "" if value is None else value
+        variable.close()
+    return env
+
+
+def _resources(reading: Reading, resources: Fields, target: str) -> dict[str, Any]:
+    """What is requested; of what is only limited, the limit, as in Kubernetes."""
+    requests, limits = resources.mapping("requests"), resources.mapping("limits")
+    for name, limit in limits.items():
+        reading.findings.origins[join(target, name)] = f"{resources.at('limits')}.{name}"
+        if name in requests and str(requests[name]) != str(limit):
+            why = "what is requested is also the limit."
+            reading.findings.not_honoured(f"{resources.at('limits')}.{name}", why)
+    for name in requests:
+        reading.findings.origins[join(target, name)] = f"{resources.at('requests')}.{name}"
+    resources.close()
+    return {**limits, **requests}
+
+
+def write(
+    task: TaskSpec, spec: JobSpec, *, name: str = "", restart: str | None = "Never", port: tuple[str, int] | None = None
+) -> dict[str, Any]:
+    """The pod template of a task. `name` is its container's, if not the task's; `port` one that it listens on."""
+    annotations = {words.ENVIRONMENT: task.environment} if task.environment else {}
+    pod = writing.filled(
+        restartPolicy=restart,
+        terminationGracePeriodSeconds=task.grace_seconds,
+        nodeSelector=dict(task.node_selector),
+        containers=[_written_container(task, spec, name or task.name, port)],
+        volumes=[writing.files_volume(spec)] if spec.files else [],
+    )
+    return writing.filled(metadata=writing.filled(annotations=annotations), spec=pod)
+
+
+def _written_container(task: TaskSpec, spec: JobSpec, name: str, port: tuple[str, int] | None) -> dict[str, Any]:
+    return writing.filled(
+        name=name,
+        image=task.image or None,
+        workingDir=_working_dir(task, spec),
+        command=list(task.command),
+        env=variables(task),
+        ports=[{"name": port[0], "containerPort": port[1]}] if port else [],
+        resources=amounts(task),
+        volumeMounts=[{"name": "files", "mountPath": words.FOLDER}] if spec.files else [],
+    )
+
+
+def variables(task: TaskSpec) -> list[dict[str, str]]:
+    """A task's variables, as a container has them."""
+    return [{"name": name, "value": value} for name, value in task.env.items()]
+
+
+def amounts(task: TaskSpec) -> dict[str, Any]:
+    """What a replica asks for, which is also its limit."""
+    return writing.filled(requests=dict(task.resources), limits=dict(task.resources))
+
+
+def _working_dir(task: TaskSpec, spec: JobSpec) -> str | None:
+    """Without files a pod's own folder needs no name; with them it is where they are mounted."""
+    if not spec.files or task.working_dir.startswith("/"):
+        return task.working_dir or None
+    return f"{words.FOLDER}/{task.working_dir}".rstrip("/")

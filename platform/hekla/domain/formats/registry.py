@@ -1,0 +1,24 @@
+"""Which kinds of manifest there are."""
+
+from hekla.domain.formats.base import Format
+from hekla.domain.formats.jaxjob import JAXJOB
+from hekla.domain.formats.kubernetes_job import KUBERNETES_JOB
+from hekla.domain.formats.mpijob import MPIJOB, MPIJOB_V1
+from hekla.domain.formats.paddlejob import PADDLEJOB
+from hekla.domain.formats.pytorchjob import PYTORCHJOB
+from hekla.domain.formats.tfjob import TFJOB
+from hekla.domain.formats.trainjob import TRAINJOB
+from hekla.domain.formats.volcano import VOLCANO
+from hekla.domain.formats.xgboostjob import XGBOOSTJOB
+
+FORMATS = (VOLCANO, PYTORCHJOB, TFJOB, MPIJOB, MPIJOB_V1, PADDLEJOB, XGBOOSTJOB, JAXJOB, TRAINJOB, KUBERNETES_JOB)
+
+
+def find(api_version: object, kind: object) -> Format | None:
+    """The format of that apiVersion and kind."""
+    return next((one for one in FORMATS if (one.api_version, one.kind) == (api_version, kind)), None)
+
+
+def named(kind: object) -> list[Format]:
+    """The formats of that kind, whatever their apiVersion."""
+    return [one for one in FORMATS if one.kind == kind]

@@ -1,0 +1,209 @@
+"""What Kubeflow's jobs have in common: replicas by role, a restart policy for each, and one `runPolicy`.
+
+A role becomes a task of its name in small letters. Its restart policy becomes policies of the task:
+
+    OnFailure, Always  a pod that fails is restarted, as often as `backoffLimit` allows (without it, three times)
+    ExitCode           it is restarted if its exit code tells of a signal that comes from outside
+    Never              a pod that fails ends the job, unless the job is that one pod
+
+Of the roles in `leaders` the first that the job has leads: when its pods have succeeded, the others are stopped and the
+job is complete.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hekla.domain import frameworks
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.formats import pods, run_policy
+from hekla.domain.formats.base import Format
+from hekla.domain.formats.fields import Fields, Findings
+from hekla.domain.formats.reading import Reading, without_none
+from hekla.domain.formats.writing import metadata
+from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.policies import Policy
+from hekla.domain.validation import join, one_of
+
+Document = dict[str, Any]
+
+_LEADERS = ("Master", "Chief", "Launcher")
+_IN_PODS = ("Always", "OnFailure", "Never")
+_RESTARTS = (*_IN_PODS, "ExitCode")
+_SIGNALS = (130, 137, 138, 143)
+_TOLD = {
+    "Always": "a pod that failed is started again, one that has succeeded is not.",
+    "ExitCode": f"of the exit codes from 128 on, {', '.join(map(str, _SIGNALS))} restart a pod; others do not.",
+}
+
+
+def _no_fields(_reading: Reading, _spec: Fields, _document: Document) -> None:
+    """A kind without fields of its own."""
+
+
+def _nothing_more(_spec: JobSpec, _roles: Mapping[str, TaskSpec]) -> Document:
+    return {}
+
+
+def _usual_names(_tasks: Collection[str]) -> Mapping[str, str] | None:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class RoleKind:
+    """A kind of job whose replicas have roles.
+
+    `replicas` is the field that holds them, `restart` their restart policy where they name none (`leader_restart` that
+    of a leader, if it differs); `container` is the one that trains and `port` names its port. `main` is the role of a
+    task that is alone in its job. `plugin` tells pods about one another; `arguments` are those that it needs for tasks
+    of these names, None if it has no use for them. `read` takes the fields that only this kind has, into the JobSpec's
+    document; `write` answers them.
+    """
+
+    kind: str
+    replicas: str
+    roles: tuple[str, ...]
+    leaders: tuple[str, ...]
+    restart: str
+    container: str
+    plugin: str
+    main: str = "Worker"
+    port: str = ""
+    leader_restart: str = ""
+    arguments: Callable[[Collection[str]], Mapping[str, str] | None] = _usual_names
+    read: Callable[[Reading, Fields, Document], None] = _no_fields
+    write: Callable[[JobSpec, Mapping[str, TaskSpec]], Document] = _nothing_more
+
+    def format(self, *, api_version: str = "kubeflow.org/v1", word: str = "") -> Format:
+        """As the registry holds it."""
+        return Format(word or self.kind.lower(), api_version, self.kind, self._read, self._write)
+
+    def _read(self, reading: Reading, job: Fields) -> Document:
+        spec = job.fields("spec")
+        limits, retries = run_policy.read(reading, spec)
+        document = reading.head(job.fields("metadata")) | limits
+        owner = spec.fields(self.replicas)
+        reading.findings.origins["tasks"] = owner.path
+        found = {role: owner.fields(role) for role in owner.names() if role in self.roles}
+        counts = {role: _count(replica.take("replicas")) for role, replica in found.items()}
+        arguments = self._arguments(found)
+        document["plugins"] = {} if arguments is None else reading.plugin(self.plugin, arguments, owner.path)
+        commands = frameworks.commands(document["plugins"])
+        document["tasks"] = []
+        for role, replica in found.items():
+            task = self._task(reading, replica, role, len(document["tasks"]), commanded=role.lower() in commands)
+            restart = self._restart(reading, replica, role)
+            task["policies"] = self._policies(role, restart if retries else "Never", counts)
+            document["tasks"].append(task)
+            replica.close()
+        owner.ignore(*self.roles)
+        owner.close()
+        self.read(reading, spec, document)
+        spec.close()
+        return document
+
+    def _restart(self, reading: Reading, replica: Fields, role: str) -> str:
+        usual = (self.leader_restart if role in self.leaders else "") or self.restart
+        restart = replica.text("restartPolicy") or usual
+        if restart not in _RESTARTS:
+            reading.findings.problem(replica.at("restartPolicy"), one_of(restart, _RESTARTS))
+        elif restart in _TOLD:
+            reading.findings.not_honoured(replica.at("restartPolicy"), _TOLD[restart])
+        return restart
+
+    def _task(self, reading: Reading, replica: Fields, role: str, place: int, *, commanded: bool) -> Document:
+        target = join("tasks", place)
+        reading.findings.origins[target] = replica.path
+        document = {
+            "name": role.lower(),
+            "replicas": reading.take(replica, "replicas", join(target, "replicas")),
+            **pods.read(
+                reading,
+                replica.fields("template"),
+                target,
+                main=self.container,
+                restarts=_IN_PODS,
+                commanded=commanded,
+            ),
+        }
+        return without_none(document)
+
+    def _policies(self, role: str, restart: str, counts: Mapping[str, int]) -> list[Document]:
+        """What a task's policies say, in either direction: what is read, and what is recognised again."""
+        others = sum(count for other, count in counts.items() if other != role)
+        leads = others and role == next((leader for leader in self.leaders if leader in counts), None)
+        ends = {"events": ["PodFailed"], "action": "TerminateJob"}
+        return [
+            *([{"exit_code": code, "action": "RestartPod"} for code in _SIGNALS] if restart == "ExitCode" else []),
+            *([{"events": ["PodFailed"], "action": "RestartPod"}] if restart in ("Always", "OnFailure") else []),
+            *([ends] if restart in ("Never", "ExitCode") and sum(counts.values()) > 1 else []),
+            *([{"events": ["TaskCompleted"], "action": "CompleteJob"}] if leads else []),
+        ]
+
+    def _arguments(self, found: Mapping[str, Fields]) -> Mapping[str, str] | None:
+        arguments = self.arguments([role.lower() for role in found])
+        ports = [port for replica in found.values() if (port := self._port_of(replica))]
+        return {**arguments, "port": str(ports[0])} if ports and arguments is not None else arguments
+
+    def _port_of(self, replica: Fields) -> object:
+        """The port that a template names; looked up beside the reading proper, which has no use for ports."""
+        pod = Fields(replica.take("template"), "", Findings()).fields("spec")
+        ports = [port for one in pod.list_of_fields("containers") for port in one.list_of_fields("ports")]
+        return next(
+            (port.take("containerPort") for port in ports if self.port and port.take("name") == self.port), None
+        )
+
+    def _write(self, spec: JobSpec) -> Document:
+        roles = self._roles_of(spec)
+        replicas = {role: self._written(role, task, roles, spec) for role, task in roles.items()}
+        fields = {"runPolicy": run_policy.write(spec), **self.write(spec, roles), self.replicas: replicas}
+        return {"metadata": metadata(spec), "spec": fields}
+
+    def _roles_of(self, spec: JobSpec) -> dict[str, TaskSpec]:
+        """Which task has which role: that of its name, or the one that it has for the plugin."""
+        options = self._options(spec)
+        roles: dict[str, TaskSpec] = {}
+        problems = []
+        for place, task in enumerate(spec.tasks):
+            fitting = [role for role in self.roles if options.get(role.lower(), role.lower()) == task.name]
+            fitting.sort(key=lambda role: role.lower() != task.name)
+            role = next(iter(fitting), self.main if len(spec.tasks) == 1 else "")
+            if sentence := self._misfit(task, role, roles):
+                problems.append(Problem(join("tasks", place), sentence))
+            roles.setdefault(role, task)
+        if problems:
+            raise Invalid(problems)
+        return roles
+
+    def _misfit(self, task: TaskSpec, role: str, taken: Mapping[str, TaskSpec]) -> str:
+        """Why the task cannot have that role in this kind of job; nothing if it can."""
+        if not role:
+            return f"A {self.kind} has the roles {', '.join(self.roles)}; {task.name} is none of them."
+        if role in taken:
+            return f"A {self.kind} has one task that is its {role}, and {taken[role].name} is that already."
+        if role in _LEADERS and task.replicas > 1:
+            return f"The {role} of a {self.kind} is one pod; {task.name} has {task.replicas} replicas."
+        return ""
+
+    def _options(self, spec: JobSpec) -> frameworks.base.Options:
+        if self.plugin not in spec.plugins:
+            return {}
+        return frameworks.known()[self.plugin].read(spec.plugins[self.plugin])[0]
+
+    def _written(self, role: str, task: TaskSpec, roles: Mapping[str, TaskSpec], spec: JobSpec) -> Document:
+        counts = {other: one.replicas for other, one in roles.items()}
+        known = (restart for restart in ("Never", "OnFailure", "ExitCode") if self._says(role, restart, counts, task))
+        port = self._options(spec).get("port") if self.port else None
+        named = (self.port, port) if isinstance(port, int) else None
+        return {
+            "replicas": task.replicas,
+            "restartPolicy": next(known, "Never"),
+            "template": pods.write(task, spec, name=self.container, restart=None, port=named),
+        }
+
+    def _says(self, role: str, restart: str, counts: Mapping[str, int], task: TaskSpec) -> bool:
+        return task.policies == tuple(Policy.model_validate(one) for one in self._policies(role, restart, counts))
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) else 1

@@ -1,0 +1,55 @@
+"""How long, how often and in which queue a job runs: `runPolicy` of Kubeflow's jobs, and what a plain Job has of it."""
+
+from typing import Any
+
+from hekla.domain.formats.fields import Fields
+from hekla.domain.formats.reading import Reading
+from hekla.domain.formats.writing import filled
+from hekla.domain.jobspec import MAX_RETRY, JobSpec
+
+CLEAN = "what still runs when a job ends is stopped; what has ended stays on record until the job is deleted."
+_MIN_RESOURCES = "what the pods of the gang ask for is what the queue must have."
+_WAIT = "a gang waits until there is room."
+
+
+def read(reading: Reading, spec: Fields) -> tuple[dict[str, Any], bool]:
+    """The JobSpec's fields from `runPolicy`, and whether pods that failed may be started again at all."""
+    policy = spec.fields("runPolicy")
+    scheduling = policy.fields("schedulingPolicy")
+    document, retries = read_limits(reading, policy)
+    document |= {
+        "queue": reading.take(scheduling, "queue", "queue"),
+        "min_available": reading.take(scheduling, "minAvailable", "min_available", zero_is_default=True),
+    }
+    reading.no_priority_class(scheduling, "priorityClass")
+    reading.unless(scheduling, "minResources", (), _MIN_RESOURCES)
+    reading.unless(scheduling, "scheduleTimeoutSeconds", (), _WAIT)
+    reading.unless(policy, "cleanPodPolicy", ("Running", "All"), CLEAN)
+    scheduling.close()
+    policy.close()
+    return document, retries
+
+
+def read_limits(reading: Reading, owner: Fields) -> tuple[dict[str, Any], bool]:
+    """The fields that a plain Job has, too."""
+    reading.unless(owner, "activeDeadlineSeconds", (), "a job may run as long as its queue lets it.")
+    reading.unless(owner, "suspend", (False,), "a job that is submitted starts as soon as there is room.")
+    reading.unless(owner, "managedBy", (), "it is this platform that runs the job.")
+    reading.findings.origins["max_retry"] = owner.at("backoffLimit")
+    limit = owner.take("backoffLimit")
+    if isinstance(limit, int) and limit > MAX_RETRY:
+        reading.findings.not_honoured(owner.at("backoffLimit"), f"a job restarts at most {MAX_RETRY} times.")
+        limit = MAX_RETRY
+    retries = isinstance(limit, bool) or limit != 0
+    ttl = reading.take(owner, "ttlSecondsAfterFinished", "ttl_seconds_after_finished")
+    return {"max_retry": limit if retries else None, "ttl_seconds_after_finished": ttl}, retries
+
+
+def write(spec: JobSpec) -> dict[str, Any]:
+    """`runPolicy`, so that the job ends there as it does here."""
+    return filled(
+        cleanPodPolicy="Running",
+        backoffLimit=spec.max_retry,
+        ttlSecondsAfterFinished=spec.ttl_seconds_after_finished,
+        schedulingPolicy=filled(queue=spec.queue, minAvailable=spec.min_available),
+    )

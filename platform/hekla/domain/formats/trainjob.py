@@ -1,0 +1,80 @@
+"""TrainJobs (`trainer.kubeflow.org/v1alpha1`): so many nodes alike, and a runtime that tells them how to meet.
+
+Of a runtime only its framework is known here, by its name; what its templates say beyond that is not. As in the
+runtimes that come with Kubeflow, a pod that fails is restarted up to six times. A queue is named by the annotation that
+plain Jobs have for it.
+"""
+
+from typing import Any
+
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.formats import pods, words
+from hekla.domain.formats.base import Format
+from hekla.domain.formats.fields import Fields
+from hekla.domain.formats.reading import Reading, without_none
+from hekla.domain.formats.writing import filled, metadata
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.validation import shown
+
+_NODE = "node"
+_USUAL_RETRIES = 6
+_RUNTIMES = {
+    "torch-distributed": ("pytorch", {"master": _NODE}),
+    "jax-distributed": ("jax", {"worker": _NODE}),
+    "xgboost-distributed": ("xgboost", {"master": _NODE}),
+}
+_UNKNOWN = f"it is none of {', '.join(_RUNTIMES)}, so pods are told nothing of one another."
+
+
+def _read(reading: Reading, job: Fields) -> dict[str, Any]:
+    document = reading.head(job.fields("metadata"), queue=words.QUEUE)
+    spec = job.fields("spec")
+    document |= {"max_retry": _USUAL_RETRIES, "plugins": _plugins(reading, spec.fields("runtimeRef"))}
+    reading.unless(spec, "suspend", (False,), "a job that is submitted starts as soon as there is room.")
+    reading.unless(spec, "managedBy", (), "it is this platform that runs the job.")
+    trainer = spec.fields("trainer")
+    reading.findings.origins |= {"tasks": trainer.path, "tasks.0": trainer.path}
+    task = {
+        "name": _NODE,
+        "replicas": reading.take(trainer, "numNodes", "tasks.0.replicas"),
+        "environment": reading.environment,
+        "policies": [{"events": ["PodFailed"], "action": "RestartPod"}],
+    }
+    processes = trainer.take("numProcPerNode")
+    task |= pods.container(reading, trainer, "tasks.0", resources="resourcesPerNode")
+    if processes is not None:
+        task["env"] = {"PET_NPROC_PER_NODE": str(processes), **task["env"]}
+    spec.close()
+    return {**document, "tasks": [without_none(task)]}
+
+
+def _plugins(reading: Reading, runtime: Fields) -> dict[str, list[str]]:
+    name = runtime.text("name")
+    runtime.ignore("apiGroup", "kind")
+    runtime.close()
+    if name not in _RUNTIMES:
+        reading.findings.not_honoured(runtime.at("name"), f"{shown(name)} is not known here; {_UNKNOWN}")
+        return {}
+    plugin, arguments = _RUNTIMES[name]
+    return reading.plugin(plugin, arguments, runtime.path)
+
+
+def _write(spec: JobSpec) -> dict[str, Any]:
+    if len(spec.tasks) != 1:
+        names = ", ".join(task.name for task in spec.tasks)
+        raise Invalid([Problem("tasks", f"A TrainJob has nodes that are all alike; this job has {names}.")])
+    task = spec.tasks[0]
+    runtime = next((name for name, (plugin, _) in _RUNTIMES.items() if plugin in spec.plugins), "torch-distributed")
+    trainer = filled(
+        image=task.image or None,
+        command=list(task.command),
+        env=pods.variables(task),
+        numNodes=task.replicas,
+        resourcesPerNode=pods.amounts(task),
+    )
+    environment = {words.ENVIRONMENT: task.environment} if task.environment else {}
+    head = metadata(spec, {words.QUEUE: spec.queue, **environment})
+    return {"metadata": head, "spec": {"runtimeRef": {"name": runtime}, "trainer": trainer}}
+
+
+TRAINJOB = Format("trainjob", "trainer.kubeflow.org/v1alpha1", "TrainJob", _read, _write, mounts_files=False)

@@ -1,0 +1,184 @@
+"""Volcano Jobs (`batch.volcano.sh/v1alpha1`): the kind that holds every job whole.
+
+What it cannot say otherwise stands in annotations: on the Job `hekla.io/kind`, `hekla.io/description`,
+`hekla.io/priority`; on the Job or a pod template `hekla.io/environment`. Annotations for plugins of the scheduler
+(`words.SCHEDULING`) stay as they are.
+"""
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+from hekla.domain import frameworks
+from hekla.domain.formats import pods
+from hekla.domain.formats.base import Format
+from hekla.domain.formats.fields import Fields
+from hekla.domain.formats.reading import Reading, without_none
+from hekla.domain.formats.writing import filled, metadata
+from hekla.domain.jobspec import Dependency, JobSpec, TaskSpec
+from hekla.domain.policies import Policy
+from hekla.domain.validation import join, shown
+
+_SCHEDULERS = ("volcano", "hekla")
+_DURATION = re.compile(r"(?:(?P<h>\d{1,6})h)?(?:(?P<m>\d{1,6})m)?(?:(?P<s>\d{1,9})s)?", re.ASCII)
+
+
+def _read(reading: Reading, job: Fields) -> dict[str, Any]:
+    spec = job.fields("spec")
+    document = {**reading.head(job.fields("metadata")), **_job_fields(reading, spec)}
+    reading.findings.origins["tasks"] = spec.at("tasks")
+    commands = frameworks.commands(document["plugins"])
+    tasks = [_task(reading, task, place, commands) for place, task in enumerate(spec.list_of_fields("tasks"))]
+    spec.close()
+    return {**document, "tasks": tasks}
+
+
+def _job_fields(reading: Reading, spec: Fields) -> dict[str, Any]:
+    scheduler = spec.take("schedulerName")
+    if scheduler and scheduler not in _SCHEDULERS:
+        reading.findings.not_honoured(spec.at("schedulerName"), "the scheduler of the queue's cluster decides.")
+    reading.no_priority_class(spec, "priorityClassName")
+    return {
+        "queue": reading.take(spec, "queue", "queue"),
+        "min_available": reading.take(spec, "minAvailable", "min_available", zero_is_default=True),
+        "min_success": reading.take(spec, "minSuccess", "min_success"),
+        "max_retry": reading.take(spec, "maxRetry", "max_retry", zero_is_default=True),
+        "ttl_seconds_after_finished": reading.take(spec, "ttlSecondsAfterFinished", "ttl_seconds_after_finished"),
+        "policies": _policies(reading, spec, "policies"),
+        "plugins": _plugins(reading, spec),
+    }
+
+
+def _plugins(reading: Reading, spec: Fields) -> dict[str, Any]:
+    reading.findings.origins["plugins"] = spec.at("plugins")
+    return {name: [] if arguments is None else arguments for name, arguments in spec.mapping("plugins").items()}
+
+
+def _policies(reading: Reading, owner: Fields, target: str) -> list[dict[str, Any]]:
+    reading.findings.origins[target] = owner.at("policies")
+    policies = enumerate(owner.list_of_fields("policies"))
+    return [_policy(reading, policy, join(target, place)) for place, policy in policies]
+
+
+def _policy(reading: Reading, policy: Fields, target: str) -> dict[str, Any]:
+    event, events = policy.take("event"), policy.sequence("events")
+    reading.findings.origins[join(target, "events")] = policy.at("events")
+    if event is not None:
+        reading.findings.origins[join(target, "events", 0)] = policy.at("event")
+    document = {
+        "events": [*([event] if event is not None else []), *events],
+        "exit_code": reading.take(policy, "exitCode", join(target, "exit_code")),
+        "action": reading.take(policy, "action", join(target, "action")),
+        "timeout_seconds": _seconds(reading, policy, "timeout", join(target, "timeout_seconds")),
+    }
+    policy.close()
+    return without_none(document)
+
+
+def _seconds(reading: Reading, policy: Fields, name: str, target: str) -> int | None:
+    """A duration as manifests write it: 1h30m, 90s."""
+    reading.findings.origins[target] = policy.at(name)
+    text = policy.text(name)
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        message = f"This must be a duration such as 90s, 10m or 1h30m, not {shown(text)}."
+        reading.findings.problem(policy.at(name), message)
+        return None
+    return sum(int(match[unit] or 0) * size for unit, size in (("h", 3600), ("m", 60), ("s", 1))) or None
+
+
+def _task(reading: Reading, task: Fields, place: int, commands: Collection[str]) -> dict[str, Any]:
+    target = join("tasks", place)
+    reading.findings.origins[target] = task.path
+    name = reading.take(task, "name", join(target, "name")) or f"default{place}"
+    document = {
+        "name": name,
+        "replicas": reading.take(task, "replicas", join(target, "replicas")),
+        "min_available": reading.take(task, "minAvailable", join(target, "min_available")),
+        "max_retry": reading.take(task, "maxRetry", join(target, "max_retry"), zero_is_default=True),
+        "policies": _policies(reading, task, join(target, "policies")),
+        "depends_on": _depends_on(reading, task.fields("dependsOn"), join(target, "depends_on")),
+    }
+    _partitions(reading, task.fields("partitionPolicy"), target, document)
+    document |= pods.read(reading, task.fields("template"), target, commanded=name in commands)
+    task.close()
+    return without_none(document)
+
+
+def _partitions(reading: Reading, policy: Fields, target: str, document: dict[str, Any]) -> None:
+    """A partition is restarted as a whole; so many of them as are needed are a number of pods."""
+    total, least = policy.take("totalPartitions"), policy.take("minPartitions")
+    size = document["partition_size"] = reading.take(policy, "partitionSize", join(target, "partition_size"))
+    replicas = 1 if document["replicas"] is None else document["replicas"]
+    if isinstance(size, int) and isinstance(total, int) and replicas != total * size:
+        message = f"{total} partitions of {size} are {total * size} replicas, not {shown(replicas)}."
+        reading.findings.problem(policy.path, message)
+    if least and isinstance(least, int) and isinstance(size, int):
+        why = f"as partitions: {least * size} pods are the task's minimum, and they are placed one by one."
+        reading.findings.not_honoured(policy.at("minPartitions"), why)
+        if document["min_available"] is None:
+            document["min_available"] = least * size
+    policy.close()
+
+
+def _depends_on(reading: Reading, dependency: Fields, target: str) -> dict[str, Any] | None:
+    """Without names there is nothing to wait for."""
+    reading.findings.origins[target] = dependency.path
+    document = {
+        "tasks": reading.take(dependency, "name", join(target, "tasks")),
+        "iteration": reading.take(dependency, "iteration", join(target, "iteration")),
+    }
+    dependency.close()
+    return without_none(document) if document["tasks"] else None
+
+
+def _write(spec: JobSpec) -> dict[str, Any]:
+    return {
+        "metadata": metadata(spec),
+        "spec": filled(
+            schedulerName="volcano",
+            queue=spec.queue,
+            minAvailable=spec.min_available,
+            minSuccess=spec.min_success,
+            maxRetry=spec.max_retry,
+            ttlSecondsAfterFinished=spec.ttl_seconds_after_finished,
+            policies=[_written_policy(policy) for policy in spec.policies],
+            plugins={name: list(arguments) for name, arguments in spec.plugins.items()},
+            tasks=[_written_task(task, spec) for task in spec.tasks],
+        ),
+    }
+
+
+def _written_policy(policy: Policy) -> dict[str, Any]:
+    names = [str(event) for event in policy.events]
+    return filled(
+        event=names[0] if len(names) == 1 else None,
+        events=names if len(names) > 1 else [],
+        exitCode=policy.exit_code,
+        action=str(policy.action),
+        timeout=f"{policy.timeout_seconds}s" if policy.timeout_seconds else None,
+    )
+
+
+def _written_task(task: TaskSpec, spec: JobSpec) -> dict[str, Any]:
+    return filled(
+        name=task.name,
+        replicas=task.replicas,
+        minAvailable=task.min_available,
+        maxRetry=task.max_retry,
+        partitionPolicy=_written_partitions(task, task.partition_size) if task.partition_size else None,
+        dependsOn=_written_dependency(task.depends_on) if task.depends_on else None,
+        policies=[_written_policy(policy) for policy in task.policies],
+        template=pods.write(task, spec),
+    )
+
+
+def _written_partitions(task: TaskSpec, size: int) -> dict[str, Any]:
+    return {"totalPartitions": task.replicas // size, "partitionSize": size}
+
+
+def _written_dependency(dependency: Dependency) -> dict[str, Any]:
+    return {"name": list(dependency.tasks), "iteration": str(dependency.iteration)}
+
+
+VOLCANO = Format("volcano", "batch.volcano.sh/v1alpha1", "Job", _read, _write)

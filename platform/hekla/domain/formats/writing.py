@@ -1,0 +1,52 @@
+"""What the manifests that we write have in common."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from hekla.domain.formats import words
+from hekla.domain.jobspec import JobSpec
+
+_CONFIG_KEY = re.compile(r"[-._A-Za-z0-9]+")
+
+
+def filled(**fields: Any) -> dict[str, Any]:  # noqa: ANN401
+    """The fields that say something."""
+    return {name: value for name, value in fields.items() if value is not None and value not in ([], {})}
+
+
+def metadata(spec: JobSpec, more: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The name, and as annotations what no field of a manifest says. `more` are further annotations."""
+    annotations = {
+        **spec.annotations,
+        words.KIND: spec.kind if spec.kind != "training" else None,
+        words.DESCRIPTION: spec.description or None,
+        words.PRIORITY: str(spec.priority) if spec.priority else None,
+        **(more or {}),
+    }
+    return filled(name=spec.name, annotations=filled(**annotations))
+
+
+def config_map(spec: JobSpec) -> dict[str, Any]:
+    """The job's files."""
+    data = dict(zip(_keys(spec), spec.files.values(), strict=True))
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": _config_name(spec)}, "data": data}
+
+
+def files_volume(spec: JobSpec) -> dict[str, Any]:
+    """The volume that holds the job's files at their paths."""
+    keys = _keys(spec)
+    plain = keys == list(spec.files)
+    items = [{"key": key, "path": path} for key, path in zip(keys, spec.files, strict=True)]
+    return {"name": "files", "configMap": filled(name=_config_name(spec), items=[] if plain else items)}
+
+
+def _keys(spec: JobSpec) -> list[str]:
+    """A key of a ConfigMap has no folders: where a path is none, all files are numbered."""
+    if all(_CONFIG_KEY.fullmatch(path) for path in spec.files):
+        return list(spec.files)
+    return [f"file-{number}" for number in range(len(spec.files))]
+
+
+def _config_name(spec: JobSpec) -> str:
+    return f"{spec.name}-files"

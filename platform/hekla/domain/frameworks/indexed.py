@@ -1,0 +1,10 @@
+"""`indexed`: a pod learns its index in its task by the name that it has in indexed Jobs of Kubernetes."""
+
+from hekla.domain.frameworks.base import Framework, Options, Place, PodSettings
+
+
+def _settings(place: Place, _options: Options) -> PodSettings:
+    return PodSettings(env={"JOB_COMPLETION_INDEX": str(place.index)})
+
+
+INDEXED = Framework("indexed", "Tells every pod its number, as JOB_COMPLETION_INDEX.", _settings)

@@ -1,0 +1,40 @@
+"""`jax`: the address of the coordinator, the number of processes and the pod's own, for jax.distributed.initialize."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings
+
+if TYPE_CHECKING:
+    from hekla.domain.jobspec import TaskSpec
+
+
+def _settings(place: Place, options: Options) -> PodSettings:
+    workers = place.find(options["worker"])
+    if workers is None or place.task != workers.name:
+        return PodSettings()
+    return PodSettings(
+        env={
+            "COORDINATOR_ADDRESS": place.addresses[workers.name, 0],
+            "COORDINATOR_PORT": str(options["port"]),
+            "NUM_PROCESSES": str(workers.replicas),
+            "PROCESS_ID": str(place.index),
+        }
+    )
+
+
+def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    if any(task.name == options["worker"] for task in tasks):
+        return []
+    names = ", ".join(task.name for task in tasks)
+    return [f"No task is called “{options['worker']}”; say which one works with --worker=NAME ({names})."]
+
+
+JAX = Framework(
+    "jax",
+    "Sets COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES and PROCESS_ID for JAX.",
+    _settings,
+    options=(Option("worker", "worker"), Option("port", 6666)),
+    implies=("svc",),
+    problems=_problems,
+)

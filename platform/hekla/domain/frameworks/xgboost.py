@@ -1,0 +1,33 @@
+"""`xgboost`: ranks as torch.distributed has them, and the workers' addresses."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, missing_roles
+from hekla.domain.frameworks.pytorch import ALL, PYTORCH
+
+if TYPE_CHECKING:
+    from hekla.domain.jobspec import TaskSpec
+
+
+def _settings(place: Place, options: Options) -> PodSettings:
+    env = PYTORCH.settings(place, {**options, "nnodes": ALL}).env
+    workers = place.find(options["worker"])
+    if not env or workers is None:
+        return PodSettings(env=env)
+    told = {"WORKER_PORT": str(options["port"]), "WORKER_ADDRS": ",".join(place.addresses_of(workers))}
+    return PodSettings(env={**env, **told})
+
+
+def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    return missing_roles(["master"], tasks, options)
+
+
+XGBOOST = Framework(
+    "xgboost",
+    "Sets MASTER_ADDR, MASTER_PORT, WORLD_SIZE, RANK, WORKER_ADDRS and WORKER_PORT for XGBoost.",
+    _settings,
+    options=(Option("master", "master"), Option("worker", "worker"), Option("port", 9999)),
+    implies=("svc",),
+    problems=_problems,
+)

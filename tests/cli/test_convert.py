@@ -1,0 +1,86 @@
+"""`hekla convert`: the manifest on standard output, what was lost on standard error, and the exit status."""
+
+import pytest
+import yaml
+from tests.cli.conftest import hekla
+
+from hekla.domain import formats
+from hekla.domain.jobspec import JobSpec
+
+TFJOB = """
+apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata: {name: digits}
+spec:
+  tfReplicaSpecs:
+    PS: {replicas: 1, template: {spec: {containers: [{name: tensorflow, command: [ps]}]}}}
+    Worker: {replicas: 2, template: {spec: {containers: [{name: tensorflow, command: [work]}]}}}
+"""
+DEADLINE = TFJOB.replace("spec:\n", "spec:\n  runPolicy: {activeDeadlineSeconds: 9}\n", 1)
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text):
+        path = tmp_path / "job.yaml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("kind", ["volcano", "tfjob", "TFJob", "jobspec"])
+def test_a_job_goes_whole_into_a_kind_that_holds_it(file, kind):
+    result = hekla("convert", file(TFJOB), "--to", kind)
+    assert (result.exit_code, result.stderr) == (0, "")
+    document = yaml.safe_load(result.stdout)
+    spec = JobSpec.parse(document) if kind == "jobspec" else formats.load(result.stdout).spec
+    assert spec == formats.load(TFJOB).spec
+
+
+def test_a_jobspec_document_is_converted_too(file):
+    document = hekla("convert", file(TFJOB), "--to", "jobspec").stdout
+    assert formats.load(hekla("convert", file(document), "--to", "tfjob").stdout).spec == formats.load(TFJOB).spec
+
+
+def test_standard_input_is_read_for_a_dash():
+    result = hekla("convert", "-", "--to", "volcano", input=TFJOB)
+    assert formats.load(result.stdout).spec == formats.load(TFJOB).spec
+
+
+def test_what_is_lost_on_either_side_is_noted_beside_the_manifest(file):
+    spec = JobSpec.parse(
+        {"name": "a", "tasks": [{"name": "main", "replicas": 2, "command": ["run"]}], "min_success": 1}
+    )
+    result = hekla("convert", file(formats.dump(spec)), "--to", "tfjob")
+    assert (result.exit_code, yaml.safe_load(result.stdout)["kind"]) == (0, "TFJob")
+    assert "Note: min_success: a TFJob cannot say this (1).\n" in result.stderr
+    result = hekla("convert", file(DEADLINE), "--to", "volcano")
+    assert (result.exit_code, yaml.safe_load(result.stdout)["kind"]) == (0, "Job")
+    assert "Note: spec.runPolicy.activeDeadlineSeconds: not honoured" in result.stderr
+
+
+@pytest.mark.parametrize(("text", "status"), [(TFJOB, 0), (DEADLINE, 1)])
+def test_strictly_a_loss_is_a_failure_and_nothing_is_written(file, text, status):
+    result = hekla("convert", file(text), "--to", "volcano", "--strict")
+    assert (result.exit_code, result.stdout == "") == (status, status == 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "status", "words"),
+    [
+        (TFJOB, "job", 1, "cannot be written as job:\n  tasks: A Job of Kubernetes has one pod template"),
+        (TFJOB, "cronjob", 2, "is not one of"),
+        ("kind: Service", "volcano", 1, "holds no job"),
+        (
+            TFJOB.replace("replicas: 2", "replicas: x"),
+            "volcano",
+            1,
+            "tfReplicaSpecs.Worker.replicas: This must be",
+        ),
+    ],
+)
+def test_what_cannot_be_converted_is_said(file, text, kind, status, words):
+    result = hekla("convert", file(text), "--to", kind)
+    assert (result.exit_code, result.stdout) == (status, "")
+    assert words in result.stderr

@@ -1,0 +1,342 @@
+"""Kubeflow's jobs in and out: what a manifest asks for is done here, or it is said that it is not."""
+
+import pytest
+
+from hekla.domain import formats
+from hekla.domain.errors import Invalid
+from hekla.domain.formats import yaml_text
+from hekla.domain.formats.fields import Findings
+from hekla.domain.formats.files import ConfigMaps
+from hekla.domain.formats.reading import Reading
+from hekla.domain.jobspec import JobSpec
+
+FAILED_ENDS = {"events": ["PodFailed"], "action": "TerminateJob"}
+FAILED_RESTARTS = {"events": ["PodFailed"], "action": "RestartPod"}
+LEADS = {"events": ["TaskCompleted"], "action": "CompleteJob"}
+SIGNALS = [{"exit_code": code, "action": "RestartPod"} for code in (130, 137, 138, 143)]
+
+PYTORCH = """
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata:
+  name: mnist
+  namespace: kubeflow
+spec:
+  nprocPerNode: "2"
+  runPolicy:
+    cleanPodPolicy: None
+    ttlSecondsAfterFinished: 60
+    backoffLimit: 5
+    activeDeadlineSeconds: 100
+    suspend: false
+    managedBy: kubeflow.org/training-operator
+    schedulingPolicy: {minAvailable: 3, queue: research, priorityClass: high, minResources: {cpu: 3}}
+  pytorchReplicaSpecs:
+    Master:
+      replicas: 1
+      restartPolicy: OnFailure
+      template:
+        metadata: {annotations: {sidecar.istio.io/inject: "false"}}
+        spec:
+          schedulerName: volcano
+          restartPolicy: Always
+          containers:
+            - {name: sidecar, command: [log]}
+            - name: pytorch
+              image: pytorch/mnist
+              command: [python, mnist.py]
+              ports: [{name: pytorchjob-port, containerPort: 4000}]
+              resources: {limits: {nvidia.com/gpu: 1}}
+    Worker:
+      replicas: 2
+      restartPolicy: ExitCode
+      template:
+        spec:
+          containers:
+            - {name: pytorch, command: [python, mnist.py], args: [--fast]}
+"""
+
+
+def test_a_pytorchjob_becomes_a_gang_of_master_and_workers():
+    loaded = formats.load(PYTORCH)
+    assert loaded.spec == JobSpec.parse(
+        {
+            "name": "mnist",
+            "queue": "research",
+            "min_available": 3,
+            "max_retry": 5,
+            "ttl_seconds_after_finished": 60,
+            "plugins": {"pytorch": ["--port=4000"]},
+            "tasks": [
+                {
+                    "name": "master",
+                    "image": "pytorch/mnist",
+                    "command": ["python", "mnist.py"],
+                    "env": {"PET_NPROC_PER_NODE": "2"},
+                    "resources": {"nvidia.com/gpu": "1"},
+                    "policies": [FAILED_RESTARTS, LEADS],
+                },
+                {
+                    "name": "worker",
+                    "replicas": 2,
+                    "command": ["python", "mnist.py", "--fast"],
+                    "env": {"PET_NPROC_PER_NODE": "2"},
+                    "policies": [*SIGNALS, FAILED_ENDS],
+                },
+            ],
+        }
+    )
+    policy, replicas = "spec.runPolicy", "spec.pytorchReplicaSpecs"
+    assert [warning.partition(": not honoured")[0] for warning in loaded.warnings] == [
+        f"{policy}.activeDeadlineSeconds",
+        f"{policy}.managedBy",
+        f"{policy}.schedulingPolicy.priorityClass",
+        f"{policy}.schedulingPolicy.minResources",
+        f"{policy}.cleanPodPolicy",
+        "metadata.namespace",
+        f"{replicas}.Master.template.metadata.annotations.sidecar.istio.io/inject",
+        f"{replicas}.Master.template.spec.containers[0]",
+        f"{replicas}.Worker.restartPolicy",
+    ]
+
+
+FIELDS = {
+    "PyTorchJob": ("pytorchReplicaSpecs", "pytorch"),
+    "TFJob": ("tfReplicaSpecs", "tensorflow"),
+    "MPIJob": ("mpiReplicaSpecs", "mpi"),
+    "PaddleJob": ("paddleReplicaSpecs", "paddle"),
+    "XGBoostJob": ("xgbReplicaSpecs", "xgboost"),
+    "JAXJob": ("jaxReplicaSpecs", "jax"),
+}
+
+
+def manifest(kind, replicas, *, more=None, version="kubeflow.org/v1"):
+    """A manifest of that kind; `replicas` gives (count, restart policy) by role."""
+    field, container = FIELDS[kind]
+    template = {"spec": {"containers": [{"name": container, "command": ["run"]}]}}
+    roles = {
+        role: {"replicas": count, "template": template} | ({"restartPolicy": restart} if restart else {})
+        for role, (count, restart) in replicas.items()
+    }
+    job = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": {field: roles, **(more or {})}}
+    return yaml_text.write([job])
+
+
+def policies(text):
+    spec = formats.load(text).spec.document()
+    return [task.get("policies", []) for task in spec["tasks"]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "replicas", "more", "expected"),
+    [
+        ("PyTorchJob", {"Master": (1, "Never")}, {}, [[]]),
+        ("PyTorchJob", {"Master": (1, "")}, {}, [[FAILED_RESTARTS]]),
+        ("PyTorchJob", {"Worker": (2, "Never")}, {}, [[FAILED_ENDS]]),
+        ("PyTorchJob", {"Worker": (2, "Always")}, {}, [[FAILED_RESTARTS]]),
+        ("PyTorchJob", {"Worker": (2, "")}, {"runPolicy": {"backoffLimit": 0}}, [[FAILED_ENDS]]),
+        ("PyTorchJob", {"Worker": (2, ""), "Master": (1, "")}, {}, [[FAILED_RESTARTS], [FAILED_RESTARTS, LEADS]]),
+        ("PyTorchJob", {"Worker": (0, "Never"), "Master": (1, "Never")}, {}, [[], []]),
+        ("TFJob", {"Worker": (1, "ExitCode")}, {}, [SIGNALS]),
+        ("TFJob", {"Worker": (2, "ExitCode")}, {}, [[*SIGNALS, FAILED_ENDS]]),
+        ("TFJob", {"PS": (1, ""), "Worker": (2, "")}, {}, [[FAILED_ENDS], [FAILED_ENDS, LEADS]]),
+        ("MPIJob", {"Launcher": (1, ""), "Worker": (2, "")}, {}, [[FAILED_ENDS, LEADS], [FAILED_ENDS]]),
+        ("XGBoostJob", {"Master": (1, ""), "Worker": (2, "")}, {}, [[FAILED_ENDS, LEADS], [FAILED_ENDS]]),
+        ("PaddleJob", {"Worker": (2, "")}, {}, [[FAILED_RESTARTS]]),
+        ("JAXJob", {"Worker": (2, "")}, {}, [[FAILED_RESTARTS]]),
+        ("TFJob", {"Chief": (1, ""), "Worker": (2, "")}, {}, [[FAILED_ENDS, LEADS], [FAILED_ENDS]]),
+    ],
+)
+def test_a_restart_policy_becomes_policies(kind, replicas, more, expected):
+    assert policies(manifest(kind, replicas, more=more)) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "roles", "plugins"),
+    [
+        ("PyTorchJob", ["Master", "Worker"], {"pytorch": ()}),
+        ("PyTorchJob", ["Worker"], {"pytorch": ("--master=worker",)}),
+        ("TFJob", ["PS", "Worker", "Chief", "Evaluator"], {"tensorflow": ()}),
+        ("XGBoostJob", ["Master", "Worker"], {"xgboost": ()}),
+        ("XGBoostJob", ["Worker"], {"xgboost": ("--master=worker",)}),
+        ("JAXJob", ["Worker"], {"jax": ()}),
+        ("PaddleJob", ["Worker"], {"paddle": ()}),
+        ("PaddleJob", ["Master"], {"paddle": ("--worker=master",)}),
+        ("MPIJob", ["Launcher", "Worker"], {"mpi": ("--master=launcher",)}),
+        ("TFJob", ["Master", "Worker"], {"tensorflow": ("--chief=master",)}),
+    ],
+)
+def test_pods_are_told_about_one_another(kind, roles, plugins):
+    spec = formats.load(manifest(kind, dict.fromkeys(roles, (1, "")))).spec
+    assert (spec.plugins, [task.name for task in spec.tasks]) == (plugins, [role.lower() for role in roles])
+
+
+def test_an_elastic_pytorchjob_runs_from_least_to_most():
+    elastic = {
+        "minReplicas": 2, "maxReplicas": 4, "rdzvBackend": "etcd", "rdzvHost": "h", "maxRestarts": 9, "nProcPerNode": 8,
+        "metrics": [{"type": "Resource"}],
+    }  # fmt: skip
+    loaded = formats.load(manifest("PyTorchJob", {"Worker": (3, "")}, more={"elasticPolicy": elastic}))
+    (worker,) = loaded.spec.tasks
+    assert (worker.min_available, worker.replicas, loaded.spec.gang_minimum) == (2, 4, 2)
+    assert worker.env == {
+        "PET_RDZV_BACKEND": "etcd",
+        "PET_NNODES": "2:4",
+        "PET_MAX_RESTARTS": "9",
+        "PET_NPROC_PER_NODE": "8",
+    }
+    assert [warning.partition(":")[0] for warning in loaded.warnings] == [
+        "spec.elasticPolicy.rdzvHost",
+        "spec.elasticPolicy.metrics",
+    ]
+
+
+@pytest.mark.parametrize(("policy", "told"), [("", 0), ("AllWorkers", 0), ("ChiefWorker", 1)])
+def test_a_success_policy_that_is_not_kept_is_told(policy, told):
+    text = manifest("TFJob", {"Worker": (2, "")}, more={"successPolicy": policy})
+    assert len(formats.load(text).warnings) == told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path", "sentence"),
+    [
+        ("restartPolicy: ExitCode", "restartPolicy: Sometimes", "Worker.restartPolicy", "is not one of Always"),
+        ("    Worker:", "    Workers:", "pytorchReplicaSpecs.Workers", "did you mean “Worker”?"),
+        ("replicas: 2", "replicas: two", "Worker.replicas", "a whole number"),
+        ("command: [python, mnist.py], args", "args", "Worker.template.spec.containers[0].command", "must be given"),
+        ("backoffLimit: 5", "backoffLimit: x", "spec.runPolicy.backoffLimit", "a whole number"),
+        ("backoffLimit: 5", "backoffLimit: -1", "spec.runPolicy.backoffLimit", "at least 1"),
+        ("minAvailable: 3", "minAvailable: 9", "spec.runPolicy.schedulingPolicy.minAvailable", "never be reached"),
+        ("containerPort: 4000", "containerPort: x", "spec.pytorchReplicaSpecs[0]", "must be a port"),
+        ("kubeflow.org/v1", "kubeflow.org/v2", "apiVersion", "For a PyTorchJob this must be kubeflow.org/v1, not"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_path_in_the_manifest(old, new, path, sentence):
+    assert old in PYTORCH
+    with pytest.raises(Invalid) as raised:
+        formats.load(PYTORCH.replace(old, new, 1))
+    assert [p for p in raised.value.problems if p.path.endswith(path) and sentence in p.message], raised.value.problems
+
+
+def test_more_restarts_than_a_job_may_have_are_told():
+    loaded = formats.load(PYTORCH.replace("backoffLimit: 5", "backoffLimit: 5000"))
+    assert loaded.spec.max_retry == 1000
+    assert any("backoffLimit: not honoured: a job restarts at most 1000 times" in note for note in loaded.warnings)
+
+
+def test_the_newer_launcher_is_tried_again_unless_it_says_otherwise():
+    replicas = {"Launcher": (1, ""), "Worker": (2, "")}
+    assert policies(manifest("MPIJob", replicas, version="kubeflow.org/v2beta1")) == [
+        [FAILED_RESTARTS, LEADS],
+        [FAILED_ENDS],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("mpiImplementation", "OpenMPI", 0),
+        ("mpiImplementation", "Intel", 1),
+        ("sshAuthMountPath", "/root/.ssh", 1),
+        ("launcherCreationPolicy", "WaitForWorkersReady", 1),
+        ("slotsPerWorker", 1, 0),
+        ("runLauncherAsWorker", True, 1),
+        ("cleanPodPolicy", "None", 1),
+    ],
+)
+def test_what_mpi_cannot_do_here_is_told(field, value, told):
+    replicas = {"Launcher": (1, ""), "Worker": (2, "")}
+    warnings = formats.load(manifest("MPIJob", replicas, more={field: value})).warnings
+    assert len([warning for warning in warnings if warning.startswith(f"spec.{field}: not honoured")]) == told
+
+
+def test_workers_of_mpi_that_say_no_command_serve_the_launcher():
+    before, launcher, worker = manifest(
+        "MPIJob", {"Launcher": (1, ""), "Worker": (2, "")}, more={"slotsPerWorker": 4}
+    ).split("command:\n")
+    loaded = formats.load(f"{before}command:\n{launcher}image: x\n{worker.partition('- run')[2]}")
+    assert loaded.warnings == ()
+    assert loaded.spec.plugins == {"mpi": ("--master=launcher", "--slots=4")}
+    assert loaded.spec.task("worker").command[-1].endswith("mpi_agent.py")
+
+
+def test_a_master_beside_paddles_workers_is_told():
+    warnings = formats.load(manifest("PaddleJob", {"Master": (1, ""), "Worker": (2, "")})).warnings
+    assert [warning.partition(":")[0] for warning in warnings] == ["spec.paddleReplicaSpecs.Master"]
+
+
+def test_a_job_plugin_that_is_not_there_is_told(monkeypatch):
+    monkeypatch.setattr("hekla.domain.frameworks.known", dict)
+    findings = Findings()
+    assert Reading(ConfigMaps(findings), findings).plugin("jax", {}, "spec") == {}
+    assert findings.ignored == [
+        "spec: not honoured: there is no job plugin jax, so pods are told nothing of one another."
+    ]
+
+
+TRAINJOB = """
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata:
+  name: fine-tune
+  annotations: {scheduling.volcano.sh/queue-name: research, hekla.io/environment: torch}
+spec:
+  runtimeRef: {name: torch-distributed, kind: ClusterTrainingRuntime}
+  initializer: {dataset: {storageUri: hf://x}}
+  suspend: true
+  trainer:
+    image: torch
+    command: [torchrun]
+    args: [train.py]
+    numNodes: 3
+    numProcPerNode: 4
+    resourcesPerNode: {requests: {cpu: 2}, limits: {nvidia.com/gpu: 4}}
+    env: [{name: LR, value: "0.1"}]
+"""
+
+
+def test_a_trainjob_becomes_a_gang_of_nodes():
+    loaded = formats.load(TRAINJOB)
+    node = {
+        "name": "node",
+        "replicas": 3,
+        "image": "torch",
+        "command": ["torchrun", "train.py"],
+        "environment": "torch",
+        "resources": {"nvidia.com/gpu": "4", "cpu": "2"},
+        "env": {"PET_NPROC_PER_NODE": "4", "LR": "0.1"},
+        "policies": [FAILED_RESTARTS],
+    }
+    assert loaded.spec.document() == {
+        "name": "fine-tune",
+        "queue": "research",
+        "max_retry": 6,
+        "plugins": {"pytorch": ["--master=node"]},
+        "tasks": [node],
+    }
+    assert [warning.partition(":")[0] for warning in loaded.warnings] == ["spec.suspend", "spec.initializer"]
+
+
+@pytest.mark.parametrize(
+    ("runtime", "plugins", "told"),
+    [("jax-distributed", {"jax": ("--worker=node",)}, 0), ("our-own", {}, 1), ("deepspeed-distributed", {}, 1)],
+)
+def test_a_runtime_is_known_by_its_name(runtime, plugins, told):
+    loaded = formats.load(TRAINJOB.replace("torch-distributed", runtime))
+    assert loaded.spec.plugins == plugins
+    assert len([warning for warning in loaded.warnings if warning.startswith("spec.runtimeRef.name: not hon")]) == told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path"),
+    [
+        ("numNodes: 3", "numNodes: x", "spec.trainer.numNodes"),
+        ("    command: [torchrun]\n", "", "spec.trainer.command"),
+        ("cpu: 2", "cpu: x", "spec.trainer.resourcesPerNode.requests.cpu"),
+        ("numNodes: 3", "numNode: 3", "spec.trainer.numNode"),
+    ],
+)
+def test_what_is_wrong_in_a_trainer_is_told(old, new, path):
+    with pytest.raises(Invalid) as raised:
+        formats.load(TRAINJOB.replace(old, new))
+    assert [problem.path for problem in raised.value.problems] == [path]

@@ -1,0 +1,214 @@
+"""From a job to a manifest of any kind and back: what the kind can hold comes back, and the rest is named."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.domain.specs import SPECS
+
+from hekla.domain import formats
+from hekla.domain.errors import Invalid
+from hekla.domain.jobspec import JobSpec
+
+FORM = {form.word: form for form in formats.FORMATS}
+RESTARTS = {"events": ["PodFailed"], "action": "RestartPod"}
+ENDS = {"events": ["PodFailed"], "action": "TerminateJob"}
+SIGNALS = [{"exit_code": code, "action": "RestartPod"} for code in (130, 137, 138, 143)]
+LEADS = {"events": ["TaskCompleted"], "action": "CompleteJob"}
+
+LEADERS = ("master", "chief", "launcher")
+HELD_BY_ALL = ("name", "description", "kind", "queue", "priority", "ttl_seconds_after_finished", "files")
+HELD_OF_TASKS = (
+    "replicas", "command", "resources", "env", "environment", "image", "working_dir", "node_selector", "grace_seconds",
+)  # fmt: skip
+
+
+def held(spec, tasks, **more):
+    """A job with the tasks of another one under other names, as a kind can hold it; (name, policies) of each task."""
+    document = spec.document()
+    bodies = [{key: task[key] for key in HELD_OF_TASKS if key in task} for task in document["tasks"]]
+    named = [
+        {**bodies[place % len(bodies)], "name": name, "policies": policies}
+        | ({"replicas": 1} if name in LEADERS else {})
+        for place, (name, policies) in enumerate(tasks)
+    ]
+    return JobSpec.parse({key: document[key] for key in HELD_BY_ALL if key in document} | {"tasks": named} | more)
+
+
+@st.composite
+def role_jobs(draw, plugin, names, leaders, least=1):
+    """Jobs as Kubeflow's kinds hold them."""
+    spec = draw(SPECS)
+    chosen = draw(st.lists(st.sampled_from(names), min_size=least, unique=True))
+    leader = next((name for name in leaders if name in chosen), None) if len(chosen) > 1 else None
+    restarts = draw(st.sampled_from([[RESTARTS], [ENDS], [*SIGNALS, ENDS]]))
+    tasks = [(name, [*restarts, *([LEADS] if name == leader else [])]) for name in chosen]
+    job = held(spec, tasks, plugins=plugin(chosen), max_retry=draw(st.integers(1, 9)), min_available=1)
+    alone = job.replicas == 1
+    return job.model_copy(update={"tasks": tuple(_alone(task) for task in job.tasks)}) if alone else job
+
+
+def _alone(task):
+    """Nobody is left to be ended by a pod that fails."""
+    return task.model_copy(
+        update={"policies": tuple(policy for policy in task.policies if policy.action != "TerminateJob")}
+    )
+
+
+@st.composite
+def plain_jobs(draw):
+    """Jobs as Kubernetes itself holds them."""
+    limit = draw(st.sampled_from([0, 4]))
+    codes = [_code(code, limit) for code in draw(st.lists(st.integers(1, 5), max_size=2, unique=True))]
+    lost = draw(st.sampled_from([[], [{"events": ["PodEvicted"], "action": "RestartPod"}]]))
+    spec = draw(SPECS)
+    alone = spec.tasks[0].replicas == 1
+    job = held(
+        spec,
+        [("main", [*codes, *lost, *([RESTARTS] if limit else [] if alone else [ENDS])])],
+        plugins=draw(st.sampled_from([{}, {"indexed": []}])),
+        **({"max_retry": limit} if limit else {}),
+    )
+    gang = draw(st.sampled_from([None, 1]))
+    return job.model_copy(update={} if alone or gang is None else {"min_available": 1, "min_success": job.replicas})
+
+
+def _code(code, limit):
+    return {"exit_code": code, "action": "RestartPod" if limit and code % 2 else "TerminateJob"}
+
+
+@st.composite
+def train_jobs(draw):
+    """Jobs as a TrainJob holds them: no more than its trainer says."""
+    spec = draw(SPECS)
+    plugins = draw(st.sampled_from([{"pytorch": ["--master=node"]}, {"jax": ["--worker=node"]}]))
+    job = held(spec, [("node", [RESTARTS])], plugins=plugins, max_retry=6, ttl_seconds_after_finished=None, files={})
+    plain = {"working_dir": "", "node_selector": {}, "grace_seconds": 30}
+    return job.model_copy(update={"tasks": (job.tasks[0].model_copy(update=plain),)})
+
+
+def mpi(_chosen):
+    return {"mpi": ["--master=launcher", "--slots=2"]}
+
+
+def paddle(chosen):
+    return {"paddle": [] if "worker" in chosen else ["--worker=master"]}
+
+
+def xgboost(chosen):
+    return {"xgboost": [] if "master" in chosen else ["--master=worker"]}
+
+
+def torch(chosen):
+    return {"pytorch": [] if "master" in chosen else ["--master=worker"]}
+
+
+def tensorflow(chosen):
+    return {"tensorflow": ["--chief=master"] if "master" in chosen and "chief" not in chosen else []}
+
+
+NAMES = {
+    "pytorchjob": ["worker", "master"],
+    "tfjob": ["ps", "worker", "chief", "master", "evaluator"],
+    "job": ["main"],
+    "mpijob": ["launcher", "worker"],
+    "mpijob-v1": ["launcher", "worker"],
+    "paddlejob": ["worker", "master"],
+    "xgboostjob": ["worker", "master"],
+    "jaxjob": ["worker"],
+    "trainjob": ["node"],
+}
+HELD = {
+    "volcano": SPECS,
+    "pytorchjob": role_jobs(torch, NAMES["pytorchjob"], ["master"]),
+    "tfjob": role_jobs(tensorflow, NAMES["tfjob"], ["chief", "master", "worker"]),
+    "job": plain_jobs(),
+    "mpijob": role_jobs(mpi, NAMES["mpijob"], ["launcher"], least=2),
+    "mpijob-v1": role_jobs(mpi, NAMES["mpijob"], ["launcher"], least=2),
+    "paddlejob": role_jobs(paddle, ["worker", "master"], ["master"]),
+    "xgboostjob": role_jobs(xgboost, ["worker", "master"], ["master"]),
+    "jaxjob": role_jobs(lambda _: {"jax": []}, ["worker"], []),
+    "trainjob": train_jobs(),
+}
+
+
+@pytest.mark.parametrize("word", FORM)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_what_a_kind_can_hold_comes_back_whole(word, data):
+    spec = data.draw(HELD[word])
+    written = formats.write(spec, FORM[word])
+    loaded = formats.load(written.text)
+    assert (written.notes, loaded.spec) == ((), spec)
+
+
+def renamed(spec, names):
+    """Whatever else is in it, its tasks have names that a kind knows."""
+    tasks = [
+        task.model_copy(update={"name": name} | ({"replicas": 1, "min_available": None} if name in LEADERS else {}))
+        for task, name in zip(spec.tasks, names, strict=False)
+    ]
+    return spec.model_copy(update={"tasks": tuple(tasks) or spec.tasks, "min_available": None, "min_success": None})
+
+
+@pytest.mark.parametrize("word", FORM)
+@settings(max_examples=60, deadline=None)
+@given(spec=SPECS)
+def test_what_went_through_a_kind_once_loses_nothing_more(word, spec):
+    written = formats.write(renamed(spec, NAMES.get(word, [])), FORM[word])
+    once = formats.load(written.text).spec
+    again = formats.write(once, FORM[word])
+    assert (again.notes, formats.load(again.text).spec) == ((), once)
+
+
+def a_job(*names, **fields):
+    tasks = [{"name": name, "replicas": 1 if name == "boss" else 2, "command": ["run"]} for name in names]
+    return JobSpec.parse({"name": "a", "tasks": tasks} | fields)
+
+
+AFTER_THREE = {"exit_code": 3, "action": "RestartJob", "timeout_seconds": 5}
+
+
+@pytest.mark.parametrize(
+    ("word", "spec", "notes"),
+    [
+        (
+            "pytorchjob",
+            a_job("boss", "hand", plugins={"pytorch": ["--master=boss", "--worker=hand"]}),
+            [
+                "tasks.0.name: a PyTorchJob cannot say “boss”; it says “master”.",
+                "tasks.0.policies: a PyTorchJob adds this (PodFailed → TerminateJob; TaskCompleted → CompleteJob).",
+                "tasks.1.name: a PyTorchJob cannot say “hand”; it says “worker”.",
+                "tasks.1.policies: a PyTorchJob adds this (PodFailed → TerminateJob).",
+                "plugins.pytorch.master: a PyTorchJob cannot say “boss”; it says “master”.",
+                "plugins.pytorch.worker: a PyTorchJob cannot say “hand”; it says “worker”.",
+            ],
+        ),
+        (
+            "tfjob",
+            a_job("worker", min_success=1, policies=[AFTER_THREE], plugins={"env": [], "tensorflow": ["--port=5000"]}),
+            [
+                "tasks.0.policies: a TFJob adds this (PodFailed → TerminateJob).",
+                "min_success: a TFJob cannot say this (1).",
+                "policies: a TFJob cannot say this (exit code 3 → RestartJob after 5 s).",
+                "plugins.env: a TFJob cannot say this.",
+            ],
+        ),
+    ],
+)
+def test_what_a_kind_cannot_hold_is_named(word, spec, notes):
+    assert list(formats.write(spec, FORM[word]).notes) == notes
+
+
+@pytest.mark.parametrize(
+    ("word", "spec", "path", "sentence"),
+    [
+        ("tfjob", a_job("worker", "logger"), "tasks.1", "A TFJob has the roles Chief, Master, PS, Worker, Eval"),
+        ("pytorchjob", a_job("a", "b"), "tasks.0", "the roles Master, Worker; a is none of them."),
+        ("pytorchjob", a_job("master"), "tasks.0", "The Master of a PyTorchJob is one pod; master has 2 replicas."),
+        ("job", a_job("a", "b"), "tasks", "A Job of Kubernetes has one pod template; this job has a, b."),
+    ],
+)
+def test_a_job_that_a_kind_cannot_hold_at_all_is_refused(word, spec, path, sentence):
+    with pytest.raises(Invalid) as raised:
+        formats.write(spec, FORM[word])
+    assert [p for p in raised.value.problems if p.path == path and sentence in p.message]
