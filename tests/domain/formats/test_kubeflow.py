@@ -179,14 +179,11 @@ def test_an_elastic_pytorchjob_runs_from_least_to_most():
     loaded = formats.load(manifest("PyTorchJob", {"Worker": (3, "")}, more={"elasticPolicy": elastic}))
     (worker,) = loaded.spec.tasks
     assert (worker.min_available, worker.replicas, loaded.spec.gang_minimum) == (2, 4, 2)
-    assert worker.env == {
-        "PET_RDZV_BACKEND": "etcd",
-        "PET_NNODES": "2:4",
-        "PET_MAX_RESTARTS": "9",
-        "PET_NPROC_PER_NODE": "8",
-    }
+    assert worker.env == {"PET_MAX_RESTARTS": "9"}
+    assert loaded.spec.plugins == {"pytorch": ("--master=worker", "--nnodes=2:4", "--nproc-per-node=8")}
     assert [warning.partition(":")[0] for warning in loaded.warnings] == [
         "spec.elasticPolicy.rdzvHost",
+        "spec.elasticPolicy.rdzvBackend",
         "spec.elasticPolicy.metrics",
     ]
 
@@ -304,14 +301,14 @@ def test_a_trainjob_becomes_a_gang_of_nodes():
         "command": ["torchrun", "train.py"],
         "environment": "torch",
         "resources": {"nvidia.com/gpu": "4", "cpu": "2"},
-        "env": {"PET_NPROC_PER_NODE": "4", "LR": "0.1"},
+        "env": {"LR": "0.1"},
         "policies": [FAILED_RESTARTS],
     }
     assert loaded.spec.document() == {
         "name": "fine-tune",
         "queue": "research",
         "max_retry": 6,
-        "plugins": {"pytorch": ["--master=node"]},
+        "plugins": {"pytorch": ["--master=node", "--nnodes=3", "--nproc-per-node=4"]},
         "tasks": [node],
     }
     assert [warning.partition(":")[0] for warning in loaded.warnings] == ["spec.suspend", "spec.initializer"]

@@ -80,7 +80,8 @@ def _code(code, limit):
 def train_jobs(draw):
     """Jobs as a TrainJob holds them: no more than its trainer says."""
     spec = draw(SPECS)
-    plugins = draw(st.sampled_from([{"pytorch": ["--master=node"]}, {"jax": ["--worker=node"]}]))
+    torchrun = ["--master=node", f"--nnodes={spec.tasks[0].replicas}", "--nproc-per-node=4"]
+    plugins = draw(st.sampled_from([{"pytorch": torchrun}, {"jax": ["--worker=node"]}]))
     job = held(spec, [("node", [RESTARTS])], plugins=plugins, max_retry=6, ttl_seconds_after_finished=None, files={})
     plain = {"working_dir": "", "node_selector": {}, "grace_seconds": 30}
     return job.model_copy(update={"tasks": (job.tasks[0].model_copy(update=plain),)})

@@ -1,24 +1,19 @@
 """PyTorchJobs (`kubeflow.org/v1`). Without a Master, the first worker leads torch.distributed.
 
-What speaks to torchrun becomes variables that it reads (`PET_…`). An elastic job's workers run from `minReplicas` to
-`maxReplicas`.
+An elastic job's workers run from `minReplicas` to `maxReplicas`, and torchrun learns of it from the plugin pytorch.
+What else speaks to torchrun becomes variables that it reads (`PET_…`).
 """
 
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from hekla.domain import frameworks
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.reading import Reading, without_none
 from hekla.domain.formats.roles import Document, RoleKind
-from hekla.domain.formats.writing import filled
 from hekla.domain.jobspec import JobSpec, TaskSpec
 
-_VARIABLES = {
-    "rdzvId": "PET_RDZV_ID",
-    "maxRestarts": "PET_MAX_RESTARTS",
-    "nProcPerNode": "PET_NPROC_PER_NODE",
-}
-_MEETING = "torchrun meets at the address of the master or the first worker."
+_MEETING = "torchrun meets by c10d at the master or the first worker."
 
 
 def _arguments(tasks: Collection[str]) -> Mapping[str, str]:
@@ -28,15 +23,15 @@ def _arguments(tasks: Collection[str]) -> Mapping[str, str]:
 def _read(reading: Reading, spec: Fields, document: Document) -> None:
     variables = {"PET_NPROC_PER_NODE": spec.take("nprocPerNode")}
     if "elasticPolicy" in spec:
-        variables |= _elastic(reading, spec.fields("elasticPolicy"), document)
+        variables["PET_MAX_RESTARTS"] = _elastic(reading, spec.fields("elasticPolicy"), document)
     spec.ignore("elasticPolicy")
     told = {name: str(value) for name, value in variables.items() if value is not None}
     for task in document["tasks"]:
         task["env"] = {**told, **task.get("env", {})}
 
 
-def _elastic(reading: Reading, policy: Fields, document: Document) -> dict[str, Any]:
-    """Let the workers' number vary; answers what torchrun is told about it."""
+def _elastic(reading: Reading, policy: Fields, document: Document) -> object:
+    """Let the workers' number vary, and torchrun know of it; answers how often it may restart its processes."""
     place, workers = next(
         ((n, task) for n, task in enumerate(document["tasks"]) if task["name"] == "worker"), (0, dict[str, Any]())
     )
@@ -45,21 +40,30 @@ def _elastic(reading: Reading, policy: Fields, document: Document) -> dict[str, 
     if most is not None:
         reading.findings.origins[f"tasks.{place}.replicas"] = policy.at("maxReplicas")
     workers |= without_none({"min_available": least, "replicas": most})
-    variables = {variable: policy.take(name) for name, variable in _VARIABLES.items()}
-    for name in ("rdzvHost", "rdzvPort"):
+    for name in ("rdzvHost", "rdzvPort", "rdzvId"):
         reading.unless(policy, name, (), _MEETING)
-    backend = policy.take("rdzvBackend") or "c10d"
+    reading.unless(policy, "rdzvBackend", ("c10d",), _MEETING)
+    processes, restarts = policy.take("nProcPerNode"), policy.take("maxRestarts")
     policy.close()
     size = workers.get("replicas", 1)
-    nodes = f"{size if least is None else least}:{size}"
-    return {"PET_RDZV_BACKEND": backend, "PET_NNODES": nodes, **variables}
+    masters = len(document["tasks"]) - 1
+    least = size if least is None else least
+    if isinstance(size, int) and isinstance(least, int):
+        document["plugins"]["pytorch"].append(f"--nnodes={least + masters}:{size + masters}")
+    if processes is not None:
+        document["plugins"]["pytorch"].append(f"--nproc-per-node={processes}")
+    return restarts
 
 
-def _write(_spec: JobSpec, roles: Mapping[str, TaskSpec]) -> Document:
+def _write(spec: JobSpec, roles: Mapping[str, TaskSpec]) -> Document:
     workers = roles.get("Worker")
-    if workers is None or workers.min_available is None:
+    if workers is None or not workers.min_available:
         return {}
-    return {"elasticPolicy": filled(minReplicas=workers.min_available, maxReplicas=workers.replicas)}
+    options = frameworks.known()["pytorch"].read(spec.plugins.get("pytorch", ()))[0]
+    processes = str(options["nproc-per-node"])
+    told = int(processes) if processes.isdigit() else None
+    elastic = {"minReplicas": workers.min_available, "maxReplicas": workers.replicas, "nProcPerNode": told}
+    return {"elasticPolicy": without_none(elastic)}
 
 
 PYTORCHJOB = RoleKind(

@@ -7,6 +7,7 @@ plain Jobs have for it.
 
 from typing import Any
 
+from hekla.domain import frameworks
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import pods, words
 from hekla.domain.formats.base import Format
@@ -29,10 +30,10 @@ _UNKNOWN = f"it is none of {', '.join(_RUNTIMES)}, so pods are told nothing of o
 def _read(reading: Reading, job: Fields) -> dict[str, Any]:
     document = reading.head(job.fields("metadata"), queue=words.QUEUE)
     spec = job.fields("spec")
-    document |= {"max_retry": _USUAL_RETRIES, "plugins": _plugins(reading, spec.fields("runtimeRef"))}
+    trainer = spec.fields("trainer")
+    document |= {"max_retry": _USUAL_RETRIES, "plugins": _plugins(reading, spec.fields("runtimeRef"), trainer)}
     reading.unless(spec, "suspend", (False,), "a job that is submitted starts as soon as there is room.")
     reading.unless(spec, "managedBy", (), "it is this platform that runs the job.")
-    trainer = spec.fields("trainer")
     reading.findings.origins |= {"tasks": trainer.path, "tasks.0": trainer.path}
     task = {
         "name": _NODE,
@@ -40,15 +41,12 @@ def _read(reading: Reading, job: Fields) -> dict[str, Any]:
         "environment": reading.environment,
         "policies": [{"events": ["PodFailed"], "action": "RestartPod"}],
     }
-    processes = trainer.take("numProcPerNode")
     task |= pods.container(reading, trainer, "tasks.0", resources="resourcesPerNode")
-    if processes is not None:
-        task["env"] = {"PET_NPROC_PER_NODE": str(processes), **task["env"]}
     spec.close()
     return {**document, "tasks": [without_none(task)]}
 
 
-def _plugins(reading: Reading, runtime: Fields) -> dict[str, list[str]]:
+def _plugins(reading: Reading, runtime: Fields, trainer: Fields) -> dict[str, list[str]]:
     name = runtime.text("name")
     runtime.ignore("apiGroup", "kind")
     runtime.close()
@@ -56,6 +54,12 @@ def _plugins(reading: Reading, runtime: Fields) -> dict[str, list[str]]:
         reading.findings.not_honoured(runtime.at("name"), f"{shown(name)} is not known here; {_UNKNOWN}")
         return {}
     plugin, arguments = _RUNTIMES[name]
+    nodes, processes = trainer.take("numNodes"), trainer.take("numProcPerNode")
+    if plugin == "pytorch":
+        told = {"nnodes": 1 if nodes is None else nodes, "nproc-per-node": processes}
+        arguments = arguments | {key: str(value) for key, value in told.items() if value is not None}
+    elif processes is not None:
+        reading.findings.not_honoured(trainer.at("numProcPerNode"), "only torchrun starts several processes.")
     return reading.plugin(plugin, arguments, runtime.path)
 
 
@@ -70,11 +74,21 @@ def _write(spec: JobSpec) -> dict[str, Any]:
         command=list(task.command),
         env=pods.variables(task),
         numNodes=task.replicas,
+        numProcPerNode=_processes(spec),
         resourcesPerNode=pods.amounts(task),
     )
     environment = {words.ENVIRONMENT: task.environment} if task.environment else {}
     head = metadata(spec, {words.QUEUE: spec.queue, **environment})
     return {"metadata": head, "spec": {"runtimeRef": {"name": runtime}, "trainer": trainer}}
+
+
+def _processes(spec: JobSpec) -> str | int | None:
+    """How many processes torchrun starts on a node, if it is told."""
+    options = frameworks.known()["pytorch"].read(spec.plugins.get("pytorch", ()))[0]
+    told = str(options["nproc-per-node"])
+    if told == "1":
+        return None
+    return int(told) if told.isdigit() else told
 
 
 TRAINJOB = Format("trainjob", "trainer.kubeflow.org/v1alpha1", "TrainJob", _read, _write, mounts_files=False)
