@@ -63,7 +63,7 @@ INDEXED = {"plugins": {"indexed": []}}
             ["spec.parallelism"],
         ),
         (
-            manifest({"volcano.sh/group-min-member": "4"}, completions=4, completionMode="Indexed"),
+            manifest({"scheduling.volcano.sh/group-min-member": "4"}, completions=4, completionMode="Indexed"),
             SIX | INDEXED | {"replicas": 4},
             [],
         ),
@@ -129,11 +129,15 @@ def test_the_task_is_called_like_its_container(name, task):
         (manifest(completions="x"), "spec.completions", "a whole number"),
         (manifest(parallelism=-1), "spec.parallelism", "at least 0"),
         (
-            manifest({"volcano.sh/group-min-member": "x"}),
-            "metadata.annotations.volcano.sh/group-min-member",
+            manifest({"scheduling.volcano.sh/group-min-member": "x"}),
+            "metadata.annotations.scheduling.volcano.sh/group-min-member",
             "in quotes",
         ),
-        (manifest({"volcano.sh/group-min-member": "9"}, completions=2), "group-min-member", "never be reached"),
+        (
+            manifest({"scheduling.volcano.sh/group-min-member": "9"}, completions=2),
+            "group-min-member",
+            "never be reached",
+        ),
         (manifest(successPolicy={"rules": [{"succeededCount": 3}]}), "rules[0].succeededCount", "never be reached"),
         (manifest(paralelism=3), "spec.paralelism", "did you mean “parallelism”?"),
     ],

@@ -1,8 +1,9 @@
 """Jobs of Kubernetes itself (`batch/v1`): one pod template, so many completions.
 
-Kubernetes starts the pods of such a Job one by one, so a gang is named by the annotation `volcano.sh/group-min-member`,
-and a queue by `scheduling.volcano.sh/queue-name`. A pod that fails is restarted as often as `backoffLimit` says; where
-it says 0, the pod's failure ends the job. Without `completions` one success is enough once all pods have ended.
+Kubernetes starts the pods of such a Job one by one, so a gang is named by the annotation
+`scheduling.volcano.sh/group-min-member`, and a queue by `scheduling.volcano.sh/queue-name`. A pod that fails is
+restarted as often as `backoffLimit` says; where it says 0, the pod's failure ends the job. Without `completions` one
+success is enough once all pods have ended.
 """
 
 import re

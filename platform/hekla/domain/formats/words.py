@@ -6,7 +6,7 @@ PRIORITY = "hekla.io/priority"
 ENVIRONMENT = "hekla.io/environment"
 
 QUEUE = "scheduling.volcano.sh/queue-name"
-GANG = "volcano.sh/group-min-member"
+GANG = "scheduling.volcano.sh/group-min-member"
 """Volcano's, for workloads that know neither queue nor gang."""
 
 SCHEDULING = (
