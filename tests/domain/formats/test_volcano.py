@@ -219,6 +219,13 @@ def test_partitions_are_read_and_written(least, minimum, warning):
     assert formats.load(formats.dump(loaded.spec)).spec == loaded.spec
 
 
+def test_a_plugin_for_ssh_is_named_and_the_job_runs_without_it():
+    loaded = formats.load(changed("plugins: {env: [],", "plugins: {ssh: [], env: [],"))
+    (warning,) = loaded.warnings
+    assert warning.startswith("spec.plugins.ssh: not honoured: pods cannot log in to each other")
+    assert set(loaded.spec.plugins) == {"env", "tensorflow"}
+
+
 def test_of_very_many_warnings_the_first_are_told():
     fields = "".join(f"  field{number}: 1\n" for number in range(80))
     warnings = formats.load(changed("  queue: research\n", fields)).warnings
