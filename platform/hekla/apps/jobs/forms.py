@@ -24,6 +24,9 @@ FRAMEWORKS = [
     ("mindspore", gettext_lazy("MindSpore roles (MS_ROLE)")),
     ("paddle", gettext_lazy("PaddlePaddle trainers (PADDLE_TRAINER_ID)")),
     ("hcclrank", gettext_lazy("Numbers among Ascend devices (RANK)")),
+    ("jax", gettext_lazy("JAX: equals that meet at the first (COORDINATOR_ADDRESS)")),
+    ("xgboost", gettext_lazy("XGBoost: a master and workers (MASTER_ADDR, RANK)")),
+    ("indexed", gettext_lazy("A number for each pod (JOB_COMPLETION_INDEX)")),
 ]
 _DEVICE = "nvidia.com/gpu"
 
