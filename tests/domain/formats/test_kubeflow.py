@@ -234,7 +234,7 @@ def test_the_newer_launcher_is_tried_again_unless_it_says_otherwise():
     [
         ("mpiImplementation", "OpenMPI", 0),
         ("mpiImplementation", "Intel", 1),
-        ("sshAuthMountPath", "/root/.ssh", 1),
+        ("sshAuthMountPath", "/etc/ssh/keys", 1),
         ("launcherCreationPolicy", "WaitForWorkersReady", 1),
         ("slotsPerWorker", 1, 0),
         ("runLauncherAsWorker", True, 1),
