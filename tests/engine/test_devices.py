@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 from tests.engine.kubernetes import Object, document, node, pod
 
-from hekla.engine import device_selectors, scenario
+from hekla.engine import scenario
 from hekla.engine.device_selectors import SelectorError, selects
 from hekla.engine.devices import Device
 
-needs_expressions = pytest.mark.skipif(not device_selectors.is_available(), reason="needs cel-expr-python")
 PLUGIN = {"name": "predicates", "arguments": {"predicate.DynamicResourceAllocationEnable": True}}
 GPU = "gpu.example.com"
 
@@ -166,7 +165,6 @@ CARD = Device(
 )
 
 
-@needs_expressions
 @pytest.mark.parametrize(
     ("expression", "answer"),
     [
@@ -186,7 +184,6 @@ def test_an_expression_speaks_of_one_device(expression: str, answer: bool) -> No
     assert selects(expression, CARD) is answer
 
 
-@needs_expressions
 @pytest.mark.parametrize(
     "expression",
     [
@@ -206,7 +203,6 @@ def test_one_that_says_nothing_or_too_much_is_an_error(expression: str) -> None:
         selects(expression, CARD)
 
 
-@needs_expressions
 def test_classes_and_requests_choose_by_expressions() -> None:
     cards = [device("g0", attributes={"model": {"string": "x"}}), device("g1", attributes={"model": {"string": "y"}})]
     own = request(selectors=[{"cel": {"expression": f"device.attributes['{GPU}'].model == 'y'"}}])
@@ -216,7 +212,6 @@ def test_classes_and_requests_choose_by_expressions() -> None:
     assert binds(world([on("b", *cards)], claims, pods, "device.driver == 'other'")) == {}
 
 
-@needs_expressions
 def test_an_expression_that_fails_for_a_device_refuses_its_node() -> None:
     slices = [on("a", device("g0")), on("b", device("g0", attributes={"healthy": {"bool": True}}))]
     found = binds(world(slices, [claim("c")], [claiming("p", "c")], f"device.attributes['{GPU}'].healthy"))

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hekla.domain.resources import parse_quantity
-from hekla.engine import device_selectors
 from hekla.engine.conditions import NodeTerm, Requirement
 from hekla.engine.devices import Alike, ByDomain, Device, DeviceClaim, DeviceRequest, Devices, Value
 from hekla.engine.pod_conditions import node_terms
@@ -31,10 +30,6 @@ def not_understood(cluster: Object) -> list[str]:
     found = [word for slice_ in cluster.get("resourceSlices") or () for word in _unknown_of_slice(slice_["spec"])]
     specs = [one["spec"].get("devices") or {} for one in cluster.get("resourceClaims") or ()]
     found += [word for spec in specs for word in _unknown_of_claim(spec)]
-    classes = [one["spec"] for one in cluster.get("deviceClasses") or ()]
-    requests = [_exactly(request) for spec in specs for request in spec.get("requests") or ()]
-    if not device_selectors.is_available() and any(map(_selectors, (*classes, *requests))):
-        found.append("selectors of devices without cel-expr-python")
     return found
 
 

@@ -6,7 +6,6 @@ knows nothing but the device. It is large, and loaded when the first expression 
 
 import re
 from functools import cache, lru_cache
-from importlib.util import find_spec
 from typing import Any
 
 from hekla.domain.resources import parse_quantity
@@ -20,11 +19,6 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z
 
 class SelectorError(Exception):
     """The expression is none, or says nothing about this device."""
-
-
-def is_available() -> bool:
-    """Whether expressions can be evaluated in this installation."""
-    return find_spec("cel_expr_python") is not None
 
 
 def selects(expression: str, device: Device) -> bool:
