@@ -1,6 +1,6 @@
-"""Why gangs found no place: in numbers, and reckoned once for gangs that are alike."""
+"""Why gangs found no place, in numbers."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -12,30 +12,15 @@ from hekla.engine.session import Session
 
 
 class Explanations:
-    """The reasons of one action. They hold until the next change."""
+    """The reasons of one session, as things stand when they are asked for."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._stamp = -1
-        self._known: dict[Hashable, Reason] = {}
-
-    def _lookup(self, key: Hashable) -> Reason | None:
-        stamp = len(self._session.table.touched)
-        if stamp != self._stamp:
-            self._stamp, self._known = stamp, {}
-        return self._known.get(key)
 
     def nowhere(self, gang: Gang, member: Member) -> Reason:
         """No node has a place for this task of the gang, and so for none of its role."""
         missing = missing_of(gang)
         tasks = max(missing, gang.in_role_pending(member.task.role) if missing <= 0 else 0)
-        key = ("nowhere", self._session.class_of(member), missing, tasks, gang.job.min_available == 1)
-        found = self._lookup(key)
-        if found is None:
-            found = self._known[key] = self._nowhere(gang, member, missing, tasks)
-        return found
-
-    def _nowhere(self, gang: Gang, member: Member, missing: int, tasks: int) -> Reason:
         standing = self._session.places(member).standing(self._session.dimensions)
         cause = Cause.CAPACITY if standing.is_allowed else Cause.CONSTRAINT
         starts_alone = missing <= 0 or gang.job.min_available == 1
@@ -65,11 +50,7 @@ class Explanations:
     def over_share_alike(self, gang: Gang, example: Member) -> Reason:
         """As `over_share`, for a gang all of whose waiting tasks are as this one."""
         wanted, pending = max(missing_of(gang), 1), gang.pending_count
-        key = ("share", gang.job.queue, self._session.class_of(example), wanted, pending)
-        found = self._lookup(key)
-        if found is None:
-            found = self._known[key] = self._over_share(gang, [example] * min(wanted, pending), pending)
-        return found
+        return self._over_share(gang, [example] * min(wanted, pending), pending)
 
     def _over_share(self, gang: Gang, wanted: list[Member], tasks: int) -> Reason:
         return replace(why_no_room(self._session, self._session.queues[gang.job.queue], wanted), tasks=tasks)
