@@ -43,6 +43,8 @@ OUTCOMES = {
     "blocked": (256, 0, 0),
     "pending": (0, 0, 0),
     "flood": (0, 0, 0),
+    "single": (2, 0, 0),
+    "singles": (2, 0, 0),
     "preempt": (0, 120, 240),
     "reclaim": (0, 120, 120),
     "topology": (56, 0, 0),

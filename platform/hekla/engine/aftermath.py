@@ -13,6 +13,7 @@ from hekla.engine import victims
 from hekla.engine.columns import fits
 from hekla.engine.decisions import Barred, Cause, Reason, Victims
 from hekla.engine.gangs import Gang, Member
+from hekla.engine.in_vain import likeness
 from hekla.engine.model import TaskStatus
 from hekla.engine.points import Point
 from hekla.engine.session import Session
@@ -30,6 +31,7 @@ class Aftermath:
     def __init__(self, session: Session, action: str, cause: Cause, code: str) -> None:
         self._session, self._action, self._cause, self._code = session, action, cause, code
         self._found: dict[str, list[Reason]] = defaultdict(list)
+        self._of_likes: dict[Hashable, list[Reason]] = {}
         self._left = MOST_COUNTS
         self._overused: dict[str, bool] = {}
         session.on_close.append(self._write)
@@ -39,6 +41,17 @@ class Aftermath:
         session = self._session
         waiting = (gang for gang in gangs if gang.count[TaskStatus.PENDING] > gang.pending_best_effort)
         return sorted((gang for gang in waiting if session.is_starving(gang)), key=session.rank)
+
+    def is_told(self, gang: Gang) -> bool:
+        """Whether all is said already, of one that is like it. Else what is said of it holds for those too."""
+        key = likeness(self._session, gang)
+        if key is None:
+            return False
+        if key in self._of_likes:
+            self._found[gang.job.uid] = self._of_likes[key]
+            return True
+        self._of_likes[key] = self._found[gang.job.uid]
+        return False
 
     def may_take_back(self, gang: Gang, members: Sequence[Member]) -> bool:
         """Whether the queue may take from others for these; if not that is the reason."""
@@ -91,7 +104,7 @@ class Aftermath:
     def _write(self) -> None:
         for uid, reasons in self._found.items():
             if self._session.gangs[uid].count[TaskStatus.PENDING]:
-                self._session.reasons[uid] += reasons
+                self._session.reasons[uid] += (*reasons,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ class _Comparison:
         for uid in kept.gangs.keys() & fresh.gangs.keys():
             yield from (f"job {uid}: {what}" for what in self._gang(kept.gangs[uid], fresh.gangs[uid]))
         yield from self._classes()
+        if _standing(kept) != _standing(fresh):
+            yield "who stands in which line"
         yield from self._sums()
 
     def _nodes(self) -> Iterator[str]:
@@ -96,6 +98,10 @@ class _Comparison:
 
 def _counted(gang: Gang) -> dict[str, int]:
     return {str(status): count for status, count in gang.count.items() if count}
+
+
+def _standing(world: World) -> set[frozenset[str]]:
+    return {frozenset(line.gangs) for line in world.lines}
 
 
 def _shapes(gang: Gang) -> list[int]:

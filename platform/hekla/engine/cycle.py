@@ -164,10 +164,10 @@ def _close(session: Session, *, is_detailed: bool) -> Decisions:
         phases=phases,
         phases_before_close={uid: phase for uid, phase in before.items() if phase is not phases[uid]},
         counts={uid: {status: n for status, n in gang.count.items() if n} for uid, gang in told.items()},
-        reasons={uid: tuple(reasons) for uid, reasons in session.reasons.items() if reasons},
+        reasons={uid: reasons for uid, reasons in session.reasons.items() if reasons},
     )
 
 
 def _that_may_wait(session: Session) -> Iterable[Gang]:
     """What the session promised a place, and who came with such a promise."""
-    return {**session.unsettled, **{gang.job.uid: gang for gang in session.world.moved}}.values()
+    return {**session.world.singles, **session.world.moved}.values()

@@ -86,4 +86,4 @@ class Futility:
             found = why(gang, example)
         if gang.is_of_one_role:
             self._notes[key] = found
-        self._session.reasons[gang.job.uid] = [found]
+        self._session.reasons[gang.job.uid] = (found,)

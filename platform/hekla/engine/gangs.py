@@ -4,12 +4,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hekla.domain.phases import GangPhase
 from hekla.engine.columns import Dimensions, Request, Vector
 from hekla.engine.conditions import PodSelector
 from hekla.engine.model import Job, Task, TaskStatus
+
+if TYPE_CHECKING:
+    from hekla.engine.lines import Line
 
 ALLOCATED = frozenset({TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING})
 _READY = ALLOCATED | {TaskStatus.SUCCEEDED}
@@ -126,7 +129,6 @@ class Gang:
         "_classes",
         "_examples",
         "_members",
-        "_role",
         "_roles_have",
         "allocated",
         "claimed",
@@ -141,12 +143,14 @@ class Gang:
         "is_settled",
         "job",
         "kinds",
+        "line",
         "minimum",
         "pending_best_effort",
         "phase",
         "rank",
         "ready_count",
         "request",
+        "role",
         "size",
         "valid_count",
         "version",
@@ -166,7 +170,7 @@ class Gang:
         self.is_nominated = any(map(_NOMINATED, job.tasks))
         """Whether others were evicted for some of its tasks."""
         roles = set(map(_ROLE, job.tasks))
-        self._role = roles.pop() if len(roles) == 1 else None
+        self.role = roles.pop() if len(roles) == 1 else None
         """The role of all its tasks, if they have but one."""
         self._members: list[Member] | None = None
         self._examples: tuple[int, list[Member]] | None = None
@@ -174,6 +178,8 @@ class Gang:
         """What it counts for in the sums of its queue (`sums`), before a session."""
         self.closing: tuple[object, int, GangPhase] | None = None
         """The phase in which it was left, under which policy and at which version."""
+        self.line: Line | None = None
+        """The line of those that are alike in which it stands (`lines`), if it does."""
         self.version = 0
         """Counts the changes to it."""
         self.rank: tuple[object, int, tuple[Any, ...]] | None = None
@@ -210,7 +216,7 @@ class Gang:
         """Nothing was left to decide about it when the session began: it was let in, and has all that it can have."""
         self._by_role: Counter[tuple[str, TaskStatus]] | None = None
         """How many there are of each role in each status, where there is more than one role."""
-        if self._role is None:
+        if self.role is None:
             self._by_role = Counter(zip(map(_ROLE, self.job.tasks), map(_STATUS, self.job.tasks), strict=True))
 
     def _tally(self) -> Iterable[tuple[tuple[Kind, TaskStatus], int]]:
@@ -312,7 +318,7 @@ class Gang:
         found = self.in_role(role, statuses)
         if not self.pending_best_effort or TaskStatus.PENDING in statuses:
             return found
-        if role == self._role:
+        if role == self.role:
             return found + self.pending_best_effort
         return found + sum(
             m.best_effort and m.status is TaskStatus.PENDING and m.task.role == role for m in self.members
@@ -320,11 +326,11 @@ class Gang:
 
     @property
     def is_of_one_role(self) -> bool:
-        return self._role is not None
+        return self.role is not None
 
     def in_role_pending(self, role: str) -> int:
         """How many tasks of a role wait for a place and ask for something."""
-        if role == self._role:
+        if role == self.role:
             return self.pending_count
         return sum(member.task.role == role for member in self.pending())
 
@@ -332,7 +338,7 @@ class Gang:
         """How many tasks of a role are in one of these statuses."""
         if self._by_role is not None:
             return sum(self._by_role[role, status] for status in statuses)
-        return self._in(statuses) if role == self._role else 0
+        return self._in(statuses) if role == self.role else 0
 
     def _in(self, statuses: Iterable[TaskStatus]) -> int:
         return sum(count for status, count in self.count.items() if status in statuses)

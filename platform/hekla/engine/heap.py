@@ -5,7 +5,8 @@ items keep the parent), since the order of ties is part of the semantics that th
 """
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 Item = TypeVar("Item")
@@ -20,24 +21,52 @@ class Waiting(Protocol[Item]):
 
     def pop(self) -> Item: ...
 
+    def behind(self) -> Sequence[Item]: ...
+
 
 class Ranked(Generic[Item]):
-    """The same for items whose rank stays as it is while they are in it. No two have the same rank."""
+    """The same for items whose rank stays as it is while they are in it. No two have the same rank.
 
-    def __init__(self, rank: Callable[[Item], Any], items: Iterable[Item] = ()) -> None:
+    Of `lines`, each of them in order, only the first is compared with others; `behind` are those in the line of the one
+    that came out last, which are taken out.
+    """
+
+    def __init__(
+        self, rank: Callable[[Item], Any], items: Iterable[Item] = (), lines: Iterable[Iterable[Item]] = ()
+    ) -> None:
         self._rank = rank
-        self._items = sorted((rank(item), item) for item in items)
+        self._items: list[tuple[Any, Item, deque[Item]]] = [(rank(item), item, _nobody()) for item in items]
+        heapq.heapify(self._items)
+        self._line = _nobody()
+        for line in lines:
+            self._enter(deque(line))
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self._items) + len(self._line)
 
     def push(self, item: Item) -> None:
         """Put one in."""
-        heapq.heappush(self._items, (self._rank(item), item))
+        heapq.heappush(self._items, (self._rank(item), item, _nobody()))
 
     def pop(self) -> Item:
         """Take the first out. Raises IndexError when there is none."""
-        return heapq.heappop(self._items)[1]
+        self._enter(self._line)
+        _rank, item, self._line = heapq.heappop(self._items)
+        return item
+
+    def behind(self) -> Sequence[Item]:
+        """See the class."""
+        line, self._line = self._line, _nobody()
+        return line
+
+    def _enter(self, line: deque[Item]) -> None:
+        if line:
+            first = line.popleft()
+            heapq.heappush(self._items, (self._rank(first), first, line))
+
+
+def _nobody() -> deque[Any]:
+    return deque()
 
 
 class Heap(Generic[Item]):
@@ -71,6 +100,10 @@ class Heap(Generic[Item]):
         first = items.pop()
         self._down()
         return first
+
+    def behind(self) -> Sequence[Item]:
+        """Nobody: here each is for itself."""
+        return ()
 
     def _down(self) -> None:
         items, at = self._items, 0

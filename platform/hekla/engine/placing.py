@@ -30,7 +30,7 @@ def turn(session: Session, queue: Queue, gang: Gang) -> bool:
     statement = Statement(session)
     is_placed = Placing(session, queue, gang, statement).in_domains()
     if not is_placed:
-        session.reasons[gang.job.uid] = [_no_domain(session, gang)]
+        session.reasons[gang.job.uid] = (_no_domain(session, gang),)
     if is_placed and session.is_ready(gang):
         statement.commit()
         return bool(gang.pending())

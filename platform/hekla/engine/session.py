@@ -56,13 +56,15 @@ class Session:
         """Whether a plugin ranks jobs by more than what they are and hold themselves; it says so when it opens."""
         self.taken_back = 0
         """How many evictions were taken back."""
+        self.woken = 0
+        """How many of them were of tasks that did not run yet, and count as running since then."""
         self.nominated: dict[str, str] = {}
         """Task to node: what evictions of this session make room for."""
         self.looked_at: set[str] = set()
         """Tasks for which an action has looked for a place."""
         self._lost: set[str] = set()
         """Tasks that were to go and stay: Volcano's scorers do not count them any more."""
-        self.reasons: dict[str, list[Reason]] = defaultdict(list)
+        self.reasons: dict[str, tuple[Reason, ...]] = defaultdict(tuple)
         self.on_change: list[Callable[[Member, int, int], None]] = []
         """Told after each change: member, row of its node, and 1 for a place taken, -1 for one given back."""
         self.notes: dict[str, Mapping[str, str]] = {}
@@ -85,7 +87,8 @@ class Session:
     def register(self, point: Point, option: PluginOption, answer: Answer, *, is_lasting: bool = False) -> None:
         """Let a plugin speak at a point, unless its switch is off.
 
-        `is_lasting`: its no to one is a no to all of that class in the same queue, as long as nothing is given back.
+        `is_lasting`: its no to one is a no to all that are alike (`lines`), as long as nothing is given back; where
+        jobs are ordered, those that are alike differ in nothing but their age.
         """
         if not point.switch or option.has(point.switch):
             self._answers[point][id(option)] = guarded(option, point, answer)
@@ -262,24 +265,34 @@ class Session:
         answers = self.answers(Point.HYPERNODE_ORDER)
         return sum((answer(group, domains) for answer in answers), np.zeros(len(domains)))
 
-    def valid_gangs(self, *, admitted_only: bool, among: Callable[[Gang], bool] | None = None) -> list[Gang]:
-        """Gangs that may be placed, in order of their ids; what makes the others invalid is noted.
-
-        Those for whom nothing is left to do are not among them, unless the last tie must be Volcano's: there they take
-        part in the order of those that wait. `among`: of which gangs; None: of all.
+    @property
+    def candidates(self) -> Iterable[Gang]:
+        """Gangs that may have something left to do; all, where the last tie must be Volcano's: there the others take
+        part in the order of those that wait.
         """
-        known = self.gangs if self.policy.follows_volcano else self.unsettled
-        asked = (gang for gang in known.values() if among is None or among(gang))
-        admitted = (gang for gang in asked if gang.is_admitted or not admitted_only)
-        return [gang for gang in sorted(admitted, key=_UID) if self._is_valid(gang)]
+        return self.gangs.values() if self.policy.follows_volcano else self.unsettled.values()
 
-    def _is_valid(self, gang: Gang) -> bool:
+    def valid_gangs(self, *, admitted_only: bool, among: Iterable[Gang] | None = None) -> list[Gang]:
+        """Of the candidates, or `among` others, those that may be placed, in order of their ids.
+
+        What makes the others invalid is noted.
+        """
+        asked = self.candidates if among is None else among
+        admitted = (gang for gang in asked if gang.is_admitted or not admitted_only)
+        return [gang for gang in sorted(admitted, key=_UID) if self.is_valid(gang)]
+
+    def is_valid(self, gang: Gang) -> bool:
+        """Whether it may be placed; if not, why is noted."""
         for answer in self.answers(Point.JOB_VALID):
             if (problem := answer(gang)) is not None:
                 if problem not in self.reasons[gang.job.uid]:
-                    self.reasons[gang.job.uid].append(problem)
+                    self.reasons[gang.job.uid] += (problem,)
                 return False
         return True
+
+    def note_alike(self, gang: Gang, others: Iterable[Gang]) -> None:
+        """What was noted about a gang is true of these as well."""
+        self.reasons.update(dict.fromkeys(map(_UID, others), self.reasons[gang.job.uid]))
 
     def is_starving(self, gang: Gang) -> bool:
         """Whether it may evict others: in the first tier that has an opinion, all agree."""
@@ -369,6 +382,7 @@ class Session:
         """Take back what `evict` did; the task counts as running, whatever it was (`volcano-spec` §3.4)."""
         row = self.table.row_of[member.node]
         self.taken_back += 1
+        self.woken += member.task.status is not TaskStatus.RUNNING
         if self.policy.follows_volcano:
             self._lost.add(member.task.uid)
         self.table.release(row, member.request, -1, counts=not self.policy.follows_volcano)

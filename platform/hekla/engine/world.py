@@ -9,7 +9,7 @@ that nobody named before, two tasks of one uid) everything is built afresh, and 
 there is, which bounds what rounding and forgotten classes add up to. `differences` holds it against a fresh one.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 from hekla.engine import checks
 from hekla.engine.census import Sights
@@ -17,6 +17,7 @@ from hekla.engine.checks import Problems
 from hekla.engine.columns import Dimensions, NodeTable
 from hekla.engine.domains import Domains
 from hekla.engine.gangs import Classes, Gang, Member
+from hekla.engine.lines import Lines
 from hekla.engine.model import ClusterState, Job, Node, Queue, TaskStatus
 from hekla.engine.nodeindex import NodeIndex
 from hekla.engine.sums import Ledger
@@ -37,7 +38,8 @@ class World:
     """See the module.
 
     `state`: the last one as it was given; `queues` those of it that make sense, `refused` its jobs that make none.
-    `gangs`: the jobs of these queues, by uid; `unsettled`: those about which something may be left to decide.
+    `gangs`: the jobs of these queues, by uid; `unsettled`: those about which something may be left to decide; `lines`:
+    those of them that are alike; `singles`: those that are like no other.
     `residents`: for each row the tasks that hold something there.
     """
 
@@ -58,7 +60,8 @@ class World:
         self.table = NodeTable((), self.dimensions)
         self.nodes, self.domains = NodeIndex(()), Domains((), self.table)
         self.ledger, self.sights = Ledger(len(self.dimensions.names)), Sights()
-        self.gangs, self.unsettled, self.residents = dict[str, Gang](), dict[str, Gang](), list[dict[str, Member]]()
+        self.gangs, self.unsettled, self.singles = dict[str, Gang](), dict[str, Gang](), dict[str, Gang]()
+        self.lines, self.residents = Lines(), list[dict[str, Member]]()
         self._classes = Classes(self.dimensions)
         self._twins, self._unsound = checks.twins(state.jobs), _unsound(state)
         self._nodes: dict[str, Node] = {}
@@ -81,9 +84,9 @@ class World:
         self._moved[gang.job.uid] = gang
 
     @property
-    def moved(self) -> Iterable[Gang]:
-        """The gangs that the session has changed."""
-        return self._moved.values()
+    def moved(self) -> Mapping[str, Gang]:
+        """The gangs that the session has changed, by uid."""
+        return self._moved
 
     def rewind(self) -> None:
         """Take back what the last session did."""
@@ -184,8 +187,17 @@ class World:
         for gang, job in zip(gangs, changed, strict=True):
             self._add(self._key(job), gang)
         self._jobs = keys
-        self.sights.look(self._all.values() if self.sights.learn(gangs) else gangs)
+        self._tell_apart(gangs)
         self._sort()
+
+    def _tell_apart(self, gangs: list[Gang]) -> None:
+        """Find out of which class their tasks are; of everybody's, where there are new conditions."""
+        if self.sights.learn(gangs):
+            gangs, self.lines = [*self._all.values()], Lines()
+        self.sights.look(gangs)
+        for gang in gangs:
+            if gang.job.queue:
+                self.lines.join(gang)
 
     def _key(self, job: Job) -> Hashable:
         return id(job) if job.uid in self._twins else job.uid
@@ -229,12 +241,14 @@ class World:
             if self._homes.get(member.node, {}).pop(self._name(member), None) is not None:
                 self._stale.add(member.node)
         self.ledger.remove(gang)
+        self.lines.leave(gang)
 
     def _sort(self) -> None:
         """The gangs of queues that there are, in the order of the jobs."""
         known = ((key, self._all[key]) for key in self._jobs)
         self.gangs = {gang.job.uid: gang for _, gang in known if gang.job.queue in self.queues}
         self.unsettled = {uid: gang for uid, gang in self.gangs.items() if not gang.is_settled}
+        self.singles = {uid: gang for uid, gang in self.unsettled.items() if gang.line is None}
 
 
 def _unsound(state: ClusterState) -> set[str]:

@@ -146,12 +146,21 @@ def _with_binds(state: ClusterState, decisions: Decisions) -> tuple[Job, ...]:
 
 def _pending(nodes: int, pods: int) -> Setting:
     """Gangs of ten that were all let in, and room for a hundredth of them."""
+    return _waiting(nodes, pods, _JOB)
+
+
+def _single(nodes: int, pods: int) -> Setting:
+    """The same, each pod a job of its own."""
+    return _waiting(nodes, pods, 1)
+
+
+def _waiting(nodes: int, pods: int, size: int) -> Setting:
     fit = min(pods // _SMALL_PART, nodes * (CORES - 1))
     jobs = []
     for at, node in enumerate(room := machines(nodes)):
         free = fit * (at + 1) // nodes - fit * at // nodes
         jobs.append(running(f"full-{at}", 1, asking(CORES - free), node.name))
-    jobs += [gang(f"job-{at}", _JOB, asking(), created_at=float(at)) for at in range(max(pods // _JOB, 1))]
+    jobs += [gang(f"job-{at}", size, asking(), created_at=float(at)) for at in range(max(pods // size, 1))]
     return Setting(cluster(room, jobs))
 
 
@@ -241,6 +250,8 @@ SCENARIOS: Mapping[str, Scenario] = MappingProxyType({
     "blocked": Scenario(_blocked, ((100, 10_000),), "small jobs behind a gang that is too large"),
     "pending": Scenario(_pending, ((1000, 100_000),), "gangs of ten that wait, of which 1 % fit"),
     "flood": Scenario(_pending, ((1000, 1_000_000),), "the same, a million pods"),
+    "single": Scenario(_single, ((1000, 100_000),), "one-pod jobs that wait, of which 1 % fit"),
+    "singles": Scenario(_single, ((1000, 1_000_000),), "the same, a million pods"),
     "preempt": Scenario(_preempt, ((1000, 1000),), "urgent gangs of ten on a full cluster"),
     "reclaim": Scenario(_reclaim, ((1000, 1000),), "gangs of ten whose share others borrowed"),
     "topology": Scenario(_close, ((10_000, 10_000),), "gangs of 100 that must lie in a rack or a hall, or rather do"),

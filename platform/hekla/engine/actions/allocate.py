@@ -5,16 +5,16 @@ turn queue and job go back into their order, so that queues and jobs take turns 
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from hekla.domain.phases import GangPhase
-from hekla.engine import placing
+from hekla.engine import backlog, placing
 from hekla.engine.decisions import Reason
 from hekla.engine.explaining import Explanations, why_no_room
 from hekla.engine.futility import Futility
 from hekla.engine.gangs import ALLOCATED, Gang, Member
-from hekla.engine.heap import Heap, Ranked, Waiting
+from hekla.engine.heap import Heap, Waiting
 from hekla.engine.model import Queue, TaskStatus
 from hekla.engine.points import Point
 from hekla.engine.policy import Argument
@@ -48,7 +48,9 @@ def _take_turns(session: Session, turns: "Turns", waiting: Waiting[Gang]) -> Non
     table, is_over = session.table, False
     while len(waiting) and not is_over:
         before, gang = len(table.touched), waiting.pop()
-        if turns.take(gang):
+        if turns.is_hopeless(gang):
+            session.note_alike(gang, waiting.behind())
+        elif turns.take(gang):
             waiting.push(gang)
         is_over = session.policy.follows_volcano or len(table.touched) > before
 
@@ -58,23 +60,33 @@ def _by_queue(session: Session, turns: "Turns") -> dict[str, Waiting[Gang]]:
     they too move what is in the heap when shares change.
     """
     admitted_only = "enqueue" in session.policy.actions
-    for gang in session.unsettled.values():
-        if gang.phase is GangPhase.PENDING and not admitted_only:
-            session.admit(gang)
-    gangs = session.valid_gangs(admitted_only=admitted_only)
+    if not admitted_only:
+        _admit_all(session)
+    singles, lines = backlog.standing(session)
+    gangs = session.valid_gangs(admitted_only=admitted_only, among=singles)
     if not session.policy.follows_volcano:
         waiting = turns.redeem([gang for gang in gangs if gang.pending_count])
         gangs = [gang for gang in waiting if not turns.is_hopeless(gang)]
-    found: dict[str, list[Gang]] = {}
-    for gang in gangs:
-        found.setdefault(gang.job.queue, []).append(gang)
-    return {name: _in_order(session, waiting) for name, waiting in found.items()}
+    return backlog.by_queue(session, gangs, _with_hope(session, turns, lines, admitted_only=admitted_only))
 
 
-def _in_order(session: Session, gangs: list[Gang]) -> Waiting[Gang]:
-    if session.policy.follows_volcano or session.ranks_shift:
-        return Heap(session.job_before, gangs)
-    return Ranked(session.rank, gangs)
+def _admit_all(session: Session) -> None:
+    for gang in session.unsettled.values():
+        if gang.phase is GangPhase.PENDING:
+            session.admit(gang)
+
+
+def _with_hope(
+    session: Session, turns: "Turns", lines: list[list[Gang]], *, admitted_only: bool
+) -> Iterator[list[Gang]]:
+    """The lines whose first may get a place; why the others do not is noted."""
+    for first, line in ((line[0], line) for line in lines):
+        if admitted_only and not first.is_admitted:
+            continue
+        if session.is_valid(first) and not turns.is_hopeless(first):
+            yield line
+        else:
+            session.note_alike(first, line)
 
 
 class Turns:
@@ -87,7 +99,9 @@ class Turns:
         self._futility = Futility(session, self._explanations)
 
     def is_hopeless(self, gang: Gang) -> bool:
-        """It is certain that its turn would come to nothing."""
+        """It is certain that its first turn would come to nothing; why is noted."""
+        if self._session.policy.follows_volcano or gang.job.uid in self._tasks:
+            return False
         return self._futility.is_certain(gang)
 
     def take(self, gang: Gang) -> bool:
@@ -96,8 +110,6 @@ class Turns:
         if gang.is_in_domains:
             return placing.turn(session, queue, gang)
         if gang.job.uid not in self._tasks:
-            if not session.policy.follows_volcano and self._futility.is_certain(gang):
-                return False
             self._tasks[gang.job.uid] = deque(session.in_task_order(gang.pending()))
         worksheet = self._tasks[gang.job.uid]
         return bool(worksheet) and self._turn(queue, gang, worksheet) and bool(worksheet)
@@ -166,7 +178,7 @@ class _Failures:
         self._gang, self._explanations = gang, explanations
         self.nowhere: dict[str, Member] = {}
         self.over_share: list[Member] = []
-        self._reasons: list[Reason] = []
+        self._reasons: tuple[Reason, ...] = ()
 
     def are_final(self) -> bool:
         """Whether the gang cannot reach its minimum any more in this turn."""
@@ -181,12 +193,13 @@ class _Failures:
 
     def look(self) -> None:
         """While the turn's places are still held: why other tasks of this gang found none."""
-        self._reasons = [self._explanations.nowhere(self._gang, member) for member in self.nowhere.values()]
+        found = (self._explanations.nowhere(self._gang, member) for member in self.nowhere.values())
+        self._reasons = tuple(found)
 
     def note(self, session: Session) -> None:
         """Once the turn is over: write down why this gang waits, if it does."""
         if self.over_share:
-            self._reasons.append(self._explanations.over_share(self._gang, self.over_share))
+            self._reasons += (self._explanations.over_share(self._gang, self.over_share),)
         if self._reasons:
             session.reasons[self._gang.job.uid] = self._reasons
 
@@ -198,4 +211,5 @@ def _note_overused(session: Session, queue: Queue, waiting: Waiting[Gang]) -> No
         if pending := gang.pending():
             missing = max(gang.job.min_available - gang.ready_count, 1)
             reason = why_no_room(session, queue, pending[:missing])
-            session.reasons[gang.job.uid] = [replace(reason, code="queue_overused", tasks=len(pending))]
+            session.reasons[gang.job.uid] = (replace(reason, code="queue_overused", tasks=len(pending)),)
+            session.note_alike(gang, waiting.behind())

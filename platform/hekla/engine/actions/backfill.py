@@ -5,7 +5,6 @@ place. Unless the policy follows Volcano, a gang starts when its minimum really 
 """
 
 from collections.abc import Iterator, Mapping
-from operator import attrgetter
 
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
@@ -27,13 +26,17 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
 
 def _in_order(session: Session) -> Iterator[Member]:
     waiting: dict[str, list[tuple[Gang, list[Member]]]] = {}
-    for gang in session.valid_gangs(admitted_only=True, among=attrgetter("has_best_effort")):
+    for gang in session.valid_gangs(admitted_only=True, among=_with_best_effort(session)):
         if free := [m for m in gang.members if m.best_effort and m.status in _WAITING]:
             waiting.setdefault(gang.job.queue, []).append((gang, free))
     queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in waiting))
     while len(queues):
         for _gang, free in sorted(waiting[queues.pop().name], key=lambda pair: session.rank(pair[0])):
             yield from session.in_task_order(free)
+
+
+def _with_best_effort(session: Session) -> Iterator[Gang]:
+    return (gang for gang in session.candidates if gang.has_best_effort)
 
 
 def _place(session: Session, member: Member) -> None:

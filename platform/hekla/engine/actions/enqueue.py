@@ -1,9 +1,9 @@
 """Let jobs in: a gang whose least resources fit what the plugins allow becomes Inqueue (`volcano-spec` §4)."""
 
-from collections import deque
 from collections.abc import Mapping
 
 from hekla.domain.phases import GangPhase
+from hekla.engine import backlog
 from hekla.engine.gangs import Gang
 from hekla.engine.heap import Heap
 from hekla.engine.model import Queue
@@ -14,22 +14,31 @@ from hekla.engine.session import Session
 
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
     """One job of the first queue at a time; a job that is not let in holds up nobody behind it."""
-    waiting: dict[str, deque[Gang]] = {}
-    for gang in sorted((g for g in session.unsettled.values() if g.phase is GangPhase.PENDING), key=session.rank):
-        waiting.setdefault(gang.job.queue, deque()).append(gang)
+    singles, lines = backlog.standing(session)
+    waiting = backlog.by_queue(session, filter(_waits, singles), (line for line in lines if _waits(line[0])))
     queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in sorted(waiting)))
     while len(queues):
         queue = queues.pop()
         gangs = waiting[queue.name]
-        if not gangs:
+        if not len(gangs):
             continue
-        _consider(session, gangs.popleft())
+        gang = gangs.pop()
+        if _is_permitted(session, gang):
+            _let_in(session, gang)
+        elif session.is_lasting(Point.JOB_ENQUEUEABLE):
+            session.note_alike(gang, gangs.behind())
         queues.push(queue)
 
 
-def _consider(session: Session, gang: Gang) -> None:
-    if gang.minimum is not None and not session.is_permitted(Point.JOB_ENQUEUEABLE, gang):
-        return
+def _waits(gang: Gang) -> bool:
+    return gang.phase is GangPhase.PENDING
+
+
+def _is_permitted(session: Session, gang: Gang) -> bool:
+    return gang.minimum is None or session.is_permitted(Point.JOB_ENQUEUEABLE, gang)
+
+
+def _let_in(session: Session, gang: Gang) -> None:
     for hook in session.answers(Point.JOB_ENQUEUED):
         hook(gang)
     session.admit(gang)

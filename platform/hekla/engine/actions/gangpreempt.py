@@ -1,12 +1,16 @@
 """A starving gang takes places of less urgent gangs of its queue, in one domain, all at once (`volcano-spec` §4)."""
 
 from collections.abc import Mapping
+from functools import partial
 
+from hekla.engine import backlog
 from hekla.engine.aftermath import Aftermath
 from hekla.engine.decisions import Barred, Cause
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
+from hekla.engine.in_vain import InVain
 from hekla.engine.model import TaskStatus
+from hekla.engine.points import Point
 from hekla.engine.policy import Argument
 from hekla.engine.session import Session
 from hekla.engine.uprooting import Rules, Uprooting
@@ -22,20 +26,19 @@ def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
         return session.compare_jobs(right, left)
 
     uprooting = Uprooting(session, Rules(NAME, _may_go, _barred, last_first), arguments)
-    starving: dict[str, Heap[Gang]] = {}
-    gangs: list[Gang] = []
-    for gang in session.valid_gangs(admitted_only=True):
-        if gang.pending() and session.is_starving(gang):
-            starving.setdefault(gang.job.queue, Heap(session.job_before)).push(gang)
-            gangs.append(gang)
+    found = session.valid_gangs(admitted_only=True)
+    gangs = [gang for gang in found if gang.pending_count and session.is_starving(gang)]
+    starving = backlog.by_queue(session, gangs)
     queues = Heap(session.queue_before, (session.queues[name] for name in starving))
+    in_vain = InVain(session, Point.EVICTABLE)
     while len(queues):
         queue = queues.pop()
         while len(starving[queue.name]):
-            uprooting.make_room(queue, starving[queue.name].pop())
+            in_vain.unless(starving[queue.name].pop(), partial(uprooting.make_room, queue))
     aftermath = Aftermath(session, NAME, Cause.PRIORITY, "nobody_preempted")
     for gang in aftermath.starving(gangs):
-        aftermath.of_gang(gang, uprooting.why_nobody)
+        if not aftermath.is_told(gang):
+            aftermath.of_gang(gang, uprooting.why_nobody)
 
 
 def _may_go(gang: Gang, victim: Member) -> bool:

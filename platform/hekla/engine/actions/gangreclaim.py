@@ -1,12 +1,15 @@
 """A queue takes back what others borrowed for a whole gang, in one domain and all at once (`volcano-spec` §4)."""
 
 from collections.abc import Mapping
+from functools import partial
 
+from hekla.engine import backlog
 from hekla.engine.aftermath import Aftermath
 from hekla.engine.decisions import Barred, Cause
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
-from hekla.engine.model import TaskStatus
+from hekla.engine.in_vain import InVain
+from hekla.engine.model import Queue, TaskStatus
 from hekla.engine.points import Point
 from hekla.engine.policy import Argument
 from hekla.engine.session import Session
@@ -18,25 +21,26 @@ NAME = "gangreclaim"
 def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
     """One job of the first queue at a time; a queue that is over its share takes nothing."""
     uprooting = Uprooting(session, _rules(session), arguments)
-    starving: dict[str, Heap[Gang]] = {}
-    gangs: list[Gang] = []
-    for gang in session.valid_gangs(admitted_only=True):
-        if gang.pending() and session.is_starving(gang):
-            starving.setdefault(gang.job.queue, Heap(session.job_before)).push(gang)
-            gangs.append(gang)
+    found = session.valid_gangs(admitted_only=True)
+    gangs = [gang for gang in found if gang.pending_count and session.is_starving(gang)]
+    starving = backlog.by_queue(session, gangs)
     queues = Heap(session.queue_before, (session.queues[name] for name in starving))
+    in_vain = InVain(session, Point.EVICTABLE)
     while len(queues):
         queue = queues.pop()
         if session.any_says(Point.OVERUSED, queue) or not len(starving[queue.name]):
             continue
-        gang = starving[queue.name].pop()
-        if session.all_agree(Point.PREEMPTIVE, queue, gang.pending()):
-            uprooting.make_room(queue, gang)
+        in_vain.unless(starving[queue.name].pop(), partial(_take_back, session, uprooting, queue))
         queues.push(queue)
     aftermath = Aftermath(session, NAME, Cause.QUOTA, "nobody_reclaimed")
     for gang in aftermath.starving(gangs):
-        if aftermath.may_take_back(gang, gang.pending()):
+        if not aftermath.is_told(gang) and aftermath.may_take_back(gang, gang.pending()):
             aftermath.of_gang(gang, uprooting.why_nobody)
+
+
+def _take_back(session: Session, uprooting: Uprooting, queue: Queue, gang: Gang) -> bool:
+    """False: nothing was changed."""
+    return session.all_agree(Point.PREEMPTIVE, queue, gang.pending()) and uprooting.make_room(queue, gang)
 
 
 def _rules(session: Session) -> Rules:

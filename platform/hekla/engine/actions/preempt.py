@@ -10,12 +10,13 @@ from itertools import chain
 
 import numpy as np
 
-from hekla.engine import reprieve, victims
+from hekla.engine import backlog, reprieve, victims
 from hekla.engine.aftermath import Aftermath, Search
 from hekla.engine.columns import Mask, Vector, fits
 from hekla.engine.decisions import Barred, Cause
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
+from hekla.engine.in_vain import InVain
 from hekla.engine.model import Queue, TaskStatus
 from hekla.engine.points import Point
 from hekla.engine.policy import Argument
@@ -43,8 +44,7 @@ def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
         preemption = Preemption(session, queue, arguments)
         gangs = starving.get(queue.name, [])
         preemption.between_jobs(gangs)
-        for gang in gangs:
-            preemption.inside(gang)
+        preemption.inside(gangs)
     _explain(session, chain.from_iterable(starving.values()))
 
 
@@ -53,6 +53,8 @@ def _explain(session: Session, gangs: Iterable[Gang]) -> None:
     aftermath, grounds = Aftermath(session, NAME, Cause.PRIORITY, "nobody_preempted"), Grounds(session)
     search = Search(Point.PREEMPTABLE, _is_candidate_of_others, _barred)
     for gang in aftermath.starving(gangs):
+        if aftermath.is_told(gang):
+            continue
         waiting = [member for member in gang.pending() if not _has_its_room(session, member)]
         aftermath.of_tasks(gang, waiting, partial(search.again, session, grounds))
 
@@ -83,26 +85,40 @@ class Preemption:
 
     def between_jobs(self, gangs: list[Gang]) -> None:
         """Starving jobs, the first one first, take from the others."""
-        session, waiting = self._session, Heap(self._session.job_before, gangs)
+        session, waiting = self._session, backlog.in_order(self._session, gangs)
+        in_vain = InVain(session, Point.PREEMPTABLE)
         while len(waiting):
-            gang = waiting.pop()
-            statement = Statement(session)
-            tasks = self._pending(gang)
-            while len(tasks) and session.is_starving(gang):
-                self._preempt(statement, tasks.pop(), _of_other_jobs)
-            if session.is_pipelined(gang):
-                statement.commit()
-            else:
-                statement.discard()
+            in_vain.unless(waiting.pop(), self._from_others)
 
-    def inside(self, gang: Gang) -> None:
-        """Tasks of a job take from its less urgent ones, until one of them finds nothing."""
+    def _from_others(self, gang: Gang) -> bool:
+        """True: something was committed."""
+        session, statement = self._session, Statement(self._session)
         tasks = self._pending(gang)
+        while len(tasks) and session.is_starving(gang):
+            self._preempt(statement, tasks.pop(), _of_other_jobs)
+        is_pipelined = session.is_pipelined(gang)
+        if is_pipelined:
+            statement.commit()
+        else:
+            statement.discard()
+        return is_pipelined
+
+    def inside(self, gangs: list[Gang]) -> None:
+        """Tasks of a job take from its less urgent ones, until one of them finds nothing."""
+        in_vain = InVain(self._session, Point.PREEMPTABLE)
+        for gang in gangs:
+            in_vain.unless(gang, self._from_itself)
+
+    def _from_itself(self, gang: Gang) -> bool:
+        """True: something was committed."""
+        tasks, is_changed = self._pending(gang), False
         while len(tasks):
             statement = Statement(self._session)
             if not self._preempt(statement, tasks.pop(), _of_the_same_job):
-                return
+                break
             statement.commit()
+            is_changed = True
+        return is_changed
 
     def _pending(self, gang: Gang) -> Heap[Member]:
         return Heap(self._session.task_before, (m for m in gang.members if m.status is TaskStatus.PENDING))

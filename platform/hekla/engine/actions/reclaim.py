@@ -8,12 +8,13 @@ from functools import partial
 
 import numpy as np
 
-from hekla.engine import victims
+from hekla.engine import backlog, victims
 from hekla.engine.aftermath import Aftermath, Search
 from hekla.engine.columns import fits
 from hekla.engine.decisions import Barred, Cause
 from hekla.engine.gangs import Gang, Member
 from hekla.engine.heap import Heap
+from hekla.engine.in_vain import InVain
 from hekla.engine.model import Queue, TaskStatus
 from hekla.engine.points import Point
 from hekla.engine.policy import Argument
@@ -30,23 +31,23 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
 
     Unless Volcano is followed, gangs that must be close together are left to gangreclaim.
     """
-    waiting: dict[str, Heap[Gang]] = {}
-    gangs: list[Gang] = []
-    for gang in session.valid_gangs(admitted_only=True):
-        heap = waiting.setdefault(gang.job.queue, Heap(session.job_before))
-        may_scatter = session.policy.follows_volcano or not gang.has_topology
-        if gang.count[TaskStatus.PENDING] and may_scatter:
-            heap.push(gang)
-            gangs.append(gang)
-    queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in waiting))
-    grounds = Grounds(session)
+    found = session.valid_gangs(admitted_only=True)
+    gangs = [gang for gang in found if gang.count[TaskStatus.PENDING] and _may_scatter(session, gang)]
+    waiting = backlog.by_queue(session, gangs)
+    names = dict.fromkeys(gang.job.queue for gang in found)
+    queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in names))
+    grounds, in_vain = Grounds(session), InVain(session, Point.RECLAIMABLE)
     while len(queues):
         queue = queues.pop()
-        if session.any_says(Point.OVERUSED, queue) or not len(waiting[queue.name]):
+        if session.any_says(Point.OVERUSED, queue) or not len(waiting.get(queue.name, ())):
             continue
-        _reclaim_for(session, grounds, queue, waiting[queue.name].pop())
+        in_vain.unless(waiting[queue.name].pop(), partial(_reclaim_for, session, grounds, queue))
         queues.push(queue)
     _explain(session, grounds, gangs)
+
+
+def _may_scatter(session: Session, gang: Gang) -> bool:
+    return session.policy.follows_volcano or not gang.has_topology
 
 
 def _explain(session: Session, grounds: Grounds, gangs: Iterable[Gang]) -> None:
@@ -54,22 +55,27 @@ def _explain(session: Session, grounds: Grounds, gangs: Iterable[Gang]) -> None:
     aftermath = Aftermath(session, NAME, Cause.QUOTA, "nobody_reclaimed")
     search = Search(Point.RECLAIMABLE, partial(_is_candidate, session), partial(_barred, session))
     for gang in aftermath.starving(gangs):
+        if aftermath.is_told(gang):
+            continue
         waiting = gang.pending()
         if aftermath.may_take_back(gang, waiting[:1]):
             aftermath.of_tasks(gang, waiting, partial(search.again, session, grounds))
 
 
-def _reclaim_for(session: Session, grounds: Grounds, queue: Queue, gang: Gang) -> None:
+def _reclaim_for(session: Session, grounds: Grounds, queue: Queue, gang: Gang) -> bool:
+    """False: nothing was changed."""
     statement = Statement(session)
     tasks = Heap(session.task_before, (m for m in gang.members if m.status is TaskStatus.PENDING))
     while len(tasks) and session.is_starving(gang):
         member = tasks.pop()
         if not member.task.never_preempts and session.all_agree(Point.PREEMPTIVE, queue, [member]):
             _reclaim(session, grounds, statement, member)
-    if session.is_pipelined(gang):
+    is_pipelined = session.is_pipelined(gang)
+    if is_pipelined:
         statement.commit()
     else:
         statement.discard()
+    return is_pipelined
 
 
 def _reclaim(session: Session, grounds: Grounds, statement: Statement, member: Member) -> None:

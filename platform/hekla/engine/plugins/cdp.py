@@ -32,7 +32,11 @@ def open_session(session: Session, option: PluginOption) -> None:
     def others(_member: Member | None, candidates: Sequence[Member]) -> list[Member]:
         return [member for member in candidates if not is_fresh(member)]
 
-    session.register(Point.PREEMPTABLE, option, others)
-    session.register(Point.RECLAIMABLE, option, others)
-    session.register(Point.EVICTABLE, option, lambda _gang, candidates, _action: others(None, candidates))
-    session.register(Point.SPARED, option, lambda _member, candidates: [m for m in candidates if is_fresh(m)])
+    session.register(Point.PREEMPTABLE, option, others, is_lasting=True)
+    session.register(Point.RECLAIMABLE, option, others, is_lasting=True)
+    session.register(
+        Point.EVICTABLE, option, lambda _gang, candidates, _action: others(None, candidates), is_lasting=True
+    )
+    session.register(
+        Point.SPARED, option, lambda _member, candidates: [m for m in candidates if is_fresh(m)], is_lasting=True
+    )

@@ -13,10 +13,14 @@ _SYSTEM_NAMESPACE = "kube-system"
 
 def open_session(session: Session, option: PluginOption) -> None:
     """Name the others, and spare these."""
-    session.register(Point.PREEMPTABLE, option, _others)
-    session.register(Point.RECLAIMABLE, option, _others)
-    session.register(Point.EVICTABLE, option, lambda _gang, candidates, _action: _others(None, candidates))
-    session.register(Point.SPARED, option, lambda _member, candidates: [m for m in candidates if _is_needed(m)])
+    session.register(Point.PREEMPTABLE, option, _others, is_lasting=True)
+    session.register(Point.RECLAIMABLE, option, _others, is_lasting=True)
+    session.register(
+        Point.EVICTABLE, option, lambda _gang, candidates, _action: _others(None, candidates), is_lasting=True
+    )
+    session.register(
+        Point.SPARED, option, lambda _member, candidates: [m for m in candidates if _is_needed(m)], is_lasting=True
+    )
 
 
 def _others(_member: Member | None, candidates: Sequence[Member]) -> list[Member]:

@@ -44,9 +44,9 @@ def open_session(session: Session, option: PluginOption) -> None:
         held = gang.claimed + victims.total(more, session.total) - victims.total(less, session.total)
         return share(held, session.total)
 
-    session.register(Point.JOB_ORDER, option, share_of)
+    session.register(Point.JOB_ORDER, option, share_of, is_lasting=True)
     session.register(Point.JOB_SHARE, option, share_with)
-    session.register(Point.PREEMPTABLE, option, preemptable)
+    session.register(Point.PREEMPTABLE, option, preemptable, is_lasting=True)
     if option.has("enableHierarchy"):
         _open_hierarchy(session, option)
 

@@ -20,18 +20,18 @@ _IS_VALID, _IS_READY, _IS_PIPELINED = attrgetter("is_valid"), attrgetter("is_rea
 
 def open_session(session: Session, option: PluginOption) -> None:
     """Gangs below their minimum come first; they are ready only with all of it."""
-    session.register(Point.JOB_VALID, option, _invalid)
-    session.register(Point.JOB_ORDER, option, _is_ready)
+    session.register(Point.JOB_VALID, option, _invalid, is_lasting=True)
+    session.register(Point.JOB_ORDER, option, _is_ready, is_lasting=True)
     session.register(Point.JOB_READY, option, _is_ready)
-    session.register(Point.JOB_PIPELINED, option, _pipelined)
+    session.register(Point.JOB_PIPELINED, option, _pipelined, is_lasting=True)
     session.register(Point.SUBJOB_ORDER, option, lambda left, right: int(left.is_ready) - int(right.is_ready))
     session.register(Point.SUBJOB_READY, option, lambda group: group.is_ready)
     session.register(Point.SUBJOB_PIPELINED, option, _subgroup_pipelined)
-    session.register(Point.JOB_STARVING, option, _is_starving)
-    session.register(Point.PREEMPTABLE, option, _surplus)
-    session.register(Point.RECLAIMABLE, option, _surplus)
-    session.register(Point.EVICTABLE, option, lambda _gang, candidates, _action: list(candidates))
-    session.register(Point.SPARED, option, _needed)
+    session.register(Point.JOB_STARVING, option, _is_starving, is_lasting=True)
+    session.register(Point.PREEMPTABLE, option, _surplus, is_lasting=True)
+    session.register(Point.RECLAIMABLE, option, _surplus, is_lasting=True)
+    session.register(Point.EVICTABLE, option, lambda _gang, candidates, _action: list(candidates), is_lasting=True)
+    session.register(Point.SPARED, option, _needed, is_lasting=True)
     session.register(Point.UNSCHEDULABLE, option, _is_unschedulable)
 
 

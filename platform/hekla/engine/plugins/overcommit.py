@@ -25,13 +25,13 @@ def open_session(session: Session, option: PluginOption) -> None:
         asked = least > 0
         if (least + inqueue < budget + EPSILON)[asked].all():
             return Vote.PERMIT
-        session.reasons[gang.job.uid].append(_refusal(session, least, budget - inqueue))
+        session.reasons[gang.job.uid] += (_refusal(session, least, budget - inqueue),)
         return Vote.REJECT
 
     def enqueued(gang: Gang) -> None:
         inqueue[:] += _minimum(gang, inqueue)
 
-    session.register(Point.JOB_ENQUEUEABLE, option, enqueueable)
+    session.register(Point.JOB_ENQUEUEABLE, option, enqueueable, is_lasting=True)
     session.register(Point.JOB_ENQUEUED, option, enqueued)
 
 

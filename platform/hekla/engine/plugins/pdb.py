@@ -36,14 +36,14 @@ def open_session(session: Session, option: PluginOption) -> None:
     def evictable(_gang: Gang, candidates: Sequence[Member], _action: str) -> list[Member]:
         return allowed(candidates)
 
-    session.register(Point.PREEMPTABLE, option, lambda _member, candidates: allowed(candidates))
-    session.register(Point.RECLAIMABLE, option, lambda _member, candidates: allowed(candidates))
+    session.register(Point.PREEMPTABLE, option, lambda _member, candidates: allowed(candidates), is_lasting=True)
+    session.register(Point.RECLAIMABLE, option, lambda _member, candidates: allowed(candidates), is_lasting=True)
     if follows:
         session.register(Point.VICTIM_TASKS, option, allowed)
         return
     session.on_change.append(follow)
-    session.register(Point.EVICTABLE, option, evictable)
-    session.register(Point.SPARED, option, spared)
+    session.register(Point.EVICTABLE, option, evictable, is_lasting=True)
+    session.register(Point.SPARED, option, spared, is_lasting=True)
 
 
 def _judge(

@@ -10,13 +10,13 @@ from hekla.engine.session import Session
 
 def open_session(session: Session, option: PluginOption) -> None:
     """Order jobs and tasks, and say who is worth less."""
-    session.register(Point.JOB_ORDER, option, _jobs)
+    session.register(Point.JOB_ORDER, option, _jobs, is_lasting=True)
     session.register(Point.TASK_ORDER, option, _tasks)
     session.register(Point.SUBJOB_ORDER, option, lambda left, right: right.priority - left.priority)
-    session.register(Point.JOB_STARVING, option, _is_starving)
-    session.register(Point.PREEMPTABLE, option, _lower)
-    session.register(Point.EVICTABLE, option, _lower_for_gang)
-    session.register(Point.SPARED, option, _higher)
+    session.register(Point.JOB_STARVING, option, _is_starving, is_lasting=True)
+    session.register(Point.PREEMPTABLE, option, _lower, is_lasting=True)
+    session.register(Point.EVICTABLE, option, _lower_for_gang, is_lasting=True)
+    session.register(Point.SPARED, option, _higher, is_lasting=True)
 
 
 def _jobs(gang: Gang) -> int:

@@ -57,7 +57,7 @@ def open_session(session: Session, option: PluginOption) -> None:
         if account.queue.is_open and not accounts.exceeds(session, least, room).any():
             return Vote.PERMIT
         reason = accounts.refusal(session, "proportion", "enqueue", account, least, room)
-        session.reasons[gang.job.uid].append(reason)
+        session.reasons[gang.job.uid] += (reason,)
         return Vote.REJECT
 
     def enqueued(gang: Gang) -> None:
@@ -84,16 +84,16 @@ def open_session(session: Session, option: PluginOption) -> None:
         return chosen
 
     session.on_change.append(follow)
-    session.register(Point.PREEMPTIVE, option, preemptive)
-    session.register(Point.RECLAIMABLE, option, reclaimable)
+    session.register(Point.PREEMPTIVE, option, preemptive, is_lasting=True)
+    session.register(Point.RECLAIMABLE, option, reclaimable, is_lasting=True)
     if not session.policy.follows_volcano:
-        session.register(Point.EVICTABLE, option, _only_for_reclaim(reclaimable))
+        session.register(Point.EVICTABLE, option, _only_for_reclaim(reclaimable), is_lasting=True)
     session.register(Point.QUEUE_ORDER, option, order)
     session.register(Point.QUEUE_SHARE, option, partial(_share_with, session, books))
     session.register(Point.OVERUSED, option, overused)
     session.register(Point.ALLOCATABLE, option, allocatable, is_lasting=True)
     session.register(Point.WHY_NOT_ALLOCATABLE, option, why_not)
-    session.register(Point.JOB_ENQUEUEABLE, option, enqueueable)
+    session.register(Point.JOB_ENQUEUEABLE, option, enqueueable, is_lasting=True)
     session.register(Point.JOB_ENQUEUED, option, enqueued)
 
 

@@ -36,14 +36,14 @@ def open_session(session: Session, option: PluginOption) -> None:
         least = _least(gang, follows=follows)
         for hard, used in quotas.get(namespace, ()):
             if _short(hard, used + let_in[namespace] + least):
-                session.reasons[gang.job.uid].append(_refusal(hard, used + let_in[namespace], least))
+                session.reasons[gang.job.uid] += (_refusal(hard, used + let_in[namespace], least),)
                 return Vote.REJECT
         return Vote.PERMIT
 
     def enqueued(gang: Gang) -> None:
         let_in[gang.job.namespace] += _least(gang, follows=follows)
 
-    session.register(Point.JOB_ENQUEUEABLE, option, enqueueable)
+    session.register(Point.JOB_ENQUEUEABLE, option, enqueueable, is_lasting=True)
     session.register(Point.JOB_ENQUEUED, option, enqueued)
 
 

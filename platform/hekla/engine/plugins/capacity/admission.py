@@ -40,7 +40,7 @@ class Admission:
         reason = self._why_not(account, "enqueue", least, lambda bound: bound.admits)
         if reason is None:
             return Vote.PERMIT
-        self._session.reasons[gang.job.uid].append(reason)
+        self._session.reasons[gang.job.uid] += (reason,)
         return Vote.REJECT
 
     def enqueued(self, gang: Gang) -> None:
