@@ -101,7 +101,7 @@ class Place:
 
     def clear(self) -> None:
         for job in self._jobs:
-            self.backend.remove(job)
+            self.backend.remove_logs(job)
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def make_place(tmp_path: Path) -> Iterator[Callable[[str], Place]]:
     places: list[Place] = []
 
     def make(kind: str) -> Place:
-        places.append(Place(kind, tmp_path / kind))
+        places.append(Place(kind, tmp_path / f"{kind}-{len(places)}"))
         return places[-1]
 
     yield make

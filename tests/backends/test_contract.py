@@ -182,17 +182,51 @@ def test_a_forgotten_pod_does_not_run_again(place):
     assert place.seen(order.key) is None
 
 
-def test_a_removed_job_leaves_nothing(place):
-    mine, running = place.started(place.order(0)), place.started(place.long(1))
+def test_of_a_removed_job_only_its_logs_are_left(place):
+    mine, running = place.started(place.order(0, script="echo mine; touch left")), place.started(place.long(1))
     other = place.started(place.long(0, job="other"))
     place.ended(mine)
     place.until(running, PodPhase.RUNNING)
+    said = place.log(mine)
+    for _ in range(2):
+        place.backend.remove("job")
+        assert [pod.key for pod in place.backend.observe(None).pods] == [other]
+        found = place.backend.inventory()
+        assert (found.alive, found.kept, found.logged) == ({other}, {"other"}, {"job", "other"})
+        assert place.log(mine) == said
+        assert place.backend.logs(running, offset=0, limit=100).complete
+
+
+def test_a_pod_of_a_removed_job_does_not_run_again(place):
+    order = place.order()
+    place.ended(place.started(order))
     place.backend.remove("job")
-    place.backend.remove("job")
-    assert [pod.key for pod in place.backend.observe(None).pods] == [other]
+    place.backend.start(order)
+    assert place.seen(order.key) is None or place.seen(order.key).phase.is_final
+    assert not place.backend.inventory().alive
+
+
+@pytest.mark.parametrize("removed_before", [True, False])
+def test_without_its_logs_nothing_of_a_job_is_left(place, removed_before):
+    mine, running = place.started(place.order(0)), place.started(place.long(1))
+    place.ended(mine)
+    place.until(running, PodPhase.RUNNING)
+    if removed_before:
+        place.backend.remove("job")
+    place.backend.remove_logs("job")
+    place.backend.remove_logs("job")
+    found = place.backend.inventory()
+    assert (found.alive, found.kept, found.logged) == (frozenset(), frozenset(), frozenset())
     for key in (mine, running):
         with pytest.raises(UnknownPod):
             place.backend.logs(key, offset=0, limit=1)
+
+
+def test_what_is_at_work_is_told_afresh(place):
+    ended, running = place.started(place.order(0)), place.started(place.long(1))
+    place.ended(ended)
+    place.until(running, PodPhase.RUNNING)
+    assert place.reopened().inventory().alive == {running}
 
 
 def test_nobody_knows_a_pod_that_never_was(place):

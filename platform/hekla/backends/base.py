@@ -105,6 +105,19 @@ class Capabilities:
     has_endpoints: bool  # can a person's browser be brought to a port of a pod?
 
 
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """All that is at a backend now, for the auditor.
+
+    `alive`: pods of which something is at work; `kept`: jobs of which more is there than logs; `logged`: jobs of which
+    there is anything at all.
+    """
+
+    alive: frozenset[PodKey]
+    kept: frozenset[str]
+    logged: frozenset[str]
+
+
 class BackendError(Exception):
     """The backend could not do it now; the same call may work later."""
 
@@ -156,4 +169,13 @@ class Backend(Protocol):
         """Host and port where a server in the pod listens. Raises UnknownPod."""
 
     def remove(self, job: str) -> None:
-        """Delete everything of this job that is not history: folders, logs, services. Idempotent."""
+        """End what still runs of this job and delete what is attached to it, all but its logs. Idempotent.
+
+        Afterwards no pod of it is observed, and one that was there never runs again.
+        """
+
+    def remove_logs(self, job: str) -> None:
+        """Delete the logs too: nothing of this job is left. Idempotent."""
+
+    def inventory(self) -> Inventory:
+        """What is here, looked at afresh."""

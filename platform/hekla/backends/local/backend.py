@@ -16,7 +16,7 @@ import select
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from hekla.backends import config as configuration
 from hekla.backends.base import (
     BackendError,
     Capabilities,
+    Inventory,
     LogChunk,
     NodeInfo,
     Observation,
@@ -34,7 +35,7 @@ from hekla.backends.base import (
     StartRefused,
     UnknownPod,
 )
-from hekla.backends.local import addresses, care, limits, machine, orders
+from hekla.backends.local import addresses, care, inventory, limits, machine, names, orders, removal
 from hekla.backends.local.podfolder import FINAL, PodFolder, Status, StopRequest
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
@@ -111,7 +112,7 @@ class LocalBackend:
     def forget(self, keys: Sequence[PodKey]) -> None:
         """Tell no more of these pods."""
         for key in keys:
-            (self._active / _entry(key)).unlink(missing_ok=True)
+            (self._active / names.entry_of(key)).unlink(missing_ok=True)
 
     def wait(self, timeout_seconds: float) -> bool:
         """Until a shim writes to the pipe. The first call opens it, and what was before that may have been missed."""
@@ -147,16 +148,31 @@ class LocalBackend:
         return order["address"], port
 
     def remove(self, job: str) -> None:
-        """End what still runs of the job at once, and delete its folders. Raises BackendError where that takes long."""
+        """End what still runs of the job at once, and delete what its pods left but the logs.
+
+        Raises BackendError where the pods take long to end.
+        """
         if not _SAFE.fullmatch(job):
             return
-        folders = [PodFolder(str(path)) for path in self._children(self._pods / job)]
+        folders = [PodFolder(str(path)) for path in names.folders(self._pods / job)]
         for folder in folders:
             self._ask_to_stop(folder, "Its job is removed", grace_seconds=0.0)
         self._await_ends(folders)
         for entry in self._active.glob(f"{job}:*"):
             entry.unlink(missing_ok=True)
-        self._delete(self._pods / job)
+        for folder in folders:
+            removal.strip(folder)
+        removal.drop_drafts(self._pods / job)
+
+    def remove_logs(self, job: str) -> None:
+        """Delete the job's folder. Raises BackendError as `remove` does."""
+        self.remove(job)
+        if _SAFE.fullmatch(job):
+            removal.delete(self._pods / job)
+
+    def inventory(self) -> Inventory:
+        """By the folders, the locks of the shims and, where the system shows them, the processes."""
+        return inventory.look(self._pods)
 
     # Folders
 
@@ -176,12 +192,6 @@ class LocalBackend:
         if not os.path.isdir(folder.path):
             raise UnknownPod(f"There is no pod {key.name} here")
         return folder
-
-    def _children(self, folder: Path) -> list[Path]:
-        try:
-            return [path for path in folder.iterdir() if not path.name.startswith(".")]
-        except FileNotFoundError:
-            return []
 
     def _claim(self, order: PodOrder, folder: PodFolder) -> None:
         with self._draft(folder) as draft:
@@ -216,21 +226,14 @@ class LocalBackend:
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
-    def _delete(self, folder: Path) -> None:
-        for _ in range(3):
-            shutil.rmtree(folder, onerror=_make_writable_and_retry)
-            if not folder.exists():
-                return
-        raise BackendError(f"The folder {folder} could not be deleted")
-
     # Pods
 
     def _mark_active(self, key: PodKey) -> None:
-        (self._active / _entry(key)).touch(mode=0o600)
+        (self._active / names.entry_of(key)).touch(mode=0o600)
 
     def _look_at_all(self) -> Iterator[Observation]:
         for name in os.listdir(self._active):
-            key = _key(name)
+            key = names.key_of(name)
             folder = self._folder(key)
             try:
                 status = care.look(folder)
@@ -266,16 +269,6 @@ def _group_name(root: Path) -> str:
     return f"hekla-{root.name}-{hashlib.sha256(str(root).encode()).hexdigest()[:12]}"
 
 
-def _entry(key: PodKey) -> str:
-    return f"{key.job}:{key.task}-{key.index}-{key.attempt}"
-
-
-def _key(entry: str) -> PodKey:
-    job, _, rest = entry.partition(":")
-    task, index, attempt = rest.rsplit("-", 2)
-    return PodKey(job, task, int(index), int(attempt))
-
-
 def _observation(key: PodKey, status: Status) -> Observation:
     return Observation(
         key=key,
@@ -295,11 +288,3 @@ def _rename_new(draft: str, final: str) -> None:
         if os.path.isdir(final):
             raise FileExistsError(final) from error
         raise
-
-
-def _make_writable_and_retry(delete: Callable[[str], object], path: str, _error: object) -> None:
-    """Pods may leave folders without the right to write in them."""
-    with contextlib.suppress(OSError):
-        os.chmod(os.path.dirname(path), 0o700)
-        os.chmod(path, 0o700)
-        delete(path)

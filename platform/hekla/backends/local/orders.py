@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from hekla.backends.base import Environment, PodOrder, StartRefused
 from hekla.backends.local import limits
 from hekla.backends.local.podfolder import EnvironmentOrder, Order, PodFolder, boot_id
-from hekla.backends.local.processes import MARK
+from hekla.backends.local.processes import HOSTS_FILE, MARK
 
 MAX_FILES = 1000
 MAX_FILE_BYTES = 16 * 2**20
@@ -95,7 +95,7 @@ def _order(order: PodOrder, folder: PodFolder, environment: EnvironmentOrder | N
         **_base_env(folder, environment),
         **order.env,
         "HEKLA_POD_ADDRESS": order.address,
-        "HEKLA_HOSTS_FILE": folder.hosts,
+        HOSTS_FILE: folder.hosts,
         MARK: mark(made),
     }
     return made

@@ -87,6 +87,8 @@ class PodFolder:
         self._status = os.path.join(path, "status.json")
         self._stop = os.path.join(path, "stop.json")
         self._lock = os.path.join(path, "lock")
+        self.lasting = frozenset({self.log, self._status})
+        """What stays when the job is deleted: with a final status it never runs again."""
 
     def order(self) -> Order | None:
         """What is to run, or None: no such pod, or one that was stopped before it was started."""

@@ -12,7 +12,7 @@ import signal
 from collections.abc import Iterator
 from typing import NamedTuple
 
-MARK = "HEKLA_POD"
+MARK, HOSTS_FILE = "HEKLA_POD", "HEKLA_HOSTS_FILE"
 
 
 class Process(NamedTuple):
@@ -71,6 +71,11 @@ def remains(mark: str, leader: int | None, leader_started: str) -> list[int]:
     return [p.pid for p in process_table() if p.session == session or _is_marked(p.pid, mark)]
 
 
+def marks(below: str) -> set[str]:
+    """The marks of pods of which a process lives, of those whose folders begin with `below`."""
+    return {mark for process in process_table() if (mark := _mark_of(process.pid, below))}
+
+
 def kill(pids: list[int]) -> None:
     """SIGKILL to each that still is."""
     for pid in pids:
@@ -85,8 +90,20 @@ def signal_group(group: int, number: int) -> None:
 
 
 def _is_marked(pid: int, mark: str) -> bool:
+    return f"{MARK}={mark}".encode() in _environment(pid)
+
+
+def _mark_of(pid: int, below: str) -> str:
+    environment = _environment(pid)
+    if not any(line.startswith(f"{HOSTS_FILE}={below}".encode()) for line in environment):
+        return ""
+    found = [line for line in environment if line.startswith(f"{MARK}=".encode())]
+    return found[0].decode(errors="replace").removeprefix(f"{MARK}=") if found else ""
+
+
+def _environment(pid: int) -> list[bytes]:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            return f"{MARK}={mark}".encode() in file.read().split(b"\0")
+            return file.read().split(b"\0")
     except OSError:
-        return False
+        return []

@@ -17,6 +17,7 @@ from typing import Any
 from hekla.backends import config as configuration
 from hekla.backends.base import (
     Capabilities,
+    Inventory,
     LogChunk,
     NodeInfo,
     Observations,
@@ -118,7 +119,19 @@ class SimulatedBackend:
         return self._known(key).address, port
 
     def remove(self, job: str) -> None:
-        """Forget the pods of the job, and that they ever were."""
+        """The pods of the job end now and are told of no more; what they would have written can still be read."""
+        with self._turn, self._journal.writing():
+            self._catch_up()
+            now, keys = self._now(), self._jobs.get(job, set())
+            for key in sorted(keys, key=_key_fields):
+                ended = self._pods[key].stopped(now, 0.0, "Its job is removed")
+                if ended != self._pods[key]:
+                    self._write({"plan": _to_entry(ended)})
+            if keys - self._forgotten:
+                self._write({"forget": [list(_key_fields(key)) for key in keys - self._forgotten]})
+
+    def remove_logs(self, job: str) -> None:
+        """Forget that the pods of the job ever were."""
         with self._turn, self._journal.writing():
             self._catch_up()
             if job in self._jobs:
@@ -126,6 +139,15 @@ class SimulatedBackend:
             if self._entries > 2 * len(self._pods) + MIN_ENTRIES_TO_REWRITE:
                 self._journal.rewrite(self._as_entries())
                 self._catch_up()
+
+    def inventory(self) -> Inventory:
+        """By the journal and the time."""
+        with self._turn:
+            self._catch_up()
+            now = self._now()
+            alive = frozenset(key for key, course in self._pods.items() if not course.phase(now).is_final)
+            kept = frozenset(key.job for key in self._unforgotten())
+            return Inventory(alive, kept, frozenset(self._jobs))
 
     # The journal
 
