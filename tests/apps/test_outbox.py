@@ -7,7 +7,7 @@ from django.db import connection, connections, transaction
 
 from hekla.apps.outbox import selectors
 from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import PLATFORM, record, unit_of_work
+from hekla.apps.outbox.services import PLATFORM, purge, record, unit_of_work
 from hekla.apps.outbox.signals import recorded
 from hekla.domain import events
 from hekla.lib import clock
@@ -113,3 +113,40 @@ def test_every_stored_event_reads_back_as_its_type() -> None:
         tell("lab")
     event = Event.objects.get()
     assert events.parse(event.kind, event.payload) == events.TenantCreated(name="lab")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_numbers_that_were_taken_in_vain_are_given_back() -> None:
+    with unit_of_work():
+        tell("first")
+
+    @transaction.atomic
+    def fail() -> None:
+        with unit_of_work():
+            tell("never")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    with unit_of_work():
+        tell("second")
+    first, second = selectors.after(0, limit=10)
+    assert second.pk == first.pk + 1
+    assert selectors.lost() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_purged_is_not_lost_and_its_numbers_never_come_again() -> None:
+    with unit_of_work():
+        tell("stays", "tenant:1")
+        for at in range(3):
+            tell(f"goes-{at}", "tenant:2")
+    last = selectors.last_number()
+    with unit_of_work():
+        assert purge({"tenant:2"}) == 3
+    with unit_of_work():
+        tell("next")
+    assert [event.pk for event in selectors.after(0, limit=10)] == [last - 3, last + 1]
+    assert selectors.lost() == 0
+    Event.objects.filter(pk=last + 1).delete()
+    assert selectors.lost() == 1

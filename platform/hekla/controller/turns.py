@@ -17,12 +17,11 @@ from hekla import engine
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job
 from hekla.apps.outbox import selectors as outbox
-from hekla.backends.base import Backend, BackendError
-from hekla.controller import decisions, nodes, observations
+from hekla.backends.base import BackendError
+from hekla.controller import decisions, nodes, observations, removal
 from hekla.controller.backends import backend_of
 from hekla.controller.carry_out import carry_out
 from hekla.controller.observations import Hold, Memory
@@ -40,6 +39,7 @@ log = logging.getLogger(__name__)
 _MAX_ROUNDS = 8
 _NODES_EVERY = timedelta(seconds=10)
 _LOOK_EVERY = timedelta(seconds=5)
+_PURGE_EVERY = timedelta(minutes=1)
 
 
 @dataclass
@@ -53,6 +53,7 @@ class Keeper:
     acted_on: int = -1
     looked_at: datetime | None = None
     nodes_at: datetime | None = None
+    purged_at: datetime | None = None
     policy: tuple[str, Policy] | None = None
     picture: Picture = field(default_factory=Picture)
     world: World = field(default_factory=World)
@@ -105,7 +106,7 @@ def _turn(cluster: Cluster, keeper: Keeper) -> None:
         return
     last = outbox.last_number()
     _decide(cluster, keeper, hold)
-    _clean(cluster, backend, now)
+    _clean(keeper, hold, now)
     keeper.acted_on, keeper.looked_at = last, now
 
 
@@ -174,12 +175,11 @@ def _policy(cluster: Cluster, keeper: Keeper) -> Policy:
     return keeper.policy[1]
 
 
-def _clean(cluster: Cluster, backend: Backend, now: datetime) -> None:
-    """Deleted jobs leave nothing behind but their history."""
-    services.delete_expired(cluster.pk, now=now)
-    for job in jobs.to_clean(cluster.pk):
-        backend.remove(job.uid.hex)
-        services.mark_cleaned(job.pk, now=now)
+def _clean(keeper: Keeper, hold: Hold, now: datetime) -> None:
+    """What is deleted leaves nothing behind but its logs and history, and those not for ever."""
+    removal.clean(hold, now=now)
+    if keeper.purged_at is None or now - keeper.purged_at > _PURGE_EVERY:
+        keeper.purged_at = None if removal.purge(hold, now=now) else now
 
 
 def forget_all() -> None:

@@ -140,7 +140,13 @@ class JobChanged(Event):
 
 
 class JobDeleted(Event):
+    """Somebody wished it, or its time to live is over. What is attached to it goes from now on."""
+
     name: Name
+
+
+class JobCleaned(Event):
+    """All that was attached to a deleted job is gone: its pods, their folders and addresses. Its logs are kept."""
 
 
 # Pods. The subject is their job.
@@ -301,6 +307,19 @@ class TenantCreated(Event):
 class TenantChanged(Event):
     name: Name
     changes: Changes
+
+
+class LogsPurged(Event):
+    """The logs of so many deleted jobs were removed: the tenant keeps none for longer."""
+
+    jobs: int
+
+
+class HistoryPurged(Event):
+    """So many deleted jobs were removed with all that the log told of them: the tenant keeps none for longer."""
+
+    jobs: int
+    events: int
 
 
 class MemberAdded(Event):

@@ -20,6 +20,9 @@ class Job(models.Model):
 
     `reserved_slots`: where some tasks wait for others, the slots of all replicas in the order of the specification, so
     that the pods that start first can be told the addresses of those to come.
+
+    A job goes in steps: `deleted_at`, it is off the lists; `cleaned_at`, what was attached to it is gone; then, when
+    its tenant keeps them no longer, `logs_purged_at`, and at last the row with its history.
     """
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -46,6 +49,7 @@ class Job(models.Model):
     expires_at = models.DateTimeField(null=True)
     deleted_at = models.DateTimeField(null=True)
     cleaned_at = models.DateTimeField(null=True)
+    logs_purged_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
@@ -60,6 +64,9 @@ class Job(models.Model):
                 fields=["cluster", "id"],
                 condition=~models.Q(phase__in=sorted(phase.value for phase in FINAL_JOB_PHASES)),
                 name="job_alive",
+            ),
+            models.Index(
+                fields=["cluster", "deleted_at"], condition=models.Q(deleted_at__isnull=False), name="job_deleted"
             ),
         ]
 

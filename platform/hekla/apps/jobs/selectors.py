@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from datetime import datetime, timedelta
 from itertools import count
 from uuid import UUID
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, DurationField, ExpressionWrapper, F, Q, QuerySet, Value
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
@@ -27,15 +28,25 @@ _PLACED_PODS = [phase.value for phase in PLACED_POD_PHASES]
 
 def visible_to(user: User) -> QuerySet[Job]:
     """The jobs that exist for this person, newest first."""
-    jobs = Job.objects.filter(deleted_at=None).select_related("tenant", "queue", "cluster", "owner")
+    return known_to(user).filter(deleted_at=None)
+
+
+def deleted_for(user: User) -> QuerySet[Job]:
+    """The jobs that were deleted and that this person may still look at, newest first."""
+    return known_to(user).filter(deleted_at__isnull=False)
+
+
+def known_to(user: User) -> QuerySet[Job]:
+    """The jobs of which this person may know anything, the deleted ones among them."""
+    jobs = Job.objects.select_related("tenant", "queue", "cluster", "owner")
     if not accounts.may(user, Permission.SEE_EVERYTHING):
         jobs = jobs.filter(tenant__in=tenancy.where(user, Permission.SEE_TENANT))
     return jobs.order_by("-submitted_at", "-id")
 
 
 def get(uid: UUID, user: User) -> Job:
-    """One job. Raises NotFound."""
-    job = visible_to(user).filter(uid=uid).first()
+    """One job, which may be deleted. Raises NotFound."""
+    job = known_to(user).filter(uid=uid).first()
     if job is None:
         raise NotFound("There is no such job.")
     return job
@@ -75,7 +86,7 @@ def current_pods(job: Job) -> list[Pod]:
 def pod(pod_id: int, user: User) -> Pod:
     """One pod. Raises NotFound."""
     found = Pod.objects.select_related("job__cluster").filter(pk=pod_id).first()
-    if found is None or not visible_to(user).filter(pk=found.job_id).exists():
+    if found is None or not known_to(user).filter(pk=found.job_id).exists():
         raise NotFound("There is no such pod.")
     return found
 
@@ -136,9 +147,31 @@ def pods_of(job_ids: Sequence[int]) -> list[Pod]:
     return list(Pod.objects.filter(job_id__in=job_ids).order_by("job_id", "task", "index", "attempt"))
 
 
-def to_clean(cluster_id: int) -> list[Job]:
-    """Deleted jobs of which the backend still keeps something."""
-    return list(Job.objects.filter(cluster_id=cluster_id, deleted_at__isnull=False, cleaned_at=None)[:200])
+def to_clean(cluster_id: int, *, limit: int) -> list[Job]:
+    """Deleted jobs to which something may still be attached."""
+    return list(Job.objects.filter(cluster_id=cluster_id, deleted_at__isnull=False, cleaned_at=None)[:limit])
+
+
+def with_overdue_logs(cluster_id: int, *, now: datetime, limit: int) -> list[Job]:
+    """Jobs of one tenant whose logs it keeps no longer, the first deleted first."""
+    cleaned = _deleted_before(cluster_id, now, "tenant__log_days").filter(cleaned_at__isnull=False)
+    return _of_one_tenant(cleaned.filter(logs_purged_at=None), limit)
+
+
+def with_overdue_history(cluster_id: int, *, now: datetime, limit: int) -> list[Job]:
+    """Jobs of one tenant whose history it keeps no longer, the first deleted first."""
+    overdue = _deleted_before(cluster_id, now, "tenant__history_days")
+    return _of_one_tenant(overdue.filter(logs_purged_at__isnull=False), limit)
+
+
+def _deleted_before(cluster_id: int, now: datetime, days: str) -> QuerySet[Job]:
+    kept_for = ExpressionWrapper(F(days) * Value(timedelta(days=1)), output_field=DurationField())
+    return Job.objects.filter(cluster_id=cluster_id, deleted_at__lte=Value(now) - kept_for)
+
+
+def _of_one_tenant(jobs: QuerySet[Job], limit: int) -> list[Job]:
+    found = list(jobs.order_by("deleted_at", "pk")[:limit])
+    return [job for job in found if job.tenant_id == found[0].tenant_id]
 
 
 def placed(pods_on: QuerySet[Pod] | None = None) -> QuerySet[Pod]:

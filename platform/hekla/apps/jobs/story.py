@@ -99,6 +99,14 @@ def _command(facts: Mapping[str, Any]) -> tuple[str, str]:
     return "neutral", words.get(facts["action"], facts["action"])
 
 
+def _deleted(_facts: Mapping[str, Any]) -> tuple[str, str]:
+    return "stopped", _("Deleted.")
+
+
+def _cleaned(_facts: Mapping[str, Any]) -> tuple[str, str]:
+    return "neutral", _("What was attached to it is gone: pods, files, addresses.")
+
+
 _TELLERS = {
     "JobSubmitted": _submitted,
     "JobPhaseChanged": _phase,
@@ -109,6 +117,8 @@ _TELLERS = {
     "PodPhaseChanged": _pod,
     "PodStopRequested": _stop,
     "PodEvicted": _evicted,
+    "JobDeleted": _deleted,
+    "JobCleaned": _cleaned,
 }
 _STATES = {
     "pending": "waiting", "running": "running", "completed": "done", "succeeded": "done", "failed": "failed",

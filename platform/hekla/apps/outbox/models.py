@@ -1,4 +1,7 @@
-"""The one log. Rows are only ever added; everything else about the past can be derived from them."""
+"""The one log. Rows are only ever added; everything else about the past can be derived from them.
+
+They leave again in one way only: `services.purge`, when the time is over for which a tenant keeps its history.
+"""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -29,3 +32,17 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pk} {self.kind} {self.subject}"
+
+
+class Numbering(models.Model):
+    """The one row that gives out the numbers. `last`: the newest; `purged`: how many of them are no events any more.
+
+    A number is taken in the transaction that writes its event, so none is ever left out: what is missing and was not
+    purged is lost.
+    """
+
+    last = models.BigIntegerField()
+    purged = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.last} numbers, {self.purged} of them purged"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from django.db.models import QuerySet
 
-from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.models import Event, Numbering
 
 
 def last_number() -> int:
@@ -27,6 +27,12 @@ def subjects(number: int, last: int, *, topic: str, limit: int) -> set[str] | No
 def count_after(number: int, topics: Iterable[str], *, limit: int = 1000) -> int:
     """How many events of these topics follow `number`, counted up to `limit`."""
     return len(Event.objects.filter(id__gt=number, topics__overlap=list(topics)).values_list("id")[:limit])
+
+
+def lost() -> int:
+    """How many numbers stand for no event though nobody purged it: more than none is a fault."""
+    numbering = Numbering.objects.first()
+    return numbering.last - numbering.purged - Event.objects.count() if numbering else Event.objects.count()
 
 
 def about(subject: str) -> QuerySet[Event]:

@@ -1,24 +1,29 @@
 """Writing to the log, inside the transaction that makes the change.
 
 A reader follows the log by number, so a number must never become visible after a higher one. Events are therefore kept
-back until the end of the unit of work and numbered there, under one advisory lock that is held until the commit: the
-order of numbers is the order of commits. The lock is the last thing that a transaction takes, so nobody who holds it
-waits for anything else, and it cannot take part in a deadlock. See decision 0002.
+back until the end of the unit of work and numbered there, from one row that is locked until the commit: the order of
+numbers is the order of commits, and a transaction that fails leaves no gap. The row is the last thing that a
+transaction takes, so nobody who holds it waits for anything else, and it cannot take part in a deadlock. See decision
+0002.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection, transaction
+from django.db.models import F
 
-from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.models import Event, Numbering
 from hekla.apps.outbox.signals import recorded
 from hekla.domain import events
 
-_NUMBERING_LOCK = 0x48454B4C41  # "HEKLA"
+_TAKE_NUMBERS = """
+    INSERT INTO outbox_numbering (id, last, purged) VALUES (1, %(count)s, 0)
+    ON CONFLICT (id) DO UPDATE SET last = outbox_numbering.last + %(count)s RETURNING last
+"""
 _pending: ContextVar[list[Event] | None] = ContextVar("pending_events", default=None)
 
 
@@ -78,11 +83,26 @@ def record(
     )
 
 
+def purge(subjects: Collection[str]) -> int:
+    """Delete all that happened to these. Returns how many events it was.
+
+    Call it last in a unit of work that tells of it: it takes the row of the numbers.
+    """
+    if _pending.get() is None:
+        raise RuntimeError("Events can only be purged inside a unit of work")
+    count, _ = Event.objects.filter(subject__in=subjects).delete()
+    Numbering.objects.update(purged=F("purged") + count)
+    return count
+
+
 def _number(pending: list[Event]) -> None:
     if not pending:
         return
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_NUMBERING_LOCK])
+        cursor.execute(_TAKE_NUMBERS, {"count": len(pending)})
+        (last,) = cursor.fetchone()
+    for number, event in enumerate(pending, start=last - len(pending) + 1):
+        event.pk = number
     Event.objects.bulk_create(pending, batch_size=2000)
     actor, topics = pending[-1].actor_name, {topic for event in pending for topic in event.topics}
     transaction.on_commit(lambda: recorded.send(sender=Event, actor=actor, topics=topics), robust=True)

@@ -1,20 +1,39 @@
 """Tenants and memberships."""
 
 from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.accounts.roles import TENANT_ROLE_LABELS, TenantRole
 
+MAX_DAYS_KEPT = 3650
+
 
 class Tenant(models.Model):
-    """A team that shares the machines with others. `slug` is its name in addresses and commands."""
+    """A team that shares the machines with others. `slug` is its name in addresses and commands.
+
+    `log_days`, `history_days`: for how long after a job is deleted its logs and its history are kept.
+    """
 
     slug = models.SlugField(_("short name"), max_length=40, unique=True)
     name = models.CharField(_("name"), max_length=120)
     description = models.TextField(_("description"), max_length=2000, blank=True)
     is_active = models.BooleanField(_("active"), default=True)
+    log_days = models.PositiveIntegerField(
+        _("days to keep logs"), default=30, validators=[MaxValueValidator(MAX_DAYS_KEPT)]
+    )
+    history_days = models.PositiveIntegerField(
+        _("days to keep history"), default=365, validators=[MinValueValidator(1), MaxValueValidator(MAX_DAYS_KEPT)]
+    )
     created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(history_days__gte=models.F("log_days")), name="history_outlives_logs"
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name

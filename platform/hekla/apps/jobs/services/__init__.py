@@ -1,10 +1,12 @@
 """What can be done to jobs. Each verb is one unit of work."""
 
-from hekla.apps.jobs.services.commands import command, delete
+from hekla.apps.jobs.services.commands import command
 from hekla.apps.jobs.services.decisions import commit
 from hekla.apps.jobs.services.observations import observe
+from hekla.apps.jobs.services.removal import delete, delete_expired, end_pods, mark_cleaned
+from hekla.apps.jobs.services.retention import mark_logs_purged, purge_history
 from hekla.apps.jobs.services.submission import check, submit
-from hekla.apps.jobs.services.upkeep import delete_expired, mark_cleaned, settle, sync, would_sync
+from hekla.apps.jobs.services.upkeep import settle, sync, would_sync
 
 __all__ = [
     "check",
@@ -12,8 +14,11 @@ __all__ = [
     "commit",
     "delete",
     "delete_expired",
+    "end_pods",
     "mark_cleaned",
+    "mark_logs_purged",
     "observe",
+    "purge_history",
     "settle",
     "submit",
     "sync",

@@ -1,4 +1,4 @@
-"""What a person asks of a job: abort, resume, restart, end, delete."""
+"""What a person asks of a job: abort, resume, restart, end."""
 
 from datetime import datetime
 
@@ -18,27 +18,18 @@ from hekla.domain.policies import Action
 
 def command(job: Job, action: Action, *, user: User, now: datetime) -> Job:
     """Carry out a person's wish. Raises Refused where their role or the job's phase does not allow it."""
-    _require_right(job, user)
+    require_right(job, user)
     with unit_of_work():
         job = Job.objects.select_for_update().get(pk=job.pk)
+        if job.deleted_at is not None:
+            raise Refused(_("The job is deleted. Clone it to run it again."))
         actor = actor_of(user)
         tell(job, events.JobCommanded(action=action), actor=actor, now=now)
         advance(job, list(job.pods.all()), action, by_person=True, actor=actor, now=now)
     return job
 
 
-def delete(job: Job, *, user: User, now: datetime) -> None:
-    """Take a finished job off the lists; its events stay. Raises Refused while it is not finished."""
-    _require_right(job, user)
-    with unit_of_work():
-        job = Job.objects.select_for_update().get(pk=job.pk)
-        if not job.is_final:
-            raise Refused(_("The job is not finished. Abort it first, then delete it."))
-        job.deleted_at = now
-        job.save(update_fields=["deleted_at"])
-        tell(job, events.JobDeleted(name=job.name), actor=actor_of(user), now=now)
-
-
-def _require_right(job: Job, user: User) -> None:
+def require_right(job: Job, user: User) -> None:
+    """Raises Forbidden for who may only look."""
     if not selectors.may_act(user, job):
         raise Forbidden(_("Only the job's owner and the admins of its tenant may do this."))

@@ -1,4 +1,4 @@
-"""What the controller does for jobs between events: look again, settle stops, let the expired go."""
+"""What the controller does for jobs between events: look again, settle stops."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,10 +7,9 @@ from hekla.apps.clusters import leases
 from hekla.apps.jobs.facts import all_pod_facts, job_facts
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.observations import react
-from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import AddressOf, advance, enter_pod_phase
 from hekla.apps.outbox.services import CONTROLLER, unit_of_work
-from hekla.domain import events, lifecycle
+from hekla.domain import lifecycle
 from hekla.domain.lifecycle import overdue
 from hekla.domain.phases import PodPhase
 from hekla.domain.policies import Action
@@ -57,23 +56,3 @@ def settle(cluster_id: int, epoch: int, pod_ids: Sequence[int], *, address_of: A
                 )
                 this.save()
                 react(job, pods, [this], address_of, now)
-
-
-def delete_expired(cluster_id: int, *, now: datetime) -> int:
-    """Finished jobs whose time to live is over go off the lists; their events stay. Returns how many."""
-    expired = Job.objects.filter(cluster_id=cluster_id, expires_at__lte=now, deleted_at=None).values_list(
-        "pk", flat=True
-    )
-    for pk in expired[:200]:
-        with unit_of_work():
-            job = Job.objects.select_for_update().get(pk=pk)
-            if job.is_final and job.deleted_at is None:
-                job.deleted_at = now
-                job.save(update_fields=["deleted_at"])
-                tell(job, events.JobDeleted(name=job.name), actor=CONTROLLER, now=now)
-    return len(expired)
-
-
-def mark_cleaned(job_id: int, *, now: datetime) -> None:
-    """The backend keeps nothing of this deleted job any more."""
-    Job.objects.filter(pk=job_id).update(cleaned_at=now)

@@ -1,0 +1,72 @@
+"""How a job goes, step by step. Each step is one unit of work and may be asked for again: what is done stays done.
+
+`delete` only writes the intent down. What follows is upkeep of the controller (`hekla.controller.removal`): it looks at
+the rows, not at the wish, so it goes on after whatever happened.
+"""
+
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.clusters import leases
+from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.services.commands import require_right
+from hekla.apps.jobs.services.telling import tell
+from hekla.apps.jobs.services.transitions import request_stop
+from hekla.apps.outbox.services import CONTROLLER, Actor, unit_of_work
+from hekla.domain import events
+from hekla.domain.errors import Refused
+
+_MOST_EXPIRED = 200
+
+
+def delete(job: Job, *, user: User, now: datetime) -> None:
+    """Take a finished job off the lists, and let what is attached to it go. Raises Refused while it is not finished."""
+    require_right(job, user)
+    with unit_of_work():
+        job = Job.objects.select_for_update().get(pk=job.pk)
+        if not job.is_final:
+            raise Refused(_("The job is not finished. Abort it first, then delete it."))
+        _delete(job, actor_of(user), now)
+
+
+def delete_expired(cluster_id: int, epoch: int, *, now: datetime) -> None:
+    """Finished jobs whose time to live is over are deleted."""
+    expired = Job.objects.filter(cluster_id=cluster_id, expires_at__lte=now, deleted_at=None).order_by("pk")
+    for pk in expired.values_list("pk", flat=True)[:_MOST_EXPIRED]:
+        with unit_of_work():
+            leases.assert_held(cluster_id, epoch)
+            job = Job.objects.select_for_update().get(pk=pk)
+            if job.is_final and job.expires_at and job.expires_at <= now:
+                _delete(job, CONTROLLER, now)
+
+
+def _delete(job: Job, actor: Actor, now: datetime) -> None:
+    if job.deleted_at is None:
+        job.deleted_at = now
+        job.save(update_fields=["deleted_at"])
+        tell(job, events.JobDeleted(name=job.name), actor=actor, now=now)
+
+
+def end_pods(cluster_id: int, epoch: int, job_id: int, *, now: datetime) -> bool:
+    """Wish the end of what a deleted job still has at work. Returns whether all of it is over. Raises LeaseLost."""
+    with unit_of_work():
+        leases.assert_held(cluster_id, epoch)
+        job = Job.objects.select_for_update().get(pk=job_id)
+        pods = [pod for pod in job.pods.order_by("task", "index", "attempt") if not pod.is_final]
+        for pod in pods:
+            request_stop(job, pod, "Deleted", actor=CONTROLLER, now=now)
+        return all(pod.is_final for pod in pods)
+
+
+def mark_cleaned(cluster_id: int, epoch: int, job_id: int, *, now: datetime) -> None:
+    """What was attached to this deleted job is gone. Raises LeaseLost."""
+    with unit_of_work():
+        leases.assert_held(cluster_id, epoch)
+        job = Job.objects.select_for_update().get(pk=job_id)
+        if job.cleaned_at is None:
+            job.cleaned_at = now
+            job.save(update_fields=["cleaned_at"])
+            tell(job, events.JobCleaned(), actor=CONTROLLER, now=now)

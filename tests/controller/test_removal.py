@@ -1,0 +1,251 @@
+"""How jobs go: whatever crashes at whichever step, at the end nothing is left over and nothing was done twice."""
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import DatabaseError
+from django.db.backends.base.base import BaseDatabaseWrapper
+from tests.controller.conftest import World
+from tests.controller.test_turns import phase, submit
+from tests.support import auditor
+
+from hekla.apps.jobs import selectors, services
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox import selectors as outbox
+from hekla.apps.outbox.models import Event
+from hekla.apps.tenancy.models import Tenant
+from hekla.backends.base import BackendError, UnknownPod
+from hekla.backends.local import removal as local_removal
+from hekla.controller import turns
+from hekla.controller.backends import backend_of
+from hekla.controller.observations import key_of
+from hekla.domain.errors import Refused
+from hekla.domain.policies import Action
+from hekla.lib import clock
+
+SAYS_AND_LEAVES = ["sh", "-c", "echo said; touch left"]
+
+
+class Crash(DatabaseError):
+    """The process is gone."""
+
+
+class Crashes:
+    """Lets the process die before or after the n-th thing that it does to the world: commits, and calls of backends."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, world: World) -> None:
+        self._left: int | None = None
+        self._wrap(monkeypatch, BaseDatabaseWrapper, "commit")
+        for name in ("remove", "remove_logs", "stop", "forget"):
+            self._wrap(monkeypatch, type(backend_of(world.cluster)), name)
+        for name in ("delete", "strip", "drop_drafts"):
+            self._wrap(monkeypatch, local_removal, name)
+
+    def at(self, step: int, do: Callable[[], None]) -> bool:
+        """Do it, and die at this step; whether it came so far."""
+        self._left = step
+        try:
+            do()
+        except Crash:
+            return True
+        finally:
+            self._left = None
+        return False
+
+    def _wrap(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
+        real = getattr(owner, name)
+
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            self._step()
+            answer = real(*args, **kwargs)
+            self._step()
+            return answer
+
+        monkeypatch.setattr(owner, name, wrapped)
+
+    def _step(self) -> None:
+        if self._left is not None:
+            self._left -= 1
+            if self._left == 0:
+                raise Crash
+
+
+@pytest.fixture
+def crashes(world: World, monkeypatch: pytest.MonkeyPatch) -> Crashes:
+    return Crashes(monkeypatch, world)
+
+
+def finished(world: World, name: str, **more: Any) -> Job:
+    job = submit(world, name, SAYS_AND_LEAVES, replicas=2, seconds=0.1, **more)
+    world.turn_until(lambda: phase(job) == "completed")
+    return job
+
+
+def delete(world: World, job: Job) -> None:
+    services.delete(job, user=world.alice, now=clock.now())
+
+
+def row(job: Job) -> Job:
+    return Job.objects.get(pk=job.pk)
+
+
+def is_cleaned(job: Job) -> bool:
+    return row(job).cleaned_at is not None
+
+
+def told(job: Job) -> Counter[str]:
+    return Counter(Event.objects.filter(subject=f"job:{job.uid}").values_list("kind", flat=True))
+
+
+def age(days: float) -> None:
+    """Everything was deleted so many days earlier."""
+    for job in Job.objects.exclude(deleted_at=None):
+        Job.objects.filter(pk=job.pk).update(deleted_at=job.deleted_at - timedelta(days=days))
+
+
+def test_deletion_survives_a_crash_at_every_step(world: World, crashes: Crashes) -> None:
+    def go(job: Job) -> None:
+        if row(job).deleted_at is None:
+            delete(world, job)
+        turns.run(world.cluster)
+
+    gone, crashed = [], True
+    while crashed:
+        job = finished(world, "again")
+        crashed = crashes.at(len(gone) + 1, lambda job=job: go(job))
+        turns.forget_all()
+        if crashed:
+            go(job)
+        world.turn_until(lambda job=job: is_cleaned(job))
+        gone.append(job)
+    assert len(gone) > 8
+    for job in gone:
+        assert (told(job)["JobDeleted"], told(job)["JobCleaned"]) == (1, 1)
+    found = backend_of(world.cluster).inventory()
+    assert (found.alive, found.kept, found.logged) == (set(), set(), {job.uid.hex for job in gone})
+    auditor.audit()
+
+
+def test_purging_survives_a_crash_at_every_step(world: World, crashes: Crashes) -> None:
+    """First the logs go, then the history; each batch is told of once."""
+    Tenant.objects.update(log_days=0, history_days=1)
+    step, crashed = 0, True
+    while crashed:
+        step += 1
+        job = finished(world, "again")
+        delete(world, job)
+        world.turn_until(lambda job=job: is_cleaned(job))
+        age(days=1)
+        turns.forget_all()
+        crashed = crashes.at(step, lambda: turns.run(world.cluster))
+        turns.forget_all()
+        turns.run(world.cluster)
+        assert not Job.objects.filter(pk=job.pk).exists()
+        assert told(job) == {}
+    assert step > 6
+    batches = [event.payload["jobs"] for event in Event.objects.filter(kind="HistoryPurged")]
+    assert batches == [1] * step
+    assert sum(event.payload["jobs"] for event in Event.objects.filter(kind="LogsPurged")) == step
+    assert outbox.lost() == 0
+    assert not backend_of(world.cluster).inventory().logged
+    auditor.audit()
+
+
+def test_a_deleted_job_keeps_its_story_and_its_logs_until_their_time_is_over(world: World) -> None:
+    Tenant.objects.update(log_days=2, history_days=5)
+    job = finished(world, "kept")
+    delete(world, job)
+    world.turn_until(lambda: is_cleaned(job))
+    pod, backend = Pod.objects.filter(job=job).select_related("job")[0], backend_of(world.cluster)
+    assert selectors.get(job.uid, world.alice) == job
+    assert job not in selectors.visible_to(world.alice)
+    assert job in selectors.deleted_for(world.alice)
+
+    def look(days: float) -> None:
+        age(days)
+        turns.forget_all()
+        turns.run(world.cluster)
+
+    look(1.9)
+    assert backend.logs(key_of(pod), offset=0, limit=10).data
+    look(0.2)
+    with pytest.raises(UnknownPod):
+        backend.logs(key_of(pod), offset=0, limit=10)
+    assert told(job)["JobSubmitted"] == 1
+    assert row(job).logs_purged_at
+    look(2.8)
+    assert told(job)["JobSubmitted"] == 1
+    look(0.2)
+    assert not Job.objects.exists()
+    assert not Event.objects.filter(subject=f"job:{job.uid}").exists()
+
+
+def test_each_tenant_keeps_for_its_own_time(world: World) -> None:
+    from hekla.apps.outbox.services import PLATFORM
+    from hekla.apps.tenancy import services as tenancy
+
+    Tenant.objects.update(log_days=0, history_days=1)
+    other = tenancy.create(slug="other", name="Other", actor=PLATFORM, now=clock.now())
+    mine, theirs = finished(world, "mine"), finished(world, "theirs")
+    Job.objects.filter(pk=theirs.pk).update(tenant=other)
+    for job in (mine, theirs):
+        Job.objects.filter(pk=job.pk).update(deleted_at=clock.now() - timedelta(days=20))
+    turns.forget_all()
+    turns.run(world.cluster)
+    assert list(Job.objects.all()) == [theirs]
+    assert row(theirs).logs_purged_at is None
+
+
+def test_a_job_goes_by_itself_when_its_time_to_live_is_over(world: World) -> None:
+    job, stays = finished(world, "short", ttl_seconds_after_finished=1), finished(world, "stays")
+    world.turn_until(lambda: is_cleaned(job))
+    assert row(job).deleted_at >= row(job).finished_at + timedelta(seconds=1)
+    assert row(stays).deleted_at is None
+    assert told(job)["JobDeleted"] == 1
+
+
+def test_what_still_ends_may_end_before_the_rest_goes(world: World) -> None:
+    """A job can be over while a pod of it has its grace: its row must not hold a place for ever."""
+    job = submit(world, "over", ["sleep", "60"], replicas=2, seconds=600)
+    world.turn_until(lambda: phase(job) == "running")
+    Job.objects.filter(pk=job.pk).update(phase="failed", finished_at=clock.now())
+    delete(world, job)
+    world.turn_until(lambda: is_cleaned(job))
+    assert {pod.phase for pod in job.pods.all()} == {"failed"}
+    assert told(job)["PodStopRequested"] == 2
+    assert not backend_of(world.cluster).inventory().kept
+
+
+def test_a_job_that_cannot_be_removed_now_holds_up_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    stuck, other = finished(world, "stuck"), finished(world, "other")
+    kind = type(backend_of(world.cluster))
+    real, refuses = kind.remove, [True]
+
+    def remove(self: Any, job: str) -> None:
+        if job == stuck.uid.hex and refuses:
+            raise BackendError("not now")
+        real(self, job)
+
+    monkeypatch.setattr(kind, "remove", remove)
+    delete(world, stuck)
+    delete(world, other)
+    world.turn_until(lambda: is_cleaned(other))
+    assert not is_cleaned(stuck)
+    refuses.clear()
+    turns.forget_all()
+    world.turn_until(lambda: is_cleaned(stuck))
+
+
+def test_a_deleted_job_cannot_come_back(world: World) -> None:
+    job = submit(world, "long", ["sleep", "60"], seconds=600)
+    world.turn_until(lambda: phase(job) == "running")
+    services.command(job, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    world.turn_until(lambda: phase(job) == "aborted")
+    delete(world, job)
+    delete(world, job)
+    assert told(job)["JobDeleted"] == 1
+    with pytest.raises(Refused, match="deleted"):
+        services.command(job, Action.RESUME_JOB, user=world.alice, now=clock.now())
