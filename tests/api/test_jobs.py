@@ -98,7 +98,13 @@ def test_the_owner_acts_on_a_job(alice, submitted):
     assert (refused.status_code, refused.json()["code"]) == (409, "refused")
     assert alice.post(f"{where}/actions", {"action": "AbortJob"}, format="json").json()["phase"] == "aborted"
     assert alice.delete(where).status_code == 204
-    assert alice.get(where).status_code == 404
+    assert alice.delete(where).status_code == 204
+    told = alice.get(where).json()
+    assert told["deleted_at"] < told["logs_until"] < told["history_until"]
+    assert alice.get(JOBS).json()["results"] == []
+    assert [job["uid"] for job in alice.get(f"{JOBS}?deleted=1").json()["results"]] == [submitted["uid"]]
+    again = alice.post(f"{where}/actions", {"action": "ResumeJob"}, format="json")
+    assert (again.status_code, again.json()["code"]) == (409, "refused")
 
 
 @pytest.mark.parametrize("action", ["SyncJob", "Explode", "", None, 7])

@@ -116,3 +116,34 @@ def test_a_node_says_what_is_held_of_it(alice, a_job, world):
 def test_clusters_and_environments_are_listed(alice):
     assert names(alice.get("/api/v1/clusters")) == ["sim"]
     assert alice.get("/api/v1/environments").json() == []
+
+
+KEPT = "/api/v1/tenants/lab/retention"
+
+
+def test_an_admin_sets_for_how_long_deleted_jobs_are_kept(world, alice, charlie):
+    root = world.as_("root")
+    assert alice.get(KEPT).json() == {"log_days": 30, "history_days": 365}
+    assert root.patch(KEPT, {"log_days": 7}, format="json").json() == {"log_days": 7, "history_days": 365}
+    assert root.patch(KEPT, {"log_days": 7}, format="json").status_code == 200
+    told = [event.payload["changes"] for event in Event.objects.filter(kind="TenantChanged")]
+    assert told == [{"log_days": {"old": 30, "new": 7}}]
+    assert alice.patch(KEPT, {"log_days": 1}, format="json").status_code == 403
+    assert charlie.get(KEPT).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("wish", "path"),
+    [
+        ({"log_days": -1}, "log_days"),
+        ({"log_days": 4000}, "log_days"),
+        ({"log_days": "many"}, "log_days"),
+        ({"history_days": 0}, "history_days"),
+        ({"history_days": 29}, "history_days"),
+        ({"log_days": 366}, "history_days"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_at_its_field(world, wish, path):
+    answer = world.as_("root").patch(KEPT, wish, format="json")
+    assert answer.status_code in {400, 422}
+    assert [error["path"] for error in answer.json()["errors"]] == [path]

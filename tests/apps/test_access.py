@@ -91,6 +91,7 @@ ROUTES: dict[str, Declared] = {
     "tenancy:switch": Declared(post=TENANT, data={"tenant": "lab"}),
     "tenancy:detail": Declared(TENANT),
     "tenancy:edit": Declared(PLATFORM_ADMINS, PLATFORM_ADMINS),
+    "tenancy:set_retention": Declared(post=MANAGES_MEMBERS, data={"log_days": 3, "history_days": 9}),
     "tenancy:add_member": Declared(post=MANAGES_MEMBERS, data={"user": "charlie", "role": "member"}),
     "tenancy:change_role": Declared(post=MANAGES_MEMBERS, data={"role": "member"}),
     "tenancy:remove_member": Declared(post=MANAGES_MEMBERS),
@@ -125,6 +126,7 @@ ROUTES: dict[str, Declared] = {
     "api:v1:tokens": Declared(SIGNED_IN, SIGNED_IN, {"name": "ci", "days": 3}),
     "api:v1:token": Declared(delete=OWN_TOKEN),
     "api:v1:tenants": Declared(SIGNED_IN),
+    "api:v1:retention": Declared(TENANT, patch=MANAGES_MEMBERS),
     "api:v1:jobs": Declared(SIGNED_IN, SENDS, SPEC),
     "api:v1:job": Declared(TENANT, delete=ACTS_ON_THE_JOB),
     "api:v1:job_actions": Declared(post=ACTS_ON_THE_JOB, data={"action": "AbortJob"}),
@@ -190,7 +192,8 @@ def world(people: People, monkeypatch: pytest.MonkeyPatch, tmp_path) -> World:
         "tenancy:remove_member": ["lab", bob], "clusters:cordon": [Node.objects.get().pk],
         "clusters:edit_environment": ["digits"], "clusters:edit": ["sim"], "queues:edit": ["labs-own"],
         "queues:set_open": ["labs-own"], "queues:detail": ["labs-own"], "live:download_log": [pod.pk],
-        "api:v1:token": [token.pk], "api:v1:queue": ["labs-own"], "api:v1:pod_log": [job.uid, "main", 0],
+        "tenancy:set_retention": ["lab"], "api:v1:retention": ["lab"], "api:v1:token": [token.pk],
+        "api:v1:queue": ["labs-own"], "api:v1:pod_log": [job.uid, "main", 0],
     }  # fmt: skip
     about_the_job = {name for name in ROUTES if name.startswith(("jobs:", "live:", "api:v1:job"))}
     arguments |= {name: [job.uid] for name in about_the_job - _WITHOUT_JOB - set(arguments)}

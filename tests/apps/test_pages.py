@@ -11,6 +11,7 @@ from tests.apps.conftest import People
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
+from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.outbox.services import PLATFORM, unit_of_work
@@ -300,3 +301,51 @@ def test_the_page_says_which_tasks_a_task_waits_for(people, as_):
     job.phase = "completed"
     job.save()
     assert "begins when" not in as_(people.alice).get(address).content.decode()
+
+
+def deleted(people: People, *, ran: bool) -> Job:
+    job = people.submit("vanished")
+    Job.objects.filter(pk=job.pk).update(phase="completed", started_at=clock.now() if ran else None)
+    jobs.delete(Job.objects.get(pk=job.pk), user=people.alice, now=clock.now())
+    return job
+
+
+def test_a_deleted_job_is_found_under_deleted_with_its_story(people: People, as_: As) -> None:
+    job, alice = deleted(people, ran=True), as_(people.alice)
+    assert "vanished" not in alice.get(reverse("jobs:list")).content.decode()
+    assert "vanished" in alice.get(reverse("jobs:list"), {"deleted": "yes"}).content.decode()
+    page = alice.get(reverse("jobs:detail", args=[job.uid])).content.decode()
+    assert "Its logs are kept until" in page
+    assert "Delete this job?" not in page
+    assert as_(people.charlie).get(reverse("jobs:detail", args=[job.uid])).status_code == 404
+    assert "No deleted jobs" in as_(people.charlie).get(reverse("jobs:list"), {"deleted": "yes"}).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("kind", "log_days", "asks_for_name"), [("simulated", 30, False), ("simulated", 0, True), ("local", 30, True)]
+)
+def test_before_a_deletion_the_page_says_what_goes_and_what_stays(
+    people: People, as_: As, kind: str, log_days: int, asks_for_name: bool
+) -> None:
+    job = people.submit("ended")
+    Job.objects.filter(pk=job.pk).update(phase="completed", started_at=clock.now())
+    people.lab.log_days = log_days
+    people.lab.save()
+    people.cluster.kind = kind
+    people.cluster.save()
+    page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
+    assert ("cannot be got back" in page) == (kind == "local")
+    assert ("Its logs go too" in page) == (log_days == 0)
+    assert "history" in page.split('data-confirm-title="Delete this job?"')[0].rsplit("data-confirm=", 1)[1]
+    assert ('data-confirm-name="ended"' in page) == asks_for_name
+
+
+def test_a_wrong_retention_is_told_beside_what_was_typed(people: People, as_: As) -> None:
+    where = reverse("tenancy:set_retention", args=["lab"])
+    page = as_(people.alice).post(where, {"log_days": "40", "history_days": "20"}).content.decode()
+    assert "at least as long as logs" in page
+    assert 'value="40"' in page
+    assert as_(people.alice).post(where, {"log_days": "4", "history_days": "20"}).status_code == 302
+    people.lab.refresh_from_db()
+    assert (people.lab.log_days, people.lab.history_days) == (4, 20)
+    assert "kept for 4 days" in as_(people.bob).get(reverse("tenancy:detail", args=["lab"])).content.decode()

@@ -35,11 +35,16 @@ def restart(choice: Choice, job: str) -> None:
 @click.argument("job")
 @click.pass_obj
 def delete(choice: Choice, job: str) -> None:
-    """Take a finished JOB (a name or uid) off the lists; its history stays."""
+    """Delete a finished JOB (a name or uid) with its files; logs and history stay for a time."""
     client = client_of(choice)
     found = client.job(job)
     client.delete(f"jobs/{found['uid']}")
     click.echo(f"{found['name']} is deleted.")
+    kept = client.job(found["uid"])
+    click.echo(
+        f"Its logs are kept until {output.moment(kept['logs_until'])}, its history until "
+        f"{output.moment(kept['history_until'])}: hekla jobs --deleted, hekla job {found['uid']}"
+    )
 
 
 def _act(choice: Choice, job: str, action: str) -> None:

@@ -16,6 +16,7 @@ from hekla.cli.watch import follow
 @click.option("--queue", help="Only jobs of this queue.")
 @click.option("--tenant", help="Only jobs of this tenant (short name).")
 @click.option("--mine", is_flag=True, help="Only your own.")
+@click.option("--deleted", is_flag=True, help="Those that were deleted and are still kept.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="At most so many.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
@@ -25,12 +26,13 @@ def jobs(
     queue: str | None,
     tenant: str | None,
     mine: bool,
+    deleted: bool,
     limit: int,
     as_json: bool,
 ) -> None:
     """List jobs, newest first."""
-    mine_only = "1" if mine else None
-    found = client_of(choice).pages("jobs", limit, phase=list(phase), queue=queue, tenant=tenant, mine=mine_only)
+    flags = {"mine": "1" if mine else None, "deleted": "1" if deleted else None}
+    found = client_of(choice).pages("jobs", limit, phase=list(phase), queue=queue, tenant=tenant, **flags)
     if as_json:
         output.as_json(found)
         return
@@ -92,6 +94,18 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("Submitted", output.moment(found["submitted_at"])),
         ("Started", output.moment(found["started_at"])),
         ("Finished", output.moment(found["finished_at"])),
+        *_deletion(found),
+    ]
+
+
+def _deletion(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """When it was deleted, or will be; and until when what it left is kept."""
+    if not found["deleted_at"]:
+        return [("Deleted", f"by itself {output.moment(found['expires_at'])}")] if found["expires_at"] else []
+    logs = f"until {output.moment(found['logs_until'])}" if found["logs_until"] else "gone"
+    return [
+        ("Deleted", output.moment(found["deleted_at"])),
+        ("Kept", f"logs {logs}, history until {output.moment(found['history_until'])}"),
     ]
 
 

@@ -49,7 +49,7 @@ _COMMANDS = {
     "abort": ("acts", "Stop a job; it can be resumed."),
     "resume": ("acts", "Let an aborted job go on."),
     "restart": ("acts", "Start a job again from the beginning."),
-    "delete": ("acts", "Take a finished job off the lists."),
+    "delete": ("acts", "Delete a finished job."),
     "queues": ("places", "List the queues that you may submit to."),
     "nodes": ("places", "List the machines and what is free on them."),
     "replay": ("replay", "Replay recorded scenarios through the engine."),

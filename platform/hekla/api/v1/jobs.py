@@ -42,6 +42,7 @@ _PARAMETERS = [
     OpenApiParameter("tenant", str, description="the tenant's short name"),
     OpenApiParameter("name", str, description="exactly this name"),
     OpenApiParameter("mine", bool, description="only your own"),
+    OpenApiParameter("deleted", bool, description="those that were deleted and are still kept, in place of the others"),
 ]
 _SUBMISSION = [
     OpenApiParameter("tenant", str, description="short name; without it the first tenant that you belong to"),
@@ -59,7 +60,8 @@ class Jobs(View, ListAPIView[Job]):
 
     def get_queryset(self) -> QuerySet[Job]:
         user, asked = person(self.request), self.request.query_params
-        jobs = selectors.visible_to(user)
+        of_deleted = asked.get("deleted") in {"1", "true"}
+        jobs = selectors.deleted_for(user) if of_deleted else selectors.visible_to(user)
         if asked.get("mine") in {"1", "true"}:
             jobs = jobs.filter(owner=user)
         wanted = {field: asked.getlist(name) for name, field in _FILTERS.items() if asked.get(name)}
@@ -108,7 +110,10 @@ class OneJob(View):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, uid: UUID) -> Response:
-        """Take a finished job off the lists; its events stay."""
+        """Let a finished job go, with all that is attached to it.
+
+        Its logs and its history are kept for as long as its tenant says (`logs_until`, `history_until`).
+        """
         user = person(request)
         services.delete(selectors.get(uid, user), user=user, now=clock.now())
         return Response(status=204)

@@ -10,12 +10,16 @@ from hekla.api.v1.serializers import (
     IssuedTokenSerializer,
     NewTokenSerializer,
     PersonSerializer,
+    RetentionSerializer,
     TenantSerializer,
     TokenSerializer,
 )
 from hekla.api.views import View, checked, person, told
 from hekla.apps.accounts import selectors, services
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.services import actor_of
 from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy import services as tenants
 from hekla.lib import clock
 
 
@@ -33,6 +37,24 @@ class Tenants(View):
     def get(self, request: Request) -> Response:
         """The tenants that you may see."""
         return told(TenantSerializer(tenancy.visible_to(person(request)), many=True))
+
+
+class Retention(View):
+    @extend_schema(responses=RetentionSerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        """For how long a tenant keeps the logs and the history of deleted jobs, in days after the deletion."""
+        return told(RetentionSerializer(tenancy.get(slug, person(request))))
+
+    @extend_schema(request=RetentionSerializer, responses=RetentionSerializer)
+    def patch(self, request: Request, slug: str) -> Response:
+        """Change it (admins of the tenant and of the platform)."""
+        user = person(request)
+        tenant = tenancy.get(slug, user)
+        tenants.require(user, tenant, Permission.SET_RETENTION)
+        kept = {"log_days": tenant.log_days, "history_days": tenant.history_days}
+        wish = {**kept, **checked(RetentionSerializer(data=request.data))}
+        tenants.set_retention(tenant, **wish, actor=actor_of(user), now=clock.now())
+        return told(RetentionSerializer(tenancy.get(slug, user)))
 
 
 class Tokens(View):

@@ -15,7 +15,7 @@ from hekla.apps.outbox.models import Event
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import selectors as tenancy
-from hekla.apps.tenancy.models import Tenant
+from hekla.apps.tenancy.models import MAX_DAYS_KEPT, Tenant
 from hekla.domain.policies import Action
 from hekla.domain.resources import BadQuantity, Resources
 
@@ -27,6 +27,13 @@ class TenantSerializer(serializers.ModelSerializer[Tenant]):
     class Meta:
         model = Tenant
         fields = ["slug", "name", "description", "is_active"]
+
+
+class RetentionSerializer(serializers.Serializer[Tenant]):
+    """Days for which what a deleted job leaves is kept; that history outlives logs is for the service to say."""
+
+    log_days = serializers.IntegerField(min_value=0, max_value=MAX_DAYS_KEPT, required=False)
+    history_days = serializers.IntegerField(min_value=1, max_value=MAX_DAYS_KEPT, required=False)
 
 
 class PersonSerializer(serializers.Serializer[Any]):
@@ -146,7 +153,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         model = Job
         fields = ["uid", "name", "tenant", "queue", "cluster", "is_simulated", "owner", "kind", "priority", "replicas"]
         fields += ["phase", "gang_phase", "is_final", "version", "retry_count", "reason", "message"]
-        fields += ["submitted_at", "started_at", "finished_at"]
+        fields += ["submitted_at", "started_at", "finished_at", "expires_at", "deleted_at"]
 
 
 class PodSerializer(serializers.ModelSerializer[Pod]):
@@ -159,12 +166,18 @@ class PodSerializer(serializers.ModelSerializer[Pod]):
 class JobDetailSerializer(JobSerializer):
     """A job with what was asked for, why it waits, and the last attempt of every replica."""
 
+    logs_until = serializers.DateTimeField(
+        allow_null=True, help_text="of a deleted job: how long its logs are kept; null: they are gone"
+    )
+    history_until = serializers.DateTimeField(
+        allow_null=True, help_text="of a deleted job: how long it is known at all"
+    )
     spec = serializers.JSONField()
     waiting = serializers.SerializerMethodField()
     pods = serializers.SerializerMethodField()
 
     class Meta(JobSerializer.Meta):
-        fields = [*JobSerializer.Meta.fields, "spec", "waiting", "pods"]
+        fields = [*JobSerializer.Meta.fields, "cleaned_at", "logs_until", "history_until", "spec", "waiting", "pods"]
 
     def get_waiting(self, job: Job) -> list[dict[str, Any]]:
         """The engine's reasons as data, each with a sentence."""

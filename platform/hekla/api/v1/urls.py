@@ -12,6 +12,7 @@ urlpatterns = [
     path("tokens", people.Tokens.as_view(), name="tokens"),
     path("tokens/<int:token_id>", people.Token.as_view(), name="token"),
     path("tenants", people.Tenants.as_view(), name="tenants"),
+    path("tenants/<slug:slug>/retention", people.Retention.as_view(), name="retention"),
     path("jobs", jobs.Jobs.as_view(), name="jobs"),
     path("jobs/<uuid:uid>", jobs.OneJob.as_view(), name="job"),
     path("jobs/<uuid:uid>/actions", jobs.Actions.as_view(), name="job_actions"),

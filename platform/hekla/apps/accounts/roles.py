@@ -16,6 +16,7 @@ class Permission(StrEnum):
     ACT_ON_OWN_JOBS = "act_on_own_jobs"
     ACT_ON_TENANT_JOBS = "act_on_tenant_jobs"
     MANAGE_MEMBERS = "manage_members"
+    SET_RETENTION = "set_retention"
     SEE_EVERYTHING = "see_everything"
     ACT_ON_ANY_JOB = "act_on_any_job"
     MANAGE_QUEUES = "manage_queues"
@@ -65,7 +66,14 @@ BY_PLATFORM_ROLE: dict[str, frozenset[Permission]] = {
 }
 BY_TENANT_ROLE: dict[str, frozenset[Permission]] = {
     TenantRole.ADMIN: frozenset(
-        {_P.SEE_TENANT, _P.SUBMIT_JOBS, _P.ACT_ON_OWN_JOBS, _P.ACT_ON_TENANT_JOBS, _P.MANAGE_MEMBERS}
+        {
+            _P.SEE_TENANT,
+            _P.SUBMIT_JOBS,
+            _P.ACT_ON_OWN_JOBS,
+            _P.ACT_ON_TENANT_JOBS,
+            _P.MANAGE_MEMBERS,
+            _P.SET_RETENTION,
+        }
     ),
     TenantRole.MEMBER: frozenset({_P.SEE_TENANT, _P.SUBMIT_JOBS, _P.ACT_ON_OWN_JOBS}),
     TenantRole.VIEWER: frozenset({_P.SEE_TENANT}),

@@ -1,6 +1,7 @@
 """Jobs and pods as they stand now. How they came there is in the event log."""
 
 import uuid
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import models
@@ -76,6 +77,19 @@ class Job(models.Model):
     @property
     def is_final(self) -> bool:
         return JobPhase(self.phase).is_final
+
+    @property
+    def logs_until(self) -> datetime | None:
+        """Until when the logs of a deleted job are kept; None where it is not deleted, or they are gone."""
+        return None if self.logs_purged_at else self._kept_for(self.tenant.log_days)
+
+    @property
+    def history_until(self) -> datetime | None:
+        """Until when a deleted job is known at all; None where it is not deleted."""
+        return self._kept_for(self.tenant.history_days)
+
+    def _kept_for(self, days: int) -> datetime | None:
+        return self.deleted_at + timedelta(days=days) if self.deleted_at else None
 
 
 class Pod(models.Model):

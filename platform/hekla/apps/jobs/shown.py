@@ -46,10 +46,19 @@ def detail(job: Job, user: User, params: Mapping[str, str]) -> dict[str, Any]:
         "log": _log(pods, current, params.get("log", "")),
         "timeline": sorted(story.lines(shown), key=lambda line: -line.number),
         "more_events": not all_events and len(shown) == _MOST_EVENTS,
-        "actions": offered(job) if may_act else [],
-        "may_delete": may_act and job.is_final,
+        "actions": offered(job) if may_act and job.deleted_at is None else [],
+        "may_delete": may_act and job.is_final and job.deleted_at is None,
+        "deletion": deletion(job),
         "is_waiting": bool(job.waiting) and not job.is_final,
     }
+
+
+def deletion(job: Job) -> dict[str, Any]:
+    """What is asked before the job is deleted. `is_final`: something goes that cannot be got back."""
+    keeps_no_logs, has_files = job.tenant.log_days == 0, bool(job.started_at) and not job.cluster.is_simulated
+    lost = [wording.files_go(job.replicas)] * has_files + [wording.logs_go()] * keeps_no_logs
+    kept = wording.kept_after_deletion(job.tenant.log_days, job.tenant.history_days)
+    return {"text": " ".join([*lost, kept]), "is_final": bool(lost)}
 
 
 def _log(pods: Sequence[Pod], current: Sequence[Pod], chosen: str) -> Pod | None:

@@ -39,7 +39,8 @@ def jobs(request: HttpRequest) -> HttpResponse:
 
 def list_context(request: HttpRequest) -> dict[str, Any]:
     """What the list shows for this address."""
-    visible = selectors.visible_to(person(request))
+    of_deleted = request.GET.get("deleted") == "yes"
+    visible = selectors.deleted_for(person(request)) if of_deleted else selectors.visible_to(person(request))
     found = JobFilter(request.GET, queryset=visible, request=request)
     page = Paginator(found.qs, shown.PAGE).get_page(request.GET.get("page"))
     return {
@@ -52,7 +53,8 @@ def list_context(request: HttpRequest) -> dict[str, Any]:
         "kinds": selectors.kinds(visible),
         "sort": request.GET.get("sort", ""),
         "query": request.GET.urlencode(),
-        "is_filtered": bool(set(request.GET) - {"page", "sort"}),
+        "of_deleted": of_deleted,
+        "is_filtered": bool(set(request.GET) - {"page", "sort", "deleted"}),
     }
 
 
@@ -90,10 +92,10 @@ def command(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_POST
 def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Take a finished job off the lists."""
+    """Let a finished job go."""
     job = selectors.get(uid, person(request))
     services.delete(job, user=person(request), now=clock.now())
-    messages.success(request, _("%s was deleted; its history stays in the log.") % job)
+    messages.success(request, _("%s was deleted. Its logs and history stand under “Deleted”.") % job)
     return redirect("jobs:list")
 
 

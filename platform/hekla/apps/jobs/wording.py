@@ -239,3 +239,29 @@ def part(used: Resources, capacity: Resources, name: str) -> str:
     """`1.5 of 4 CPU`, for a bar."""
     facts = {"used": _figure(name, used.amount(name)), "capacity": _amount(name, capacity.amount(name))}
     return _("%(used)s of %(capacity)s") % facts
+
+
+def files_go(replicas: int) -> str:
+    """What deletion does to files."""
+    return ngettext(
+        "What its pod wrote into its working folder is destroyed and cannot be got back.",
+        "What its %(n)d pods wrote into their working folders is destroyed and cannot be got back.",
+        replicas,
+    ) % {"n": replicas}
+
+
+def logs_go() -> str:
+    """What deletion does to logs where the tenant keeps none."""
+    return _("Its logs go too: this tenant keeps none of deleted jobs.")
+
+
+def kept_after_deletion(log_days: int, history_days: int) -> str:
+    """What deletion leaves, and for how long."""
+    facts = {"logs": log_days, "history": history_days}
+    sentence = _("Its settings and its history are kept for %(history)d days, under “Deleted” in the list of jobs.")
+    if log_days:
+        sentence = _(
+            "Its logs are kept for %(logs)d days, its settings and its history for %(history)d days, under “Deleted” "
+            "in the list of jobs."
+        )
+    return sentence % facts

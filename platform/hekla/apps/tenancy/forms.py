@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import TENANT_ROLE_LABELS
 from hekla.apps.forms import refuse_reserved
-from hekla.apps.tenancy.models import Tenant
+from hekla.apps.tenancy.models import MAX_DAYS_KEPT, Tenant
 
 ROLES = [(role.value, label) for role, label in TENANT_ROLE_LABELS.items()]
 
@@ -32,6 +32,23 @@ class TenantChangeForm(forms.ModelForm):
         model = Tenant
         fields = ["name", "description", "is_active"]
         widgets = {"description": forms.Textarea(attrs={"rows": 3})}
+
+
+class RetentionForm(forms.Form):
+    """For how long what deleted jobs leave is kept; the service judges it."""
+
+    log_days = forms.IntegerField(
+        label=_("Days to keep logs"),
+        min_value=0,
+        max_value=MAX_DAYS_KEPT,
+        help_text=_("After a job is deleted. 0: they go with the job."),
+    )
+    history_days = forms.IntegerField(
+        label=_("Days to keep history"),
+        min_value=1,
+        max_value=MAX_DAYS_KEPT,
+        help_text=_("After a job is deleted: its settings, its pods, and what happened to it."),
+    )
 
 
 class MemberForm(forms.Form):

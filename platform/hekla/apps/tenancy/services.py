@@ -1,18 +1,26 @@
 """Changes to tenants and their members."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError
+from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
-from hekla.apps.accounts.roles import TenantRole
+from hekla.apps.accounts.roles import Permission, TenantRole
 from hekla.apps.outbox import changes
 from hekla.apps.outbox.services import Actor, record, unit_of_work
-from hekla.apps.tenancy.models import Membership, Tenant
+from hekla.apps.tenancy import selectors
+from hekla.apps.tenancy.models import MAX_DAYS_KEPT, Membership, Tenant
 from hekla.domain import events
-from hekla.domain.errors import NotFound, Refused
+from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
+
+
+def require(user: User, tenant: Tenant, permission: Permission) -> None:
+    """Raises Forbidden where neither the person's role in this tenant nor that on the platform allows it."""
+    if not selectors.may(user, tenant.pk, permission):
+        raise Forbidden(_("Only the admins of this tenant and of the platform may do this."))
 
 
 def create(*, slug: str, name: str, description: str = "", actor: Actor, now: datetime) -> Tenant:
@@ -32,6 +40,29 @@ def change(tenant: Tenant, values: Mapping[str, Any], *, actor: Actor, now: date
         changed = changes.apply(tenant, values)
         tenant.save()
         _tell(tenant, events.TenantChanged(name=tenant.slug, changes=changed), actor, now)
+
+
+def set_retention(tenant: Tenant, *, log_days: int, history_days: int, actor: Actor, now: datetime) -> None:
+    """For how long after a job is deleted its logs and its history are kept. Raises Invalid."""
+    problems = list(_wrong_retention(log_days, history_days))
+    if problems:
+        raise Invalid(problems)
+    with unit_of_work():
+        tenant = Tenant.objects.select_for_update().get(pk=tenant.pk)
+        changed = changes.apply(tenant, {"log_days": log_days, "history_days": history_days})
+        if changed:
+            tenant.save(update_fields=list(changed))
+            _tell(tenant, events.TenantChanged(name=tenant.slug, changes=changed), actor, now)
+
+
+def _wrong_retention(log_days: int, history_days: int) -> Iterator[Problem]:
+    facts = {"most": MAX_DAYS_KEPT}
+    if not 0 <= log_days <= MAX_DAYS_KEPT:
+        yield Problem("log_days", _("Logs can be kept for 0 to %(most)d days.") % facts)
+    if not 1 <= history_days <= MAX_DAYS_KEPT:
+        yield Problem("history_days", _("History can be kept for 1 to %(most)d days.") % facts)
+    elif history_days < log_days:
+        yield Problem("history_days", _("History must be kept for at least as long as logs: it leads to them."))
 
 
 def add_member(tenant: Tenant, user: User, role: str, *, actor: Actor, now: datetime) -> Membership:

@@ -14,7 +14,7 @@ from hekla.apps.accounts.services import actor_of
 from hekla.apps.forms import attach
 from hekla.apps.people import person
 from hekla.apps.tenancy import selectors, services
-from hekla.apps.tenancy.forms import ROLES, MemberForm, TenantChangeForm, TenantForm
+from hekla.apps.tenancy.forms import ROLES, MemberForm, RetentionForm, TenantChangeForm, TenantForm
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import HeklaError, Refused
 from hekla.lib import clock
@@ -64,6 +64,23 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
     cancel = reverse("tenancy:detail", args=[slug])
     context = {"form": form, "title": tenant.name, "submit": _("Save"), "cancel": cancel}
     return render(request, "form_page.html", context)
+
+
+@require_POST
+def set_retention(request: HttpRequest, slug: str) -> HttpResponse:
+    """For how long logs and history of deleted jobs are kept."""
+    tenant = selectors.get(slug, person(request))
+    services.require(person(request), tenant, Permission.SET_RETENTION)
+    form = RetentionForm(request.POST)
+    if form.is_valid():
+        try:
+            services.set_retention(tenant, **form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            messages.success(request, _("Saved."))
+            return redirect("tenancy:detail", slug)
+    return _detail_page(request, tenant, MemberForm(), retention=form)
 
 
 @require_POST
@@ -120,13 +137,18 @@ def _managed(request: HttpRequest, slug: str) -> Tenant:
     return tenant
 
 
-def _detail_page(request: HttpRequest, tenant: Tenant, form: MemberForm) -> HttpResponse:
+def _detail_page(
+    request: HttpRequest, tenant: Tenant, form: MemberForm, retention: RetentionForm | None = None
+) -> HttpResponse:
     user = person(request)
+    kept = {"log_days": tenant.log_days, "history_days": tenant.history_days}
     context = {
         "tenant": tenant,
         "members": selectors.members(tenant),
         "form": form,
         "roles": ROLES,
         "may_manage": selectors.may(user, tenant.pk, Permission.MANAGE_MEMBERS),
+        "retention": retention or RetentionForm(initial=kept),
+        "may_set_retention": selectors.may(user, tenant.pk, Permission.SET_RETENTION),
     }
     return render(request, "tenancy/detail.html", context)
