@@ -51,6 +51,13 @@ class World:
         queue = queues.create(cluster=cluster, name="default", actor=PLATFORM, now=now)
         return cls(alice, tenant, cluster, queue)
 
+    def backend_until(self, done: Callable[[], bool]) -> None:
+        """Wait, without a turn, until something is so at the backend."""
+        deadline = clock.now().timestamp() + LAST_SECONDS
+        while not done():
+            assert clock.now().timestamp() < deadline, describe()
+            backend_of(self.cluster).wait(0.1)
+
     def turn_until(self, done: Callable[[], bool]) -> None:
         """Let the controller turn whenever the backend stirs, until something is so."""
         backend = backend_of(self.cluster)

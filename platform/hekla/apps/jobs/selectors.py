@@ -142,6 +142,12 @@ def by_uids(cluster_id: int, uids: Collection[str]) -> list[Job]:
     return list(Job.objects.filter(cluster_id=cluster_id, uid__in=uids).select_related("queue").order_by("id"))
 
 
+def unfinished_pods(cluster_id: int) -> list[Pod]:
+    """Pods of a cluster that are not over, with their jobs."""
+    found = Pod.objects.filter(job__cluster_id=cluster_id).exclude(phase__in=_FINAL_PODS)
+    return list(found.select_related("job").order_by("pk"))
+
+
 def pods_of(job_ids: Sequence[int]) -> list[Pod]:
     """Every attempt of these jobs."""
     return list(Pod.objects.filter(job_id__in=job_ids).order_by("job_id", "task", "index", "attempt"))

@@ -1,0 +1,187 @@
+"""The auditor of the rows: rebuilds every job and pod from the log alone, and compares.
+
+Whatever happened (kills, restarts, races), the log and the rows must tell one story. Both are read as of one instant.
+Each finding is a sentence that is the same at the next look if nothing changed.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import connection, transaction
+
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox import selectors as outbox
+from hekla.apps.outbox.models import Event
+from hekla.domain.phases import JobPhase, PodPhase
+
+Ref = tuple[str, int, int]
+_ONCE = ("JobSubmitted", "JobDeleted", "JobCleaned")
+_OF_JOBS = ("phase", "gang_phase", "version", "retry_count", "finished_at")
+_OF_PODS = ("phase", "node", "exit_code", "started_at", "finished_at")
+
+
+@dataclass
+class PodStory:
+    """A pod as the log tells it."""
+
+    phase: str = "pending"
+    node: str = ""
+    exit_code: int | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+@dataclass
+class Story:
+    """A job as the log tells it; `wrong`: what the log contradicts itself in."""
+
+    phase: str = "pending"
+    gang_phase: str = "pending"
+    version: int = 1
+    retry_count: int = 0
+    finished_at: datetime | None = None
+    pods: dict[Ref, PodStory] = field(default_factory=dict)
+    kinds: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+
+def findings() -> list[str]:
+    """What is wrong, each as a sentence; empty where all agrees."""
+    is_within = connection.in_atomic_block
+    with transaction.atomic():
+        if not is_within:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        return list(_find())
+
+
+def _find() -> Iterator[str]:
+    if lost := outbox.lost():
+        yield f"The log: {lost} numbers stand for no event, and nobody purged them."
+    stories = tell()
+    for job in Job.objects.prefetch_related("pods").order_by("pk").iterator(chunk_size=500):
+        story = stories.pop(f"job:{job.uid}", Story())
+        for sentence in (*story.wrong, *_compare(job, story), *_twice(job)):
+            yield f"Job {job.name} ({job.uid}): {sentence}"
+    yield from (f"The log tells of {subject}, and there is no such row." for subject in stories)
+
+
+def tell() -> dict[str, Story]:
+    """All jobs by their subject, from the log alone."""
+    stories: dict[str, Story] = {}
+    for event in Event.objects.filter(subject__startswith="job:").order_by("id").iterator(chunk_size=2000):
+        story = stories.setdefault(event.subject, Story())
+        story.kinds[event.kind] += 1
+        teller = _TELLERS.get(event.kind)
+        if teller:
+            teller(story, event.payload, event)
+    return stories
+
+
+# The log against itself.
+
+
+def _job_phase(story: Story, facts: Mapping[str, Any], event: Event) -> None:
+    if facts["old"] != story.phase:
+        story.wrong.append(f"event {event.pk} takes it from {facts['old']} to {facts['new']}; it was {story.phase}.")
+    story.phase, story.version, story.retry_count = facts["new"], facts["version"], facts["retry_count"]
+    story.finished_at = event.at if JobPhase(story.phase).is_final else None
+
+
+def _gang_phase(story: Story, facts: Mapping[str, Any], event: Event) -> None:
+    if facts["old"] != story.gang_phase:
+        story.wrong.append(f"event {event.pk} takes its gang from {facts['old']}; that was {story.gang_phase}.")
+    story.gang_phase = facts["new"]
+
+
+def _created(story: Story, facts: Mapping[str, Any], event: Event) -> None:
+    if _ref(facts) in story.pods:
+        story.wrong.append(f"event {event.pk} creates {_name(_ref(facts))} once more.")
+    story.pods[_ref(facts)] = PodStory()
+
+
+def _bound(story: Story, facts: Mapping[str, Any], event: Event) -> None:
+    ref, pod = _ref(facts), _pod(story, _ref(facts), event)
+    if pod.phase != PodPhase.PENDING:
+        story.wrong.append(f"event {event.pk} binds {_name(ref)}, which was {pod.phase}.")
+    others = [o for o, other in story.pods.items() if o[:2] == ref[:2] and o != ref and PodPhase(other.phase).is_placed]
+    if others:
+        story.wrong.append(f"event {event.pk} binds {_name(ref)} while {_name(others[0])} still has its place.")
+    pod.phase, pod.node = PodPhase.BOUND, facts["node"]
+
+
+def _pod_phase(story: Story, facts: Mapping[str, Any], event: Event) -> None:
+    ref, pod = _ref(facts), _pod(story, _ref(facts), event)
+    if facts["old"] != pod.phase:
+        story.wrong.append(
+            f"event {event.pk} takes {_name(ref)} from {facts['old']} to {facts['new']}; it was {pod.phase}."
+        )
+    pod.phase, pod.exit_code = facts["new"], facts["exit_code"]
+    if pod.phase == PodPhase.RUNNING:
+        pod.started_at = pod.started_at or event.at
+    if PodPhase(pod.phase).is_final:
+        pod.finished_at = event.at
+
+
+def _pod(story: Story, ref: Ref, event: Event) -> PodStory:
+    if ref not in story.pods:
+        story.wrong.append(f"event {event.pk} is about {_name(ref)}, which was never created.")
+    return story.pods.setdefault(ref, PodStory())
+
+
+_TELLERS: dict[str, Callable[[Story, Mapping[str, Any], Event], None]] = {
+    "JobPhaseChanged": _job_phase,
+    "GangPhaseChanged": _gang_phase,
+    "PodCreated": _created,
+    "PodBound": _bound,
+    "PodPhaseChanged": _pod_phase,
+}
+
+
+# The log against the rows.
+
+
+def _compare(job: Job, story: Story) -> Iterator[str]:
+    yield from _differences("it", job, story, _OF_JOBS)
+    expected = (1, int(job.deleted_at is not None), int(job.cleaned_at is not None))
+    for kind, count in zip(_ONCE, expected, strict=True):
+        if story.kinds[kind] != count:
+            yield f"by its row the log should hold {count} {kind}, and it holds {story.kinds[kind]}."
+    told = dict(story.pods)
+    for pod in job.pods.all():
+        ref = (pod.task, pod.index, pod.attempt)
+        if ref in told:
+            yield from _differences(_name(ref), pod, told.pop(ref), _OF_PODS)
+        else:
+            yield f"{_name(ref)} has a row, and the log does not know it."
+    yield from (f"the log tells of {_name(ref)}, which has no row." for ref in told)
+
+
+def _differences(what: str, row: Job | Pod, told: Story | PodStory, fields: tuple[str, ...]) -> Iterator[str]:
+    for name in fields:
+        of_row, of_log = getattr(row, name), getattr(told, name)
+        if of_row != of_log:
+            yield f"{name} of {what} is {_text(of_row)} in the row, {_text(of_log)} by the log."
+
+
+def _twice(job: Job) -> Iterator[str]:
+    placed = Counter((pod.task, pod.index) for pod in job.pods.all() if PodPhase(pod.phase).is_placed)
+    for (task, index), count in placed.items():
+        if count > 1:
+            yield f"{task}-{index} has {count} places at one time."
+
+
+def _ref(facts: Mapping[str, Any]) -> Ref:
+    return facts["task"], facts["index"], facts["attempt"]
+
+
+def _name(ref: Ref) -> str:
+    task, index, attempt = ref
+    return f"{task}-{index} (attempt {attempt})"
+
+
+def _text(value: object) -> str:
+    return "nothing" if value is None or value == "" else str(value)
