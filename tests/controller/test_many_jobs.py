@@ -1,0 +1,85 @@
+"""Many jobs through their whole lives, a cluster always full of them: none is lost, stuck or run twice.
+
+HEKLA_TEST_JOBS says how many (150 where it is not set); with `-s` each part of the way prints what it cost.
+"""
+
+import itertools
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from django.db import connection
+from tests.controller.conftest import World
+from tests.controller.test_turns import submit
+from tests.support.auditor import audit_everything
+
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox import selectors as outbox
+from hekla.controller import turns
+from hekla.controller.backends import backend_of
+
+JOBS, REPLICAS, AT_ONCE, PARTS = int(os.environ.get("HEKLA_TEST_JOBS", "150")), 10, 100, 5
+NODE = {"cpu": "64", "memory": "256Gi"}
+
+
+@pytest.fixture
+def crowd(transactional_db, settings, tmp_path) -> Iterator[World]:
+    settings.HEKLA_HOME, settings.CHECK_ENGINE = tmp_path, False
+    turns.forget_all()
+    nodes = [{"name": "node", "count": 100, "allocatable": NODE}]
+    times = {"prepare_seconds": {"min": 1, "max": 5}, "run_seconds": {"min": 20, "max": 90}}
+    yield World.found("simulated", {"nodes": nodes, "seed": 1, "speed": 60, **times})
+    turns.forget_all()
+
+
+@dataclass
+class Cost:
+    """What a part of the way took: statements to the database and seconds of this process, for so many events."""
+
+    events: int = 0
+    statements: int = 0
+    seconds: float = 0.0
+
+    def __call__(self, execute, sql, params, many, context):
+        self.statements += 1
+        return execute(sql, params, many, context)
+
+
+def _turn(world: World, cost: Cost) -> None:
+    before, began = outbox.last_number(), time.process_time()
+    with connection.execute_wrapper(cost):
+        turns.run(world.cluster)
+    cost.seconds += time.process_time() - began
+    cost.events += outbox.last_number() - before
+
+
+def _live(world: World, first: int, last: int) -> Cost:
+    """Submit these jobs, never more than a cluster full, and let the controller turn until they are through."""
+    cost, number, backend = Cost(), first, backend_of(world.cluster)
+    idle_since = time.monotonic()
+    while (lives := Job.objects.exclude(phase="completed").count()) or number < last:
+        more = min(last - number, AT_ONCE - lives)
+        for at in range(number, number + more):
+            submit(world, f"job-{at}", ["x"], replicas=REPLICAS)
+        number, events = number + more, cost.events
+        _turn(world, cost)
+        idle_since = time.monotonic() if cost.events > events else idle_since
+        assert time.monotonic() - idle_since < 30, Counter(Job.objects.values_list("phase", flat=True))
+        backend.wait(0.1)
+    return cost
+
+
+def test_none_is_lost_or_stuck_and_an_event_costs_what_it_did_at_first(crowd: World) -> None:
+    marks = [JOBS * part // PARTS for part in range(PARTS + 1)]
+    costs = [_live(crowd, first, last) for first, last in itertools.pairwise(marks)]
+    for last, cost in zip(marks[1:], costs, strict=True):
+        each = f"{cost.statements / cost.events:.2f} statements, {cost.seconds / cost.events * 1e6:.0f} us"
+        print(f"up to job {last}: {cost.events} events, each {each}")
+    assert Counter(Job.objects.values_list("phase", flat=True)) == {"completed": JOBS}
+    assert Counter(Pod.objects.values_list("phase", "attempt")) == {("succeeded", 1): JOBS * REPLICAS}
+    first, *_, last = (cost.statements / cost.events for cost in costs)
+    assert last < first * 1.5
+    audit_everything()
