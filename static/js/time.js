@@ -1,5 +1,6 @@
 // Times for people: <time datetime data-relative> becomes "3 min ago" in the page's language, with the exact instant
-// on hover; data-exact shows the instant; data-from (and data-to, when it is over) a duration that counts on.
+// on hover; data-exact shows the instant; data-from (and data-to, when it is over) a duration that counts on; data-until one
+// that counts down.
 
 import { language } from "./messages.js";
 
@@ -42,13 +43,15 @@ function tellInstant(element) {
 }
 
 function tellDuration(element) {
-  const { from, to } = element.dataset;
-  if (duration) write(element, long((to ? Date.parse(to) : Date.now()) - Date.parse(from)));
+  const { from, to, until } = element.dataset;
+  const [begin, end] = until ? [Date.now(), Date.parse(until)] : [Date.parse(from), to ? Date.parse(to) : Date.now()];
+  if (until) element.title = exact.format(end);
+  if (duration) write(element, long(end - begin));
 }
 
 function tellAll() {
   document.querySelectorAll("time[data-relative], time[data-exact]").forEach(tellInstant);
-  document.querySelectorAll("time[data-from]").forEach(tellDuration);
+  document.querySelectorAll("time[data-from], time[data-until]").forEach(tellDuration);
 }
 
 export function startTime() {
@@ -59,6 +62,6 @@ export function startTime() {
     if (document.hidden) return;
     seconds += 1;
     if (seconds % 10 === 0) tellAll();
-    else document.querySelectorAll("time[data-from]:not([data-to])").forEach(tellDuration);
+    else document.querySelectorAll("time[data-from]:not([data-to]), time[data-until]").forEach(tellDuration);
   }, 1000);
 }

@@ -165,7 +165,7 @@ apiVersion: kubeflow.org/v1
 kind: TFJob
 metadata: {name: from-kubeflow}
 spec:
-  runPolicy: {activeDeadlineSeconds: 60}
+  runPolicy: {activeDeadlineSeconds: 60, suspend: true}
   tfReplicaSpecs:
     Worker: {replicas: 1, template: {spec: {containers: [{name: tensorflow, command: ["true"]}]}}}
 """
@@ -175,4 +175,37 @@ def test_a_job_of_kubeflow_is_taken_and_what_it_asks_in_vain_is_told(alice):
     answer = yaml(alice, TFJOB)
     assert answer.status_code == 201
     assert answer.json()["job"]["name"] == "from-kubeflow"
-    assert [told.partition(":")[0] for told in answer.json()["warnings"]] == ["spec.runPolicy.activeDeadlineSeconds"]
+    assert [told.partition(":")[0] for told in answer.json()["warnings"]] == ["spec.runPolicy.suspend"]
+    assert answer.json()["job"]["spec"]["active_deadline_seconds"] == 60
+
+
+def act(client, job, **asked):
+    return client.post(f"{JOBS}/{job['uid']}/actions", asked, format="json")
+
+
+@pytest.mark.parametrize(
+    ("asked", "paths"),
+    [
+        ({"action": "RestartTask"}, ["task"]),
+        ({"action": "RestartPod"}, ["task", "index"]),
+        ({"action": "RestartPod", "task": "worker", "index": 1}, ["index"]),
+        ({"action": "RestartPod", "task": "other", "index": 0}, ["task"]),
+        ({"action": "RestartPartition", "task": "worker"}, ["index"]),
+        ({"action": "AbortJob", "task": "worker"}, ["task"]),
+        ({"action": "RestartPod", "task": "worker", "index": "x"}, ["index"]),
+        ({"action": "RestartPod", "task": "worker", "pod": 1}, ["pod"]),
+    ],
+)
+def test_a_wish_about_a_part_says_which(alice, submitted, asked, paths):
+    answer = act(alice, submitted, **asked)
+    assert answer.status_code == 400
+    assert [error["path"] for error in answer.json()["errors"]] == paths
+    kinds = [event["kind"] for event in alice.get(f"{JOBS}/{submitted['uid']}/events").json()["events"]]
+    assert kinds == ["JobSubmitted"]
+
+
+def test_a_part_is_restarted_and_the_story_says_which(alice, submitted):
+    assert act(alice, submitted, action="RestartTask", task="worker").json()["phase"] == "pending"
+    assert act(alice, submitted, action="RestartPod", task="worker", index=0).status_code == 200
+    told = [event["sentence"] for event in alice.get(f"{JOBS}/{submitted['uid']}/events").json()["events"]]
+    assert {"Asked to restart worker.", "Asked to restart worker-0."} <= set(told)

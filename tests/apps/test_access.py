@@ -66,6 +66,8 @@ metadata: {name: sent}
 spec: {tasks: [{name: main, template: {spec: {containers: [{name: m, command: ["true"]}]}}}]}
 """
 SPEC = {"name": "sent", "tasks": [{"name": "main", "command": ["true"]}]}
+SIZE = {"tasks": {"main": {"replicas": 2}}}
+SIZE_FORM = {"size-revision": "1", "size-replicas-0": "2", "size-least-0": "1"}
 
 ROUTES: dict[str, Declared] = {
     "home": Declared(SIGNED_IN),
@@ -114,7 +116,9 @@ ROUTES: dict[str, Declared] = {
     "jobs:submit_yaml": Declared(SIGNED_IN, SIGNED_IN, {"text": MANIFEST}),
     "jobs:detail": Declared(TENANT),
     "jobs:command": Declared(post=ACTS_ON_THE_JOB, data={"action": "AbortJob"}),
+    "jobs:scale": Declared(post=ACTS_ON_THE_JOB, data=SIZE_FORM),
     "jobs:delete": Declared(post=ACTS_ON_THE_JOB),
+    "jobs:export": Declared(TENANT),
     "jobs:manifest": Declared(TENANT),
     "demonstrations:list": Declared(SIGNED_IN),
     "demonstrations:detail": Declared(SIGNED_IN),
@@ -130,6 +134,7 @@ ROUTES: dict[str, Declared] = {
     "api:v1:jobs": Declared(SIGNED_IN, SENDS, SPEC),
     "api:v1:job": Declared(TENANT, delete=ACTS_ON_THE_JOB),
     "api:v1:job_actions": Declared(post=ACTS_ON_THE_JOB, data={"action": "AbortJob"}),
+    "api:v1:job_scale": Declared(patch=ACTS_ON_THE_JOB, data=SIZE),
     "api:v1:job_events": Declared(TENANT),
     "api:v1:pod_log": Declared(TENANT),
     "api:v1:queues": Declared(SIGNED_IN, OPERATORS, {"name": "third", "cluster": "sim"}),

@@ -1,5 +1,6 @@
 """Every page opens for who may see it, says what is so, and keeps what was typed."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -97,6 +98,38 @@ def test_the_form_submits_a_job(people: People, as_: As) -> None:
     assert job.spec["tasks"][0]["command"] == ["python", "-c", "print(1)"]
 
 
+TWO = {"tasks-TOTAL_FORMS": "2", "tasks-1-name": "train", "tasks-1-replicas": "1", "tasks-1-command": "true"}
+
+
+def test_the_form_lets_a_task_begin_after_others_and_shows_it_in_a_copy(people: People, as_: As) -> None:
+    alice = as_(people.alice)
+    alice.post(reverse("jobs:submit"), form(**TWO, **{"tasks-1-depends_on": "main", "tasks-1-depends_on_any": "on"}))
+    job = Job.objects.get()
+    assert job.spec["tasks"][1]["depends_on"] == {"tasks": ["main"], "iteration": "any"}
+    page = alice.get(reverse("jobs:submit") + f"?clone={job.uid}").content.decode()
+    assert 'name="tasks-1-depends_on" value="main"' in page
+    assert re.search(r'name="tasks-1-depends_on_any"[^>]* checked', page)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "word"),
+    [
+        ({"tasks-1-depends_on": "mian"}, "id_tasks-1-depends_on", "did you mean “main”"),
+        ({"tasks-1-depends_on": "main, other"}, "id_tasks-1-depends_on", "No task is called “other”"),
+        ({"tasks-0-depends_on": "train", "tasks-1-depends_on": "main"}, "id_tasks-0-depends_on", "in a circle"),
+        ({"tasks-1-depends_on": "Main!"}, "id_tasks-1-depends_on", "not a name"),
+    ],
+)
+def test_a_dependency_that_cannot_be_is_told_at_its_field(
+    people: People, as_: As, changes: dict[str, str], field: str, word: str
+) -> None:
+    page = as_(people.alice).post(reverse("jobs:submit"), form(**TWO, **changes)).content.decode()
+    assert not Job.objects.exists()
+    assert word in page
+    assert f'href="#{field}"' in page
+    assert all(f'value="{typed}"' in page for typed in changes.values())
+
+
 @pytest.mark.parametrize(
     ("changes", "field", "word"),
     [
@@ -106,6 +139,7 @@ def test_the_form_submits_a_job(people: People, as_: As) -> None:
         ({"tasks-0-cpu": "64"}, "id_tasks-0-cpu", "largest node has 4"),
         ({"tasks-0-replicas": "9"}, "", "could never start"),
         ({"tasks-0-env": "nonsense"}, "id_tasks-0-env", "NAME=value"),
+        ({"active_deadline_seconds": "0"}, "id_active_deadline_seconds", "greater than or equal to 1"),
         ({"name": "taken"}, "id_name", "already"),
     ],
 )
@@ -197,7 +231,7 @@ def test_what_a_job_asks_of_its_plugins_in_vain_is_said_after_it_was_submitted(p
 def test_the_form_has_every_framework_and_says_what_a_job_overrules(people: People, as_: As) -> None:
     client = as_(people.alice)
     page = client.get(reverse("jobs:submit")).content.decode()
-    assert [name for name in known() if name not in ("env", "svc") and f'value="{name}"' not in page] == []
+    assert [name for name in known() if name not in ("env", "svc", "ssh") and f'value="{name}"' not in page] == []
     typed = form() | {"framework": "pytorch", "tasks-0-name": "master", "tasks-0-env": "RANK=7"}
     page = client.post(reverse("jobs:submit"), typed, follow=True).content.decode()
     assert Job.objects.count() == 1

@@ -44,6 +44,17 @@ def test_a_job_through_its_life(console, manifest):
     assert "talk" not in left
 
 
+def test_a_part_of_a_job_is_restarted(console, manifest):
+    console("submit", manifest(command="[sleep, '60']"))
+    assert "talk is" in console("restart", "talk", "--task", "main").output
+    assert "talk is" in console("restart", "talk", "--task", "main", "--index", "0").output
+    refused = console("restart", "talk", "--task", "main", "--index", "7")
+    assert (refused.exit_code, "there is no 7" in refused.output) == (1, True)
+    assert console("restart", "talk", "--index", "0").exit_code == 2
+    console("abort", "talk")
+    console("watch", "talk")
+
+
 def test_logs_are_printed_and_followed(console, manifest):
     console("submit", manifest(), "--watch")
     for words in (["logs", "talk"], ["logs", "talk", "--task", "main", "--index", "0", "--follow"]):
@@ -122,3 +133,17 @@ def test_a_console_that_restarts_is_waited_for(console, manifest, monkeypatch):
     result = console("watch", "talk")
     assert (result.exit_code, "waiting for it" in result.output) == (0, True)
     assert "main-0 | world" in result.output
+
+
+def test_a_job_grows_and_shrinks(console, manifest):
+    console("submit", manifest(command="[sleep, '60']"))
+    grown = console("scale", "talk", "main=2")
+    assert (grown.exit_code, grown.output) == (0, "talk is to have: main 2.\n")
+    assert json.loads(console("job", "talk", "--json").output)["replicas"] == 2
+    refused = console("scale", "talk", "main=0")
+    assert (refused.exit_code, "tasks.main.min_available: The task has 0 replicas" in refused.output) == (1, True)
+    for words in (["main=x"], ["main"], []):
+        assert console("scale", "talk", *words).exit_code == 2
+    assert console("scale", "talk", "main=1", "--min", "main=1", "--min-all", "1", "--json").exit_code == 0
+    console("abort", "talk")
+    console("watch", "talk")

@@ -16,6 +16,7 @@ from hekla.apps.queues import services as queues
 from hekla.apps.tenancy import services as tenancy
 from hekla.controller import turns
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.scaling import Size
 from hekla.lib import clock
 
 GPU = "nvidia.com/gpu"
@@ -244,3 +245,18 @@ def test_a_job_of_another_tenant_has_no_name_in_the_story_of_an_eviction(gpus: G
     told = Event.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
     assert "secret" not in str([event.payload for event in told])
     assert all("another job" in line.sentence for line in story.lines(list(told)))
+
+
+def test_pods_that_came_with_a_larger_size_give_way_first(gpus: Gpus) -> None:
+    world = gpus(ELASTIC, 4)
+    small = submit(world, "small", 2)
+    world.turn_until(lambda: running(small) == 2)
+    size = Size.parse({"tasks": {"worker": {"replicas": 4}}})
+    services.scale(small, size, user=world.alice, now=clock.now())
+    world.turn_until(lambda: running(small) == 4)
+    urgent = submit(world, "urgent", 2, priority=10)
+    world.turn_until(lambda: running(urgent) == 2)
+    evicted = Pod.objects.filter(job=small, evicted=True).order_by("index")
+    assert [(pod.index, pod.attempt) for pod in evicted] == [(2, 1), (3, 1)]
+    assert Job.objects.get(pk=small.pk).phase == "running"
+    auditor.audit()

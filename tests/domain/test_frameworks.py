@@ -166,7 +166,7 @@ def test_without_nnodes_nothing_is_said_of_torchrun():
         (["--nnodes=2-4"], ["--nnodes must be a number of pods or the least and the most"]),
         (["--nnodes=0:2"], ["--nnodes=0:2 cannot be"]),
         (["--nnodes=3:2"], ["--nnodes=3:2 cannot be"]),
-        (["--nnodes=2:4"], ["--nnodes=2:4 cannot be: the least is 1 or more, and the most at most 3"]),
+        (["--nnodes=4"], ["--nnodes=4 cannot be: the least is from 1 to 3, which is all pods"]),
         (["--nnodes=4:4", "--nproc-per-node=many"], ["--nnodes=4:4 cannot be", "--nproc-per-node must be a number"]),
     ],
 )

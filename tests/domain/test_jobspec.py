@@ -65,6 +65,7 @@ def test_a_job_survives_being_stored(spec):
         (job(min_available=True), "min_available", "a whole number, not true"),
         (job(max_retry=0), "max_retry", "at least 1, not 0"),
         (job(priority=1.5), "priority", "a whole number, not 1.5"),
+        (job(active_deadline_seconds=0), "active_deadline_seconds", "at least 1"),
         (job(ttl_seconds_after_finished=-1), "ttl_seconds_after_finished", "at least 0"),
         (job(plugins={"nope": []}), "plugins.nope", "There is no plugin “nope”"),
         (job(files={"/etc/passwd": ""}), "files./etc/passwd", "relative path"),

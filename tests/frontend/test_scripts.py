@@ -289,9 +289,12 @@ def test_times_are_told_for_people(page):
     times = (
         '<time id="a" datetime="2026-11-21T08:27:00Z" data-relative>x</time>'
         '<time id="d" data-from="2026-11-21T07:00:00Z" data-to="2026-11-21T08:04:00Z">x</time>'
+        '<time id="l" data-until="2026-11-21T10:00:00Z">x</time>'
     )
     show(page, times)
     until(page, "document.getElementById('a').textContent !== 'x'")
     assert page.inner_text("#a").startswith("3 min")
     assert page.inner_text("#d") == "1h 4m"
+    assert page.inner_text("#l") == "1h 30m"
+    assert "10:00" in page.get_attribute("#l", "title")
     assert "2026" in page.get_attribute("#a", "title")

@@ -25,10 +25,19 @@ def resume(choice: Choice, job: str) -> None:
 
 @click.command()
 @click.argument("job")
+@click.option("--task", help="Only the pods of this task.")
+@click.option("--index", type=click.IntRange(0), help="Only this replica of the task, counted from 0.")
 @click.pass_obj
-def restart(choice: Choice, job: str) -> None:
-    """Start JOB (a name or uid) again from the beginning."""
-    _act(choice, job, "RestartJob")
+def restart(choice: Choice, job: str, task: str | None, index: int | None) -> None:
+    """Start JOB (a name or uid) again from the beginning, or a part of it while the rest goes on."""
+    if task is None:
+        if index is not None:
+            raise click.UsageError("Say with --task of which task this is a replica.")
+        _act(choice, job, "RestartJob")
+    elif index is None:
+        _act(choice, job, "RestartTask", task=task)
+    else:
+        _act(choice, job, "RestartPod", task=task, index=index)
 
 
 @click.command()
@@ -47,7 +56,7 @@ def delete(choice: Choice, job: str) -> None:
     )
 
 
-def _act(choice: Choice, job: str, action: str) -> None:
+def _act(choice: Choice, job: str, action: str, **part: str | int) -> None:
     client = client_of(choice)
-    found = client.post(f"jobs/{client.job(job)['uid']}/actions", {"action": action})
+    found = client.post(f"jobs/{client.job(job)['uid']}/actions", {"action": action, **part})
     click.echo(f"{found['name']} is {output.phase(found['phase'])}.")

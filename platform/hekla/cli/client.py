@@ -52,6 +52,10 @@ class Client:
         asked = {name: value for name, value in query.items() if value is not None}
         return self._send("POST", path, json=document, params=asked)
 
+    def patch(self, path: str, document: dict[str, Any]) -> Any:  # noqa: ANN401
+        """Send what is to change; the answer. Raises Failure."""
+        return self._send("PATCH", path, json=document)
+
     def delete(self, path: str) -> None:
         """Raises Failure."""
         self._send("DELETE", path)

@@ -93,6 +93,7 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("Queue", _queue(found)),
         ("Submitted", output.moment(found["submitted_at"])),
         ("Started", output.moment(found["started_at"])),
+        ("Deadline", output.moment(found["deadline_at"])),
         ("Finished", output.moment(found["finished_at"])),
         *_deletion(found),
     ]

@@ -29,6 +29,7 @@ def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
         JobDecision(
             job_id=job.pk,
             version=job.version,
+            revision=job.revision,
             gang_phase=_new_phase(GangPhase(job.gang_phase), decisions.phases.get(uid)),
             binds=binds[uid],
             evictions=evictions[uid],

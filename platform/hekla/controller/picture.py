@@ -70,10 +70,10 @@ class Picture:
             self._read_again(cluster, uids | self._with_other_nodes(nominated), nominated)
         self._number, self._doubtful = number, set()
 
-    def stirred(self) -> list[Seen]:
+    def stirred(self, now: datetime) -> list[Seen]:
         """The jobs that were read since this was last asked, and those that time may move."""
         asked, self._stirred = self._stirred, set()
-        return [seen for pk, seen in self._seen.items() if seen.is_timed or pk in asked]
+        return [seen for pk, seen in self._seen.items() if seen.is_timed or pk in asked or _is_late(seen.job, now)]
 
     def pods(self) -> list[Pod]:
         """Pods that hold something or wait for it, also those of jobs that are over."""
@@ -138,6 +138,11 @@ class Picture:
         if known is None or known[0] != facts:
             known = self._nodes[node.name] = facts, snapshot.node(node)
         return known[1]
+
+
+def _is_late(job: Job, now: datetime) -> bool:
+    """Its deadline has come."""
+    return job.deadline_at is not None and job.deadline_at <= now and not job.is_final
 
 
 def _of(pods: Iterable[Pod], nominated: Mapping[str, str]) -> dict[str, str]:

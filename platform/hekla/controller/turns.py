@@ -18,6 +18,7 @@ from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import services
+from hekla.apps.jobs.facts import job_facts
 from hekla.apps.jobs.models import Job
 from hekla.apps.outbox import selectors as outbox
 from hekla.backends.base import BackendError
@@ -155,16 +156,17 @@ def _check(cluster: Cluster, keeper: Keeper) -> None:
 
 def _sync_jobs(hold: Hold, picture: Picture, now: datetime) -> bool:
     """Jobs that were let in get their pods; jobs on their way somewhere move on."""
-    stirred = [seen for seen in picture.stirred() if not _is_outside(seen.job)]
+    stirred = [seen for seen in picture.stirred(now) if not _is_outside(seen.job, now)]
     due = [seen.job.pk for seen in stirred if services.would_sync(seen.job, seen.pods, now)]
     picture.doubt(due)
     moved = [services.sync(hold.cluster_id, hold.epoch, pk, address_of=hold.backend.address, now=now) for pk in due]
     return any(moved)
 
 
-def _is_outside(job: Job) -> bool:
-    """It waits to be let in, or is over."""
-    return job.is_final or (job.gang_phase == GangPhase.PENDING and job.phase == JobPhase.PENDING)
+def _is_outside(job: Job, now: datetime) -> bool:
+    """It waits to be let in, and may, or is over."""
+    waits = job.gang_phase == GangPhase.PENDING and job.phase == JobPhase.PENDING
+    return job.is_final or (waits and not job_facts(job).is_out_of_time(now))
 
 
 def _policy(cluster: Cluster, keeper: Keeper) -> Policy:

@@ -94,7 +94,7 @@ class Change(BaseModel):
     new: Data = None
 
 
-Changes = Annotated[dict[str, Change], Field(max_length=64)]
+Changes = Annotated[dict[str, Change], Field(max_length=128)]
 
 
 # Jobs. The subject is the job.
@@ -108,9 +108,11 @@ class JobSubmitted(Event):
 
 
 class JobCommanded(Event):
-    """A person asked for an action."""
+    """A person asked for an action: about the job, one task of it, or one replica of that."""
 
     action: Action
+    task: Name = ""
+    index: int | None = None
     message: Message = ""
 
 
@@ -136,7 +138,10 @@ class JobWaits(Event):
 
 
 class JobChanged(Event):
+    """The specification changed: its size, by `task.replicas`, `task.min_available` and `min_available`."""
+
     changes: Changes
+    revision: int = 1
 
 
 class JobDeleted(Event):

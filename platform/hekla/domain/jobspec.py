@@ -214,6 +214,7 @@ class JobSpec(BaseModel):
     min_available: Annotated[Whole, Field(ge=1)] | None = None
     min_success: Annotated[Whole, Field(ge=1)] | None = None
     max_retry: Annotated[Whole, Field(ge=1, le=MAX_RETRY)] = 3
+    active_deadline_seconds: Annotated[Whole, Field(ge=1, le=10 * 365 * 86_400)] | None = None
     ttl_seconds_after_finished: Annotated[Whole, Field(ge=0, le=10 * 365 * 86_400)] | None = None
     policies: Annotated[tuple[Policy, ...], Field(max_length=32)] = ()
     plugins: Annotated[dict[str, tuple[Annotated[Text, Field(max_length=4096)], ...]], Field(max_length=32)] = {}

@@ -81,12 +81,15 @@ class Policy(BaseModel):
         return self
 
     def matches(self, event: Event, exit_code: int | None) -> bool:
-        """Whether this rule speaks about such an event (waiting for a place counts only with a timeout)."""
+        """Whether this rule speaks about such an event.
+
+        Waiting for a place counts only with a timeout, and a change of size, which nobody calls a mishap, by its name.
+        """
         if self.exit_code is not None:
             return exit_code == self.exit_code
         if event is Event.POD_PENDING and self.timeout_seconds is None:
             return False
-        return event in self.events or Event.ANY in self.events
+        return event in self.events or (Event.ANY in self.events and event is not Event.JOB_UPDATED)
 
 
 RESTART_ON_LOSS = (Policy(events=(Event.POD_FAILED, Event.POD_EVICTED), action=Action.RESTART_JOB),)

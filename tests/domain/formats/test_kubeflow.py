@@ -65,6 +65,7 @@ def test_a_pytorchjob_becomes_a_gang_of_master_and_workers():
             "queue": "research",
             "min_available": 3,
             "max_retry": 5,
+            "active_deadline_seconds": 100,
             "ttl_seconds_after_finished": 60,
             "plugins": {"pytorch": ["--port=4000"]},
             "tasks": [
@@ -88,7 +89,6 @@ def test_a_pytorchjob_becomes_a_gang_of_master_and_workers():
     )
     policy, replicas = "spec.runPolicy", "spec.pytorchReplicaSpecs"
     assert [warning.partition(": not honoured")[0] for warning in loaded.warnings] == [
-        f"{policy}.activeDeadlineSeconds",
         f"{policy}.managedBy",
         f"{policy}.schedulingPolicy.priorityClass",
         f"{policy}.schedulingPolicy.minResources",

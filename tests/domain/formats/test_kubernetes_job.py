@@ -69,8 +69,8 @@ INDEXED = {"plugins": {"indexed": []}}
         ),
         (
             manifest({"scheduling.volcano.sh/queue-name": "research"}, suspend=True, activeDeadlineSeconds=5),
-            SIX | {"queue": "research"},
-            ["spec.activeDeadlineSeconds", "spec.suspend"],
+            SIX | {"queue": "research", "active_deadline_seconds": 5},
+            ["spec.suspend"],
         ),
         (
             manifest(completions=5, completionMode="Indexed", successPolicy={"rules": [{"succeededCount": 2}]}),

@@ -16,7 +16,16 @@ SIGNALS = [{"exit_code": code, "action": "RestartPod"} for code in (130, 137, 13
 LEADS = {"events": ["TaskCompleted"], "action": "CompleteJob"}
 
 LEADERS = ("master", "chief", "launcher")
-HELD_BY_ALL = ("name", "description", "kind", "queue", "priority", "ttl_seconds_after_finished", "files")
+HELD_BY_ALL = (
+    "name",
+    "description",
+    "kind",
+    "queue",
+    "priority",
+    "active_deadline_seconds",
+    "ttl_seconds_after_finished",
+    "files",
+)
 HELD_OF_TASKS = (
     "replicas", "command", "resources", "env", "environment", "image", "working_dir", "node_selector", "grace_seconds",
 )  # fmt: skip

@@ -137,6 +137,11 @@ def changed(old, new, text=DIGITS):
     [
         ("  name: digits\n", "  name: digits\n  namespace: ml\n", "metadata.namespace: not honoured: a job belongs"),
         ("  name: digits\n", "  name: digits\n  labels: {a: b}\n", "metadata.labels: not honoured."),
+        (
+            "        restartPolicy: Never",
+            "        restartPolicy: Never\n        activeDeadlineSeconds: 9",
+            "spec.tasks[0].template.spec.activeDeadlineSeconds: not honoured: a deadline is for a job as a whole",
+        ),
         ("    hekla.io/priority", "    other: x\n    hekla.io/priority", "metadata.annotations.other: not honoured."),
         ("  queue:", "  priorityClassName: high\n  queue:", "spec.priorityClassName: not honoured: priority classes"),
         ("  queue:", "  volumes: [{mountPath: /data}]\n  queue:", "spec.volumes: not honoured."),
@@ -174,7 +179,7 @@ def changed(old, new, text=DIGITS):
         ("kind: ConfigMap", "kind: ConfigMap\nbinaryData: {a: b}", "ConfigMap digits-code.binaryData: not honoured."),
         ("---\n", "---\napiVersion: v1\nkind: Service\n---\n", "document 2: not honoured: a “Service”"),
     ],
-    ids=range(18),
+    ids=range(19),
 )
 def test_what_has_no_effect_is_told_with_its_path(old, new, warning):
     assert [told for told in formats.load(changed(old, new)).warnings if warning in told]
@@ -274,6 +279,12 @@ WORKER = "spec.tasks[1].template.spec.containers[0]"
         ("1m30s", "soon", "spec.tasks[1].policies[1].timeout", "such as 90s, 10m or 1h30m"),
         ("--port=2222", "--port=x", "spec.plugins.tensorflow[0]", "must be a port"),
         ("tensorflow:", "nonsense:", "spec.plugins.nonsense", "There is no plugin"),
+        (
+            'priority: "5"',
+            'active-deadline-seconds: "0"',
+            "metadata.annotations.hekla.io/active-deadline-seconds",
+            "at least 1",
+        ),
         ('priority: "5"', "priority: high", "metadata.annotations.hekla.io/priority", "a whole number in quotes"),
         (
             "environment: torch",
@@ -293,7 +304,7 @@ WORKER = "spec.tasks[1].template.spec.containers[0]"
         ("  tasks:\n", "  tasks: 3\n  job:\n", "spec.tasks", "must be a list, not 3"),
         ("  train.py: |\n    print", "  train.py:\n    print", "data.train.py", "must be text, not a mapping"),
     ],
-    ids=range(29),
+    ids=range(30),
 )
 def test_what_is_wrong_is_told_with_its_path_in_the_manifest(old, new, path, sentence):
     text = changed(old, new).replace('print("training")', "print: 3" if "data.train" in path else 'print("training")')

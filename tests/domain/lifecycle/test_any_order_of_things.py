@@ -5,7 +5,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.domain.lifecycle.worlds import World, spec
 
-from hekla.domain.lifecycle import TRANSITIONS, JobFacts, PodRef, Target
+from hekla.domain.errors import Invalid
+from hekla.domain.lifecycle import TRANSITIONS, JobFacts, PodRef, Target, stage_of
+from hekla.domain.lifecycle.facts import Slot
 from hekla.domain.phases import FINAL_JOB_PHASES, GangPhase, JobPhase, PodPhase
 from hekla.domain.policies import POLICY_ACTIONS, Action
 
@@ -101,6 +103,20 @@ class AnyJob(RuleBasedStateMachine):
             self.world.do(action, Target(task.name, data.draw(st.integers(0, task.replicas - 1))))
             self.watch()
 
+    @precondition(lambda self: self.world.job.phase not in FINAL_JOB_PHASES - {JobPhase.ABORTED})
+    @rule(data=st.data())
+    def person_scales(self, data):
+        task = data.draw(st.sampled_from(self.world.job.spec.tasks))
+        replicas = data.draw(st.integers(1, 4))
+        size = {"tasks": {task.name: {"replicas": replicas, "min_available": data.draw(st.integers(0, replicas))}}}
+        restarts, version = self.world.job.retry_count, self.world.job.version
+        try:
+            self.world.scale(**size)
+        except Invalid:
+            return  # the job as a whole cannot do with so few
+        assert (self.world.job.retry_count, self.world.job.version) == (restarts, version)
+        self.watch()
+
     @rule()
     def look_again(self):
         self.world.sync()
@@ -129,9 +145,19 @@ class AnyJob(RuleBasedStateMachine):
             assert all(self.world.pods[ref].stopping for ref in self.living())
 
     @invariant()
-    def no_more_pods_than_replicas(self):
+    def pods_beyond_the_replicas_are_leaving(self):
         wanted = {(task.name, index) for task in self.world.job.spec.tasks for index in range(task.replicas)}
-        assert {(ref.task, ref.index) for ref in self.world.pods} <= wanted
+        beyond = [pod for ref, pod in self.world.pods.items() if (ref.task, ref.index) not in wanted]
+        assert all(pod.stopping for pod in beyond)
+
+    @invariant()
+    def a_job_at_work_has_a_pod_for_each_replica(self):
+        """But for those that wait for other tasks, or whose last attempt still ends."""
+        job, pods = self.world.job, list(self.world.pods.values())
+        if job.phase in (JobPhase.PENDING, JobPhase.RUNNING) and job.gang_phase is not GangPhase.PENDING:
+            have = {ref.slot for ref in self.living()} | {pod.slot for pod in pods if not pod.stopping}
+            wanted = {Slot(task.name, index) for task in job.spec.tasks for index in range(task.replicas)}
+            assert wanted - stage_of(job, pods).held <= have
 
     def teardown(self):
         """From wherever it is: when the scheduler admits and pods do their work, the job comes to an end."""

@@ -15,6 +15,7 @@ from hekla.domain.lifecycle import (
     Stimulus,
     Target,
     advance,
+    expire,
     overdue,
     resolve,
     stimuli_of,
@@ -370,3 +371,25 @@ def test_a_delayed_restart_is_done_once(gone):
     assert overdue(job, [first, second], later) == (Action.RESTART_POD, Target("task0", 0))
     stopped = replace(second, phase=PodPhase.FAILED, stopping=True)
     assert overdue(job, [first, stopped, replace(second, attempt=3)], later) is None
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("phase", JobPhase)
+def test_only_a_job_that_goes_on_runs_out_of_time(phase):
+    job = JobFacts(spec(WORKERS, active_deadline_seconds=90), phase, deadline_at=NOON)
+    goes_on = phase in (JobPhase.PENDING, JobPhase.RUNNING, JobPhase.RESTARTING)
+    assert not job.is_out_of_time(NOON - timedelta(seconds=1))
+    assert job.is_out_of_time(NOON) == goes_on
+    assert not replace(job, deadline_at=None).is_out_of_time(NOON)
+
+
+def test_a_job_whose_time_is_over_has_failed_and_says_so():
+    world = World(spec(WORKERS, active_deadline_seconds=5430)).start()
+    world.report(PodPhase.SUCCEEDED, [PodRef("worker", 0, 1)])
+    outcome = expire(world.job, list(world.pods.values()))
+    assert (outcome.phase, outcome.gang_phase, outcome.reason) == ("failed", "completed", "DeadlineExceeded")
+    assert outcome.message == "It was to run for 1 h 30 min 30 s at most, restarts among it, and was not done by then."
+    assert outcome.stop == (PodRef("worker", 1, 1), PodRef("worker", 2, 1))
+    assert (outcome.create, outcome.retry_count) == ((), 0)

@@ -8,6 +8,7 @@ from hekla.domain.lifecycle import JobFacts, Outcome, PodFacts, PodRef, Stimulus
 from hekla.domain.lifecycle.facts import Slot
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.domain.policies import Action
+from hekla.domain.scaling import Size, resized
 
 
 def spec(*tasks: dict, **fields) -> JobSpec:
@@ -67,6 +68,11 @@ class World:
     def evict(self, ref: PodRef) -> None:
         """The scheduler wishes this pod away."""
         self.pods[ref] = replace(self.pods[ref], stopping=True, evicted=True)
+        self.sync()
+
+    def scale(self, **size) -> None:
+        """A person gives the job another size."""
+        self.job = replace(self.job, spec=resized(self.job.spec, Size.parse(size)))
         self.sync()
 
     def stopped_pods_end(self) -> None:

@@ -1,24 +1,27 @@
 """Jobs: submit, list, look, act."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiRequest, PolymorphicProxySerializer, extend_schema
+from rest_framework import serializers
 from rest_framework.generics import ListAPIView
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
-from hekla.api.v1.schema import JOB_SPEC
+from hekla.api.v1.schema import JOB_SIZE, JOB_SPEC
 from hekla.api.v1.serializers import (
     ActionSerializer,
     CheckedSerializer,
     JobDetailSerializer,
     JobSerializer,
+    ScaledSerializer,
     SubmittedSerializer,
 )
 from hekla.api.views import Paging, View, checked, person, told
@@ -32,6 +35,7 @@ from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
 from hekla.domain.policies import Action
+from hekla.domain.scaling import Size
 from hekla.lib import clock
 
 _MAX_KEY = 200
@@ -51,6 +55,10 @@ _SUBMISSION = [
         "Idempotency-Key", str, OpenApiParameter.HEADER, description="sent again, gives the job of the first time"
     ),
 ]
+
+
+class _ScaleQuery(serializers.Serializer[None]):
+    revision = serializers.IntegerField(min_value=1, max_value=2**31 - 1, required=False)
 
 
 class Jobs(View, ListAPIView[Job]):
@@ -122,11 +130,30 @@ class OneJob(View):
 class Actions(View):
     @extend_schema(request=ActionSerializer, responses=JobDetailSerializer)
     def post(self, request: Request, uid: UUID) -> Response:
-        """Abort, resume, restart or end a job."""
+        """Abort, resume, restart or end a job, or restart a part of it."""
         user = person(request)
-        job = selectors.get(uid, user)
-        action = Action(checked(ActionSerializer(data=request.data))["action"])
-        return told(JobDetailSerializer(services.command(job, action, user=user, now=clock.now())))
+        job, asked = selectors.get(uid, user), checked(ActionSerializer(data=request.data))
+        action, part = Action(asked["action"]), {"task": asked["task"], "index": asked["index"]}
+        return told(JobDetailSerializer(services.command(job, action, **part, user=user, now=clock.now())))
+
+
+class Scale(View):
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("revision", int, description="refuse where the job changed since this revision of it")
+        ],
+        request={"application/json": OpenApiRequest(JOB_SIZE)},
+        responses=ScaledSerializer,
+    )
+    def patch(self, request: Request, uid: UUID) -> Response:
+        """Change how many replicas tasks have, and how few will do; what is left out stays as it is."""
+        user = person(request)
+        query = _ScaleQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        job, size = selectors.get(uid, user), Size.parse(cast("Mapping[str, Any]", request.data))
+        seen = query.validated_data.get("revision")
+        job = services.scale(job, size, user=user, now=clock.now(), seen=seen)
+        return told(ScaledSerializer({"job": job, "warnings": services.scaling_remarks(job)}))
 
 
 def _tenant(user: User, slug: str) -> Tenant:

@@ -8,14 +8,20 @@ from rest_framework.views import APIView
 from hekla.api.throttles import PerPerson
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
+from hekla.domain.scaling import Size
 
 JOB_SPEC = {"$ref": "#/components/schemas/JobSpec"}
+JOB_SIZE = {"$ref": "#/components/schemas/Size"}
 _PHASES = (JobPhase, GangPhase, PodPhase)
 
 
 def _components() -> dict[str, Any]:
-    schema = JobSpec.model_json_schema(ref_template="#/components/schemas/{model}")
-    return {**schema.pop("$defs"), "JobSpec": schema}
+    """The models that judge what is sent, each with those that it is made of."""
+    found: dict[str, Any] = {}
+    for model in (JobSpec, Size):
+        schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        found |= {**schema.pop("$defs"), model.__name__: schema}
+    return found
 
 
 class Schema(SpectacularJSONAPIView):

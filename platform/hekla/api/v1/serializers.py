@@ -19,7 +19,7 @@ from hekla.apps.tenancy.models import MAX_DAYS_KEPT, Tenant
 from hekla.domain.policies import Action
 from hekla.domain.resources import BadQuantity, Resources
 
-_PERSON_ACTIONS = [action.value for action in Action if action not in (Action.SYNC_JOB, Action.RESTART_PARTITION)]
+_PERSON_ACTIONS = [action.value for action in Action if action is not Action.SYNC_JOB]
 _LONGEST_TOKEN_DAYS = 366
 
 
@@ -152,8 +152,8 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     class Meta:
         model = Job
         fields = ["uid", "name", "tenant", "queue", "cluster", "is_simulated", "owner", "kind", "priority", "replicas"]
-        fields += ["phase", "gang_phase", "is_final", "version", "retry_count", "reason", "message"]
-        fields += ["submitted_at", "started_at", "finished_at", "expires_at", "deleted_at"]
+        fields += ["phase", "gang_phase", "is_final", "version", "revision", "retry_count", "reason", "message"]
+        fields += ["submitted_at", "started_at", "deadline_at", "finished_at", "expires_at", "deleted_at"]
 
 
 class PodSerializer(serializers.ModelSerializer[Pod]):
@@ -203,8 +203,21 @@ class SubmittedSerializer(serializers.Serializer[Any]):
     )
 
 
+class ScaledSerializer(serializers.Serializer[Any]):
+    job = JobDetailSerializer()
+    warnings = serializers.ListField(
+        child=serializers.CharField(), help_text="what pods that run do not learn of the change, as sentences"
+    )
+
+
 class ActionSerializer(serializers.Serializer[Any]):
+    """RestartTask needs a task; RestartPod and RestartPartition need a task and the number of a replica in it."""
+
     action = serializers.ChoiceField(choices=_PERSON_ACTIONS)
+    task = serializers.CharField(max_length=63, default="", help_text="for RestartTask, RestartPod, RestartPartition")
+    index = serializers.IntegerField(
+        min_value=0, allow_null=True, default=None, help_text="for RestartPod, RestartPartition; counted from 0"
+    )
 
 
 class EventSerializer(serializers.Serializer[Event]):

@@ -16,6 +16,7 @@ urlpatterns = [
     path("jobs", jobs.Jobs.as_view(), name="jobs"),
     path("jobs/<uuid:uid>", jobs.OneJob.as_view(), name="job"),
     path("jobs/<uuid:uid>/actions", jobs.Actions.as_view(), name="job_actions"),
+    path("jobs/<uuid:uid>/scale", jobs.Scale.as_view(), name="job_scale"),
     path("jobs/<uuid:uid>/events", following.Events.as_view(), name="job_events"),
     path("jobs/<uuid:uid>/pods/<slug:task>/<int:index>/log", following.Log.as_view(), name="pod_log"),
     path("queues", places.Queues.as_view(), name="queues"),

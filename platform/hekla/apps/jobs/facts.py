@@ -11,15 +11,17 @@ from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 
 
 def spec_of(job: Job) -> JobSpec:
-    """What was asked for. A job's specification does not change, so it is read once."""
-    cached = _cached_spec(job.uid)
+    """What was asked for. It is read once for each revision that was committed."""
+    if job.spec_in_hand is not None:
+        return job.spec_in_hand
+    cached = _cached_spec(job.uid, job.revision)
     if not cached:
         cached.append(JobSpec.parse(job.spec))
     return cached[0]
 
 
 @lru_cache(maxsize=20_000)
-def _cached_spec(_uid: UUID) -> list[JobSpec]:
+def _cached_spec(_uid: UUID, _revision: int) -> list[JobSpec]:
     return []
 
 
@@ -31,7 +33,13 @@ def job_facts(job: Job) -> JobFacts:
         gang_phase=GangPhase(job.gang_phase),
         version=job.version,
         retry_count=job.retry_count,
+        deadline_at=job.deadline_at,
     )
+
+
+def is_wanted(job: Job, pod: Pod) -> bool:
+    """Whether the job should have this replica, as large as it is now."""
+    return any(task.name == pod.task and pod.index < task.replicas for task in spec_of(job).tasks)
 
 
 def replicas(job: Job) -> list[tuple[str, int]]:

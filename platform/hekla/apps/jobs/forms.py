@@ -1,5 +1,6 @@
 """The submission forms: a job, its tasks and its files as people fill them in; or a manifest."""
 
+import re
 import shlex
 from collections.abc import Sequence
 from typing import Any
@@ -8,6 +9,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from hekla.domain.jobspec import Iteration
 from hekla.domain.policies import RESTART_ON_LOSS
 
 MAX_MANIFEST_BYTES = 1024 * 1024
@@ -57,6 +59,14 @@ class JobForm(forms.Form):
     max_retry = forms.IntegerField(
         label=gettext_lazy("At most so many restarts"), min_value=1, initial=3, required=False
     )
+    active_deadline_seconds = forms.IntegerField(
+        label=gettext_lazy("Run at most"),
+        required=False,
+        min_value=1,
+        help_text=gettext_lazy(
+            "Counted from its start, restarts among it; then it has failed. Empty: as long as it takes."
+        ),
+    )
     ttl_seconds_after_finished = forms.IntegerField(
         label=gettext_lazy("Delete after"),
         required=False,
@@ -71,7 +81,13 @@ class JobForm(forms.Form):
     def document(self) -> dict[str, Any]:
         """As the fields of a JobSpec document that are about the whole job."""
         given = self.cleaned_data
-        numbers = ("min_available", "priority", "max_retry", "ttl_seconds_after_finished")
+        numbers = (
+            "min_available",
+            "priority",
+            "max_retry",
+            "active_deadline_seconds",
+            "ttl_seconds_after_finished",
+        )
         return {
             "name": given["name"],
             "queue": given["queue"],
@@ -105,6 +121,13 @@ class TaskForm(forms.Form):
         widget=_code(2),
         help_text=gettext_lazy("One NAME=value a line."),
     )
+    depends_on = forms.CharField(
+        label=gettext_lazy("Begins after"),
+        required=False,
+        max_length=2000,
+        help_text=gettext_lazy("Roles that must be at work or done before, with commas between. Empty: with the job."),
+    )
+    depends_on_any = forms.BooleanField(label=gettext_lazy("One of these roles is enough"), required=False)
 
     def __init__(self, *args: Any, environments: Sequence[str] = (), **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
@@ -126,6 +149,10 @@ class TaskForm(forms.Form):
             raise forms.ValidationError(_("“%s” is not of the form NAME=value.") % wrong[0][:60])
         return dict(line.split("=", 1) for line in lines)
 
+    def clean_depends_on(self) -> list[str]:
+        """The names of the roles."""
+        return re.findall(r"[^\s,，]+", self.cleaned_data["depends_on"])
+
     def document(self) -> dict[str, Any]:
         """As a task of a JobSpec document."""
         given = self.cleaned_data
@@ -138,7 +165,13 @@ class TaskForm(forms.Form):
             "resources": {name: amount.strip() for name, amount in amounts.items() if amount.strip()},
             "env": given["env"],
             "environment": given["environment"],
+            "depends_on": self._dependency(),
         }
+
+    def _dependency(self) -> dict[str, Any] | None:
+        given = self.cleaned_data
+        iteration = str(Iteration.ANY if given["depends_on_any"] else Iteration.ALL)
+        return {"tasks": given["depends_on"], "iteration": iteration} if given["depends_on"] else None
 
 
 class FileForm(forms.Form):

@@ -9,6 +9,7 @@ from django.db import models
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.models import Tenant
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, GangPhase, JobPhase, PodPhase
 
 
@@ -19,12 +20,17 @@ def _choices(phases: type[JobPhase] | type[GangPhase] | type[PodPhase]) -> list[
 class Job(models.Model):
     """A job. `version` counts full restarts from 1; `waiting` holds the engine's reasons while it waits.
 
-    `reserved_slots`: where some tasks wait for others, the slots of all replicas in the order of the specification, so
-    that the pods that start first can be told the addresses of those to come.
+    `revision` counts from 1 how often its specification changed: whoever decided by another one decided in vain.
+    `deadline_at`: when it must have ended, once it has begun; `expires_at`: when it goes, once it has ended.
+    `reserved_slots`: where some tasks wait for others, or the job grew, the slots of all replicas in the order of the
+    specification, so that the pods that start first can be told the addresses of those to come.
 
     A job goes in steps: `deleted_at`, it is off the lists; `cleaned_at`, what was attached to it is gone; then, when
     its tenant keeps them no longer, `logs_purged_at`, and at last the row with its history.
     """
+
+    spec_in_hand: JobSpec | None = None
+    """The specification while it changes: nobody else may take it for the job's before that is committed."""
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     name = models.CharField(max_length=53)
@@ -39,6 +45,7 @@ class Job(models.Model):
     phase = models.CharField(max_length=16, choices=_choices(JobPhase), default=JobPhase.PENDING)
     gang_phase = models.CharField(max_length=16, choices=_choices(GangPhase), default=GangPhase.PENDING)
     version = models.PositiveIntegerField(default=1)
+    revision = models.PositiveIntegerField(default=1)
     retry_count = models.PositiveIntegerField(default=0)
     reason = models.CharField(max_length=64, blank=True)
     message = models.TextField(blank=True)
@@ -47,6 +54,7 @@ class Job(models.Model):
     submitted_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    deadline_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)
     deleted_at = models.DateTimeField(null=True)
     cleaned_at = models.DateTimeField(null=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 from hekla.apps.jobs.forms import FRAMEWORKS
 from hekla.apps.jobs.submission_form import First
-from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.jobspec import Iteration, JobSpec, TaskSpec
 from hekla.domain.policies import RESTART_ON_LOSS
 
 _PYTHON = {"command": "python train.py", "cpu": "500m", "memory": "512Mi"}
@@ -41,6 +41,7 @@ def copy_of(spec: JobSpec) -> First:
         "priority": spec.priority,
         "restart": bool(spec.policies),
         "max_retry": spec.max_retry,
+        "active_deadline_seconds": spec.active_deadline_seconds,
         "ttl_seconds_after_finished": spec.ttl_seconds_after_finished,
     }
     files = [{"name": name, "text": text} for name, text in spec.files.items()]
@@ -65,7 +66,7 @@ def fits_form(spec: JobSpec) -> bool:
 
 _FRAMEWORKS = {name for name, _ in FRAMEWORKS if name}
 _RESOURCES = {"cpu", "memory", "nvidia.com/gpu"}
-_SHOWN = {"name", "replicas", "min_available", "command", "resources", "env", "environment"}
+_SHOWN = {"name", "replicas", "min_available", "command", "resources", "env", "environment", "depends_on"}
 
 
 def _task(task: TaskSpec) -> dict[str, Any]:
@@ -78,5 +79,7 @@ def _task(task: TaskSpec) -> dict[str, Any]:
         "memory": task.resources.get("memory", ""),
         "gpus": task.resources.get("nvidia.com/gpu", ""),
         "environment": task.environment,
+        "depends_on": ", ".join(task.depends_on.tasks) if task.depends_on else "",
+        "depends_on_any": bool(task.depends_on and task.depends_on.iteration is Iteration.ANY),
         "env": "\n".join(f"{name}={value}" for name, value in task.env.items()),
     }

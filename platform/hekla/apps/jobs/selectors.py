@@ -11,14 +11,14 @@ from django.db.models import Count, DurationField, ExpressionWrapper, F, Q, Quer
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.jobs.facts import reserved_slots
+from hekla.apps.jobs.facts import is_wanted, replicas, reserved_slots
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox import selectors as outbox
 from hekla.apps.outbox.models import Event
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import NotFound
-from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, PLACED_POD_PHASES
+from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, PLACED_POD_PHASES, PodPhase
 
 _NUMBER_AT_END = re.compile(r"-\d+$")
 _FINAL_JOBS = [phase.value for phase in FINAL_JOB_PHASES]
@@ -70,7 +70,8 @@ def may_act(user: User, job: Job) -> bool:
 def addresses(job: Job, address_of: Callable[[int], str]) -> dict[tuple[str, int], str]:
     """Where each replica can be reached, those among them that have no pod yet but will."""
     to_come = {replica: address_of(slot) for replica, slot in reserved_slots(job).items()}
-    return to_come | {(pod.task, pod.index): pod.address for pod in pods(job)}
+    known = to_come | {(pod.task, pod.index): pod.address for pod in pods(job)}
+    return {replica: known[replica] for replica in replicas(job) if replica in known}
 
 
 def pods(job: Job) -> QuerySet[Pod]:
@@ -78,9 +79,15 @@ def pods(job: Job) -> QuerySet[Pod]:
     return Pod.objects.filter(job=job).order_by("task", "index", "attempt")
 
 
+def has_living_pods(job: Job) -> bool:
+    """Whether a pod of it holds something, or may still."""
+    return pods(job).exclude(phase__in=_FINAL_PODS).exists()
+
+
 def current_pods(job: Job) -> list[Pod]:
-    """The last attempt of every replica."""
-    return list(pods(job).order_by("task", "index", "-attempt").distinct("task", "index"))
+    """The last attempt of every replica, and of those that are wanted no more while they end."""
+    last = pods(job).order_by("task", "index", "-attempt").distinct("task", "index")
+    return [pod for pod in last if not pod.is_final or is_wanted(job, pod)]
 
 
 def pod(pod_id: int, user: User) -> Pod:
@@ -97,16 +104,17 @@ def history(job: Job) -> QuerySet[Event]:
 
 
 def pod_counts(jobs: Sequence[Job]) -> dict[int, dict[str, int]]:
-    """For each job (by row id) how many current pods are in each phase."""
+    """For each job (by row id) how many current pods are in each phase; a success that counts no more is left out."""
     latest = (
         Pod.objects.filter(job__in=[job.pk for job in jobs])
         .order_by("job_id", "task", "index", "-attempt")
         .distinct("job_id", "task", "index")
-        .values_list("job_id", "phase")
+        .values_list("job_id", "phase", "stopping")
     )
     counts: dict[int, dict[str, int]] = {job.pk: {} for job in jobs}
-    for job_id, phase in latest:
-        counts[job_id][phase] = counts[job_id].get(phase, 0) + 1
+    for job_id, phase, stopping in latest:
+        if not (stopping and phase == PodPhase.SUCCEEDED):
+            counts[job_id][phase] = counts[job_id].get(phase, 0) + 1
     return counts
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import selectors, story, wording
-from hekla.apps.jobs.facts import all_pod_facts, job_facts, spec_of
+from hekla.apps.jobs.facts import all_pod_facts, is_wanted, job_facts, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.lifecycle import TRANSITIONS, stage_of
 from hekla.domain.phases import JobPhase, PodPhase
@@ -32,7 +32,8 @@ def detail(job: Job, user: User, params: Mapping[str, str]) -> dict[str, Any]:
     """Everything the job's page shows. `params`: `log`, the pod whose log is chosen; `events`, “all” or none."""
     all_events = params.get("events") == "all"
     pods = list(selectors.pods(job))
-    current = list({(pod.task, pod.index): pod for pod in pods}.values())
+    last = {(pod.task, pod.index): pod for pod in pods}.values()
+    current = [pod for pod in last if not pod.is_final or is_wanted(job, pod)]
     events = selectors.history(job)
     shown = list(events if all_events else events.reverse()[:_MOST_EVENTS])
     may_act = selectors.may_act(user, job)

@@ -95,8 +95,26 @@ def _command(facts: Mapping[str, Any]) -> tuple[str, str]:
         "RestartJob": _("Asked to restart."),
         "TerminateJob": _("Asked to terminate."),
         "CompleteJob": _("Asked to complete."),
+        "RestartTask": _("Asked to restart %(task)s."),
+        "RestartPod": _("Asked to restart %(task)s-%(index)s."),
+        "RestartPartition": _("Asked to restart the partition of %(task)s-%(index)s."),
     }
-    return "neutral", words.get(facts["action"], facts["action"])
+    return "neutral", words.get(facts["action"], facts["action"]) % facts
+
+
+def _changed(facts: Mapping[str, Any]) -> tuple[str, str]:
+    sizes = "; ".join(_size(name, change) for name, change in facts["changes"].items())
+    return "neutral", _("Changed: %s.") % sizes
+
+
+def _size(path: str, change: Mapping[str, Any]) -> str:
+    task, _dot, field = path.rpartition(".")
+    facts = {"task": task, "old": change.get("old"), "new": change.get("new")}
+    if field == "replicas":
+        return _("%(task)s has %(new)s replicas instead of %(old)s") % facts
+    if task:
+        return _("%(task)s needs at least %(new)s instead of %(old)s") % facts
+    return _("all together at least %(new)s pods instead of %(old)s") % facts
 
 
 def _deleted(_facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -108,6 +126,7 @@ def _cleaned(_facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 _TELLERS = {
+    "JobChanged": _changed,
     "JobSubmitted": _submitted,
     "JobPhaseChanged": _phase,
     "GangPhaseChanged": _gang,

@@ -9,6 +9,8 @@ urlpatterns = [
     path("submit/yaml/", views.submit_yaml, name="submit_yaml"),
     path("<uuid:uid>/", views.detail, name="detail"),
     path("<uuid:uid>/command/", views.command, name="command"),
+    path("<uuid:uid>/scale/", views.scale, name="scale"),
     path("<uuid:uid>/delete/", views.delete, name="delete"),
+    path("<uuid:uid>/export/", views.export, name="export"),
     path("<uuid:uid>/manifest/", views.manifest, name="manifest"),
 ]

@@ -13,10 +13,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.forms import attach
-from hekla.apps.jobs import presets, selectors, services, shown
+from hekla.apps.jobs import exports, presets, selectors, services, shown
 from hekla.apps.jobs.filters import JobFilter
 from hekla.apps.jobs.forms import MAX_MANIFEST_BYTES, ManifestForm
 from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.size_form import SizeForm
 from hekla.apps.jobs.submission_form import First, SubmissionForm
 from hekla.apps.outbox import selectors as outbox
 from hekla.apps.people import person
@@ -24,7 +25,7 @@ from hekla.apps.queues import selectors as queues
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats
-from hekla.domain.errors import HeklaError, Refused
+from hekla.domain.errors import Forbidden, HeklaError, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import Action
 from hekla.lib import clock
@@ -68,10 +69,17 @@ def _address(request: HttpRequest, page: int) -> str:
 @require_safe
 def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
     """One job."""
-    since = outbox.last_number()
     job = selectors.get(uid, person(request))
+    is_theirs = selectors.may_act(person(request), job) and services.is_scalable(job)
+    return _detail(request, job, SizeForm(job=job) if is_theirs else None)
+
+
+def _detail(request: HttpRequest, job: Job, size: SizeForm | None) -> HttpResponse:
+    since = outbox.last_number()
     context = shown.detail(job, person(request), request.GET)
-    return render(request, "jobs/detail.html", context | {"since": since, "manifest": formats.dump(_spec(job))})
+    context |= {"since": since, "manifest": formats.dump(_spec(job)), "size": size}
+    context |= {"size_remarks": services.scaling_remarks(job) if size else ()}
+    return render(request, "jobs/detail.html", context)
 
 
 def _spec(job: Job) -> JobSpec:
@@ -91,6 +99,27 @@ def command(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 
 @require_POST
+def scale(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Give the job another size; a refusal shows the page with what was typed."""
+    job = selectors.get(uid, person(request))
+    form = SizeForm(request.POST, job=job)
+    if form.is_valid():
+        try:
+            seen = form.cleaned_data["revision"]
+            job = services.scale(job, form.size(), user=person(request), now=clock.now(), seen=seen)
+        except Forbidden:
+            raise
+        except HeklaError as error:
+            form.show(error)
+            form.look_again(job)
+        else:
+            for remark in services.scaling_remarks(job) if job.revision > seen else ():
+                messages.warning(request, remark)
+            return redirect("jobs:detail", uid)
+    return _detail(request, job, form)
+
+
+@require_POST
 def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Let a finished job go."""
     job = selectors.get(uid, person(request))
@@ -101,11 +130,19 @@ def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_safe
 def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """The job as a file."""
+    """The job as a file, of the kind that `as` names; without it as the kind that holds every job whole."""
     job = selectors.get(uid, person(request))
-    response = HttpResponse(formats.dump(_spec(job)), content_type="application/yaml; charset=utf-8")
+    text = exports.text(_spec(job), request.GET.get("as", formats.FORMATS[0].word))
+    response = HttpResponse(text, content_type="application/yaml; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{job.name}.yaml"'
     return response
+
+
+@require_safe
+def export(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """The kinds of manifests in which the job can be taken along, and what each loses."""
+    job = selectors.get(uid, person(request))
+    return render(request, "jobs/export.html", {"job": job, "offers": exports.offers(_spec(job))})
 
 
 @require_http_methods(["GET", "POST"])

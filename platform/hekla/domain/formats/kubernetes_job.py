@@ -135,6 +135,7 @@ def _write(spec: JobSpec) -> dict[str, Any]:
         completions=task.replicas if needs_all or few else None,
         completionMode="Indexed" if "indexed" in spec.plugins or few else None,
         backoffLimit=spec.max_retry if restarts else 0,
+        activeDeadlineSeconds=spec.active_deadline_seconds,
         ttlSecondsAfterFinished=spec.ttl_seconds_after_finished,
         podFailurePolicy=filled(rules=[rule for policy in rules for rule in _written_rules(policy)]),
         successPolicy={"rules": [{"succeededCount": few}]} if few else None,

@@ -49,6 +49,8 @@ def _pod(reading: Reading, pod: Fields, target: str, main: str, *, commanded: bo
         if other is not chosen:
             reading.findings.not_honoured(other.path, "only one container of a pod runs, the main or else the first.")
     pod.ignore("schedulerName")
+    why = f"a deadline is for a job as a whole: in the field of that name, or in its annotation {words.DEADLINE}."
+    reading.unless(pod, "activeDeadlineSeconds", (), why)
     document = {
         "node_selector": reading.take(pod, "nodeSelector", join(target, "node_selector")),
         "grace_seconds": reading.take(pod, "terminationGracePeriodSeconds", join(target, "grace_seconds")),

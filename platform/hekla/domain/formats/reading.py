@@ -11,7 +11,7 @@ from hekla.domain.formats.files import ConfigMaps
 from hekla.domain.validation import join, shown
 
 _METADATA = ("creationTimestamp", "resourceVersion", "uid", "generation", "managedFields", "selfLink")
-_NUMBERS = ("priority", "min_available")
+_NUMBERS = ("priority", "min_available", "active_deadline_seconds")
 _WORDS = {"kind": words.KIND, "description": words.DESCRIPTION, "priority": words.PRIORITY}
 
 

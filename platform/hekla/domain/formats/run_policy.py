@@ -32,7 +32,6 @@ def read(reading: Reading, spec: Fields) -> tuple[dict[str, Any], bool]:
 
 def read_limits(reading: Reading, owner: Fields) -> tuple[dict[str, Any], bool]:
     """The fields that a plain Job has, too."""
-    reading.unless(owner, "activeDeadlineSeconds", (), "a job may run as long as its queue lets it.")
     reading.unless(owner, "suspend", (False,), "a job that is submitted starts as soon as there is room.")
     reading.unless(owner, "managedBy", (), "it is this platform that runs the job.")
     reading.findings.origins["max_retry"] = owner.at("backoffLimit")
@@ -42,7 +41,9 @@ def read_limits(reading: Reading, owner: Fields) -> tuple[dict[str, Any], bool]:
         limit = MAX_RETRY
     retries = isinstance(limit, bool) or limit != 0
     ttl = reading.take(owner, "ttlSecondsAfterFinished", "ttl_seconds_after_finished")
-    return {"max_retry": limit if retries else None, "ttl_seconds_after_finished": ttl}, retries
+    deadline = reading.take(owner, "activeDeadlineSeconds", "active_deadline_seconds")
+    limits = {"active_deadline_seconds": deadline, "ttl_seconds_after_finished": ttl}
+    return limits | {"max_retry": limit if retries else None}, retries
 
 
 def write(spec: JobSpec) -> dict[str, Any]:
@@ -50,6 +51,7 @@ def write(spec: JobSpec) -> dict[str, Any]:
     return filled(
         cleanPodPolicy="Running",
         backoffLimit=spec.max_retry,
+        activeDeadlineSeconds=spec.active_deadline_seconds,
         ttlSecondsAfterFinished=spec.ttl_seconds_after_finished,
         schedulingPolicy=filled(queue=spec.queue, minAvailable=spec.min_available),
     )

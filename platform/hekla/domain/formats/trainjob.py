@@ -13,7 +13,7 @@ from hekla.domain.formats import pods, words
 from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.reading import Reading, without_none
-from hekla.domain.formats.writing import filled, metadata
+from hekla.domain.formats.writing import deadline, filled, metadata
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.validation import shown
 
@@ -28,7 +28,7 @@ _UNKNOWN = f"it is none of {', '.join(_RUNTIMES)}, so pods are told nothing of o
 
 
 def _read(reading: Reading, job: Fields) -> dict[str, Any]:
-    document = reading.head(job.fields("metadata"), queue=words.QUEUE)
+    document = reading.head(job.fields("metadata"), queue=words.QUEUE, active_deadline_seconds=words.DEADLINE)
     spec = job.fields("spec")
     trainer = spec.fields("trainer")
     document |= {"max_retry": _USUAL_RETRIES, "plugins": _plugins(reading, spec.fields("runtimeRef"), trainer)}
@@ -78,7 +78,7 @@ def _write(spec: JobSpec) -> dict[str, Any]:
         resourcesPerNode=pods.amounts(task),
     )
     environment = {words.ENVIRONMENT: task.environment} if task.environment else {}
-    head = metadata(spec, {words.QUEUE: spec.queue, **environment})
+    head = metadata(spec, {words.QUEUE: spec.queue, **environment, **deadline(spec)})
     return {"metadata": head, "spec": {"runtimeRef": {"name": runtime}, "trainer": trainer}}
 
 

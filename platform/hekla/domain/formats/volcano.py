@@ -1,8 +1,8 @@
 """Volcano Jobs (`batch.volcano.sh/v1alpha1`): the kind that holds every job whole.
 
 What it cannot say otherwise stands in annotations: on the Job `hekla.io/kind`, `hekla.io/description`,
-`hekla.io/priority`; on the Job or a pod template `hekla.io/environment`. Annotations for plugins of the scheduler
-(`words.SCHEDULING`) stay as they are.
+`hekla.io/priority`, `hekla.io/active-deadline-seconds`; on the Job or a pod template `hekla.io/environment`.
+Annotations for plugins of the scheduler (`words.SCHEDULING`) stay as they are.
 """
 
 import re
@@ -10,11 +10,11 @@ from collections.abc import Collection
 from typing import Any
 
 from hekla.domain import frameworks
-from hekla.domain.formats import pods
+from hekla.domain.formats import pods, words
 from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.reading import Reading, without_none
-from hekla.domain.formats.writing import filled, metadata
+from hekla.domain.formats.writing import deadline, filled, metadata
 from hekla.domain.jobspec import Dependency, JobSpec, TaskSpec
 from hekla.domain.policies import Policy
 from hekla.domain.validation import join, shown
@@ -26,7 +26,8 @@ _DURATION = re.compile(r"(?:(?P<h>\d{1,6})h)?(?:(?P<m>\d{1,6})m)?(?:(?P<s>\d{1,9
 
 def _read(reading: Reading, job: Fields) -> dict[str, Any]:
     spec = job.fields("spec")
-    document = {**reading.head(job.fields("metadata")), **_job_fields(reading, spec)}
+    head = reading.head(job.fields("metadata"), active_deadline_seconds=words.DEADLINE)
+    document = {**head, **_job_fields(reading, spec)}
     reading.findings.origins["tasks"] = spec.at("tasks")
     commands = frameworks.commands(document["plugins"])
     tasks = [_task(reading, task, place, commands) for place, task in enumerate(spec.list_of_fields("tasks"))]
@@ -140,7 +141,7 @@ def _depends_on(reading: Reading, dependency: Fields, target: str) -> dict[str, 
 
 def _write(spec: JobSpec) -> dict[str, Any]:
     return {
-        "metadata": metadata(spec),
+        "metadata": metadata(spec, deadline(spec)),
         "spec": filled(
             schedulerName="volcano",
             queue=spec.queue,

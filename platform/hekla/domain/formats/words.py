@@ -4,6 +4,8 @@ KIND = "hekla.io/kind"
 DESCRIPTION = "hekla.io/description"
 PRIORITY = "hekla.io/priority"
 ENVIRONMENT = "hekla.io/environment"
+DEADLINE = "hekla.io/active-deadline-seconds"
+"""For kinds without a field for it."""
 
 QUEUE = "scheduling.volcano.sh/queue-name"
 GANG = "scheduling.volcano.sh/group-min-member"

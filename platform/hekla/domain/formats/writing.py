@@ -27,6 +27,11 @@ def metadata(spec: JobSpec, more: Mapping[str, str] | None = None) -> dict[str, 
     return filled(name=spec.name, annotations=filled(**annotations))
 
 
+def deadline(spec: JobSpec) -> dict[str, str]:
+    """The annotation that tells how long the job may run, if it may not run for ever."""
+    return {words.DEADLINE: str(spec.active_deadline_seconds)} if spec.active_deadline_seconds else {}
+
+
 def config_map(spec: JobSpec) -> dict[str, Any]:
     """The job's files."""
     data = dict(zip(_keys(spec), spec.files.values(), strict=True))

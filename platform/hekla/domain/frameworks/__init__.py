@@ -5,7 +5,7 @@ files and host names. A package of one's own adds one by an entry point in the g
 """
 
 from hekla.domain.frameworks.base import Framework, Option, Place, PodSettings
-from hekla.domain.frameworks.registry import check, commands, files, known, remarks, settings_for
+from hekla.domain.frameworks.registry import check, commands, files, known, remarks, scaling_remarks, settings_for
 
 __all__ = [
     "Framework",
@@ -17,5 +17,6 @@ __all__ = [
     "files",
     "known",
     "remarks",
+    "scaling_remarks",
     "settings_for",
 ]

@@ -95,6 +95,16 @@ def _no_commands(_options: Options) -> dict[str, tuple[str, ...]]:
     return {}
 
 
+def _learned(_options: Options) -> str:
+    return ""
+
+
+def keeps(what: str) -> Callable[[Options], str]:
+    """For plugins whose pods learn how many there are once, when they start."""
+    sentence = f"pods that run keep {what} as it was when they began; only new ones know of the change. "
+    return lambda _options: sentence + "Restart the job for all to know."
+
+
 def task_called(name: Value, tasks: Sequence["TaskSpec"]) -> "TaskSpec | None":
     """The task of that name."""
     return next((task for task in tasks if task.name == name), None)
@@ -127,7 +137,8 @@ class Framework:
     """A job plugin.
 
     `implies` names others that it needs; `problems` says what is wrong with a job that asks for it, `remarks` what in
-    one will not go as it may be expected to; `commands` are those that tasks start which say none, by the task's name.
+    one will not go as it may be expected to; `commands` are those that tasks start which say none, by the task's name;
+    `scaling` says what pods that run do not learn of others that come and go, nothing where they learn all.
     """
 
     name: str
@@ -138,6 +149,7 @@ class Framework:
     problems: Callable[[Sequence["TaskSpec"], Options], list[str]] = _nothing_wrong
     remarks: Callable[[Sequence["TaskSpec"], Options], list[str]] = _nothing_wrong
     commands: Callable[[Options], Mapping[str, tuple[str, ...]]] = _no_commands
+    scaling: Callable[[Options], str] = _learned
 
     def read(self, arguments: Sequence[str]) -> tuple[Options, list[Problem]]:
         """The options that the arguments set, over the defaults; and what is wrong with them, by their number."""

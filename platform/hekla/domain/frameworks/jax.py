@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -37,4 +37,5 @@ JAX = Framework(
     options=(Option("worker", "worker"), Option("port", 6666)),
     implies=("svc",),
     problems=_problems,
+    scaling=keeps("NUM_PROCESSES"),
 )

@@ -6,7 +6,16 @@ Each process has one role and speaks from its pod's address. Workers and servers
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, missing_roles, several_leaders
+from hekla.domain.frameworks.base import (
+    Framework,
+    Option,
+    Options,
+    Place,
+    PodSettings,
+    keeps,
+    missing_roles,
+    several_leaders,
+)
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -44,4 +53,5 @@ MINDSPORE = Framework(
     options=(*(Option(role, role) for role in ROLES), Option("port", 8118)),
     implies=("svc",),
     problems=_problems,
+    scaling=keeps("the number of workers and servers (MS_WORKER_NUM, MS_SERVER_NUM)"),
 )

@@ -89,6 +89,13 @@ def _commands(options: Options) -> Mapping[str, tuple[str, ...]]:
     return {str(options["worker"]): ("python", AGENT)}
 
 
+def _scaling(_options: Options) -> str:
+    return (
+        "ranks stay in the workers that mpirun found when it began, and it ends when one of these goes; a new worker "
+        "gets ranks when the master starts again."
+    )
+
+
 MPI = Framework(
     "mpi",
     "Lets mpirun in the master start ranks in the workers.",
@@ -103,4 +110,5 @@ MPI = Framework(
     problems=_problems,
     remarks=_remarks,
     commands=_commands,
+    scaling=_scaling,
 )

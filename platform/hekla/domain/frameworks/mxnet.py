@@ -6,7 +6,16 @@ One scheduler, by which servers and workers find one another.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, missing_roles, several_leaders
+from hekla.domain.frameworks.base import (
+    Framework,
+    Option,
+    Options,
+    Place,
+    PodSettings,
+    keeps,
+    missing_roles,
+    several_leaders,
+)
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -42,4 +51,5 @@ MXNET = Framework(
     options=(*(Option(role, role) for role in ROLES), Option("port", 9091)),
     implies=("svc",),
     problems=_problems,
+    scaling=keeps("the number of servers and workers (DMLC_NUM_…)"),
 )

@@ -7,7 +7,7 @@ processes. A job's first trainer is where they meet.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, missing_roles
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps, missing_roles
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -63,4 +63,5 @@ PADDLE = Framework(
     options=(Option("worker", "worker"), Option("ps", "ps"), Option("port", 36001), Option("master-port", 36000)),
     implies=("svc",),
     problems=_problems,
+    scaling=keeps("PADDLE_TRAINERS_NUM and the list of trainers"),
 )

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, missing_roles
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps, missing_roles
 from hekla.domain.validation import shown
 
 if TYPE_CHECKING:
@@ -75,8 +75,10 @@ def _wrong_nnodes(text: str, pods: int) -> list[str]:
     if match is None:
         return [f"--nnodes must be a number of pods or the least and the most of them, such as 2:4, not {shown(text)}."]
     least, most = int(match[1]), int(match[2] or match[1])
-    if not 1 <= least <= most <= pods:
-        return [f"--nnodes={text} cannot be: the least is 1 or more, and the most at most {pods}, which is all pods."]
+    if not 1 <= least <= most or least > pods:
+        return [
+            f"--nnodes={text} cannot be: the least is from 1 to {pods}, which is all pods, and the most is no less."
+        ]
     return []
 
 
@@ -86,10 +88,21 @@ def _wrong_processes(text: str) -> list[str]:
     return [f"--nproc-per-node must be a number of processes, or auto, cpu or gpu, not {shown(text)}."]
 
 
-def _remarks(_tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    match, pods = _NNODES.fullmatch(str(options["nnodes"])), _pods(tasks, options)
+    if match and int(match[2] or match[1]) > pods:
+        return [
+            f"--nnodes={match[0]} takes more pods than the {pods} that there are; the job can be scaled up to them."
+        ]
     if options["nnodes"] == ALL and options["nproc-per-node"] != "1":
         return ["--nproc-per-node has no effect without --nnodes: only torchrun starts more than one process."]
     return []
+
+
+def _scaling(options: Options) -> str:
+    if options["nnodes"] == ALL:
+        return keeps("WORLD_SIZE and RANK")(options)
+    return f"torchrun meets anew when pods come and go, as far as --nnodes={options['nnodes']} lets it; that stays so."
 
 
 PYTORCH = Framework(
@@ -109,4 +122,5 @@ PYTORCH = Framework(
     implies=("svc",),
     problems=_problems,
     remarks=_remarks,
+    scaling=_scaling,
 )

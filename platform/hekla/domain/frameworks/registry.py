@@ -95,6 +95,13 @@ def remarks(spec: "JobSpec") -> list[Problem]:
     return [*found, *dict.fromkeys(overruled)]
 
 
+def scaling_remarks(spec: "JobSpec") -> list[str]:
+    """What pods of the job that run do not learn of others that come and go, by plugin, as sentences."""
+    found = ((known()[name], arguments) for name, arguments in spec.plugins.items())
+    told = ((framework.name, framework.scaling(framework.read(arguments)[0])) for framework, arguments in found)
+    return [f"{name}: {sentence}" for name, sentence in told if sentence]
+
+
 def _remarks(name: str, arguments: Sequence[str], tasks: Sequence["TaskSpec"]) -> list[Problem]:
     framework, path = known()[name], join("plugins", name)
     unheeded = [Problem(join(path, problem.path), problem.message) for problem in framework.unheeded(arguments)]

@@ -6,7 +6,7 @@ without the job's name behind a dot. Names of addresses that are names already a
 
 from ipaddress import ip_address
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps
 
 FOLDER = "etc/volcano"
 
@@ -49,4 +49,5 @@ SVC = Framework(
         Option("disable-network-policy", False, unheeded="nothing keeps other jobs from reaching these pods."),
         Option("inject-hosts-env", True),
     ),
+    scaling=keeps("the list of addresses (VC_…_HOSTS, etc/volcano)"),
 )

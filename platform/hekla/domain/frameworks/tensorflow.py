@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -39,4 +39,5 @@ TENSORFLOW = Framework(
     options=(*(Option(role, role) for role in ROLES), Option("port", 2222)),
     implies=("svc",),
     problems=_problems,
+    scaling=keeps("TF_CONFIG"),
 )

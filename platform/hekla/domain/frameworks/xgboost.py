@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, missing_roles
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps, missing_roles
 from hekla.domain.frameworks.pytorch import ALL, PYTORCH
 
 if TYPE_CHECKING:
@@ -30,4 +30,5 @@ XGBOOST = Framework(
     options=(Option("master", "master"), Option("worker", "worker"), Option("port", 9999)),
     implies=("svc",),
     problems=_problems,
+    scaling=keeps("WORLD_SIZE, RANK and WORKER_ADDRS"),
 )

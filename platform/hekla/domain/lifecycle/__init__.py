@@ -19,13 +19,16 @@ The semantics are Volcano's. Where its bookkeeping works against the person who 
 - A pod that was lost (its node or its record is gone) is replaced like a deleted one, but only as often as its task's
   `max_retry` says; then it counts as failed. So a pod that breaks its machines does not do so for ever.
 - A task that waits for others is no part of the gang until its pods may be made (`stages`): nothing waits for itself.
+- A job can have a deadline, which Volcano's has not: it counts from the first pods at work, over restarts (`expire`).
+- `JobUpdated` happens: a person gave a task another size. `*` does not mean it, since nothing went wrong.
 - Asking for an action that the phase does not know is an error for a person, and nothing for a policy.
 """
 
 from hekla.domain.lifecycle.facts import JobFacts, PodFacts, PodRef, Target
 from hekla.domain.lifecycle.stages import Stage, stage_of
-from hekla.domain.lifecycle.stimuli import Stimulus, overdue, resolve, stimuli_of
-from hekla.domain.lifecycle.transitions import TRANSITIONS, ImpossibleTransition, Outcome, Step, advance
+from hekla.domain.lifecycle.stimuli import Stimulus, overdue, resized, resolve, stimuli_of
+from hekla.domain.lifecycle.targets import target_of
+from hekla.domain.lifecycle.transitions import TRANSITIONS, ImpossibleTransition, Outcome, Step, advance, expire
 
 __all__ = [
     "TRANSITIONS",
@@ -39,8 +42,11 @@ __all__ = [
     "Stimulus",
     "Target",
     "advance",
+    "expire",
     "overdue",
+    "resized",
     "resolve",
     "stage_of",
     "stimuli_of",
+    "target_of",
 ]

@@ -7,6 +7,8 @@ from datetime import datetime
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 
+_GOING_ON = frozenset({JobPhase.PENDING, JobPhase.RUNNING, JobPhase.RESTARTING})
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Slot:
@@ -67,13 +69,21 @@ class PodFacts:
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """What is so about a job. `version` counts its full restarts from 1, `retry_count` all restarts by policy."""
+    """What is so about a job. `version` counts its full restarts from 1, `retry_count` all restarts by policy.
+
+    `deadline_at`: when it must have ended; None while that does not run.
+    """
 
     spec: JobSpec
     phase: JobPhase = JobPhase.PENDING
     gang_phase: GangPhase = GangPhase.PENDING
     version: int = 1
     retry_count: int = 0
+    deadline_at: datetime | None = None
+
+    def is_out_of_time(self, now: datetime) -> bool:
+        """Whether it goes on although its time is over."""
+        return self.deadline_at is not None and now >= self.deadline_at and self.phase in _GOING_ON
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +100,7 @@ class Roster:
     def __init__(self, spec: JobSpec, pods: Iterable[PodFacts]) -> None:
         self.spec = spec
         self._loss_limit = {task.name: task.max_retry for task in spec.tasks}
+        self._replicas = {task.name: task.replicas for task in spec.tasks}
         self._attempts: dict[Slot, list[PodFacts]] = {}
         for pod in pods:
             self._attempts.setdefault(pod.slot, []).append(pod)
@@ -99,6 +110,15 @@ class Roster:
     def slots(self) -> list[Slot]:
         """Every replica that the job should have."""
         return [Slot(task.name, index) for task in self.spec.tasks for index in range(task.replicas)]
+
+    def wants(self, task: str, index: int) -> bool:
+        """Whether the job should have this replica, as large as it is now."""
+        return index < self._replicas.get(task, 0)
+
+    def surplus(self) -> list[PodFacts]:
+        """Every attempt of replicas that the job should not have any more."""
+        beyond = (attempts for slot, attempts in self._attempts.items() if not self.wants(slot.task, slot.index))
+        return [pod for attempts in beyond for pod in attempts]
 
     def attempts(self, slot: Slot) -> list[PodFacts]:
         """Every attempt of a replica, the first one first."""

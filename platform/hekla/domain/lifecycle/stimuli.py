@@ -39,6 +39,18 @@ def stimuli_of(job: JobFacts, pods: Sequence[PodFacts], changed: Iterable[PodFac
     return [_stimulus(job, roster, done, pod) for pod in changed]
 
 
+def resized(job: JobFacts, task: str) -> Stimulus | None:
+    """What it means that a person gave a task another size; None where no policy asks for anything.
+
+    A policy about a part of the task is about all of it.
+    """
+    policy = _first_match(job, task, Event.JOB_UPDATED, None)
+    if policy is None or policy.timeout_seconds or not _is_possible(job, policy.action, task):
+        return None
+    action = Action.RESTART_TASK if policy.action in PARTIAL_ACTIONS else policy.action
+    return Stimulus(event=Event.JOB_UPDATED, command=action, task=task)
+
+
 def resolve(job: JobFacts, stimulus: Stimulus) -> Action:
     """What is to be done: a command as it is, else what the first matching policy says, else to look (SYNC_JOB).
 
@@ -115,7 +127,7 @@ def _state_event(pod: PodFacts) -> Event | None:
 
 
 def _stimulus(job: JobFacts, roster: Roster, done: set[str], pod: PodFacts) -> Stimulus:
-    event = _state_event(pod) or Event.OUT_OF_SYNC
+    event = (roster.wants(pod.task, pod.index) and _state_event(pod)) or Event.OUT_OF_SYNC
     if pod.phase is PodPhase.SUCCEEDED and not pod.stopping and pod.task in done:
         event = Event.TASK_COMPLETED
     if pod.phase is PodPhase.LOST and not pod.stopping and not roster.replaces_losses(pod.slot, job.version):

@@ -31,7 +31,8 @@ class Outcome:
 
     `steps` are the phases entered on the way, in order (none: the phase is as before); `reason` and `message` say how
     the job stands, also when its phase did not change. The pods in `stop` are to be marked as stopping, all of them,
-    and ended if they still live. `create` are new attempts, to be written with the job's new `version`. A job that is
+    and ended if they still live; `surplus` are those among them of replicas that the job should not have any more, as
+    large as it is now. `create` are new attempts, to be written with the job's new `version`. A job that is
     final may still have pods in `stop` that hold their resources until they have ended.
     """
 
@@ -43,6 +44,7 @@ class Outcome:
     message: str = ""
     steps: tuple[Step, ...] = ()
     stop: tuple[PodRef, ...] = ()
+    surplus: frozenset[PodRef] = frozenset()
     create: tuple[PodRef, ...] = ()
 
 
@@ -73,12 +75,22 @@ def advance(
     move = TRANSITIONS.get((job.phase, action))
     if move is None:
         raise ImpossibleTransition(job.phase, action)
+    course.drop_surplus()
     move(course)
     while True:
         before = course.phase
         TRANSITIONS[before, Action.SYNC_JOB](course)
         if course.phase is before:
             return course.outcome()
+
+
+def expire(job: JobFacts, pods: Sequence[PodFacts]) -> Outcome:
+    """End a job whose time is over, wherever it stands: it has failed, and what lives is stopped."""
+    course = _Course(job, Roster(job.spec, pods), None, counted=False)
+    seconds = job.spec.active_deadline_seconds or 0
+    message = f"It was to run for {_long(seconds)} at most, restarts among it, and was not done by then."
+    _finish(course, JobPhase.FAILED, "DeadlineExceeded", message)
+    return course.outcome()
 
 
 @dataclass
@@ -116,6 +128,7 @@ class _Course:
         self.steps: list[Step] = []
         self.note = ("", "")
         self.stopped: set[PodRef] = set()
+        self.surplus: frozenset[PodRef] = frozenset()
 
     def enter(self, phase: JobPhase, reason: str, message: str) -> None:
         self.phase = phase
@@ -132,6 +145,12 @@ class _Course:
 
     def stop(self, pods: Sequence[PodFacts]) -> None:
         self.stopped.update(pod.ref for pod in pods if not pod.stopping)
+
+    def drop_surplus(self) -> None:
+        """Replicas beyond the number that is wanted now do not count any more, also those that have ended."""
+        surplus = self.roster.surplus()
+        self.stop(surplus)
+        self.surplus = frozenset(pod.ref for pod in surplus if not pod.stopping)
 
     def tally(self) -> _Tally:
         current = self.current()
@@ -162,6 +181,7 @@ class _Course:
             message=message,
             steps=tuple(self.steps),
             stop=tuple(sorted(self.stopped)),
+            surplus=self.surplus,
             create=tuple(self._missing()),
         )
 
@@ -187,7 +207,6 @@ _WORKING = frozenset({JobPhase.PENDING, JobPhase.RUNNING})
 
 def _start(course: _Course) -> None:
     """Pending: enough pods have come to work."""
-    _drop_extra(course)
     tally = course.tally()
     if tally.stage.minimum <= tally.running + tally.succeeded + tally.failed:
         course.enter(JobPhase.RUNNING, "GangStarted", f"{tally.running} of {course.spec.replicas} pods run.")
@@ -195,7 +214,6 @@ def _start(course: _Course) -> None:
 
 def _judge(course: _Course) -> None:
     """Running: is it over, and how? The rules of `volcano-spec` §2.3."""
-    _drop_extra(course)
     spec, tally = course.spec, course.tally()
     if not spec.replicas:
         return
@@ -348,12 +366,6 @@ def _finish(course: _Course, phase: JobPhase, reason: str, message: str) -> None
     course.stop(course.alive())
 
 
-def _drop_extra(course: _Course) -> None:
-    """Pods beyond the number of replicas that is wanted now."""
-    wanted = set(course.roster.slots())
-    course.stop([pod for pod in course.alive() if pod.slot not in wanted])
-
-
 def _is_in(slot: Slot, target: Target) -> bool:
     return slot.task == target.task and target.index in (None, slot.index)
 
@@ -369,6 +381,12 @@ def _cause(course: _Course) -> str:
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
+
+
+def _long(seconds: int) -> str:
+    """“1 h 30 min”."""
+    parts = ((seconds // 3600, "h"), (seconds // 60 % 60, "min"), (seconds % 60, "s"))
+    return " ".join(f"{number} {unit}" for number, unit in parts if number)
 
 
 def _told(failed: Sequence[PodFacts]) -> str:

@@ -5,6 +5,8 @@ from hekla.apps.jobs.services.decisions import commit
 from hekla.apps.jobs.services.observations import observe
 from hekla.apps.jobs.services.removal import delete, delete_expired, end_pods, mark_cleaned
 from hekla.apps.jobs.services.retention import mark_logs_purged, purge_history
+from hekla.apps.jobs.services.scaling import is_scalable, scale
+from hekla.apps.jobs.services.scaling import remarks as scaling_remarks
 from hekla.apps.jobs.services.submission import check, submit
 from hekla.apps.jobs.services.upkeep import settle, sync, would_sync
 
@@ -15,10 +17,13 @@ __all__ = [
     "delete",
     "delete_expired",
     "end_pods",
+    "is_scalable",
     "mark_cleaned",
     "mark_logs_purged",
     "observe",
     "purge_history",
+    "scale",
+    "scaling_remarks",
     "settle",
     "submit",
     "sync",

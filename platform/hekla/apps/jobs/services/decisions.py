@@ -51,10 +51,14 @@ class Yield:
 
 @dataclass(frozen=True, slots=True)
 class JobDecision:
-    """The engine's decisions about one job. `binds`: pod row → node; `evictions`: pod row → why."""
+    """The engine's decisions about one job, as it was in that version and revision.
+
+    `binds`: pod row → node; `evictions`: pod row → why.
+    """
 
     job_id: int
     version: int
+    revision: int = 1
     gang_phase: GangPhase | None = None
     binds: Mapping[int, str] = field(default_factory=dict)
     evictions: Mapping[int, Yield] = field(default_factory=dict)
@@ -79,7 +83,8 @@ def commit(cluster_id: int, epoch: int, decisions: Sequence[JobDecision], *, now
 def _commit_one(
     job: Job, decision: JobDecision, pods: Mapping[int, Pod], gainers: Mapping[int, Job], now: datetime
 ) -> bool:
-    if job.is_final or job.version != decision.version or job.deleted_at is not None:
+    is_stale = (job.version, job.revision) != (decision.version, decision.revision)
+    if job.is_final or is_stale or job.deleted_at is not None:
         return False
     changed = False
     if decision.gang_phase is not None:

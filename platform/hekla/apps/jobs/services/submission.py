@@ -24,6 +24,7 @@ from hekla.domain import events
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import Resources, format_quantity
+from hekla.domain.scaling import without_size
 
 _KEYS = UUID("5d3a1f0e-8f0c-4d0e-9a5d-6f5b0c1e7a42")  # the name space of idempotency keys
 
@@ -76,16 +77,23 @@ def check(*, spec: JobSpec, tenant: Tenant, user: User) -> Queue:
     if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
         raise Forbidden(_("You may look at this tenant, but not submit to it. Ask one of its admins."), "tenant")
     queue = _open_queue(spec.queue, tenant)
-    problems = [*_unknown_environments(spec), *_never_fitting(spec, queue)]
+    problems = [*_unknown_environments(spec), *never_fitting(spec, queue)]
     if problems:
         raise Invalid(problems)
     return queue
 
 
 def _the_same(known: Job, spec: JobSpec, tenant: Tenant) -> Job:
-    if known.deleted_at is not None or known.tenant_id != tenant.pk or known.spec != spec.document():
+    if known.deleted_at is not None or known.tenant_id != tenant.pk or not _is_the_same(known, spec):
         raise KeyUsed(_("This idempotency key was used for another job, or its job is deleted. Choose a new key."))
     return known
+
+
+def _is_the_same(known: Job, spec: JobSpec) -> bool:
+    """Whether this was asked for; the size of a job may be another one by now."""
+    if known.revision == 1:
+        return bool(known.spec == spec.document())
+    return without_size(JobSpec.parse(known.spec)) == without_size(spec)
 
 
 def _create(uid: UUID, spec: JobSpec, tenant: Tenant, queue: Queue, user: User, now: datetime) -> Job:
@@ -132,7 +140,7 @@ def _unknown_environments(spec: JobSpec) -> Iterable[Problem]:
             yield Problem(f"tasks.{place}.environment", sentence % {"name": task.environment, "names": names})
 
 
-def _never_fitting(spec: JobSpec, queue: Queue) -> Iterable[Problem]:
+def never_fitting(spec: JobSpec, queue: Queue) -> Iterable[Problem]:
     """What is larger than any machine, than all machines together, or than the queue may ever hold."""
     nodes = list(clusters.nodes(queue.cluster))
     if nodes:

@@ -15,6 +15,7 @@ from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 from hekla.domain.policies import Action
 
 AddressOf = Callable[[int], str]
+SCALED_DOWN = "ScaledDown"
 
 
 def advance(
@@ -34,10 +35,29 @@ def advance(
     backend does that at the next look. New pods are added to `pods`.
     """
     outcome = lifecycle.advance(job_facts(job), all_pod_facts(pods), action, target, by_person=by_person)
+    return _write(job, pods, outcome, action, address_of, actor, now)
+
+
+def expire(job: Job, pods: list[Pod], *, actor: Actor, now: datetime) -> bool:
+    """End a job whose time is over. Call as `advance`."""
+    outcome = lifecycle.expire(job_facts(job), all_pod_facts(pods))
+    return _write(job, pods, outcome, Action.SYNC_JOB, None, actor, now)
+
+
+def _write(
+    job: Job,
+    pods: list[Pod],
+    outcome: Outcome,
+    action: Action,
+    address_of: AddressOf | None,
+    actor: Actor,
+    now: datetime,
+) -> bool:
     changed = _write_job(job, outcome, actor, now)
     by_ref = {(pod.task, pod.index, pod.attempt): pod for pod in pods}
     for ref in outcome.stop:
-        _stop(job, by_ref[ref.task, ref.index, ref.attempt], outcome.reason or action, actor, now)
+        reason = SCALED_DOWN if ref in outcome.surplus else outcome.reason or action
+        _stop(job, by_ref[ref.task, ref.index, ref.attempt], reason, actor, now)
     if address_of and outcome.create:
         _create_pods(job, pods, outcome.create, address_of, actor, now)
     return changed or bool(outcome.stop) or bool(address_of and outcome.create)
@@ -69,11 +89,21 @@ def _enter(job: Job, phase: JobPhase, reason: str, message: str, actor: Actor, n
     job.phase, job.reason, job.message = phase, reason[:64], message
     if phase is JobPhase.RUNNING and job.started_at is None:
         job.started_at = now
+    job.deadline_at = _deadline(job, now)
     job.finished_at = now if phase.is_final else None
     job.expires_at = _expiry(job, now) if phase.is_final else None
     if phase.is_final:
         job.waiting = []
     tell(job, event, actor=actor, now=now)
+
+
+def _deadline(job: Job, now: datetime) -> datetime | None:
+    """It is set when the job begins to run, stays over restarts, and is set anew when an aborted job goes on."""
+    seconds = spec_of(job).active_deadline_seconds
+    if job.phase in (JobPhase.ABORTING, JobPhase.ABORTED):
+        return None
+    begins = seconds is not None and job.deadline_at is None and job.phase == JobPhase.RUNNING
+    return now + timedelta(seconds=seconds or 0) if begins else job.deadline_at
 
 
 def _expiry(job: Job, now: datetime) -> datetime | None:
@@ -185,14 +215,15 @@ def _slots(job: Job, pods: Sequence[Pod], refs: Sequence[PodRef]) -> dict[tuple[
     in_stages = spec_of(job).has_dependencies
     wanted = replicas(job) if in_stages else [(ref.task, ref.index) for ref in refs]
     missing = [replica for replica in wanted if replica not in slots]
-    slots |= dict(zip(missing, _new_slots(len(missing)), strict=True))
+    slots |= dict(zip(missing, new_slots(len(missing)), strict=True))
     if in_stages and missing:
         job.reserved_slots = [slots[replica] for replica in wanted]
         job.save(update_fields=["reserved_slots"])
     return slots
 
 
-def _new_slots(count: int) -> list[int]:
+def new_slots(count: int) -> list[int]:
+    """So many slots that no replica ever had."""
     if not count:
         return []
     with connection.cursor() as cursor:

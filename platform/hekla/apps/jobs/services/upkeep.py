@@ -7,7 +7,7 @@ from hekla.apps.clusters import leases
 from hekla.apps.jobs.facts import all_pod_facts, job_facts
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.observations import react
-from hekla.apps.jobs.services.transitions import AddressOf, advance, enter_pod_phase
+from hekla.apps.jobs.services.transitions import AddressOf, advance, enter_pod_phase, expire
 from hekla.apps.outbox.services import CONTROLLER, unit_of_work
 from hekla.domain import lifecycle
 from hekla.domain.lifecycle import overdue
@@ -21,6 +21,8 @@ def sync(cluster_id: int, epoch: int, job_id: int, *, address_of: AddressOf, now
         leases.assert_held(cluster_id, epoch)
         job = Job.objects.select_for_update().get(pk=job_id)
         pods = list(job.pods.order_by("task", "index", "attempt"))
+        if job_facts(job).is_out_of_time(now):
+            return expire(job, pods, actor=CONTROLLER, now=now)
         late = overdue(job_facts(job), all_pod_facts(pods), now)
         action, target = late or (Action.SYNC_JOB, None)
         return advance(job, pods, action, target=target, address_of=address_of, actor=CONTROLLER, now=now)
@@ -29,7 +31,7 @@ def sync(cluster_id: int, epoch: int, job_id: int, *, address_of: AddressOf, now
 def would_sync(job: Job, pods: Sequence[Pod], now: datetime) -> bool:
     """Whether `sync` would do anything, by these rows: most looks find nothing to do, and then no row is locked."""
     facts, attempts = job_facts(job), all_pod_facts(pods)
-    if overdue(facts, attempts, now):
+    if facts.is_out_of_time(now) or overdue(facts, attempts, now):
         return True
     outcome = lifecycle.advance(facts, attempts, Action.SYNC_JOB)
     stands = (job.phase, job.gang_phase, job.version, job.retry_count)

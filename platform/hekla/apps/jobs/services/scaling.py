@@ -1,0 +1,108 @@
+"""Changing the size of a job: more or fewer replicas of its tasks, and how few will do.
+
+New replicas have the next numbers, and their pods are made at the controller's next look; of those that are too many
+the last ones are asked to end. That is a wish like an abort: no policy calls it a failure, and no restart is counted.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.jobs import selectors
+from hekla.apps.jobs.facts import job_facts, replicas, reserved_slots, spec_of
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services.commands import require_right
+from hekla.apps.jobs.services.submission import never_fitting
+from hekla.apps.jobs.services.telling import tell
+from hekla.apps.jobs.services.transitions import advance, new_slots
+from hekla.apps.outbox.services import Actor, unit_of_work
+from hekla.domain import events, lifecycle, scaling
+from hekla.domain.errors import Invalid, Refused
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import JobPhase
+from hekla.domain.policies import Action
+from hekla.domain.scaling import Size
+
+SCALABLE = frozenset({JobPhase.PENDING, JobPhase.RUNNING, JobPhase.RESTARTING, JobPhase.ABORTING, JobPhase.ABORTED})
+
+
+class ChangedMeanwhile(Refused):
+    """Somebody else changed the job since it was looked at."""
+
+    code = "changed_meanwhile"
+
+
+def scale(job: Job, size: Size, *, user: User, now: datetime, seen: int | None = None) -> Job:
+    """Give the job another size; nothing happens where it has that size already.
+
+    `seen`: the revision that the person looked at. Raises Forbidden, Invalid, Refused, ChangedMeanwhile.
+    """
+    require_right(job, user)
+    with unit_of_work():
+        job = Job.objects.select_for_update().get(pk=job.pk)
+        _require_open(job, seen)
+        old, new = spec_of(job), scaling.resized(spec_of(job), size)
+        changes = scaling.changes(old, new)
+        if changes:
+            _require_room(job, old, new)
+            _change(job, new, changes, actor_of(user), now)
+    return job
+
+
+def is_scalable(job: Job) -> bool:
+    """Whether its size may still change."""
+    return job.deleted_at is None and JobPhase(job.phase) in SCALABLE
+
+
+def remarks(job: Job) -> tuple[str, ...]:
+    """What the pods of the job that live do not learn of a change of its size."""
+    return scaling.remarks(spec_of(job)) if selectors.has_living_pods(job) else ()
+
+
+def _require_open(job: Job, seen: int | None) -> None:
+    if not is_scalable(job):
+        raise Refused(_("The job is over, so its size is what it was. Clone it to run it in another one."))
+    if seen is not None and seen != job.revision:
+        raise ChangedMeanwhile(
+            _("Somebody changed the job since you looked at it. See what is so now, and send again.")
+        )
+
+
+def _require_room(job: Job, old: JobSpec, new: JobSpec) -> None:
+    """What a job cannot do without must have room in its queue and cluster; what it can need not."""
+    grows = not new.minimum_resources().fits_in(old.minimum_resources())
+    if grows and (problems := [*never_fitting(new, job.queue)]):
+        raise Invalid(problems)
+
+
+def _change(job: Job, new: JobSpec, changes: Mapping[str, tuple[int, int]], actor: Actor, now: datetime) -> None:
+    pods = list(job.pods.order_by("task", "index", "attempt"))
+    known = reserved_slots(job) | {(pod.task, pod.index): pod.slot for pod in pods}
+    job.spec, job.replicas, job.revision = new.document(), new.replicas, job.revision + 1
+    job.spec_in_hand = new
+    if known:
+        job.reserved_slots = _slots(job, known)
+    job.save(update_fields=["spec", "replicas", "revision", "reserved_slots"])
+    told = {name: events.Change(old=before, new=after) for name, (before, after) in changes.items()}
+    tell(job, events.JobChanged(changes=told, revision=job.revision), actor=actor, now=now)
+    _follow(job, pods, [task.name for task in new.tasks if f"{task.name}.replicas" in changes], actor, now)
+
+
+def _slots(job: Job, known: Mapping[tuple[str, int], int]) -> list[int]:
+    """The slots of all replicas: who starts before the new ones are made is told where they will be."""
+    wanted = replicas(job)
+    missing = [replica for replica in wanted if replica not in known]
+    slots = {**known, **dict(zip(missing, new_slots(len(missing)), strict=True))}
+    return [slots[replica] for replica in wanted]
+
+
+def _follow(job: Job, pods: list[Pod], tasks: list[str], actor: Actor, now: datetime) -> None:
+    """Do what policies say about a change of these tasks, if there is a pod that it may concern; else look."""
+    for task in tasks if any(not pod.is_final for pod in pods) else ():
+        stimulus = lifecycle.resized(job_facts(job), task)
+        if stimulus and stimulus.command:
+            advance(job, pods, stimulus.command, target=stimulus.target, by_person=True, actor=actor, now=now)
+    advance(job, pods, Action.SYNC_JOB, actor=actor, now=now)

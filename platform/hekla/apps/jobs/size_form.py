@@ -1,0 +1,89 @@
+"""The form by which a job gets another size: a row for each task, and how few pods will do together."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.forms import BoundField
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy
+
+from hekla.apps.forms import attach
+from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.models import Job
+from hekla.domain.errors import HeklaError, Invalid, Problem
+from hekla.domain.jobspec import MAX_REPLICAS
+from hekla.domain.scaling import Size
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The fields of one task."""
+
+    name: str
+    replicas: BoundField
+    least: BoundField
+
+    @property
+    def fields(self) -> tuple[BoundField, BoundField]:
+        """Both."""
+        return self.replicas, self.least
+
+
+class SizeForm(forms.Form):
+    """A job's size as it is, or as somebody typed it."""
+
+    revision = forms.IntegerField(widget=forms.HiddenInput, min_value=1)
+
+    def __init__(self, data: QueryDict | None = None, *, job: Job) -> None:
+        super().__init__(data, initial={"revision": job.revision}, prefix="size")
+        self.spec = spec_of(job)
+        self.names = [task.name for task in self.spec.tasks]
+        for place, task in enumerate(self.spec.tasks):
+            self.fields[f"replicas-{place}"] = _number(gettext_lazy("Replicas"), task.replicas)
+            self.fields[f"least-{place}"] = _number(gettext_lazy("At least"), task.minimum)
+        self.fields["min_available"] = forms.IntegerField(
+            label=gettext_lazy("All together at least"),
+            required=self.spec.min_available is not None,
+            initial=self.spec.min_available,
+            min_value=1,
+            help_text=gettext_lazy("With fewer the job waits. Empty: what the tasks need."),
+        )
+
+    def rows(self) -> Iterator[Row]:
+        """The tasks in order."""
+        for place, name in enumerate(self.names):
+            yield Row(name, self[f"replicas-{place}"], self[f"least-{place}"])
+
+    def size(self) -> Size:
+        """The size that was filled in."""
+        given = self.cleaned_data
+        tasks = {
+            name: {"replicas": given[f"replicas-{place}"], "min_available": given[f"least-{place}"]}
+            for place, name in enumerate(self.names)
+        }
+        return Size.parse({"tasks": tasks, "min_available": given["min_available"]})
+
+    def show(self, error: HeklaError) -> None:
+        """Put each problem beside the field that it is about; the rest above."""
+        if isinstance(error, Invalid):
+            error = Invalid([Problem(self._field(one.path), one.message) for one in error.problems])
+        attach(self, error)
+
+    def look_again(self, job: Job) -> None:
+        """What was typed stands; sent once more it is about the job as it is now."""
+        assert isinstance(self.data, QueryDict)  # noqa: S101  (it was posted)
+        self.data = self.data.copy()
+        self.data[self.add_prefix("revision")] = str(job.revision)
+
+    def _field(self, path: str) -> str:
+        """`tasks.worker.replicas` as the name of its field."""
+        head, _, rest = path.partition(".")
+        name, _, field = rest.partition(".")
+        kinds = {"replicas": "replicas", "min_available": "least"}
+        return f"{kinds[field]}-{self.names.index(name)}" if head == "tasks" and field in kinds else path
+
+
+def _number(label: Any, first: int) -> forms.IntegerField:  # noqa: ANN401  (a sentence that is translated later)
+    return forms.IntegerField(label=label, initial=first, min_value=0, max_value=MAX_REPLICAS)

@@ -1,0 +1,55 @@
+"""Giving a job another size."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import client_of
+from hekla.cli.servers import Choice
+
+
+def _numbers(_ctx: click.Context, _option: click.Parameter, words: Sequence[str]) -> dict[str, int]:
+    """`worker=4` for each task."""
+    found = {}
+    for word in words:
+        task, _, number = word.partition("=")
+        if not task or not number.isascii() or not number.isdigit():
+            raise click.BadParameter(f"“{word}” is not of the form TASK=NUMBER, such as worker=4.")
+        found[task] = int(number[:9])
+    return found
+
+
+@click.command()
+@click.argument("job")
+@click.argument("replicas", metavar="[TASK=REPLICAS]...", nargs=-1, callback=_numbers)
+@click.option(
+    "--min", "least", metavar="TASK=NUMBER", multiple=True, callback=_numbers, help="How few of a task will do."
+)
+@click.option("--min-all", type=click.IntRange(1), help="How few pods of all tasks together will do.")
+@click.option("--json", "as_json", is_flag=True, help="Print the console's answer.")
+@click.pass_obj
+def scale(
+    choice: Choice, job: str, replicas: dict[str, int], least: dict[str, int], min_all: int | None, as_json: bool
+) -> None:
+    """Give tasks of JOB (a name or uid) more or fewer pods, as in: hekla scale train worker=8
+
+    A task without a minimum of its own needed all its pods at first; to have fewer, say with --min how few will do.
+    """
+    if not replicas and not least and min_all is None:
+        raise click.UsageError("Say what is to change, such as worker=4.")
+    client = client_of(choice)
+    found = client.job(job)
+    tasks: dict[str, dict[str, int]] = {task: {"replicas": number} for task, number in replicas.items()}
+    for task, number in least.items():
+        tasks.setdefault(task, {})["min_available"] = number
+    size: dict[str, Any] = {"tasks": tasks} | ({} if min_all is None else {"min_available": min_all})
+    answer = client.patch(f"jobs/{found['uid']}/scale", size)
+    for warning in answer["warnings"]:
+        click.secho(f"Note: {warning}", fg="yellow", err=True)
+    if as_json:
+        output.as_json(answer)
+        return
+    sizes = ", ".join(f"{task['name']} {task.get('replicas', 1)}" for task in answer["job"]["spec"]["tasks"])
+    click.echo(f"{answer['job']['name']} is to have: {sizes}.")

@@ -1,0 +1,103 @@
+"""To change the size of a job that lives: how many replicas its tasks have, and how few will do.
+
+Nothing else of a job changes once it is submitted (`volcano-spec` §1.1). What was not said at first is meant as it was:
+a task without a minimum needed all of its replicas, and needs as many when it gets more.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hekla.domain import frameworks
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.jobspec import MAX_REPLICAS, MAX_TASKS, JobSpec, TaskSpec, Whole
+from hekla.domain.policies import Action, Event
+from hekla.domain.validation import explain, join, nearest, shown
+
+_SIZES = ("replicas", "min_available")
+
+
+class TaskSize(BaseModel):
+    """What is to be so of one task; what is left out stays as it is."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    replicas: Annotated[Whole, Field(ge=0, le=MAX_REPLICAS)] | None = None
+    min_available: Annotated[Whole, Field(ge=0)] | None = None
+
+
+class Size(BaseModel):
+    """What is to be so of a job: of some of its tasks by their names, and how few pods will do together."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tasks: Annotated[dict[str, TaskSize], Field(max_length=MAX_TASKS)] = {}
+    min_available: Annotated[Whole, Field(ge=1)] | None = None
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> "Size":
+        """The size that this JSON-like document describes. Raises Invalid."""
+        try:
+            return cls.model_validate(document)
+        except ValidationError as error:
+            raise Invalid(explain(error, cls)) from error
+
+
+def resized(spec: JobSpec, size: Size) -> JobSpec:
+    """The job in that size. Raises Invalid, with the paths of the size."""
+    names = [task.name for task in spec.tasks]
+    unknown = [Problem(join("tasks", name[:63]), _no_task(name, names)) for name in size.tasks if name not in names]
+    if unknown:
+        raise Invalid(unknown)
+    document = spec.document()
+    tasks = [_with(told, task, size) for told, task in zip(document["tasks"], spec.tasks, strict=True)]
+    least = {} if size.min_available is None else {"min_available": size.min_available}
+    try:
+        return JobSpec.parse({**document, "tasks": tasks, **least})
+    except Invalid as error:
+        raise Invalid([Problem(_by_name(one.path, names), one.message) for one in error.problems]) from error
+
+
+def changes(old: JobSpec, new: JobSpec) -> dict[str, tuple[int, int]]:
+    """What differs in size: the numbers before and after, by `task.replicas`, `task.min_available`, `min_available`."""
+    pairs = {"min_available": (old.gang_minimum, new.gang_minimum)}
+    for before, after in zip(old.tasks, new.tasks, strict=True):
+        pairs[f"{after.name}.replicas"] = (before.replicas, after.replicas)
+        pairs[f"{after.name}.min_available"] = (before.minimum, after.minimum)
+    return {name: (before, after) for name, (before, after) in pairs.items() if before != after}
+
+
+def without_size(spec: JobSpec) -> dict[str, Any]:
+    """The job as a document, but for what may change."""
+    document = spec.document()
+    tasks = [{name: value for name, value in task.items() if name not in _SIZES} for task in document["tasks"]]
+    return {**document, "tasks": tasks, "min_available": None}
+
+
+def remarks(spec: JobSpec) -> tuple[str, ...]:
+    """What pods that run do not learn of a change of size; nothing where all of them begin again."""
+    if any(Event.JOB_UPDATED in rule.events and rule.action is Action.RESTART_JOB for rule in spec.policies):
+        return ()
+    return tuple(frameworks.scaling_remarks(spec))
+
+
+def _with(document: Mapping[str, Any], task: TaskSpec, size: Size) -> Mapping[str, Any]:
+    """The task's document in its new size; the minimum is written out, so that it does not grow with the replicas."""
+    wish = size.tasks.get(task.name, TaskSize())
+    replicas = task.replicas if wish.replicas is None else wish.replicas
+    least = task.minimum if wish.min_available is None else wish.min_available
+    if (replicas, least) == (task.replicas, task.minimum):
+        return document
+    return {**document, "replicas": replicas, "min_available": least}
+
+
+def _no_task(name: str, names: list[str]) -> str:
+    return f"No task is called {shown(name)}" + (nearest(name, names) or f"; there are {', '.join(names)}.")
+
+
+def _by_name(path: str, names: list[str]) -> str:
+    """`tasks.0.replicas` as `tasks.worker.replicas`."""
+    head, _, rest = path.partition(".")
+    number, _, field = rest.partition(".")
+    return join(head, names[int(number)], field) if head == "tasks" and number.isdecimal() else path

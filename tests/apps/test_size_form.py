@@ -1,0 +1,77 @@
+"""The form on a job's page that gives it another size."""
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs.models import Job, Pod
+from hekla.lib import clock
+
+As = Callable[[User], Client]
+TASKS = [
+    {"name": "ps", "command": ["true"], "replicas": 1},
+    {"name": "worker", "command": ["true"], "replicas": 2, "min_available": 1, "resources": {"cpu": "1"}},
+]
+
+
+@pytest.fixture
+def job(people: People) -> Job:
+    return people.submit(tasks=TASKS, plugins={"tensorflow": []})
+
+
+def typed(**changes: str) -> dict[str, str]:
+    sizes = {"replicas-0": "1", "least-0": "1", "replicas-1": "2", "least-1": "1", "min_available": ""} | changes
+    return {"size-revision": "1"} | {f"size-{name}": value for name, value in sizes.items()}
+
+
+def test_a_job_gets_the_size_that_was_typed(people: People, as_: As, job: Job) -> None:
+    alice, where = as_(people.alice), reverse("jobs:detail", args=[job.uid])
+    assert 'name="size-replicas-1" value="2"' in alice.get(where).content.decode()
+    Pod.objects.create(job=job, task="ps", index=0, attempt=1, version=1, slot=1, created_at=clock.now())
+    page = alice.post(reverse("jobs:scale", args=[job.uid]), typed(**{"replicas-1": "4"}), follow=True).content.decode()
+    job.refresh_from_db()
+    assert [task["replicas"] for task in job.spec["tasks"] if "replicas" in task] == [4]
+    assert "worker has 4 replicas instead of 2" in page
+    assert "pods that run keep TF_CONFIG" in page
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"least-1": "3"}, "id_size-least-1", "The task has 2 replicas"),
+        ({"replicas-1": "-1"}, "id_size-replicas-1", "greater than or equal to 0"),
+        ({"replicas-0": "x"}, "id_size-replicas-0", "whole number"),
+        ({"min_available": "9"}, "id_size-min_available", "The tasks have 3 replicas together"),
+        ({"replicas-1": "9", "least-1": "9"}, "", "could never start"),
+    ],
+)
+def test_a_refusal_stands_at_its_field_and_keeps_what_was_typed(
+    people: People, as_: As, job: Job, changes: dict[str, str], field: str, words: str
+) -> None:
+    page = as_(people.alice).post(reverse("jobs:scale", args=[job.uid]), typed(**changes)).content.decode()
+    assert words in page
+    assert f'href="#{field}"' in page or not field
+    assert all(f'name="size-{name}" value="{value}"' in page for name, value in changes.items())
+    assert Job.objects.get().revision == 1
+
+
+def test_who_looked_too_long_ago_sees_what_is_so_and_can_send_again(people: People, as_: As, job: Job) -> None:
+    alice, where = as_(people.alice), reverse("jobs:scale", args=[job.uid])
+    alice.post(where, typed(**{"replicas-1": "3"}))
+    page = alice.post(where, typed(**{"replicas-1": "4"})).content.decode()
+    assert "Somebody changed the job since you looked" in page
+    assert 'name="size-revision" value="2"' in page
+    assert 'name="size-replicas-1" value="4"' in page
+
+
+def test_a_job_that_is_over_or_of_others_offers_no_form(people: People, as_: As, job: Job) -> None:
+    where = reverse("jobs:detail", args=[job.uid])
+    assert "size-revision" not in as_(people.bob).get(where).content.decode()
+    Job.objects.update(phase="completed")
+    assert "size-revision" not in as_(people.alice).get(where).content.decode()
+    page = as_(people.alice).post(reverse("jobs:scale", args=[job.uid]), typed()).content.decode()
+    assert "The job is over" in page
