@@ -1,5 +1,10 @@
 """From a submission to its end, with the real engine and real backends."""
 
+import stat
+from pathlib import Path
+
+import pytest
+from django.conf import settings
 from tests.controller.conftest import World
 from tests.support import auditor
 
@@ -139,3 +144,21 @@ def test_a_process_that_remembers_nothing_comes_to_the_same(world: World) -> Non
     world.turn_until(done)
     assert [pod.attempt for pod in job.pods.all()] == [1, 1, 1]
     auditor.audit()
+
+
+@pytest.mark.parametrize("world", ["local"], indirect=True)
+def test_pods_get_keys_that_nobody_else_reads_and_that_no_page_or_event_shows(world: World) -> None:
+    look = 'stat -c "%a %n" .ssh .ssh/*; test -s .ssh/id_ed25519; cmp .ssh/id_ed25519.pub .ssh/authorized_keys'
+    job = submit(world, "keys", ["sh", "-ec", look], replicas=2, plugins={"ssh": []})
+    world.turn_until(lambda: phase(job) == "completed")
+    folders = list(Path(settings.HEKLA_HOME).glob("local/**/work/.ssh"))
+    assert len(folders) == 2
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for one in folders for path in (one, *one.iterdir())}
+    files = ["id_ed25519", "id_ed25519.pub", "authorized_keys", "config"]
+    assert modes == {".ssh": 0o700} | dict.fromkeys(files, 0o600)
+    (key,) = {(folder / "id_ed25519").read_text() for folder in folders}
+    secret = key.splitlines()[3]
+    assert all(secret not in str(event.payload) for event in Event.objects.all())
+    assert secret not in str(Job.objects.values().get()) + str(list(Pod.objects.values()))
+    others = [path for path in Path(settings.HEKLA_HOME).rglob("*") if path.is_file() and path.name != "id_ed25519"]
+    assert not [path for path in others if secret.encode() in path.read_bytes()]

@@ -38,7 +38,10 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class PodOrder:
-    """All that a backend needs to start a pod. `address` is what `Backend.address` gave for it."""
+    """All that a backend needs to start a pod. `address` is what `Backend.address` gave for it.
+
+    `secrets` are files like `files`, for the pod's own eyes: they are in no record that is read by others.
+    """
 
     key: PodKey
     node: str
@@ -46,6 +49,7 @@ class PodOrder:
     address: str
     env: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     hosts: Mapping[str, str] = field(default_factory=dict)
     resources: Resources = field(default_factory=Resources)
     environment: Environment | None = None

@@ -1,9 +1,12 @@
 """Carrying out what stands in the rows: start what is bound, stop what is to end. To do it twice changes nothing."""
 
+import hmac
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
+
+from django.conf import settings
 
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs import selectors, services
@@ -46,22 +49,28 @@ def order_of(job: Job, pod: Pod, hosts: dict[tuple[str, int], str]) -> PodOrder:
     """All that the backend needs to start this pod. Raises NotFound for an environment that is gone."""
     spec = spec_of(job)
     task = spec.task(pod.task)
-    settings = settings_for(spec, pod.task, pod.index, hosts)
+    told = settings_for(spec, pod.task, pod.index, hosts, secret_of(job))
     requirements = clusters.environment_requirements(task.environment)
     return PodOrder(
         key=key_of(pod),
         node=pod.node,
         command=task.command,
         address=pod.address,
-        env={**settings.env, **task.env},
-        files={**settings.files, **spec.files},
-        hosts=settings.hosts,
+        env={**told.env, **task.env},
+        files={**told.files, **spec.files},
+        secrets={name: text for name, text in told.secrets.items() if name not in spec.files},
+        hosts=told.hosts,
         resources=task.request,
         environment=Environment(task.environment, requirements) if task.environment else None,
         image=task.image,
         working_dir=task.working_dir,
         grace_seconds=task.grace_seconds,
     )
+
+
+def secret_of(job: Job) -> bytes:
+    """What only pods of this job are told: made from the console's own secret, so it is kept nowhere."""
+    return hmac.digest(settings.SECRET_KEY.encode(), f"job:{job.uid.hex}".encode(), "sha256")
 
 
 def _refused(hold: Hold, pod: Pod, message: str, now: datetime) -> None:

@@ -224,11 +224,21 @@ def test_partitions_are_read_and_written(least, minimum, warning):
     assert formats.load(formats.dump(loaded.spec)).spec == loaded.spec
 
 
-def test_a_plugin_for_ssh_is_named_and_the_job_runs_without_it():
+def test_a_plugin_for_ssh_is_taken_and_what_it_does_not_do_is_told():
     loaded = formats.load(changed("plugins: {env: [],", "plugins: {ssh: [], env: [],"))
     (warning,) = loaded.warnings
-    assert warning.startswith("spec.plugins.ssh: not honoured: pods cannot log in to each other")
-    assert set(loaded.spec.plugins) == {"env", "tensorflow"}
+    assert warning.startswith("spec.plugins.ssh: pods get the job's keys in .ssh")
+    assert "Nothing listens there until the job starts an sshd" in warning
+    assert set(loaded.spec.plugins) == {"env", "ssh", "tensorflow"}
+
+
+def test_a_key_that_is_written_in_a_manifest_is_refused():
+    with pytest.raises(Invalid) as raised:
+        formats.load(changed("plugins: {env: [],", 'plugins: {ssh: ["--ssh-private-key=s3cret"], env: [],'))
+    (problem,) = raised.value.problems
+    assert problem.path == "spec.plugins.ssh"
+    assert "can be read by all who see the job" in problem.message
+    assert "s3cret" not in problem.message
 
 
 def test_of_very_many_warnings_the_first_are_told():

@@ -11,16 +11,16 @@ from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 from hekla.domain.scaling import Size
 
 JOB_SPEC = {"$ref": "#/components/schemas/JobSpec"}
-JOB_SIZE = {"$ref": "#/components/schemas/Size"}
+JOB_SIZE = {"$ref": "#/components/schemas/JobSize"}
 _PHASES = (JobPhase, GangPhase, PodPhase)
 
 
 def _components() -> dict[str, Any]:
     """The models that judge what is sent, each with those that it is made of."""
     found: dict[str, Any] = {}
-    for model in (JobSpec, Size):
+    for name, model in (("JobSpec", JobSpec), ("JobSize", Size)):
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
-        found |= {**schema.pop("$defs"), model.__name__: schema}
+        found |= {**schema.pop("$defs"), name: schema}
     return found
 
 

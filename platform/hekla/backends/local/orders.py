@@ -34,7 +34,7 @@ def check(order: PodOrder) -> None:
         raise StartRefused("A name in the environment is empty or holds “=”")
     if ".." in PurePosixPath(order.working_dir).parts:
         raise StartRefused("The working folder may not lead upwards (“..”)")
-    _check_files(order.files)
+    _check_files({**order.files, **order.secrets})
     for requirement in order.environment.requirements if order.environment else ():
         if "\n" in requirement or requirement.lstrip().startswith("-"):
             raise StartRefused(f"“{requirement[:80]}” is not a requirement; options are not taken here")
@@ -51,6 +51,8 @@ def write(
         path = work / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8", newline="")
+    for name, content in order.secrets.items():
+        _write_secret(work / name, content)
     if not PurePosixPath(order.working_dir).is_absolute():
         (work / order.working_dir).mkdir(parents=True, exist_ok=True)
     Path(folder.hosts).write_text(_hosts(order.hosts), encoding="utf-8")
@@ -59,6 +61,13 @@ def write(
     if cgroup:
         made["cgroup"] = os.path.join(cgroup, mark(made).replace(":", "~"))
     folder.write_order(made)
+
+
+def _write_secret(path: Path, content: str) -> None:
+    """A file that nobody else may read, in a folder into which nobody else may look: ssh asks for both."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    path.write_text(content, encoding="utf-8", newline="")
 
 
 def mark(order: Order) -> str:

@@ -20,7 +20,6 @@ from hekla.domain.policies import Policy
 from hekla.domain.validation import join, shown
 
 _SCHEDULERS = ("volcano", "hekla")
-_SSH = "ssh"
 _DURATION = re.compile(r"(?:(?P<h>\d{1,6})h)?(?:(?P<m>\d{1,6})m)?(?:(?P<s>\d{1,9})s)?", re.ASCII)
 
 
@@ -53,12 +52,8 @@ def _job_fields(reading: Reading, spec: Fields) -> dict[str, Any]:
 
 def _plugins(reading: Reading, spec: Fields) -> dict[str, Any]:
     reading.findings.origins["plugins"] = spec.at("plugins")
-    plugins = spec.mapping("plugins")
-    if _SSH in plugins and _SSH not in frameworks.known():
-        del plugins[_SSH]
-        why = "pods cannot log in to each other; with the plugin mpi, mpirun starts its ranks without that."
-        reading.findings.not_honoured(f"{spec.at('plugins')}.{_SSH}", why)
-    return {name: [] if arguments is None else arguments for name, arguments in plugins.items()}
+    plugins = spec.mapping("plugins").items()
+    return {name: [] if arguments is None else arguments for name, arguments in plugins}
 
 
 def _policies(reading: Reading, owner: Fields, target: str) -> list[dict[str, Any]]:

@@ -17,27 +17,43 @@ MAX_PORT = 65_535
 
 @dataclass(frozen=True, slots=True)
 class PodSettings:
-    """What is set for one pod: variables, files (paths relative to its working folder), names and their addresses."""
+    """What is set for one pod: variables, files (paths relative to its working folder), names and their addresses.
+
+    `secrets` are files that only its own processes may read, and that are shown to nobody.
+    """
 
     env: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     hosts: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def paths(self) -> set[str]:
+        """Of all files."""
+        return {*self.files, *self.secrets}
 
     def __or__(self, other: "PodSettings") -> "PodSettings":
         """Both; where both set the same thing, `other` holds."""
         return PodSettings(
-            env={**self.env, **other.env}, files={**self.files, **other.files}, hosts={**self.hosts, **other.hosts}
+            env={**self.env, **other.env},
+            files={**self.files, **other.files},
+            hosts={**self.hosts, **other.hosts},
+            secrets={**self.secrets, **other.secrets},
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Which pod of a job this is, and where every pod of it can be reached (an IP address or a DNS name)."""
+    """Which pod of a job this is, and where every pod of it can be reached (an IP address or a DNS name).
+
+    `secret`: 32 bytes that all pods of this job are told and nobody else; none where settings are only looked at.
+    """
 
     spec: "JobSpec"
     task: str
     index: int
     addresses: Mapping[tuple[str, int], str]
+    secret: bytes = field(default=b"", repr=False)
 
     @property
     def own_address(self) -> str:

@@ -18,6 +18,7 @@ from hekla.domain.frameworks.mxnet import MXNET
 from hekla.domain.frameworks.paddle import PADDLE
 from hekla.domain.frameworks.pytorch import PYTORCH
 from hekla.domain.frameworks.ray import RAY
+from hekla.domain.frameworks.ssh import SSH
 from hekla.domain.frameworks.svc import SVC
 from hekla.domain.frameworks.tensorflow import TENSORFLOW
 from hekla.domain.frameworks.xgboost import XGBOOST
@@ -30,6 +31,7 @@ ENTRY_POINTS = "hekla.frameworks"
 _BUILT_IN = (
     ENV,
     SVC,
+    SSH,
     TENSORFLOW,
     PYTORCH,
     MPI,
@@ -59,9 +61,11 @@ def check(plugins: Plugins, tasks: Sequence["TaskSpec"]) -> list[Problem]:
     return [problem for name, arguments in plugins.items() for problem in _check_one(name, arguments, tasks)]
 
 
-def settings_for(spec: "JobSpec", task: str, index: int, hosts: Mapping[tuple[str, int], str]) -> PodSettings:
+def settings_for(
+    spec: "JobSpec", task: str, index: int, hosts: Mapping[tuple[str, int], str], secret: bytes = b""
+) -> PodSettings:
     """What the job's plugins set for one pod. `hosts` gives the address of every (task, index) of the job."""
-    place = Place(spec, task, index, hosts)
+    place = Place(spec, task, index, hosts, secret)
     settings = PodSettings()
     for name, arguments in _in_force(spec.plugins).items():
         framework = known()[name]
@@ -85,7 +89,7 @@ def _are_words(value: object) -> TypeGuard[Sequence[str]]:
 
 def files(spec: "JobSpec") -> set[str]:
     """The paths of all files that plugins put into pods of the job."""
-    return {path for task in spec.tasks for settings in _samples(spec, task).values() for path in settings.files}
+    return {path for task in spec.tasks for settings in _samples(spec, task).values() for path in settings.paths}
 
 
 def remarks(spec: "JobSpec") -> list[Problem]:
@@ -113,7 +117,7 @@ def _overruled(spec: "JobSpec", task: "TaskSpec", place: int) -> list[Problem]:
     for plugin, settings in _samples(spec, task).items() if task.env or spec.files else ():
         message = f"The plugin {plugin} sets this too; what is written here holds."
         found += [Problem(join("tasks", place, "env", name), message) for name in settings.env if name in task.env]
-        found += [Problem(join("files", path), message) for path in settings.files if path in spec.files]
+        found += [Problem(join("files", path), message) for path in sorted(settings.paths) if path in spec.files]
     return found
 
 

@@ -1,0 +1,81 @@
+"""`ssh`: the pods of a job hold one pair of keys, and know one another's addresses by name.
+
+Volcano makes a Secret and mounts it at /root/.ssh. Here the pair is made from a secret of the job (`Place.secret`), so
+it is kept nowhere but in the pods, in `.ssh` of their home. Nothing listens for ssh unless the job itself starts that.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps
+from hekla.lib.ed25519 import KeyPair, key_pair
+
+if TYPE_CHECKING:
+    from hekla.domain.jobspec import TaskSpec
+
+FOLDER = ".ssh"
+KEY = "id_ed25519"
+_FOR_ALL = f"""\
+Host *
+  StrictHostKeyChecking no
+  UserKnownHostsFile /dev/null
+  IdentitiesOnly yes
+  IdentityFile ${{HOME}}/{FOLDER}/{KEY}
+"""
+_OWN_KEY = (
+    "a key that is written in a job can be read by all who see the job; without it each job gets a pair of its own."
+)
+
+
+def _settings(place: Place, options: Options) -> PodSettings:
+    pair = _pair(place.secret, place.spec.name) if place.secret else KeyPair("", "")
+    files = {
+        KEY: pair.private,
+        f"{KEY}.pub": pair.public,
+        "authorized_keys": pair.public,
+        "config": _config(place, options),
+    }
+    return PodSettings(secrets={f"{FOLDER}/{name}": text for name, text in files.items()})
+
+
+@lru_cache(maxsize=128)
+def _pair(secret: bytes, job: str) -> KeyPair:
+    return key_pair(secret, job)
+
+
+def _config(place: Place, options: Options) -> str:
+    """A name for each pod, as `svc` calls it, and how to reach it."""
+    job = place.spec.name
+    hosts = (
+        f"Host {job}-{task}-{index} {job}-{task}-{index}.{job}\n  HostName {address}\n  Port {options['ssh-port']}\n"
+        for (task, index), address in place.addresses.items()
+    )
+    return "".join((*hosts, _FOR_ALL))
+
+
+def _problems(_tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    return [f"--{name}: {_OWN_KEY}" for name in ("ssh-private-key", "ssh-public-key") if options[name]]
+
+
+def _remarks(_tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
+    return [
+        f"pods get the job's keys in {FOLDER} and can say: ssh -F $HOME/{FOLDER}/config NAME. Nothing listens there "
+        f"until the job starts an sshd of its own on port {options['ssh-port']} of HEKLA_POD_ADDRESS."
+    ]
+
+
+SSH = Framework(
+    "ssh",
+    "Gives the pods of a job one pair of keys and a configuration for ssh.",
+    _settings,
+    options=(
+        Option("ssh-key-file-path", "", unheeded=f"the keys are in {FOLDER} of a pod's home."),
+        Option("ssh-private-key", ""),
+        Option("ssh-public-key", ""),
+        Option("ssh-port", 22),
+    ),
+    problems=_problems,
+    remarks=_remarks,
+    scaling=keeps(f"the list of hosts in {FOLDER}/config"),
+)

@@ -1,0 +1,69 @@
+"""Keys for the pods of a job: real ones, the same for all pods, and another pair for each job."""
+
+import base64
+import hashlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.domain.lifecycle.worlds import spec
+
+from hekla.domain import frameworks
+from hekla.domain.frameworks import settings_for
+from hekla.lib.ed25519 import key_pair, public_key
+
+HOSTS = {("task0", 0): "127.1.0.1", ("task0", 1): "127.1.0.2"}
+JOB = spec({"replicas": 2}, plugins={"ssh": ["--ssh-port=2022"]})
+SECRET = hashlib.sha256(b"of this job").digest()
+
+
+@pytest.mark.parametrize(
+    ("private", "public"),
+    [
+        (
+            "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
+            "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
+        ),
+        (
+            "4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb",
+            "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
+        ),
+        (
+            "c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7",
+            "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025",
+        ),
+    ],
+)
+def test_public_keys_are_those_of_the_standard(private, public):
+    """The first three of RFC 8032 §7.1."""
+    assert public_key(bytes.fromhex(private)).hex() == public
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.binary(min_size=32, max_size=32), st.text(alphabet="abc-", max_size=60))
+def test_a_private_key_is_written_as_openssh_reads_it(seed, comment):
+    pair = key_pair(seed, comment)
+    kind, blob, *_rest = pair.public.split()
+    assert base64.b64decode(blob)[-32:] == public_key(seed)
+    assert kind == "ssh-ed25519"
+    raw = base64.b64decode("".join(pair.private.splitlines()[1:-1]))
+    assert raw.startswith(b"openssh-key-v1\0")
+    inner = raw[raw.rindex(b"\0\0\0\x0bssh-ed25519") - 8 :]
+    assert inner[:4] == inner[4:8]
+    assert len(inner) % 8 == 0
+    assert seed + public_key(seed) in inner
+
+
+def test_every_pod_has_the_same_keys_and_finds_the_others():
+    first, second = (settings_for(JOB, "task0", index, HOSTS, SECRET) for index in range(2))
+    assert first.secrets == second.secrets
+    assert first.secrets[".ssh/authorized_keys"] == first.secrets[".ssh/id_ed25519.pub"]
+    assert "Host job-task0-1 job-task0-1.job\n  HostName 127.1.0.2\n  Port 2022\n" in first.secrets[".ssh/config"]
+    assert first.secrets != settings_for(JOB, "task0", 0, HOSTS, hashlib.sha256(b"other").digest()).secrets
+
+
+def test_keys_stand_nowhere_but_among_what_is_secret():
+    told = settings_for(JOB, "task0", 0, HOSTS, SECRET)
+    assert not told.files
+    assert "PRIVATE" not in repr(told)
+    assert frameworks.files(JOB) == {".ssh/id_ed25519", ".ssh/id_ed25519.pub", ".ssh/authorized_keys", ".ssh/config"}
