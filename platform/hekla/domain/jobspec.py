@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core.core_schema import ValidationInfo
 
-from hekla.domain import frameworks, policies
+from hekla.domain import circles, frameworks, policies
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.policies import Policy
 from hekla.domain.resources import Resources, parse_quantity
@@ -445,29 +445,13 @@ def _unknown_dependencies(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
 
 
 def _circles(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
-    """The first circle of tasks that wait for one another, told where it begins."""
-    waits = {task.name: task.depends_on.tasks if task.depends_on else () for task in tasks}
-    settled: set[str] = set()
-    for place, task in enumerate(tasks):
-        if circle := _circle_from(task.name, waits, settled, ()):
-            way = " → ".join(circle)
-            return [Problem(join(place, "depends_on"), f"Tasks wait for one another in a circle: {way}.")]
-    return []
-
-
-def _circle_from(
-    name: str, waits: Mapping[str, tuple[str, ...]], settled: set[str], way: tuple[str, ...]
-) -> tuple[str, ...]:
-    """A circle that is met on the ways from here; `settled` are tasks from which none is."""
-    if name in way:
-        return (*way[way.index(name) :], name)
-    if name in settled:
-        return ()
-    for other in waits[name]:
-        if circle := _circle_from(other, waits, settled, (*way, name)):
-            return circle
-    settled.add(name)
-    return ()
+    """The first circle of tasks that wait for one another, told at one of them."""
+    circle = circles.first({task.name: task.depends_on.tasks if task.depends_on else () for task in tasks})
+    return [
+        Problem(join(place, "depends_on"), f"Tasks wait for one another in a circle: {' → '.join(circle)}.")
+        for place, task in enumerate(tasks)
+        if task.name == next(iter(circle), "")
+    ]
 
 
 def _path_problem(path: str, files: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""The phases of jobs, gangs and pods: one vocabulary for rows, pages, REST and documents."""
+"""The phases of jobs, flows, gangs and pods: one vocabulary for rows, pages, REST and documents."""
 
 from enum import StrEnum
 
@@ -24,6 +24,20 @@ class JobPhase(StrEnum):
 
 
 FINAL_JOB_PHASES = frozenset({JobPhase.ABORTED, JobPhase.COMPLETED, JobPhase.TERMINATED, JobPhase.FAILED})
+
+
+class FlowPhase(StrEnum):
+    """Where a flow of jobs stands.
+
+    pending: no job of it has begun. running: some have, and none went wrong. succeeded: all jobs completed. failed: one
+    did not, so nothing more is begun. terminated: a person stopped it.
+    """
+
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TERMINATED = "terminated"
 
 
 class GangPhase(StrEnum):

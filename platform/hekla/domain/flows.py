@@ -1,0 +1,231 @@
+"""Flows: jobs that wait for one another, as a person asks for them.
+
+A `FlowSpec` that exists is well formed: its steps wait only for steps that there are, and never in a circle. Whether
+the templates that it names exist, and whether its patches fit them, is asked elsewhere.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core.core_schema import ValidationInfo
+
+from hekla.domain import circles
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.jobspec import MAX_JOB_NAME, JobSpec, Label, Text, Whole
+from hekla.domain.validation import Inconsistent, explain, findings, join, nearest, shown
+
+MAX_STEPS = 100
+MAX_PROBES = 16
+MAX_PATCH_BYTES = 64 * 1024
+MAX_FLOW_BYTES = 1024 * 1024
+MAX_PORT = 65_535
+
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
+Name = Annotated[Label, Field(max_length=MAX_JOB_NAME)]
+
+
+class Retain(StrEnum):
+    """Whether the jobs of a flow stay on the lists once all of them have completed."""
+
+    RETAIN = "retain"
+    DELETE = "delete"
+
+
+class TaskState(StrEnum):
+    """What a probe may wait for in a task: that its minimum of pods runs (or has succeeded), or has succeeded."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+
+
+def _one_line(text: str) -> str:
+    if any(letter < " " or letter > "~" for letter in text):
+        raise ValueError("This goes out in one line of plain characters; write others percent-encoded.")
+    return text
+
+
+Line = Annotated[Text, Field(max_length=1024), AfterValidator(_one_line)]
+
+
+class Probe(BaseModel):
+    """A condition on a task of the jobs that a step waits for: on its state, or on a port of its first pod.
+
+    With a path the port is asked over HTTP, and any answer from 200 to 399 will do; without one it must take a
+    connection. Without a task a state is asked of all tasks, and a port of the first.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    task: Annotated[str, Field(max_length=63)] = ""
+    state: TaskState | None = None
+    port: Annotated[Whole, Field(ge=1, le=MAX_PORT)] | None = None
+    path: Line = ""
+    headers: Annotated[dict[str, Line], Field(max_length=8)] = {}
+
+    @model_validator(mode="after")
+    def _asks_one_thing(self) -> "Probe":
+        problems = []
+        if (self.state is None) == (self.port is None):
+            problems.append(
+                Problem("", "A probe asks for a state (running, succeeded) or for a port; give one of them.")
+            )
+        if self.path and not (self.port and self.path.startswith("/")):
+            problems.append(Problem("path", "A path begins with a slash, and is asked of a port."))
+        if self.headers and not self.path:
+            problems.append(Problem("headers", "Only a question with a path has headers."))
+        wrong = [name for name in self.headers if not _HEADER.fullmatch(name)]
+        problems += [Problem(join("headers", name), "This is no name of a header.") for name in wrong]
+        _raise_any(problems)
+        return self
+
+
+class StepSpec(BaseModel):
+    """One job of a flow: from a template of the tenant (by default the one of the step's name), or as it stands here.
+
+    It begins when all steps of `depends_on` have completed; with probes already when every probe holds for each of
+    them. `patch` is merged into the job's manifest (`formats.patching`).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Name
+    template: Annotated[str, Field(max_length=MAX_JOB_NAME)] = ""
+    job: JobSpec | None = None
+    depends_on: Annotated[tuple[Label, ...], Field(max_length=MAX_STEPS)] = ()
+    probes: Annotated[tuple[Probe, ...], Field(max_length=MAX_PROBES)] = ()
+    patch: dict[str, JsonValue] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _job_takes_its_name(cls, document: Any) -> Any:  # noqa: ANN401  (whatever was sent)
+        """A job that is part of a step needs no name of its own."""
+        if not isinstance(document, Mapping) or not isinstance(job := document.get("job"), Mapping):
+            return document
+        return {**document, "job": {"name": document.get("name"), **job}}
+
+    @field_validator("job")
+    @classmethod
+    def _one_source(cls, value: JobSpec | None, info: ValidationInfo) -> JobSpec | None:
+        if value is not None and info.data.get("template"):
+            raise ValueError("The step names a template and holds a job; leave one of them out.")
+        return value
+
+    @field_validator("probes")
+    @classmethod
+    def _somebody_is_asked(cls, value: tuple[Probe, ...], info: ValidationInfo) -> tuple[Probe, ...]:
+        if value and info.data.get("depends_on") == ():
+            raise ValueError("Probes are about the steps that this one waits for, and it waits for none.")
+        return value
+
+    @field_validator("patch")
+    @classmethod
+    def _is_bounded(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        if len(json.dumps(value)) > MAX_PATCH_BYTES:
+            raise ValueError(f"A patch may have {MAX_PATCH_BYTES // 1024} KiB.")
+        return value
+
+    @property
+    def template_name(self) -> str:
+        """The template that the step's job is made from; empty where it stands in the step."""
+        return "" if self.job else self.template or self.name
+
+
+class FlowSpec(BaseModel):
+    """A flow as it was asked for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Name
+    retain: Retain = Retain.RETAIN
+    steps: Annotated[tuple[StepSpec, ...], Field(min_length=1, max_length=MAX_STEPS)]
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> "FlowSpec":
+        """The flow that this JSON-like document describes. Raises Invalid with every problem in it."""
+        try:
+            spec = cls.model_validate(document)
+        except ValidationError as error:
+            raise Invalid([*explain(error, cls), *_behind(document, error)]) from error
+        if len(json.dumps(spec.document())) > MAX_FLOW_BYTES:
+            raise Invalid([Problem("", f"A flow may have {MAX_FLOW_BYTES // 1024} KiB; keep large jobs as templates.")])
+        return spec
+
+    def document(self) -> dict[str, Any]:
+        """As JSON-like data without what is left at its default; `parse` reads it back."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+    def job_name(self, step: str) -> str:
+        """What the job of that step is called."""
+        return f"{self.name}-{step}"
+
+    @property
+    def waits(self) -> dict[str, tuple[str, ...]]:
+        """For each step those that it waits for, each once."""
+        return {step.name: tuple(dict.fromkeys(step.depends_on)) for step in self.steps}
+
+    @field_validator("steps")
+    @classmethod
+    def _steps_agree(cls, value: tuple[StepSpec, ...], info: ValidationInfo) -> tuple[StepSpec, ...]:
+        _raise_any(list(_disagreements(str(info.data.get("name", "")), [(s.name, s.depends_on) for s in value])))
+        return value
+
+
+def _behind(document: Mapping[str, Any], error: ValidationError) -> list[Problem]:
+    """What is wrong between steps, at which pydantic does not look while a step is wrong in itself."""
+    steps = document.get("steps") if isinstance(document, Mapping) else None
+    wrong = [details["loc"] for details in findings(error)]
+    if not isinstance(steps, list) or not any(loc[:1] == ("steps",) and len(loc) > 1 for loc in wrong):
+        return []
+    if any(loc[2:3] in {(), ("name",), ("depends_on",)} for loc in wrong if loc[:1] == ("steps",)):
+        return []
+    known = [(step.get("name"), step.get("depends_on", ())) for step in steps if isinstance(step, Mapping)]
+    name = "" if ("name",) in wrong else str(document.get("name"))
+    return [Problem(join("steps", p.path), p.message) for p in _disagreements(name, known)]
+
+
+def _disagreements(flow: str, steps: Sequence[tuple[Any, Sequence[Any]]]) -> Iterable[Problem]:
+    """What is wrong between steps, each a name and the names that it waits for."""
+    names = [name for name, _ in steps]
+    yield from _bad_names(flow, names)
+    unknown = list(_unknown(names, steps))
+    yield from unknown
+    circle = circles.first(dict(steps)) if not unknown else ()
+    if circle:
+        place = join(names.index(circle[0]), "depends_on")
+        yield Problem(place, f"Steps wait for one another in a circle: {' → '.join(circle)}.")
+
+
+def _bad_names(flow: str, names: Sequence[str]) -> Iterable[Problem]:
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            yield Problem(join(place, "name"), f"Another step is called {shown(name)} already.")
+        excess = len(f"{flow}-{name}") - MAX_JOB_NAME
+        if flow and excess > 0:
+            sentence = f"Its job would have a name of more than {MAX_JOB_NAME} letters; shorten the name"
+            yield Problem(join(place, "name"), f"{sentence} of the flow or the step by {excess}.")
+
+
+def _unknown(names: Sequence[str], steps: Sequence[tuple[Any, Sequence[Any]]]) -> Iterable[Problem]:
+    for place, (_, others) in enumerate(steps):
+        for number, other in enumerate(others):
+            if other not in names:
+                hint = nearest(other, names) or f"; there are {', '.join(names[:20])}."
+                yield Problem(join(place, "depends_on", number), f"No step is called {shown(other)}{hint}")
+
+
+def _raise_any(problems: list[Problem]) -> None:
+    if problems:
+        raise Inconsistent(problems)

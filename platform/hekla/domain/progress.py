@@ -1,0 +1,123 @@
+"""How a flow goes on: from what its steps' jobs are to the steps that begin now, what the others wait for, its phase.
+
+Pure and level-triggered: whoever asks again with the same facts is told the same, and a step that has a job is never
+told to begin.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from hekla.domain.flows import FlowSpec, Probe, StepSpec, TaskState
+from hekla.domain.phases import FlowPhase, JobPhase
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """How many pods of a task must be in a state for the task to be in it, and how many run or have succeeded now."""
+
+    minimum: int
+    running: int = 0
+    succeeded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StepFacts:
+    """What a step's job is. A job that was taken off the lists before it completed counts as terminated."""
+
+    phase: JobPhase
+    tasks: Mapping[str, TaskFacts] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A probe of a step, by its place, asked of one of the steps that it waits for."""
+
+    step: str
+    probe: int
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Why a step does not begin: the job of `target` has not completed (`phase` None: it has not begun), or a probe."""
+
+    target: str
+    phase: JobPhase | None
+    probe: Probe | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`due`: steps that begin now, in the order of the flow. `is_over`: nothing more will happen by itself."""
+
+    phase: FlowPhase
+    due: tuple[str, ...]
+    waits: Mapping[str, tuple[Wait, ...]]
+    is_over: bool
+
+
+def progress(
+    spec: FlowSpec, jobs: Mapping[str, StepFacts], answered: Collection[Question] = (), *, is_stopped: bool = False
+) -> Progress:
+    """How the flow stands. `jobs`: of the steps that have one. `answered`: questions on ports that were answered."""
+    phase = _phase(spec, jobs, is_stopped)
+    if phase not in (FlowPhase.PENDING, FlowPhase.RUNNING):
+        return Progress(phase, (), {}, all(job.phase.is_final for job in jobs.values()))
+    waits = {step.name: tuple(_waits(step, jobs, answered)) for step in spec.steps if step.name not in jobs}
+    due = tuple(name for name, reasons in waits.items() if not reasons)
+    return Progress(phase, due, {name: reasons for name, reasons in waits.items() if reasons}, is_over=False)
+
+
+def questions(spec: FlowSpec, jobs: Mapping[str, StepFacts]) -> list[Question]:
+    """What ports are to be asked now: of running jobs, for the steps that wait for nothing else."""
+    return [
+        Question(step.name, place, target)
+        for step in spec.steps
+        if step.name not in jobs and _only_ports_are_missing(step, jobs)
+        for target in spec.waits[step.name]
+        if jobs[target].phase is JobPhase.RUNNING
+        for place, probe in enumerate(step.probes)
+        if probe.port is not None
+    ]
+
+
+def _only_ports_are_missing(step: StepSpec, jobs: Mapping[str, StepFacts]) -> bool:
+    reasons = list(_waits(step, jobs, ()))
+    return bool(reasons) and all(wait.probe is not None and wait.probe.port is not None for wait in reasons)
+
+
+def _phase(spec: FlowSpec, jobs: Mapping[str, StepFacts], is_stopped: bool) -> FlowPhase:
+    phases = [job.phase for job in jobs.values()]
+    if len(phases) == len(spec.steps) and all(phase is JobPhase.COMPLETED for phase in phases):
+        return FlowPhase.SUCCEEDED
+    if JobPhase.FAILED in phases:
+        return FlowPhase.FAILED
+    if is_stopped:
+        return FlowPhase.TERMINATED
+    if JobPhase.TERMINATED in phases:
+        return FlowPhase.FAILED
+    return FlowPhase.RUNNING if any(phase is not JobPhase.PENDING for phase in phases) else FlowPhase.PENDING
+
+
+def _waits(step: StepSpec, jobs: Mapping[str, StepFacts], answered: Collection[Question]) -> Iterable[Wait]:
+    """What keeps a step from beginning. A job that has completed fulfils its probes too: nobody is left to ask."""
+    for target in dict.fromkeys(step.depends_on):
+        job = jobs.get(target)
+        if job is None or (not step.probes and job.phase is not JobPhase.COMPLETED):
+            yield Wait(target, job.phase if job else None)
+        elif job.phase is not JobPhase.COMPLETED:
+            for place, probe in enumerate(step.probes):
+                if not (_in_state(probe, job) or Question(step.name, place, target) in answered):
+                    yield Wait(target, job.phase, probe)
+
+
+def _in_state(probe: Probe, job: StepFacts) -> bool:
+    if probe.state is None:
+        return False
+    tasks = [facts for name, facts in job.tasks.items() if probe.task in ("", name)]
+    return bool(tasks) and all(_is(probe.state, task) for task in tasks)
+
+
+def _is(state: TaskState, task: TaskFacts) -> bool:
+    at_work = task.running if state is TaskState.RUNNING else 0
+    return at_work + task.succeeded >= task.minimum
