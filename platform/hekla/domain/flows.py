@@ -24,12 +24,13 @@ from pydantic_core.core_schema import ValidationInfo
 
 from hekla.domain import circles
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.jobspec import MAX_JOB_NAME, JobSpec, Label, Text, Whole
-from hekla.domain.validation import Inconsistent, explain, findings, join, nearest, shown
+from hekla.domain.jobspec import MAX_JOB_NAME, JobSpec, Label, LabelOrNothing, Text, Whole
+from hekla.domain.validation import Inconsistent, explain, findings, is_text, join, nearest, shown
 
 MAX_STEPS = 100
 MAX_PROBES = 16
 MAX_PATCH_BYTES = 64 * 1024
+MAX_PATCH_DEPTH = 32
 MAX_FLOW_BYTES = 1024 * 1024
 MAX_PORT = 65_535
 
@@ -69,11 +70,11 @@ class Probe(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    task: Annotated[str, Field(max_length=63)] = ""
+    task: LabelOrNothing = ""
     state: TaskState | None = None
     port: Annotated[Whole, Field(ge=1, le=MAX_PORT)] | None = None
     path: Line = ""
-    headers: Annotated[dict[str, Line], Field(max_length=8)] = {}
+    headers: Annotated[dict[str, Line], Field(max_length=1)] = {}
 
     @model_validator(mode="after")
     def _asks_one_thing(self) -> "Probe":
@@ -102,7 +103,7 @@ class StepSpec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Name
-    template: Annotated[str, Field(max_length=MAX_JOB_NAME)] = ""
+    template: LabelOrNothing = ""
     job: JobSpec | None = None
     depends_on: Annotated[tuple[Label, ...], Field(max_length=MAX_STEPS)] = ()
     probes: Annotated[tuple[Probe, ...], Field(max_length=MAX_PROBES)] = ()
@@ -133,7 +134,13 @@ class StepSpec(BaseModel):
     @field_validator("patch")
     @classmethod
     def _is_bounded(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        if len(json.dumps(value)) > MAX_PATCH_BYTES:
+        if any(isinstance(part, str) and not is_text(part) for part in _parts(value, MAX_PATCH_DEPTH)):
+            raise ValueError("The character NUL, or half of a character, is no text.")
+        try:
+            size = len(json.dumps(value, allow_nan=False))
+        except ValueError as error:
+            raise ValueError("A patch holds finite numbers only.") from error
+        if size > MAX_PATCH_BYTES:
             raise ValueError(f"A patch may have {MAX_PATCH_BYTES // 1024} KiB.")
         return value
 
@@ -224,6 +231,25 @@ def _unknown(names: Sequence[str], steps: Sequence[tuple[Any, Sequence[Any]]]) -
             if other not in names:
                 hint = nearest(other, names) or f"; there are {', '.join(names[:20])}."
                 yield Problem(join(place, "depends_on", number), f"No step is called {shown(other)}{hint}")
+
+
+def _parts(value: JsonValue, levels: int) -> list[JsonValue]:
+    """Every key and value in it, from the outside in. Raises ValueError where it is more levels deep."""
+    found: list[JsonValue] = []
+    here = [value]
+    while here:
+        if levels < 0:
+            raise ValueError(f"A patch may be {MAX_PATCH_DEPTH} levels deep.")
+        found += here
+        here = [inner for one in here for inner in _inside(one)]
+        levels -= 1
+    return found
+
+
+def _inside(value: JsonValue) -> list[JsonValue]:
+    if isinstance(value, dict):
+        return [*value, *value.values()]
+    return value if isinstance(value, list) else []
 
 
 def _raise_any(problems: list[Problem]) -> None:

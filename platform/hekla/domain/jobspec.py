@@ -78,6 +78,7 @@ def _folder(path: str) -> str:
 Text = Annotated[str, AfterValidator(_printable)]
 Amount = Annotated[Text, BeforeValidator(_number_as_text)]
 Label = Annotated[str, Field(min_length=1, max_length=63), AfterValidator(_label)]
+LabelOrNothing = Annotated[str, Field(max_length=63), AfterValidator(_label_or_nothing)]
 Whole = Annotated[int, Field(strict=True)]
 Strings = Annotated[dict[str, Text], Field(max_length=256)]
 
@@ -109,7 +110,7 @@ class TaskSpec(BaseModel):
     command: Annotated[tuple[Annotated[Text, Field(max_length=65_536)], ...], Field(min_length=1, max_length=512)]
     resources: Annotated[dict[str, Amount], Field(max_length=64)] = {}
     env: Strings = {}
-    environment: Annotated[str, Field(max_length=63), AfterValidator(_label_or_nothing)] = ""
+    environment: LabelOrNothing = ""
     image: Annotated[Text, Field(max_length=512)] = ""
     working_dir: Annotated[Text, Field(max_length=1024), AfterValidator(_folder)] = ""
     policies: Annotated[tuple[Policy, ...], Field(max_length=32)] = ()

@@ -1,7 +1,23 @@
 """Manifests in and out: what people already have, read into a JobSpec, and a JobSpec written as what others read."""
 
 from hekla.domain.formats.base import Format, Loaded
+from hekla.domain.formats.flow_manifests import LoadedFlow, dump_flow, dump_template, holds_flows, load_flow
 from hekla.domain.formats.manifests import Written, dump, load, write
+from hekla.domain.formats.patching import patched
 from hekla.domain.formats.registry import FORMATS
 
-__all__ = ["FORMATS", "Format", "Loaded", "Written", "dump", "load", "write"]
+__all__ = [
+    "FORMATS",
+    "Format",
+    "Loaded",
+    "LoadedFlow",
+    "Written",
+    "dump",
+    "dump_flow",
+    "dump_template",
+    "holds_flows",
+    "load",
+    "load_flow",
+    "patched",
+    "write",
+]

@@ -21,6 +21,12 @@ from hekla.domain.formats.writing import config_map
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.validation import shown
 
+FLOW_KINDS = ("JobTemplate", "JobFlow")
+_NOT_A_JOB = (
+    "The text holds a %s, which is no job: flows are started and templates kept on the page Flows, "
+    "by `hekla submit`, or at /api/v1/flows and /api/v1/templates."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -32,8 +38,13 @@ class Written:
 
 def load(text: str | bytes) -> Loaded:
     """The job in a YAML (or JSON) stream. Raises Invalid with every problem and its path in the manifest."""
+    return load_documents(yaml_text.read(text))
+
+
+def load_documents(documents: list[Any]) -> Loaded:
+    """The job in the documents of a stream. Raises Invalid as `load` does."""
     findings = Findings()
-    job, form, config_maps = _sorted_out(yaml_text.read(text), findings)
+    job, form, config_maps = _sorted_out(documents, findings)
     reading, manifest = Reading(config_maps, findings), Fields(job, "", findings)
     manifest.ignore("apiVersion", "kind", "status")
     document = form.read(reading, manifest)
@@ -61,9 +72,14 @@ def dump(spec: JobSpec) -> str:
     return _text(spec, VOLCANO)
 
 
-def _text(spec: JobSpec, form: Format) -> str:
+def documents(spec: JobSpec, form: Format = VOLCANO) -> list[dict[str, Any]]:
+    """The job as the documents of a stream: its files where it has some, and itself at the end."""
     job = {"apiVersion": form.api_version, "kind": form.kind, **form.write(spec)}
-    return yaml_text.write([*([config_map(spec)] if spec.files and form.mounts_files else []), job])
+    return [*([config_map(spec)] if spec.files and form.mounts_files else []), job]
+
+
+def _text(spec: JobSpec, form: Format) -> str:
+    return yaml_text.write(documents(spec, form))
 
 
 def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, Format, ConfigMaps]:
@@ -76,6 +92,8 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, Format, 
             maps.add(document)
         elif "kind" not in document or registry.named(document["kind"]):
             jobs.append(document)
+        elif document["kind"] in FLOW_KINDS:
+            raise _refusal(_NOT_A_JOB % document["kind"])
         else:
             findings.not_honoured(
                 f"document {number}", f"a {shown(document['kind'])} is nothing that can be submitted."

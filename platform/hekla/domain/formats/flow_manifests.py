@@ -1,0 +1,235 @@
+"""Volcano's JobTemplate and JobFlow (`flow.volcano.sh/v1alpha1`) in and out.
+
+A template holds the spec of a Volcano Job. A step of a flow is called like its template; where it is not, the field
+`template` of the step says which one it is, a field that is ours, as is `metadata` in a patch. A job that stands in a
+step is written as a template.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hekla.domain.errors import HeklaError, Invalid, Problem, Refused
+from hekla.domain.flows import FlowSpec, Probe, Retain, StepSpec
+from hekla.domain.formats import manifests, yaml_text
+from hekla.domain.formats.fields import Fields, Findings
+from hekla.domain.formats.files import ConfigMaps
+from hekla.domain.formats.manifests import FLOW_KINDS
+from hekla.domain.formats.reading import Reading, without_none
+from hekla.domain.formats.volcano import VOLCANO
+from hekla.domain.formats.writing import filled
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.validation import join, shown
+
+VERSION = "flow.volcano.sh/v1alpha1"
+_TEMPLATE, _FLOW = FLOW_KINDS
+_STATES = {"completed": "succeeded"}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedFlow:
+    """The templates and the flow (if any) that a stream holds, and a sentence for everything that has no effect."""
+
+    templates: tuple[JobSpec, ...]
+    flow: FlowSpec | None
+    warnings: tuple[str, ...]
+    findings: Findings
+
+    def told(self, error: HeklaError) -> HeklaError:
+        """An error about the flow with its paths in the manifest."""
+        if isinstance(error, Invalid):
+            return Invalid(
+                [Problem(self.findings.place_of(problem.path), problem.message) for problem in error.problems]
+            )
+        if isinstance(error, Refused):
+            error.path = self.findings.place_of(error.path)
+        return error
+
+
+def holds_flows(documents: Sequence[Any]) -> bool:
+    """Whether a stream speaks of templates or flows."""
+    return any(isinstance(document, dict) and document.get("kind") in FLOW_KINDS for document in documents)
+
+
+def load_flow(text: str | bytes) -> LoadedFlow:
+    """The templates and the flow in a YAML (or JSON) stream. Raises Invalid with every problem and its path in it."""
+    findings = Findings()
+    templates, flows, maps = _sorted_out(yaml_text.read(text), findings)
+    specs = [spec for template in templates if (spec := _template(template, maps, findings))]
+    repeated = {spec.name for spec in specs if [other.name for other in specs].count(spec.name) > 1}
+    for name in sorted(repeated):
+        findings.problem(f"{_TEMPLATE} {name}", "The text holds two templates of this name.")
+    flow = _flow(flows[0], findings) if flows else None
+    findings.raise_any()
+    return LoadedFlow(tuple(specs), flow, findings.warnings(), findings)
+
+
+def dump_template(spec: JobSpec) -> str:
+    """A template as a manifest."""
+    return yaml_text.write(_written_template(spec))
+
+
+def dump_flow(flow: FlowSpec, templates: Sequence[JobSpec] = ()) -> str:
+    """A flow as a manifest, after templates for the jobs that stand in it, and after others if these are given."""
+    own = [
+        step.job.model_copy(update={"name": flow.job_name(step.name)}) for step in flow.steps if step.job is not None
+    ]
+    streams = [document for spec in (*templates, *own) for document in _written_template(spec)]
+    return yaml_text.write([*streams, _written_flow(flow)])
+
+
+def _sorted_out(documents: list[Any], findings: Findings) -> tuple[list[Any], list[Any], list[Any]]:
+    """Templates, flows and ConfigMaps of a stream; a sentence where there is nothing to be done."""
+    found: dict[str, list[Any]] = {_TEMPLATE: [], _FLOW: [], "ConfigMap": []}
+    for number, document in enumerate(documents, start=1):
+        kind = document.get("kind") if isinstance(document, dict) else None
+        if isinstance(kind, str) and kind in found:
+            found[kind].append(document)
+            _check_version(document, findings)
+        else:
+            what = shown(kind) if kind else "what is no manifest"
+            findings.not_honoured(
+                f"document {number}", f"{what} is neither a template nor a flow; submit it by itself."
+            )
+    if len(found[_FLOW]) > 1 or not (found[_FLOW] or found[_TEMPLATE]):
+        count = f"{len(found[_FLOW])} flows" if found[_FLOW] else "no flow"
+        expected = f"one {_FLOW}, {_TEMPLATE}s, or both, of {VERSION}"
+        raise Invalid([Problem("", f"The text holds {count}; what is expected: {expected}.")])
+    return found[_TEMPLATE], found[_FLOW], found["ConfigMap"]
+
+
+def _check_version(document: dict[str, Any], findings: Findings) -> None:
+    kind, version = document["kind"], document.get("apiVersion")
+    if kind in FLOW_KINDS and version != VERSION:
+        findings.problem("apiVersion", f"For a {kind} this must be {VERSION}, not {shown(version)}.")
+
+
+def _template(document: dict[str, Any], maps: list[Any], findings: Findings) -> JobSpec | None:
+    """The job of a template: its spec is that of a Volcano Job."""
+    fields = Fields(document, "", findings)
+    where = f"{_TEMPLATE} {fields.fields('metadata').text('name')}".strip()
+    job = {**document, "apiVersion": VOLCANO.api_version, "kind": VOLCANO.kind}
+    try:
+        loaded = manifests.load_documents([*maps, job])
+    except Invalid as error:
+        findings.problems += [Problem(join(where, problem.path), problem.message) for problem in error.problems]
+        return None
+    findings.ignored += [f"{where}.{warning}" for warning in loaded.warnings]
+    return loaded.spec
+
+
+def _flow(document: dict[str, Any], findings: Findings) -> FlowSpec | None:
+    flow = Fields(document, "", findings)
+    flow.ignore("apiVersion", "kind", "status")
+    metadata, spec = flow.fields("metadata"), flow.fields("spec")
+    findings.origins |= {"name": "metadata.name", "retain": "spec.jobRetainPolicy", "steps": "spec.flows"}
+    steps = [_step(step, join("steps", place), findings) for place, step in enumerate(spec.list_of_fields("flows"))]
+    asked = {"name": metadata.take("name"), "retain": spec.take("jobRetainPolicy") or None, "steps": steps}
+    Reading(ConfigMaps(findings), findings).close_metadata(metadata, metadata.mapping("annotations"))
+    spec.close()
+    flow.close()
+    try:
+        return FlowSpec.parse(without_none(asked))
+    except Invalid as error:
+        translated = [Problem(findings.place_of(problem.path), problem.message) for problem in error.problems]
+        findings.problems += [problem for problem in translated if problem not in findings.problems]
+        return None
+
+
+def _step(step: Fields, target: str, findings: Findings) -> dict[str, Any]:
+    depends, patch = step.fields("dependsOn"), step.fields("patch")
+    probe = depends.fields("probe")
+    findings.origins |= {
+        target: step.path,
+        join(target, "depends_on"): depends.at("targets"),
+        join(target, "probes"): probe.path,
+        join(target, "patch"): patch.path,
+        join(target, "patch.spec"): patch.at("jobSpec"),
+    }
+    document = {
+        "name": step.take("name"),
+        "template": step.take("template"),
+        "depends_on": depends.take("targets"),
+        "probes": list(_probes(probe, join(target, "probes"), findings)),
+        "patch": without_none({"spec": patch.take("jobSpec"), "metadata": patch.take("metadata")}),
+    }
+    for fields in (probe, depends, patch, step):
+        fields.close()
+    return without_none(document)
+
+
+def _probes(probe: Fields, target: str, findings: Findings) -> Iterator[dict[str, Any]]:
+    """The three lists of a manifest one after the other, as one list."""
+    entries = [
+        *((entry, _state) for entry in probe.list_of_fields("taskStatusList")),
+        *((entry, _port) for entry in probe.list_of_fields("tcpSocketList")),
+        *((entry, _question) for entry in probe.list_of_fields("httpGetList")),
+    ]
+    for place, (entry, read) in enumerate(entries):
+        here = join(target, place)
+        findings.origins |= {here: entry.path, join(here, "task"): entry.at("taskName")}
+        findings.origins[join(here, "state")] = entry.at("phase")
+        findings.origins[join(here, "headers")] = entry.at("httpHeader")
+        yield without_none({"task": entry.take("taskName"), **read(entry)})
+        entry.close()
+
+
+def _state(entry: Fields) -> dict[str, Any]:
+    phase = entry.text("phase").lower()
+    return {"state": _STATES.get(phase, phase)}
+
+
+def _port(entry: Fields) -> dict[str, Any]:
+    return {"port": entry.take("port")}
+
+
+def _question(entry: Fields) -> dict[str, Any]:
+    header = entry.fields("httpHeader")
+    name, value = header.text("name"), header.text("value")
+    header.close()
+    return {"port": entry.take("port"), "path": entry.take("path") or "/", "headers": {name: value} if name else {}}
+
+
+def _written_template(spec: JobSpec) -> list[dict[str, Any]]:
+    *files, job = manifests.documents(spec)
+    return [*files, {**job, "apiVersion": VERSION, "kind": _TEMPLATE}]
+
+
+def _written_flow(flow: FlowSpec) -> dict[str, Any]:
+    steps = [_written_step(step, flow) for step in flow.steps]
+    policy = str(flow.retain) if flow.retain is not Retain.RETAIN else None
+    return {
+        "apiVersion": VERSION,
+        "kind": _FLOW,
+        "metadata": {"name": flow.name},
+        "spec": filled(jobRetainPolicy=policy, flows=steps),
+    }
+
+
+def _written_step(step: StepSpec, flow: FlowSpec) -> dict[str, Any]:
+    template = step.template_name or flow.job_name(step.name)
+    probe = filled(
+        taskStatusList=[_written_state(probe) for probe in step.probes if probe.state],
+        tcpSocketList=[_written_port(probe) for probe in step.probes if probe.port and not probe.path],
+        httpGetList=[_written_question(probe) for probe in step.probes if probe.path],
+    )
+    return filled(
+        name=step.name,
+        template=template if template != step.name else None,
+        dependsOn=filled(targets=list(step.depends_on), probe=probe),
+        patch=filled(jobSpec=step.patch.get("spec"), metadata=step.patch.get("metadata")),
+    )
+
+
+def _written_state(probe: Probe) -> dict[str, Any]:
+    return filled(taskName=probe.task or None, phase=str(probe.state).capitalize())
+
+
+def _written_port(probe: Probe) -> dict[str, Any]:
+    return filled(taskName=probe.task or None, port=probe.port)
+
+
+def _written_question(probe: Probe) -> dict[str, Any]:
+    name, value = next(iter(probe.headers.items()), ("", ""))
+    header = {"name": name, "value": value} if name else None
+    return filled(taskName=probe.task or None, port=probe.port, path=probe.path, httpHeader=header)

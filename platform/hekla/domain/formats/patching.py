@@ -1,0 +1,52 @@
+"""Changing a job by a part of its manifest: a JSON merge patch (RFC 7396), merged into the job as a Volcano Job.
+
+A field replaces the field of its name, mappings are merged, null takes a field away, and a list replaces the whole
+list. One thing is added: a mapping where the manifest has a list of named entries (tasks, containers, env) changes
+those entries by their names. By the RFC it would only replace the list, by something that is none.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.formats.base import Loaded
+from hekla.domain.formats.manifests import documents, load_documents
+from hekla.domain.jobspec import JobSpec
+
+_FIELDS = ("spec", "metadata")
+_NAMED = ("tasks", "containers", "env")
+
+
+def patched(spec: JobSpec, patch: Mapping[str, Any]) -> Loaded:
+    """The job with the patch in it. Raises Invalid with paths in the manifest, as in `spec.tasks[0].replicas`."""
+    *files, manifest = documents(spec)
+    problems = list(_misplaced(patch))
+    if problems:
+        raise Invalid(problems)
+    before = load_documents([*files, manifest])
+    after = load_documents([*files, merged(manifest, patch)])
+    return Loaded(after.spec, tuple(warning for warning in after.warnings if warning not in before.warnings))
+
+
+def merged(target: Any, patch: Any) -> Any:  # noqa: ANN401  (JSON-like data)
+    """The target with the patch merged in; neither is changed."""
+    if not isinstance(patch, Mapping):
+        return patch
+    if isinstance(target, list) and all(isinstance(entry, Mapping) and "name" in entry for entry in target):
+        named = merged({str(entry["name"]): entry for entry in target}, patch)
+        return [{"name": name, **entry} if isinstance(entry, Mapping) else entry for name, entry in named.items()]
+    result = dict(target) if isinstance(target, Mapping) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = merged(result.get(name, [] if name in _NAMED else None), value)
+    return result
+
+
+def _misplaced(patch: Mapping[str, Any]) -> list[Problem]:
+    """What a patch may not touch: a step's job has its name from the flow, and stays a Job."""
+    metadata = patch.get("metadata")
+    named = isinstance(metadata, Mapping) and "name" in metadata
+    wrong = [Problem(name, "A patch changes spec or metadata of the job.") for name in patch if name not in _FIELDS]
+    return [*wrong, *([Problem("metadata.name", "The flow and the step give the job its name.")] if named else [])]
