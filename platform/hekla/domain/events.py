@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from hekla.domain.errors import Invalid, NotFound
-from hekla.domain.phases import GangPhase, JobPhase, PodPhase
+from hekla.domain.phases import FlowPhase, GangPhase, JobPhase, PodPhase
 from hekla.domain.policies import Action
 from hekla.domain.validation import explain
 
@@ -223,6 +223,59 @@ class PodEvicted(_PodEvent):
     for_name: Name = ""
     plugins: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
     shares: Annotated[tuple[Shares, ...], Field(max_length=8)] = ()
+
+
+# Templates and flows. The subject is the template or the flow.
+
+
+class JobTemplateCreated(Event):
+    name: Name
+
+
+class JobTemplateChanged(Event):
+    """`fields`: what of the job is no longer as it was."""
+
+    name: Name
+    fields: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
+
+
+class JobTemplateDeleted(Event):
+    name: Name
+
+
+class FlowStarted(Event):
+    name: Name
+    steps: int
+
+
+class FlowStepBegun(Event):
+    """The step's job was submitted. `job` is its uid."""
+
+    step: Name
+    job: Name
+    name: Name
+
+
+class FlowStepRefused(Event):
+    """The step is due, and its job could not be submitted; that is tried again."""
+
+    step: Name
+    message: Message
+
+
+class FlowPhaseChanged(Event):
+    old: FlowPhase
+    new: FlowPhase
+
+
+class FlowStopped(Event):
+    """A person asked for its end."""
+
+    name: Name
+
+
+class FlowDeleted(Event):
+    name: Name
 
 
 # Demonstrations. The subject is their run.

@@ -43,6 +43,7 @@ INSTALLED_APPS = [
     "hekla.apps.clusters",
     "hekla.apps.queues",
     "hekla.apps.jobs",
+    "hekla.apps.flows",
     "hekla.apps.demonstrations",
     "hekla.controller",
     "hekla.live",
@@ -170,6 +171,7 @@ CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {"hekla.controller.*": {"queue": "control"}}
 CELERY_BEAT_SCHEDULE = {
     "look anyway": {"task": "hekla.controller.tick", "schedule": 1.0, "options": {"queue": "control", "expires": 2}},
+    "let flows go on": {"task": "hekla.flows.advance", "schedule": 1.0, "options": {"expires": 2}},
     "let demonstrations go on": {"task": "hekla.demonstrations.advance", "schedule": 1.0, "options": {"expires": 2}},
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1

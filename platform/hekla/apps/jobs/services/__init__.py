@@ -3,7 +3,7 @@
 from hekla.apps.jobs.services.commands import command
 from hekla.apps.jobs.services.decisions import commit
 from hekla.apps.jobs.services.observations import observe
-from hekla.apps.jobs.services.removal import delete, delete_expired, end_pods, mark_cleaned
+from hekla.apps.jobs.services.removal import delete, delete_expired, end_pods, mark_cleaned, take_off
 from hekla.apps.jobs.services.retention import mark_logs_purged, purge_history
 from hekla.apps.jobs.services.scaling import is_scalable, scale
 from hekla.apps.jobs.services.scaling import remarks as scaling_remarks
@@ -27,5 +27,6 @@ __all__ = [
     "settle",
     "submit",
     "sync",
+    "take_off",
     "would_sync",
 ]

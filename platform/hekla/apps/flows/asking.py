@@ -1,0 +1,96 @@
+"""Asking ports of pods whether somebody answers: bounded in time and number, and never inside a transaction.
+
+Only the first pod of a task is asked, at the address that its backend gave it. Simulated pods have no network: their
+ports never answer.
+"""
+
+import re
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from hekla.apps.flows.facts import facts_of, spec_of
+from hekla.apps.flows.models import Flow, Step
+from hekla.apps.jobs.models import Pod
+from hekla.domain.flows import Probe
+from hekla.domain.phases import PodPhase
+from hekla.domain.progress import Question, questions
+
+MOST_QUESTIONS = 16
+"""For one flow in one look."""
+MOST_AT_ONCE = 32
+PATIENCE_SECONDS = 1.0
+_STATUS_LINE = re.compile(rb"HTTP/1\.[01] [23]\d\d[ \r]")
+_MOST_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A question with the address that it goes to."""
+
+    flow: int
+    question: Question
+    probe: Probe
+    address: str
+
+
+def calls(flow: Flow, steps: Sequence[Step], pods: Mapping[int, Sequence[Pod]]) -> list[Call]:
+    """The ports that are to be asked for a flow now, of pods that run and have an address."""
+    spec, by_name = spec_of(flow), {step.name: step for step in steps}
+    wanted = {step.name: step for step in spec.steps}
+    found = []
+    for question in questions(spec, facts_of(steps, pods))[:MOST_QUESTIONS]:
+        probe = wanted[question.step].probes[question.probe]
+        if address := _address(probe, by_name[question.target], pods):
+            found.append(Call(flow.pk, question, probe, address))
+    return found
+
+
+def answered(asked: Sequence[Call]) -> dict[int, set[Question]]:
+    """By flow those of the questions that somebody answers now."""
+    found: dict[int, set[Question]] = {}
+    if asked:
+        with ThreadPoolExecutor(max_workers=min(len(asked), MOST_AT_ONCE)) as pool:
+            for call, answer in zip(asked, pool.map(_answers, asked), strict=True):
+                if answer:
+                    found.setdefault(call.flow, set()).add(call.question)
+    return found
+
+
+def _answers(call: Call) -> bool:
+    return answers_at(call.address, call.probe)
+
+
+def _address(probe: Probe, target: Step, pods: Mapping[int, Sequence[Pod]]) -> str:
+    """Where the first pod of the task is, while it runs."""
+    if target.job is None or target.job.cluster.is_simulated:
+        return ""
+    task = probe.task or target.spec["tasks"][0]["name"]
+    found = (pod for pod in pods.get(target.job.pk, ()) if (pod.task, pod.index) == (task, 0) and not pod.stopping)
+    return next((pod.address for pod in found if pod.phase == PodPhase.RUNNING), "")
+
+
+def answers_at(address: str, probe: Probe) -> bool:
+    """Whether a connection is taken there; with a path, whether what is asked for is answered well."""
+    assert probe.port is not None  # noqa: S101  (only probes of ports become questions)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    try:
+        with socket.create_connection((address, probe.port), timeout=PATIENCE_SECONDS) as connection:
+            return not probe.path or _is_well(connection, address, probe, deadline)
+    except (OSError, ValueError):  # refused, unreachable, too late: all of it is no answer
+        return False
+
+
+def _is_well(connection: socket.socket, address: str, probe: Probe, deadline: float) -> bool:
+    headers = {"Host": f"{address}:{probe.port}", "Connection": "close", **probe.headers}
+    lines = [f"GET {probe.path} HTTP/1.0", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+    connection.sendall("\r\n".join(lines).encode())
+    said = b""
+    while b"\n" not in said and len(said) < _MOST_BYTES and (left := deadline - time.monotonic()) > 0:
+        connection.settimeout(left)
+        if not (more := connection.recv(_MOST_BYTES)):
+            break
+        said += more
+    return bool(_STATUS_LINE.match(said))

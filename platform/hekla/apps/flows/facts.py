@@ -1,0 +1,70 @@
+"""From rows to what the progress of a flow is told from."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from uuid import UUID
+
+from hekla.apps.flows.models import Flow, Step
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.models import Job, Pod
+from hekla.domain.flows import FlowSpec
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import JobPhase, PodPhase
+from hekla.domain.progress import StepFacts, TaskFacts
+
+
+def spec_of(flow: Flow) -> FlowSpec:
+    """What was asked for. A flow's specification does not change, so it is read once."""
+    cached = _cached_spec(flow.uid)
+    if not cached:
+        cached.append(FlowSpec.parse(flow.spec))
+    return cached[0]
+
+
+@lru_cache(maxsize=2_000)
+def _cached_spec(_uid: UUID) -> list[FlowSpec]:
+    return []
+
+
+def facts_of(steps: Sequence[Step], pods: Mapping[int, Sequence[Pod]]) -> dict[str, StepFacts]:
+    """What the jobs of these steps are, those of them that have one. `pods`: by the row of their job."""
+    return {
+        step.name: StepFacts(_phase(step.job), _tasks(step, pods.get(step.job.pk, ())))
+        for step in steps
+        if step.job is not None
+    }
+
+
+def current_pods(flows: Iterable[tuple[Flow, Sequence[Step]]]) -> dict[int, list[Pod]]:
+    """The last attempt of every replica, by job: of the jobs whose pods some probe asks about."""
+    asked = [
+        step.job.pk
+        for flow, steps in flows
+        if any(wanted.probes for wanted in spec_of(flow).steps)
+        for step in steps
+        if step.job is not None and not step.job.is_final
+    ]
+    last = {(pod.job_id, pod.task, pod.index): pod for pod in (jobs.pods_of(asked) if asked else ())}
+    found: dict[int, list[Pod]] = {}
+    for pod in last.values():
+        found.setdefault(pod.job_id, []).append(pod)
+    return found
+
+
+def _phase(job: Job) -> JobPhase:
+    """An aborted job that is off the lists can never be resumed."""
+    phase = JobPhase(job.phase)
+    return JobPhase.TERMINATED if job.deleted_at is not None and phase is JobPhase.ABORTED else phase
+
+
+def _tasks(step: Step, pods: Sequence[Pod]) -> dict[str, TaskFacts]:
+    phases = Counter((pod.task, pod.phase) for pod in pods if not pod.stopping)
+    return {
+        task.name: TaskFacts(
+            minimum=task.minimum or min(task.replicas, 1),
+            running=phases[task.name, PodPhase.RUNNING.value],
+            succeeded=phases[task.name, PodPhase.SUCCEEDED.value],
+        )
+        for task in (JobSpec.parse(step.spec).tasks if pods else ())
+    }

@@ -1,0 +1,124 @@
+"""Questions about templates and flows. What is outside one's tenants does not exist."""
+
+import re
+from collections.abc import Sequence
+from itertools import count
+from uuid import UUID
+
+from django.db.models import Count, Q, QuerySet
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.flows.models import Flow, JobTemplate, Step
+from hekla.apps.jobs.models import Job
+from hekla.apps.outbox import selectors as outbox
+from hekla.apps.outbox.models import Event
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.errors import NotFound
+
+_NUMBER_AT_END = re.compile(r"-\d+$")
+_ROOM_FOR_STEPS = 30
+
+
+def visible_to(user: User) -> QuerySet[Flow]:
+    """The flows that exist for this person, newest first."""
+    flows = Flow.objects.filter(_within_reach(user), deleted_at=None).select_related("tenant", "owner")
+    return flows.order_by("-started_at", "-id")
+
+
+def templates(user: User) -> QuerySet[JobTemplate]:
+    """The templates that exist for this person, by name."""
+    return JobTemplate.objects.filter(_within_reach(user)).select_related("tenant", "owner").order_by("name", "id")
+
+
+def _within_reach(user: User) -> Q:
+    everything = accounts.may(user, Permission.SEE_EVERYTHING)
+    return Q() if everything else Q(tenant__in=tenancy.where(user, Permission.SEE_TENANT))
+
+
+def get(uid: UUID, user: User) -> Flow:
+    """One flow. Raises NotFound."""
+    flow = visible_to(user).filter(uid=uid).first()
+    if flow is None:
+        raise NotFound(_("There is no such flow."))
+    return flow
+
+
+def template(uid: UUID, user: User) -> JobTemplate:
+    """One template. Raises NotFound."""
+    found = templates(user).filter(uid=uid).first()
+    if found is None:
+        raise NotFound(_("There is no such template."))
+    return found
+
+
+def templates_of(tenant: Tenant) -> QuerySet[JobTemplate]:
+    """All templates of a tenant, by name."""
+    return JobTemplate.objects.filter(tenant=tenant).order_by("name")
+
+
+def may_act(user: User, thing: Flow | JobTemplate) -> bool:
+    """Whether the person may stop or delete the flow, or change or delete the template: as with jobs."""
+    own = thing.owner_id == user.pk and tenancy.may(user, thing.tenant_id, Permission.ACT_ON_OWN_JOBS)
+    wide = tenancy.may(user, thing.tenant_id, Permission.ACT_ON_TENANT_JOBS)
+    return own or wide or accounts.may(user, Permission.ACT_ON_ANY_JOB)
+
+
+def steps_of(flow: Flow) -> list[Step]:
+    """Its steps in their order, with their jobs."""
+    return list(flow.steps.select_related("job__queue", "job__cluster").order_by("place"))
+
+
+def step_counts(flows: Sequence[Flow]) -> dict[int, tuple[int, int]]:
+    """For each flow (by row id) how many of its steps have completed, and how many it has."""
+    rows = (
+        Step.objects.filter(flow__in=[flow.pk for flow in flows])
+        .values_list("flow_id")
+        .annotate(done=Count("id", filter=Q(job__phase="completed")), all=Count("id"))
+    )
+    return {flow: (done, all_) for flow, done, all_ in rows}
+
+
+def flow_of(job: Job, user: User) -> Flow | None:
+    """The flow that submitted a job."""
+    return visible_to(user).filter(steps__job=job).first()
+
+
+def history(flow: Flow) -> QuerySet[Event]:
+    """Everything that happened to the flow, oldest first."""
+    return outbox.about(f"flow:{flow.uid}")
+
+
+def taken_names(tenant: Tenant, names: Sequence[str]) -> set[str]:
+    """Those of the names that jobs of the tenant have."""
+    return set(Job.objects.filter(tenant=tenant, deleted_at=None, name__in=names).values_list("name", flat=True))
+
+
+def free_name(tenant: Tenant, wish: str) -> str:
+    """A name like the wished one under which the tenant has neither a flow nor jobs of one: `nightly-1` …"""
+    stem = _NUMBER_AT_END.sub("", wish)[:_ROOM_FOR_STEPS].rstrip("-")
+    flows = Flow.objects.filter(tenant=tenant, deleted_at=None, name__startswith=stem)
+    jobs = Job.objects.filter(tenant=tenant, deleted_at=None, name__startswith=f"{stem}-")
+    taken = list(flows.values_list("name", flat=True)), list(jobs.values_list("name", flat=True))
+    return next(
+        name
+        for number in count(1)
+        if (name := f"{stem}-{number}") not in taken[0] and not any(job.startswith(f"{name}-") for job in taken[1])
+    )
+
+
+# What lets them go on asks.
+
+
+def in_progress() -> list[Flow]:
+    """Flows that are not over, with their steps and these with their jobs."""
+    alive = Flow.objects.filter(ended_at=None).order_by("id")
+    return list(alive.prefetch_related("steps__job__cluster"))
+
+
+def any_in_progress() -> bool:
+    """Whether there is any."""
+    return Flow.objects.filter(ended_at=None).exists()

@@ -1,0 +1,133 @@
+"""Letting flows go on: level-triggered, and each step that begins is one transaction with its events.
+
+A look reads rows without locking any, asks the ports that probes name, and only where something is to be done locks
+the flow's row and decides once more by what it then finds.
+"""
+
+import logging
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+
+from hekla.apps.flows import asking, selectors
+from hekla.apps.flows.facts import current_pods, facts_of, spec_of
+from hekla.apps.flows.models import Flow, Step
+from hekla.apps.flows.services.telling import tell
+from hekla.apps.jobs import services as job_services
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.services import PLATFORM, unit_of_work
+from hekla.domain import events
+from hekla.domain.errors import HeklaError, Invalid
+from hekla.domain.flows import Retain
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import FlowPhase
+from hekla.domain.progress import Progress, Question, progress
+
+log = logging.getLogger(__name__)
+TRY_AGAIN_SECONDS = 15
+"""How long a step that could not be submitted waits until that is tried again."""
+
+
+def advance_all(*, now: datetime) -> None:
+    """Begin the steps that are due, and end the flows that are over. One flow in trouble does not hold up others."""
+    flows = [(flow, list(flow.steps.all())) for flow in selectors.in_progress() if _is_readable(flow)]
+    pods = current_pods(flows)
+    answers = asking.answered([call for flow, steps in flows for call in asking.calls(flow, steps, pods)])
+    for flow, steps in flows:
+        answered = answers.get(flow.pk, set())
+        try:
+            if _has_news(flow, steps, pods, answered, now):
+                begin_what_is_due(flow.pk, answered=answered, now=now)
+        except Exception:
+            log.exception("flow %s cannot go on", flow.uid)
+
+
+def _is_readable(flow: Flow) -> bool:
+    """Whether this version knows what was asked for."""
+    try:
+        spec_of(flow)
+    except Invalid:
+        log.exception("flow %s cannot go on", flow.uid)
+        return False
+    return True
+
+
+def begin_what_is_due(pk: int, *, answered: Collection[Question] = (), now: datetime) -> None:
+    """Submit the jobs of the steps that are due, one after the other, and write down where the flow stands."""
+    while _begin_next(pk, answered, now):
+        pass
+
+
+def _has_news(
+    flow: Flow, steps: Sequence[Step], pods: dict[int, list[Pod]], answered: Collection[Question], now: datetime
+) -> bool:
+    stands = _progress(flow, steps, pods, answered)
+    return stands.is_over or stands.phase != flow.phase or _next(steps, stands, now) is not None
+
+
+def _progress(
+    flow: Flow, steps: Sequence[Step], pods: dict[int, list[Pod]], answered: Collection[Question] = ()
+) -> Progress:
+    stopped = flow.stopped_at is not None
+    return progress(spec_of(flow), facts_of(steps, pods), answered, is_stopped=stopped)
+
+
+def _begin_next(pk: int, answered: Collection[Question], now: datetime) -> bool:
+    """One step, in one transaction. Returns whether there was one."""
+    with unit_of_work():
+        flow = Flow.objects.select_for_update(skip_locked=True).filter(pk=pk, ended_at=None).first()
+        if flow is None:
+            return False
+        steps = selectors.steps_of(flow)
+        stands = _progress(flow, steps, current_pods([(flow, steps)]), answered)
+        write(flow, stands, steps, now)
+        step = _next(steps, stands, now)
+        if step is None:
+            return False
+        try:
+            _begin(flow, step, now)
+        except HeklaError as refusal:
+            _refuse(flow, step, refusal, now)
+        return True
+
+
+def _next(steps: Sequence[Step], stands: Progress, now: datetime) -> Step | None:
+    """The first step that is due and was not refused a moment ago."""
+    since = now - timedelta(seconds=TRY_AGAIN_SECONDS)
+    due = (step for step in steps if step.name in stands.due)
+    return next((step for step in due if step.refused_at is None or step.refused_at <= since), None)
+
+
+def _begin(flow: Flow, step: Step, now: datetime) -> None:
+    # Who comes first in a queue is told by the time, so no two jobs have the same.
+    at = now + timedelta(microseconds=step.place)
+    job = job_services.submit(spec=JobSpec.parse(step.spec), tenant=flow.tenant, user=flow.owner, now=at)
+    step.job, step.begun_at, step.refusal, step.refused_at = job, now, "", None
+    step.save(update_fields=["job", "begun_at", "refusal", "refused_at"])
+    event = events.FlowStepBegun(step=step.name, job=str(job.uid), name=job.name)
+    tell(flow, event, actor=PLATFORM, now=now)
+
+
+def _refuse(flow: Flow, step: Step, refusal: HeklaError, now: datetime) -> None:
+    """Keep why a step could not be submitted; it is tried again later. Told once as long as it is the same."""
+    if str(refusal) != step.refusal:
+        tell(flow, events.FlowStepRefused(step=step.name, message=str(refusal)), actor=PLATFORM, now=now)
+    step.refusal, step.refused_at = str(refusal), now
+    step.save(update_fields=["refusal", "refused_at"])
+
+
+def write(flow: Flow, stands: Progress, steps: Sequence[Step], now: datetime) -> None:
+    """Write down where the flow stands. Call with its row locked."""
+    if stands.phase != flow.phase:
+        event = events.FlowPhaseChanged(old=FlowPhase(flow.phase), new=stands.phase)
+        flow.phase = stands.phase
+        tell(flow, event, actor=PLATFORM, now=now)
+    if stands.is_over:
+        flow.ended_at = now
+        if stands.phase is FlowPhase.SUCCEEDED and spec_of(flow).retain is Retain.DELETE:
+            _take_off([step.job for step in steps if step.job is not None], now)
+    flow.save(update_fields=["phase", "ended_at"])
+
+
+def _take_off(jobs: Sequence[Job], now: datetime) -> None:
+    for job in jobs:
+        job_services.take_off(job, actor=PLATFORM, now=now)

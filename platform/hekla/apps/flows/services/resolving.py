@@ -1,0 +1,91 @@
+"""From the steps of a flow to the jobs that will be submitted: templates looked up, patches merged in, names given."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from hekla.domain import formats
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.flows import FlowSpec, StepSpec
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.validation import join, nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The job of each step by its name, and what in the patches has no effect."""
+
+    jobs: Mapping[str, JobSpec]
+    warnings: tuple[str, ...]
+
+
+def resolve(spec: FlowSpec, templates: Mapping[str, JobSpec]) -> Resolved:
+    """The jobs of a flow. Raises Invalid with every problem and its path, as in `steps.1.patch.spec.maxRetry`."""
+    jobs: dict[str, JobSpec] = {}
+    problems: list[Problem] = []
+    warnings: list[str] = []
+    for place, step in enumerate(spec.steps):
+        here = join("steps", place)
+        try:
+            jobs[step.name], told = _job(spec, step, here, templates)
+            warnings += [f"{here}.patch.{warning}" for warning in told]
+        except Invalid as error:
+            problems += error.problems
+    problems += _unknown_tasks(spec, jobs)
+    if problems:
+        raise Invalid(problems)
+    return Resolved(jobs, tuple(warnings))
+
+
+def _job(
+    spec: FlowSpec, step: StepSpec, here: str, templates: Mapping[str, JobSpec]
+) -> tuple[JobSpec, tuple[str, ...]]:
+    job = step.job or templates.get(step.template_name)
+    if job is None:
+        field = "template" if step.template else "name"
+        raise Invalid([Problem(join(here, field), _no_template(step.template_name, templates))])
+    told: tuple[str, ...] = ()
+    if step.patch:
+        with _below(join(here, "patch")):
+            loaded = formats.patched(job, step.patch)
+            job, told = loaded.spec, loaded.warnings
+    with _below(join(here, "job")):
+        return JobSpec.parse({**job.document(), "name": spec.job_name(step.name)}), told
+
+
+class _below:
+    """Problems that come out of the block lie below this path."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
+        if isinstance(error, Invalid):
+            raise Invalid([Problem(join(self.path, problem.path), problem.message) for problem in error.problems])
+
+
+def _no_template(name: str, templates: Iterable[str]) -> str:
+    known = list(templates)
+    others = ", ".join(known[:20]) or _("none")
+    sentence = _("There is no template called “%(name)s”.") % {"name": name}
+    return (
+        sentence.removesuffix(".") + nearest(name, known)
+        if nearest(name, known)
+        else (f"{sentence} " + _("There are: %(others)s.") % {"others": others})
+    )
+
+
+def _unknown_tasks(spec: FlowSpec, jobs: Mapping[str, JobSpec]) -> Iterator[Problem]:
+    """Probes that ask about tasks which the jobs that are waited for do not have."""
+    for place, step in enumerate(spec.steps):
+        for number, probe in enumerate(step.probes):
+            for target in spec.waits[step.name]:
+                names = [task.name for task in jobs[target].tasks] if target in jobs else [probe.task]
+                if probe.task and probe.task not in names:
+                    sentence = _("The job of step %(step)s has no task called “%(task)s”; it has %(names)s.")
+                    told = sentence % {"step": target, "task": probe.task, "names": ", ".join(names)}
+                    yield Problem(join("steps", place, "probes", number, "task"), told)

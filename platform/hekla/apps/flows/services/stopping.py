@@ -1,0 +1,61 @@
+"""Ending a flow before its time, and taking one off the lists."""
+
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.flows import selectors
+from hekla.apps.flows.facts import facts_of, spec_of
+from hekla.apps.flows.models import Flow
+from hekla.apps.flows.services.advancing import write
+from hekla.apps.flows.services.telling import tell
+from hekla.apps.jobs import services as job_services
+from hekla.apps.jobs.models import Job
+from hekla.apps.outbox.services import unit_of_work
+from hekla.domain import events
+from hekla.domain.errors import Forbidden, Refused
+from hekla.domain.policies import Action
+from hekla.domain.progress import progress
+
+
+def stop(flow: Flow, *, user: User, now: datetime) -> Flow:
+    """Begin nothing more, and end the jobs that are at work. Raises Forbidden, and Refused where it is over."""
+    _require_right(flow, user)
+    with unit_of_work():
+        flow = Flow.objects.select_for_update().get(pk=flow.pk)
+        if flow.ended_at is not None:
+            raise Refused(_("The flow is over; there is nothing to stop."))
+        if flow.stopped_at is None:
+            flow.stopped_at = now
+            flow.save(update_fields=["stopped_at"])
+            tell(flow, events.FlowStopped(name=flow.name), actor=actor_of(user), now=now)
+        for job in _at_work(flow):
+            job_services.command(job, Action.TERMINATE_JOB, user=user, now=now)
+        steps = selectors.steps_of(flow)
+        write(flow, progress(spec_of(flow), facts_of(steps, {}), is_stopped=True), steps, now)
+    return flow
+
+
+def delete(flow: Flow, *, user: User, now: datetime) -> None:
+    """Take a flow that is over off the lists; its jobs stay. Raises Forbidden, Refused."""
+    _require_right(flow, user)
+    with unit_of_work():
+        flow = Flow.objects.select_for_update().get(pk=flow.pk)
+        if flow.ended_at is None:
+            raise Refused(_("The flow is not over. Stop it first, then delete it."))
+        flow.deleted_at = now
+        flow.save(update_fields=["deleted_at"])
+        tell(flow, events.FlowDeleted(name=flow.name), actor=actor_of(user), now=now)
+
+
+def _at_work(flow: Flow) -> list[Job]:
+    """Its jobs that are not over, ours until the end of the transaction."""
+    mine = flow.steps.exclude(job=None).values("job_id")
+    return [job for job in Job.objects.select_for_update().filter(pk__in=mine).order_by("pk") if not job.is_final]
+
+
+def _require_right(flow: Flow, user: User) -> None:
+    if not selectors.may_act(user, flow):
+        raise Forbidden(_("Only who started the flow and the admins of its tenant may do this."))

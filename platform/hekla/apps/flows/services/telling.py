@@ -1,0 +1,13 @@
+"""How events about templates and flows are addressed."""
+
+from datetime import datetime
+
+from hekla.apps.flows.models import Flow, JobTemplate
+from hekla.apps.outbox.services import Actor, record
+from hekla.domain import events
+
+
+def tell(thing: Flow | JobTemplate, event: events.Event, *, actor: Actor, now: datetime) -> None:
+    """Record an event about a flow or a template, for all who follow it or its tenant."""
+    kind = "flow" if isinstance(thing, Flow) else "template"
+    record(event, subject=f"{kind}:{thing.uid}", tenant=thing.tenant_id, actor=actor, at=now)

@@ -1,0 +1,105 @@
+"""Keeping, changing and forgetting templates."""
+
+from datetime import datetime
+
+from django.db import IntegrityError
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.flows import selectors
+from hekla.apps.flows.models import JobTemplate
+from hekla.apps.flows.services.telling import tell
+from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import events
+from hekla.domain.errors import Forbidden, NotFound, Refused
+from hekla.domain.jobspec import JobSpec
+
+MAX_TEMPLATES = 1_000
+
+
+class NameTaken(Refused):
+    """The tenant has one of that name."""
+
+    code = "name_taken"
+
+
+class TooMany(Refused):
+    """The tenant has as many as it may have."""
+
+    code = "too_many"
+
+
+def create_template(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime) -> JobTemplate:
+    """Keep a job under its name. Raises NotFound, Forbidden, NameTaken, TooMany."""
+    may_submit(user, tenant)
+    if selectors.templates_of(tenant).count() >= MAX_TEMPLATES:
+        sentence = _("%(tenant)s has %(most)d templates, and may have no more. Delete some of them.")
+        raise TooMany(sentence % {"tenant": tenant, "most": MAX_TEMPLATES})
+    try:
+        with unit_of_work():
+            template = JobTemplate.objects.create(
+                name=spec.name, tenant=tenant, owner=user, spec=spec.document(), created_at=now, changed_at=now
+            )
+            tell(template, events.JobTemplateCreated(name=spec.name), actor=actor_of(user), now=now)
+    except IntegrityError as error:
+        raise _name_taken(spec, tenant) from error
+    return template
+
+
+def change_template(template: JobTemplate, *, spec: JobSpec, user: User, now: datetime) -> JobTemplate:
+    """Keep another job in the template's place. Raises Forbidden, NameTaken."""
+    _require_right(template, user)
+    document = spec.document()
+    try:
+        with unit_of_work():
+            template = JobTemplate.objects.select_for_update().get(pk=template.pk)
+            changed = sorted(
+                name for name in {*document, *template.spec} if document.get(name) != template.spec.get(name)
+            )
+            if changed:
+                template.name, template.spec, template.changed_at = spec.name, document, now
+                template.save(update_fields=["name", "spec", "changed_at"])
+                event = events.JobTemplateChanged(name=spec.name, fields=tuple(changed))
+                tell(template, event, actor=actor_of(user), now=now)
+    except IntegrityError as error:
+        raise _name_taken(spec, template.tenant) from error
+    return template
+
+
+def save_template(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime) -> JobTemplate:
+    """Keep a job under its name, in the place of what was kept there. Raises what the two above raise."""
+    known = selectors.templates_of(tenant).filter(name=spec.name).first()
+    if known is None:
+        return create_template(spec=spec, tenant=tenant, user=user, now=now)
+    may_submit(user, tenant)
+    return known if known.spec == spec.document() else change_template(known, spec=spec, user=user, now=now)
+
+
+def delete_template(template: JobTemplate, *, user: User, now: datetime) -> None:
+    """Forget a template; flows that were started have what they need of it. Raises Forbidden."""
+    _require_right(template, user)
+    with unit_of_work():
+        tell(template, events.JobTemplateDeleted(name=template.name), actor=actor_of(user), now=now)
+        template.delete()
+
+
+def may_submit(user: User, tenant: Tenant) -> None:
+    """Raises NotFound, Forbidden."""
+    if not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
+        raise NotFound(_("There is no such tenant."))
+    if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
+        raise Forbidden(_("You may look at this tenant, but not submit to it. Ask one of its admins."), "tenant")
+
+
+def _require_right(template: JobTemplate, user: User) -> None:
+    if not selectors.may_act(user, template):
+        raise Forbidden(_("Only who made the template and the admins of its tenant may do this."))
+
+
+def _name_taken(spec: JobSpec, tenant: Tenant) -> NameTaken:
+    sentence = _("%(tenant)s has a template called “%(name)s” already. Choose another name, or change that one.")
+    return NameTaken(sentence % {"tenant": tenant, "name": spec.name}, "name")
