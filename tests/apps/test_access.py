@@ -17,10 +17,14 @@ from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Node
 from hekla.apps.demonstrations import services as demonstrations
 from hekla.apps.demonstrations.stages import GANGS
+from hekla.apps.flows import services as flows
+from hekla.apps.flows.models import Flow
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.tenancy import services as tenancy
+from hekla.domain.flows import FlowSpec
+from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.project import help_pages
 
@@ -65,6 +69,16 @@ kind: Job
 metadata: {name: sent}
 spec: {tasks: [{name: main, template: {spec: {containers: [{name: m, command: ["true"]}]}}}]}
 """
+FLOW = (
+    MANIFEST.replace("batch", "flow").replace("Job", "JobTemplate")
+    + """\
+---
+apiVersion: flow.volcano.sh/v1alpha1
+kind: JobFlow
+metadata: {name: nightly}
+spec: {flows: [{name: sent}]}
+"""
+)
 SPEC = {"name": "sent", "tasks": [{"name": "main", "command": ["true"]}]}
 SIZE = {"tasks": {"main": {"replicas": 2}}}
 SIZE_FORM = {"size-revision": "1", "size-replicas-0": "2", "size-least-0": "1"}
@@ -120,6 +134,19 @@ ROUTES: dict[str, Declared] = {
     "jobs:delete": Declared(post=ACTS_ON_THE_JOB),
     "jobs:export": Declared(TENANT),
     "jobs:manifest": Declared(TENANT),
+    "flows:list": Declared(SIGNED_IN),
+    "flows:start": Declared(SIGNED_IN, SIGNED_IN, {"text": FLOW}),
+    "flows:detail": Declared(TENANT),
+    "flows:stop": Declared(post=ACTS_ON_THE_JOB),
+    "flows:delete": Declared(post=ACTS_ON_THE_JOB),
+    "flows:manifest": Declared(TENANT),
+    "flows:templates": Declared(SIGNED_IN),
+    "flows:new_template": Declared(SIGNED_IN, SIGNED_IN, {"text": MANIFEST}),
+    "flows:template": Declared(TENANT),
+    "flows:edit_template": Declared(TENANT, TENANT, {"text": MANIFEST}),
+    "flows:delete_template": Declared(post=ACTS_ON_THE_JOB),
+    "flows:submit_template": Declared(post=TENANT, data={"name": "again"}),
+    "flows:template_manifest": Declared(TENANT),
     "demonstrations:list": Declared(SIGNED_IN),
     "demonstrations:detail": Declared(SIGNED_IN),
     "demonstrations:start": Declared(post=SUBMITS),
@@ -145,6 +172,7 @@ ROUTES: dict[str, Declared] = {
     "api:nothing": Declared(NOTHING),
 }
 FINISHED = {"jobs:delete", "api:v1:job"}  # whose job must be over
+OVER = {"flows:delete"}  # whose flow must be over
 
 
 def _names(patterns: list[URLPattern | URLResolver], namespace: str = "") -> Iterator[str]:
@@ -183,6 +211,9 @@ def world(people: People, monkeypatch: pytest.MonkeyPatch, tmp_path) -> World:
     queues.create(cluster=people.cluster, name="labs-own", tenants=[people.lab], actor=PLATFORM, now=now)
     demonstrations.set_up(GANGS, now=now)
     job = people.submit("of-the-lab")
+    asked = {"tenant": people.lab, "user": people.alice, "now": now}
+    template = flows.create_template(spec=JobSpec.parse({**SPEC, "name": "kept"}), **asked)
+    flow = flows.start(spec=FlowSpec.parse({"name": "flow", "steps": [{"name": "kept"}]}), **asked)
     pod = Pod.objects.create(
         job=job, task="main", index=0, attempt=1, version=1, slot=1, address="127.0.0.1", created_at=now
     )
@@ -200,6 +231,9 @@ def world(people: People, monkeypatch: pytest.MonkeyPatch, tmp_path) -> World:
         "tenancy:set_retention": ["lab"], "api:v1:retention": ["lab"], "api:v1:token": [token.pk],
         "api:v1:queue": ["labs-own"], "api:v1:pod_log": [job.uid, "main", 0],
     }  # fmt: skip
+    about_flows = {name for name in ROUTES if name.startswith(("flows:", "api:v1:flow", "api:v1:template"))}
+    for name in about_flows - _WITHOUT_FLOW:
+        arguments[name] = [template.uid if "template" in name else flow.uid]
     about_the_job = {name for name in ROUTES if name.startswith(("jobs:", "live:", "api:v1:job"))}
     arguments |= {name: [job.uid] for name in about_the_job - _WITHOUT_JOB - set(arguments)}
     roles = {
@@ -209,6 +243,14 @@ def world(people: People, monkeypatch: pytest.MonkeyPatch, tmp_path) -> World:
     return World(people, roles, job, pod, arguments)
 
 
+_WITHOUT_FLOW = {
+    "flows:list",
+    "flows:start",
+    "flows:templates",
+    "flows:new_template",
+    "api:v1:flows",
+    "api:v1:templates",
+}
 _WITHOUT_JOB = {"jobs:list", "jobs:submit", "jobs:submit_yaml", "api:v1:jobs"}
 
 
@@ -228,6 +270,8 @@ def _ask(world: World, name: str, method: str, role: str) -> str:
     with transaction.atomic():
         if user is not None:
             client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        if name in OVER:
+            Flow.objects.update(ended_at=clock.now())
         if name in FINISHED:
             Job.objects.filter(pk=world.job.pk).update(phase="completed")
         send: Callable[..., HttpResponse] = getattr(client, method)
@@ -253,7 +297,7 @@ def test_a_viewer_submits_nothing(world: World) -> None:
     client.force_login(world.people.bob, backend="django.contrib.auth.backends.ModelBackend")
     page = client.post(reverse("jobs:submit_yaml"), {"text": MANIFEST})
     assert "but not submit to it" in page.content.decode()
-    assert Job.objects.count() == 1
+    assert not Job.objects.filter(name="sent").exists()
 
 
 def test_members_act_on_their_own_jobs(world: World) -> None:

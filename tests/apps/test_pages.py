@@ -28,7 +28,8 @@ MOST_QUERIES = {"jobs:list": 15, "home": 15, "queues:list": 15, "clusters:nodes"
 
 PLAIN = [
     "home", "design", "jobs:list", "jobs:submit", "jobs:submit_yaml", "queues:list", "clusters:nodes", "tenancy:list",
-    "clusters:environments", "accounts:profile", "help:index", "demonstrations:list",
+    "clusters:environments", "accounts:profile", "help:index", "demonstrations:list", "flows:list", "flows:start",
+    "flows:templates", "flows:new_template",
 ]  # fmt: skip
 FOR_ADMINS = [
     "accounts:list", "accounts:create", "clusters:list", "clusters:create", "clusters:create_environment",

@@ -11,6 +11,9 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.demonstrations import catalogue as demonstrations
 from hekla.apps.demonstrations import shown as demonstrations_shown
+from hekla.apps.flows import selectors as flows
+from hekla.apps.flows import shown as flows_shown
+from hekla.apps.flows.views import list_context as flow_list
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import shown
 from hekla.apps.jobs.views import list_context
@@ -26,7 +29,7 @@ def _uid(params: Params) -> UUID:
     try:
         return UUID(params.get("uid", ""))
     except ValueError as error:
-        raise NotFound("There is no such job.") from error
+        raise NotFound("There is no such page.") from error
 
 
 def _job_topics(user: User, params: Params) -> frozenset[str]:
@@ -54,6 +57,19 @@ def _cluster_topics(user: User, _params: Params) -> frozenset[str]:
     """All that happens in any cluster: what is free is everybody's business."""
     own = _tenant_topics(user, _params)
     return own | frozenset(f"cluster:{pk}" for pk in clusters.all_clusters().values_list("pk", flat=True))
+
+
+def _flow_topics(user: User, params: Params) -> frozenset[str]:
+    """All that happens in its tenant: which jobs it will have is not known yet."""
+    return frozenset({f"tenant:{flows.get(_uid(params), user).tenant_id}"})
+
+
+def _flow(user: User, params: Params) -> str:
+    return render_to_string("flows/_live.html", flows_shown.detail(flows.get(_uid(params), user), user))
+
+
+def _flows(user: User, params: Params) -> str:
+    return render_to_string("flows/_list.html", flow_list(user, params.get("page", "")))
 
 
 def _home(user: User, _params: Params) -> str:
@@ -101,6 +117,8 @@ def register_all() -> None:
     """Make the pages live."""
     register("job", LiveView(_job_topics, _job))
     register("jobs", LiveView(_tenant_topics, _list))
+    register("flow", LiveView(_flow_topics, _flow))
+    register("flows", LiveView(_tenant_topics, _flows))
     register("home", LiveView(_cluster_topics, _home))
     register("queues", LiveView(_cluster_topics, _queues))
     register("queue", LiveView(_queue_topics, _queue))

@@ -30,6 +30,7 @@ urlpatterns = [
     path("clusters/", include((_clusters, "clusters"))),
     path("queues/", include((_queues, "queues"))),
     path("jobs/", include("hekla.apps.jobs.urls")),
+    path("flows/", include("hekla.apps.flows.urls")),
     path("demonstrations/", include("hekla.apps.demonstrations.urls")),
     path("api/", include("hekla.api.urls")),
     path("live/", include("hekla.live.urls")),

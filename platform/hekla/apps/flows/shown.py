@@ -1,0 +1,128 @@
+"""What the pages of flows show: gathered once, for the page itself and for its live parts alike."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.flows import drawing, selectors, wording
+from hekla.apps.flows.drawing import Box, Drawing, Line
+from hekla.apps.flows.facts import current_pods, facts_of, spec_of
+from hekla.apps.flows.models import Flow, Step
+from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.story import Line as Told
+from hekla.domain.flows import Retain
+from hekla.domain.phases import FlowPhase, JobPhase
+from hekla.domain.progress import Wait, progress
+
+PAGE = 50
+_MOST_EVENTS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """A step as it stands. `phase`: of its job, or `waits`, `skipped`; `link`: its job, while that is on the lists."""
+
+    name: str
+    job: Job | None
+    phase: str
+    word: str
+    template: str
+    waits_for: Sequence[str]
+    reasons: Sequence[str]
+    begun_at: Any
+
+    @property
+    def link(self) -> bool:
+        """Whether there is a page of its job."""
+        return self.job is not None and self.job.deleted_at is None
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A drawing with what its boxes and lines mean now."""
+
+    kind: str
+    drawing: Drawing
+    boxes: Sequence[tuple[Box, StepView]]
+    lines: Sequence[tuple[Line, bool]]
+
+
+def detail(flow: Flow, user: User) -> dict[str, Any]:
+    """Everything the flow's page shows."""
+    steps, spec = selectors.steps_of(flow), spec_of(flow)
+    by_name = _views(flow, steps)
+    views = list(by_name.values())
+    may_act = selectors.may_act(user, flow)
+    events = selectors.history(flow).reverse()[:_MOST_EVENTS]
+    told = [(event, wording.event(event.kind, event.payload)) for event in events]
+    return {
+        "flow": flow,
+        "steps": views,
+        "drawings": [_drawn("wide", drawing.wide(spec), by_name), _drawn("narrow", drawing.narrow(spec), by_name)],
+        "done": sum(view.phase == JobPhase.COMPLETED for view in views),
+        "at_work": sum(view.job is not None and not view.job.is_final for view in views),
+        "is_simulated": any(view.job is not None and view.job.cluster.is_simulated for view in views),
+        "deletes_jobs": spec.retain is Retain.DELETE,
+        "may_stop": may_act and flow.ended_at is None and flow.stopped_at is None,
+        "may_delete": may_act and flow.ended_at is not None,
+        "timeline": [
+            Told(event.pk, event.at, state, sentence, "" if event.actor_id is None else event.actor_name)
+            for event, (state, sentence) in told
+            if sentence
+        ],
+    }
+
+
+def rows(flows: Sequence[Flow]) -> list[dict[str, Any]]:
+    """Flows as rows of a list: each with how many of its steps have completed."""
+    counts = selectors.step_counts(flows)
+    return [
+        {"flow": flow, "done": counts.get(flow.pk, (0, 0))[0], "all": counts.get(flow.pk, (0, 0))[1]} for flow in flows
+    ]
+
+
+def _views(flow: Flow, steps: Sequence[Step]) -> dict[str, StepView]:
+    spec, wanted = spec_of(flow), {}
+    facts = facts_of(steps, current_pods([(flow, steps)]))
+    stands = progress(spec, facts, is_stopped=flow.stopped_at is not None)
+    simulated = {step.name for step in steps if step.job is not None and step.job.cluster.is_simulated}
+    templates = {step.name: step.template_name for step in spec.steps}
+    for step in steps:
+        phase = step.job.phase if step.job else _without_job(flow)
+        wanted[step.name] = StepView(
+            name=step.name,
+            job=step.job,
+            phase=phase,
+            word="" if step.job else _WORDS[phase](),
+            template=templates[step.name],
+            waits_for=spec.waits[step.name],
+            reasons=_reasons(step, stands.waits.get(step.name, ()), simulated),
+            begun_at=step.begun_at,
+        )
+    return wanted
+
+
+def _without_job(flow: Flow) -> str:
+    return "waits" if flow.phase in (FlowPhase.PENDING, FlowPhase.RUNNING) else "skipped"
+
+
+def _reasons(step: Step, waits: Sequence[Wait], simulated: set[str]) -> list[str]:
+    told = [wording.wait(reason, is_simulated=reason.target in simulated) for reason in waits]
+    if step.refusal and step.job is None:
+        told.append(_("Could not be submitted, and is tried again: %(why)s") % {"why": step.refusal})
+    return list(dict.fromkeys(told))
+
+
+def _drawn(kind: str, one: Drawing, views: Mapping[str, StepView]) -> Drawn:
+    return Drawn(
+        kind,
+        one,
+        [(box, views[box.name]) for box in one.boxes],
+        [(line, views[line.before].phase == JobPhase.COMPLETED) for line in one.lines],
+    )
+
+
+_WORDS = {"waits": lambda: _("Waits"), "skipped": lambda: _("Not begun")}

@@ -1,0 +1,33 @@
+"""What the page that starts a flow begins with: the tenant's own templates one after the other, or an example."""
+
+from hekla.apps.flows import selectors
+from hekla.apps.flows.facts import spec_of
+from hekla.apps.flows.models import Flow
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import formats
+from hekla.domain.flows import FlowSpec
+
+_MOST = 3
+_MAIN = {"name": "main", "resources": {"cpu": "100m", "memory": "64Mi"}}
+
+
+def again(flow: Flow, tenant: Tenant) -> str:
+    """The manifest of a flow under a free name."""
+    spec = spec_of(flow)
+    return formats.dump_flow(spec.model_copy(update={"name": selectors.free_name(tenant, spec.name)}))
+
+
+def first(tenant: Tenant) -> str:
+    """A manifest to begin with."""
+    names = list(selectors.templates_of(tenant).values_list("name", flat=True)[:_MOST])
+    steps = [{"name": name, "depends_on": names[place - 1 : place]} for place, name in enumerate(names)] or _example()
+    return formats.dump_flow(FlowSpec.parse({"name": selectors.free_name(tenant, "flow"), "steps": steps}))
+
+
+def _example() -> list[dict[str, object]]:
+    """Two jobs that say something."""
+    words = {"prepare": "preparing", "train": "training"}
+    jobs = {name: {"tasks": [{**_MAIN, "command": ["echo", word]}]} for name, word in words.items()}
+    return [
+        {"name": name, "job": job, "depends_on": ["prepare"] if name != "prepare" else []} for name, job in jobs.items()
+    ]

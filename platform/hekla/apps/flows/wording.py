@@ -1,0 +1,80 @@
+"""Sentences about flows: why a step waits, and what happened."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from hekla.domain.flows import Probe, TaskState
+from hekla.domain.phases import JobPhase
+from hekla.domain.progress import Wait
+
+
+def wait(reason: Wait, *, is_simulated: bool) -> str:
+    """Why a step does not begin, as one sentence that is true now."""
+    facts = {"step": reason.target}
+    if reason.probe is not None:
+        return _probe(reason.probe, facts, is_simulated=is_simulated)
+    if reason.phase is None:
+        return _("Waits for step %(step)s, which has not begun.") % facts
+    if reason.phase is JobPhase.ABORTED:
+        return _("The job of step %(step)s was aborted: resume it, or stop the flow.") % facts
+    return _("Waits until step %(step)s has completed.") % facts
+
+
+def _probe(probe: Probe, facts: dict[str, str], *, is_simulated: bool) -> str:
+    facts |= {"task": probe.task, "port": str(probe.port), "path": probe.path}
+    if probe.state is TaskState.RUNNING:
+        one, all_ = _("Waits until task %(task)s of step %(step)s runs."), _("Waits until all of step %(step)s runs.")
+        return (one if probe.task else all_) % facts
+    if probe.state is TaskState.SUCCEEDED:
+        one = _("Waits until task %(task)s of step %(step)s has succeeded.")
+        return (one if probe.task else _("Waits until all tasks of step %(step)s have succeeded.")) % facts
+    if is_simulated:
+        return _("Waits until step %(step)s has completed: simulated pods have no ports that could be asked.") % facts
+    if probe.path:
+        return _("Waits until port %(port)s of step %(step)s answers %(path)s well.") % facts
+    return _("Waits until port %(port)s of step %(step)s takes connections.") % facts
+
+
+def event(kind: str, facts: Mapping[str, Any]) -> tuple[str, str]:
+    """The state (a colour) and the sentence of an event of a flow; an empty sentence for what says nothing."""
+    teller = _TELLERS.get(kind)
+    return teller(facts) if teller else ("neutral", "")
+
+
+def _started(facts: Mapping[str, Any]) -> tuple[str, str]:
+    return "neutral", _("Started, %(steps)s steps.") % facts
+
+
+def _begun(facts: Mapping[str, Any]) -> tuple[str, str]:
+    return "admitted", _("Step %(step)s begins: job %(name)s was submitted.") % facts
+
+
+def _refused(facts: Mapping[str, Any]) -> tuple[str, str]:
+    return "failed", _("Step %(step)s could not be submitted, and is tried again: %(message)s") % facts
+
+
+def _stopped(_facts: Mapping[str, Any]) -> tuple[str, str]:
+    return "stopped", _("Asked to stop.")
+
+
+def _phase(facts: Mapping[str, Any]) -> tuple[str, str]:
+    state, word = _PHASES.get(facts["new"], ("neutral", lambda: facts["new"]))
+    return state, str(word())
+
+
+_TELLERS = {
+    "FlowStarted": _started,
+    "FlowStepBegun": _begun,
+    "FlowStepRefused": _refused,
+    "FlowStopped": _stopped,
+    "FlowPhaseChanged": _phase,
+}
+_PHASES = {
+    "pending": ("waiting", lambda: _("Pending.")),
+    "running": ("running", lambda: _("Running.")),
+    "succeeded": ("done", lambda: _("All steps have completed.")),
+    "failed": ("failed", lambda: _("A step went wrong, so no other step begins.")),
+    "terminated": ("stopped", lambda: _("Stopped; no other step begins.")),
+}

@@ -1,0 +1,205 @@
+"""The pages of flows and templates: what they show, what they refuse, and how a flow is drawn."""
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import pytest
+from django.contrib.messages import get_messages
+from django.test import Client
+from django.urls import reverse
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.apps.conftest import People
+
+from hekla.apps.accounts.models import User
+from hekla.apps.flows import drawing, services
+from hekla.apps.flows.models import Flow, JobTemplate
+from hekla.apps.jobs.models import Job
+from hekla.domain.flows import FlowSpec
+from hekla.domain.jobspec import JobSpec
+from hekla.lib import clock
+from hekla.project import fragments
+
+As = Callable[[User], Client]
+JOB = {"tasks": [{"name": "main", "command": ["true"], "resources": {"cpu": "1"}}]}
+TEMPLATE = """\
+apiVersion: flow.volcano.sh/v1alpha1
+kind: JobTemplate
+metadata: {name: prepare}
+spec: {tasks: [{name: main, template: {spec: {containers: [{name: m, command: ["true"]}]}}}]}
+"""
+FLOW = """\
+apiVersion: flow.volcano.sh/v1alpha1
+kind: JobFlow
+metadata: {name: nightly, labels: {a: b}}
+spec: {flows: [{name: prepare}, {name: train, template: prepare, dependsOn: {targets: [prepare]}}]}
+"""
+
+
+def start(people: People, *steps: dict[str, Any]) -> Flow:
+    spec = FlowSpec.parse({"name": "flow", "steps": steps})
+    return services.start(spec=spec, tenant=people.lab, user=people.alice, now=clock.now())
+
+
+def keep(people: People, name: str = "kept") -> JobTemplate:
+    spec = JobSpec.parse({"name": name, **JOB})
+    return services.create_template(spec=spec, tenant=people.lab, user=people.alice, now=clock.now())
+
+
+def page(client: Client, name: str, *args: object, **query: str) -> str:
+    answer = client.get(reverse(name, args=args), query)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_a_flow_is_started_from_its_manifest_and_its_page_shows_every_step(people: People, as_: As) -> None:
+    answer = as_(people.alice).post(reverse("flows:start"), {"text": f"{TEMPLATE}---\n{FLOW}"})
+    flow = Flow.objects.get()
+    assert answer["Location"] == reverse("flows:detail", args=[flow.uid])
+    assert [str(m) for m in get_messages(answer.wsgi_request)] == ["metadata.labels: not honoured."]
+    shown = page(as_(people.bob), "flows:detail", flow.uid)
+    job = Job.objects.get()
+    assert shown.count(reverse("jobs:detail", args=[job.uid])) == 3  # two drawings, one table
+    assert "Waits until step prepare has completed." in shown
+    assert "Step prepare begins: job nightly-prepare was submitted." in shown
+    assert "from template prepare" in shown
+    assert "nightly" in page(as_(people.bob), "flows:list")
+    assert "nightly" not in page(as_(people.charlie), "flows:list")
+
+
+def test_what_is_wrong_is_told_at_its_place_and_nothing_typed_is_lost(people: People, as_: As) -> None:
+    text = f"{TEMPLATE}---\n{FLOW}".replace("targets: [prepare]", "targets: [prepared]")
+    shown = as_(people.alice).post(reverse("flows:start"), {"text": text}).content.decode()
+    assert "spec.flows[1].dependsOn.targets[0]: No step is called “prepared”" in shown
+    assert "targets: [prepared]" in shown
+    shown = as_(people.alice).post(reverse("flows:start"), {"text": FLOW}).content.decode()
+    assert "spec.flows[0].name: There is no template called “prepare”." in shown
+    shown = as_(people.alice).post(reverse("flows:start"), {"text": TEMPLATE}).content.decode()
+    assert "The text holds no JobFlow." in shown
+    assert not Flow.objects.exists()
+    assert not JobTemplate.objects.exists()
+
+
+def test_a_viewer_is_told_that_he_starts_nothing(people: People, as_: As) -> None:
+    shown = as_(people.bob).post(reverse("flows:start"), {"text": f"{TEMPLATE}---\n{FLOW}"}).content.decode()
+    assert "but not submit to it" in shown
+
+
+def test_the_page_begins_with_ones_templates_and_with_the_flow_that_is_to_run_again(people: People, as_: As) -> None:
+    alice = as_(people.alice)
+    assert "kind: JobTemplate" in page(alice, "flows:start")
+    keep(people, "one"), keep(people, "two")
+    first = page(alice, "flows:start")
+    assert "targets:" in first
+    assert "name: two" in first
+    flow = start(people, {"name": "one"})
+    assert "name: flow-1" in page(alice, "flows:start", again=str(flow.uid))
+    assert as_(people.charlie).get(reverse("flows:start"), {"again": str(flow.uid)}).status_code == 404
+
+
+def test_it_is_stopped_and_deleted_by_who_may(people: People, as_: As) -> None:
+    flow = start(people, {"name": "a", "job": JOB})
+    assert reverse("flows:stop", args=[flow.uid]) not in page(as_(people.bob), "flows:detail", flow.uid)
+    assert reverse("flows:stop", args=[flow.uid]) in page(as_(people.alice), "flows:detail", flow.uid)
+    as_(people.alice).post(reverse("flows:stop", args=[flow.uid]))
+    services.advance_all(now=clock.now())
+    shown = page(as_(people.alice), "flows:detail", flow.uid)
+    assert "Asked to stop." in shown
+    as_(people.alice).post(reverse("flows:delete", args=[flow.uid]))
+    assert as_(people.alice).get(reverse("flows:detail", args=[flow.uid])).status_code == 404
+
+
+def test_a_job_is_saved_as_a_template_and_submitted_from_it(people: People, as_: As) -> None:
+    alice, job = as_(people.alice), people.submit("train-1", files={"a.py": "print(1)\n"})
+    address = f"{reverse('flows:new_template')}?job={job.uid}"
+    assert address in page(alice, "jobs:detail", job.uid)
+    shown = alice.get(address)
+    answer = alice.post(address, {"text": shown.context["form"].initial["text"]})
+    template = JobTemplate.objects.get()
+    assert answer["Location"] == reverse("flows:template", args=[template.uid])
+    assert template.spec == job.spec
+    assert "train-2" in page(alice, "flows:template", template.uid)
+    alice.post(reverse("flows:submit_template", args=[template.uid]), {"name": "train-2"})
+    assert Job.objects.get(name="train-2").spec["files"] == {"a.py": "print(1)\n"}
+    refused = alice.post(reverse("flows:submit_template", args=[template.uid]), {"name": "train-2"}).content.decode()
+    assert "has a job called “train-2” already" in refused
+
+
+def test_a_template_is_changed_to_another_job(people: People, as_: As) -> None:
+    template, alice = keep(people), as_(people.alice)
+    edit = reverse("flows:edit_template", args=[template.uid])
+    text = alice.get(edit).context["form"].initial["text"]
+    alice.post(edit, {"text": text.replace("spec:", "spec:\n  minAvailable: 1", 1)})
+    template.refresh_from_db()
+    assert template.spec["min_available"] == 1
+    plain = TEMPLATE.replace("flow.", "batch.").replace("JobTemplate", "Job")
+    alice.post(edit, {"text": plain})
+    template.refresh_from_db()
+    assert template.name == "prepare"
+    refused = alice.post(edit, {"text": f"{TEMPLATE}---\n{FLOW}"}).content.decode()
+    assert "One JobTemplate is expected here" in refused
+    assert as_(people.bob).post(edit, {"text": plain}).status_code == 200
+    assert "Only who made the template" in as_(people.bob).post(edit, {"text": plain}).content.decode()
+
+
+def test_its_manifests_are_files(people: People, as_: As) -> None:
+    template = keep(people)
+    flow = start(people, {"name": "kept"})
+    for name, uid, file in (("manifest", flow.uid, "flow"), ("template_manifest", template.uid, "kept")):
+        answer = as_(people.bob).get(reverse(f"flows:{name}", args=[uid]))
+        assert answer["Content-Disposition"] == f'attachment; filename="{file}.yaml"'
+        assert "flow.volcano.sh/v1alpha1" in answer.content.decode()
+
+
+def test_the_live_parts_are_the_page(people: People, as_: As) -> None:
+    flow = start(people, {"name": "a", "job": JOB}, {"name": "b", "job": JOB, "depends_on": ["a"]})
+    params = {"uid": str(flow.uid)}
+    parts = fragments._flow(people.alice, params)
+    for part in ("flow-head", "flow-drawing", "flow-steps", "flow-timeline"):
+        assert f'id="{part}"' in parts
+        assert f'id="{part}"' in page(as_(people.alice), "flows:detail", flow.uid)
+    assert fragments._flow_topics(people.alice, params) == {f"tenant:{people.lab.pk}"}
+    assert flow.name in fragments._flows(people.alice, {})
+
+
+def test_lists_of_many_ask_no_more_questions(people: People, as_: As, django_assert_max_num_queries: Any) -> None:
+    for name in "abcdefgh":
+        spec = FlowSpec.parse({"name": name, "steps": [{"name": "x", "job": JOB}]})
+        services.start(spec=spec, tenant=people.lab, user=people.alice, now=clock.now())
+    client = as_(people.alice)
+    with django_assert_max_num_queries(15):
+        client.get(reverse("flows:list"))
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> FlowSpec:
+    names = [f"s{number}" for number in range(draw(st.integers(1, 12)))]
+    steps = [
+        {"name": name, "depends_on": draw(st.lists(st.sampled_from(names[:place]), max_size=3)) if place else []}
+        for place, name in enumerate(names)
+    ]
+    return FlowSpec.parse({"name": "flow", "steps": draw(st.permutations(steps))})
+
+
+@given(specs())
+@pytest.mark.parametrize("draw", [drawing.wide, drawing.narrow])
+def test_every_step_is_drawn_once_within_the_picture_and_none_over_another(draw: Any, spec: FlowSpec) -> None:
+    drawn = draw(spec)
+    assert {box.name for box in drawn.boxes} == {step.name for step in spec.steps}
+    assert {(line.before, line.after) for line in drawn.lines} == {
+        (before, after) for after, others in spec.waits.items() for before in others
+    }
+    for box in drawn.boxes:
+        assert 0 <= box.x <= drawn.width - box.width
+        assert 0 <= box.y <= drawn.height - box.height
+    for one, other in combinations(drawn.boxes, 2):
+        apart_x = one.x + one.width <= other.x or other.x + other.width <= one.x
+        assert apart_x or one.y + one.height <= other.y or other.y + other.height <= one.y
+
+
+@given(specs())
+def test_wide_every_step_stands_right_of_what_it_waits_for(spec: FlowSpec) -> None:
+    boxes = {box.name: box for box in drawing.wide(spec).boxes}
+    for after, others in spec.waits.items():
+        assert all(boxes[before].x + boxes[before].width < boxes[after].x for before in others)
