@@ -9,7 +9,20 @@ from rest_framework.test import APIClient
 from hekla.apps.accounts import services as accounts
 from hekla.lib import clock
 
-ADDRESSES = ["me", "tokens", "tenants", "jobs", "queues", "clusters", "nodes", "environments", "schema", "nowhere"]
+ADDRESSES = [
+    "me",
+    "tokens",
+    "tenants",
+    "jobs",
+    "flows",
+    "templates",
+    "queues",
+    "clusters",
+    "nodes",
+    "environments",
+    "schema",
+    "nowhere",
+]
 
 
 @pytest.mark.parametrize("address", ADDRESSES)

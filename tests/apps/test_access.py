@@ -164,6 +164,11 @@ ROUTES: dict[str, Declared] = {
     "api:v1:job_scale": Declared(patch=ACTS_ON_THE_JOB, data=SIZE),
     "api:v1:job_events": Declared(TENANT),
     "api:v1:pod_log": Declared(TENANT),
+    "api:v1:flows": Declared(SIGNED_IN, SENDS, {"name": "sent", "steps": [{"name": "a", "job": SPEC}]}),
+    "api:v1:flow": Declared(TENANT, delete=ACTS_ON_THE_JOB),
+    "api:v1:flow_stop": Declared(post=ACTS_ON_THE_JOB),
+    "api:v1:templates": Declared(SIGNED_IN, SENDS, SPEC),
+    "api:v1:template": Declared(TENANT, delete=ACTS_ON_THE_JOB),
     "api:v1:queues": Declared(SIGNED_IN, OPERATORS, {"name": "third", "cluster": "sim"}),
     "api:v1:queue": Declared(TENANT, patch=who(rest="refused", stranger="absent", operator="ok", platform_admin="ok")),
     "api:v1:clusters": Declared(SIGNED_IN),
@@ -172,7 +177,7 @@ ROUTES: dict[str, Declared] = {
     "api:nothing": Declared(NOTHING),
 }
 FINISHED = {"jobs:delete", "api:v1:job"}  # whose job must be over
-OVER = {"flows:delete"}  # whose flow must be over
+OVER = {"flows:delete", "api:v1:flow"}  # whose flow must be over
 
 
 def _names(patterns: list[URLPattern | URLResolver], namespace: str = "") -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import Any
 from hekla.cli.client import Failure
 from hekla.domain import formats
 from hekla.domain.errors import Invalid, Problem
+from hekla.domain.flows import FlowSpec
 from hekla.domain.formats import yaml_text
 from hekla.domain.formats.yaml_text import MAX_BYTES
 from hekla.domain.jobspec import MAX_FILE_BYTES, JobSpec
@@ -41,6 +42,49 @@ def read(path: Path, *, name: str | None, queue: str | None) -> Read:
         raise _unfit(path, error) from error
 
 
+@dataclass(frozen=True, slots=True)
+class ReadFlow:
+    """Templates and perhaps a flow (`starts`), as a manifest with the files that go along."""
+
+    text: str
+    starts: bool
+    warnings: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+def read_flow(path: Path, *, name: str | None) -> ReadFlow | None:
+    """The flow and the templates in a manifest; None where it speaks of neither. Raises Failure."""
+    folder = path.resolve().parent
+    try:
+        documents = yaml_text.read(_bytes(path))
+        if not formats.holds_flows(documents):
+            return None
+        wishes = {_name_of(document): _take_wish(document) for document in documents if _is_template(document)}
+        loaded = formats.load_flow(yaml_text.write(documents))
+        files = {spec.name: _beside(folder, spec, wishes.get(spec.name, [])) for spec in loaded.templates}
+        specs = [_with_files(spec, files[spec.name]) for spec in loaded.templates]
+        flow = FlowSpec.parse(loaded.flow.document() | ({"name": name} if name else {})) if loaded.flow else None
+    except Invalid as error:
+        raise _unfit(path, error) from error
+    text = formats.dump_flow(flow, specs) if flow else "---\n".join(map(formats.dump_template, specs))
+    return ReadFlow(
+        text, flow is not None, loaded.warnings, tuple(sorted({each for some in files.values() for each in some}))
+    )
+
+
+def _is_template(document: Any) -> bool:  # noqa: ANN401  (whatever the YAML holds)
+    return isinstance(document, dict) and document.get("kind") == "JobTemplate"
+
+
+def _name_of(document: dict[str, Any]) -> object:
+    metadata = document.get("metadata")
+    return str(metadata.get("name")) if isinstance(metadata, dict) else None
+
+
+def _with_files(spec: JobSpec, files: dict[str, str]) -> JobSpec:
+    return JobSpec.parse({**spec.document(), "files": {**files, **spec.files}}) if files else spec
+
+
 def described(path: Path) -> tuple[JobSpec, tuple[str, ...]]:
     """The job in a manifest alone (`-` is standard input), and what in it has no effect. Raises Failure."""
     try:
@@ -60,7 +104,7 @@ def _bytes(path: Path) -> bytes:
 
 def _unfit(path: Path, error: Invalid) -> Failure:
     problems = [(problem.path, problem.message) for problem in error.problems]
-    return Failure(f"{path} is not a job that can be submitted:", problems)
+    return Failure(f"{path} cannot be submitted:", problems)
 
 
 def _load(text: bytes) -> tuple[JobSpec, tuple[str, ...], list[str]]:

@@ -1,6 +1,7 @@
 """Submitting: from a manifest, or from a job that was."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import click
 
 from hekla.cli import manifest, output
 from hekla.cli.client import Client, client_of
+from hekla.cli.flows import submit_flow
 from hekla.cli.servers import Choice
 from hekla.cli.watch import follow
 
@@ -33,14 +35,16 @@ def submit(
 ) -> None:
     """Submit the job in FILE: a manifest of Volcano, Kubeflow or Kubernetes in YAML, or a JobSpec document.
 
-    Files beside it that a command names (python train.py) go along, as do those in the annotation hekla.io/files.
+    A JobFlow of Volcano is started, and the JobTemplates beside it are kept; --queue is for jobs alone. Files beside
+    the manifest that a command names (python train.py) go along, as do those in the annotation hekla.io/files.
     """
-    read = manifest.read(file, name=name, queue=queue)
     client = client_of(choice)
-    for warning in read.warnings:
-        click.secho(f"Note: {warning}", fg="yellow", err=True)
-    if read.files and not as_json:
-        click.echo(f"Files that go along: {', '.join(read.files)}")
+    if flow := manifest.read_flow(file, name=name):
+        _notes(flow.warnings, flow.files)
+        submit_flow(client, flow, tenant=tenant, dry_run=dry_run, watch=watch)
+        return
+    read = manifest.read(file, name=name, queue=queue)
+    _notes(read.warnings, () if as_json else read.files)
     answer = client.post("jobs", read.document, tenant=tenant, dry_run="1" if dry_run else None)
     if dry_run and not as_json:
         click.echo("The console would take this job.")
@@ -62,6 +66,13 @@ def clone(choice: Choice, job: str, name: str, queue: str | None, watch: bool) -
     old = client.job(job)
     document = {**old["spec"], "name": name} | ({"queue": queue} if queue else {})
     _go_on(client, client.post("jobs", document, tenant=old["tenant"])["job"], watch=watch, quiet=False)
+
+
+def _notes(warnings: Sequence[str], files: Sequence[str]) -> None:
+    for warning in warnings:
+        click.secho(f"Note: {warning}", fg="yellow", err=True)
+    if files:
+        click.echo(f"Files that go along: {', '.join(files)}")
 
 
 def _go_on(client: Client, job: dict[str, Any], *, watch: bool, quiet: bool) -> None:

@@ -5,7 +5,6 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiRequest, PolymorphicProxySerializer, extend_schema
 from rest_framework import serializers
@@ -15,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
+from hekla.api.v1.asked import is_dry_run, key_of, tenant_of
 from hekla.api.v1.schema import JOB_SIZE, JOB_SPEC
 from hekla.api.v1.serializers import (
     ActionSerializer,
@@ -25,20 +25,15 @@ from hekla.api.v1.serializers import (
     SubmittedSerializer,
 )
 from hekla.api.views import Paging, View, checked, person, told
-from hekla.apps.accounts.models import User
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.models import Job
-from hekla.apps.tenancy import selectors as tenancy
-from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats
-from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
 from hekla.domain.policies import Action
 from hekla.domain.scaling import Size
 from hekla.lib import clock
 
-_MAX_KEY = 200
 _FILTERS = {"phase": "phase__in", "queue": "queue__name", "tenant": "tenant__slug", "name": "name"}
 _PARAMETERS = [
     OpenApiParameter("phase", str, many=True, enum=[phase.value for phase in JobPhase]),
@@ -48,7 +43,7 @@ _PARAMETERS = [
     OpenApiParameter("mine", bool, description="only your own"),
     OpenApiParameter("deleted", bool, description="those that were deleted and are still kept, in place of the others"),
 ]
-_SUBMISSION = [
+SUBMISSION = [
     OpenApiParameter("tenant", str, description="short name; without it the first tenant that you belong to"),
     OpenApiParameter("dry_run", bool, description="judge the job, take nothing in"),
     OpenApiParameter(
@@ -81,7 +76,7 @@ class Jobs(View, ListAPIView[Job]):
         return super().get(request, *args, **kwargs)
 
     @extend_schema(
-        parameters=_SUBMISSION,
+        parameters=SUBMISSION,
         request={
             "application/json": OpenApiRequest(JOB_SPEC),
             "application/yaml": OpenApiRequest(OpenApiTypes.STR),
@@ -99,13 +94,13 @@ class Jobs(View, ListAPIView[Job]):
         200 for `dry_run`, and for a key that was sent before; 201 for a new job.
         """
         user = person(request)
-        tenant = _tenant(user, request.query_params.get("tenant", ""))
+        tenant = tenant_of(request)
         spec, warnings = _asked(request.data)
-        if request.query_params.get("dry_run") in {"1", "true"}:
+        if is_dry_run(request):
             services.check(spec=spec, tenant=tenant, user=user)
             return told(CheckedSerializer({"spec": spec.document(), "warnings": warnings}))
         now = clock.now()
-        job = services.submit(spec=spec, tenant=tenant, user=user, now=now, key=_key(request))
+        job = services.submit(spec=spec, tenant=tenant, user=user, now=now, key=key_of(request))
         status = 201 if job.submitted_at == now else 200
         return told(SubmittedSerializer({"job": job, "warnings": warnings}), status)
 
@@ -156,24 +151,9 @@ class Scale(View):
         return told(ScaledSerializer({"job": job, "warnings": services.scaling_remarks(job)}))
 
 
-def _tenant(user: User, slug: str) -> Tenant:
-    tenant = tenancy.get(slug, user) if slug else tenancy.current(user, "")
-    if tenant is None:
-        raise Invalid([Problem("tenant", _("You are not a member of a tenant yet; ask a platform admin."))])
-    return tenant
-
-
 def _asked(body: Any) -> tuple[JobSpec, tuple[str, ...]]:  # noqa: ANN401  (what a parser made of it)
     if isinstance(body, ManifestText):
         loaded = formats.load(body["text"])
         return loaded.spec, loaded.warnings
     spec = JobSpec.parse(body)
     return spec, spec.remarks
-
-
-def _key(request: Request) -> str:
-    key = request.headers.get("Idempotency-Key", "")
-    if len(key) > _MAX_KEY:
-        message = _("The key has more than %(most)d letters.") % {"most": _MAX_KEY}
-        raise Invalid([Problem("Idempotency-Key", message)])
-    return key

@@ -6,19 +6,20 @@ from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.views import APIView
 
 from hekla.api.throttles import PerPerson
-from hekla.domain.jobspec import JobSpec
-from hekla.domain.phases import GangPhase, JobPhase, PodPhase
+from hekla.domain.flows import FlowSpec
+from hekla.domain.phases import FlowPhase, GangPhase, JobPhase, PodPhase
 from hekla.domain.scaling import Size
 
 JOB_SPEC = {"$ref": "#/components/schemas/JobSpec"}
 JOB_SIZE = {"$ref": "#/components/schemas/JobSize"}
-_PHASES = (JobPhase, GangPhase, PodPhase)
+FLOW_SPEC = {"$ref": "#/components/schemas/FlowSpec"}
+_PHASES = (JobPhase, FlowPhase, GangPhase, PodPhase)
 
 
 def _components() -> dict[str, Any]:
     """The models that judge what is sent, each with those that it is made of."""
     found: dict[str, Any] = {}
-    for name, model in (("JobSpec", JobSpec), ("JobSize", Size)):
+    for name, model in (("FlowSpec", FlowSpec), ("JobSize", Size)):  # in a flow stands a JobSpec
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         found |= {**schema.pop("$defs"), name: schema}
     return found

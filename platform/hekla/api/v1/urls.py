@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from hekla.api.v1 import following, jobs, people, places
+from hekla.api.v1 import flows, following, jobs, people, places
 from hekla.api.v1.schema import Schema
 
 app_name = "v1"
@@ -19,6 +19,11 @@ urlpatterns = [
     path("jobs/<uuid:uid>/scale", jobs.Scale.as_view(), name="job_scale"),
     path("jobs/<uuid:uid>/events", following.Events.as_view(), name="job_events"),
     path("jobs/<uuid:uid>/pods/<slug:task>/<int:index>/log", following.Log.as_view(), name="pod_log"),
+    path("flows", flows.Flows.as_view(), name="flows"),
+    path("flows/<uuid:uid>", flows.OneFlow.as_view(), name="flow"),
+    path("flows/<uuid:uid>/stop", flows.StopFlow.as_view(), name="flow_stop"),
+    path("templates", flows.Templates.as_view(), name="templates"),
+    path("templates/<uuid:uid>", flows.OneTemplate.as_view(), name="template"),
     path("queues", places.Queues.as_view(), name="queues"),
     path("queues/<slug:name>", places.OneQueue.as_view(), name="queue"),
     path("clusters", places.Clusters.as_view(), name="clusters"),

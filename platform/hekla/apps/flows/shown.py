@@ -52,8 +52,7 @@ class Drawn:
 
 def detail(flow: Flow, user: User) -> dict[str, Any]:
     """Everything the flow's page shows."""
-    steps, spec = selectors.steps_of(flow), spec_of(flow)
-    by_name = _views(flow, steps)
+    spec, by_name = spec_of(flow), steps(flow, selectors.steps_of(flow))
     views = list(by_name.values())
     may_act = selectors.may_act(user, flow)
     events = selectors.history(flow).reverse()[:_MOST_EVENTS]
@@ -84,15 +83,16 @@ def rows(flows: Sequence[Flow]) -> list[dict[str, Any]]:
     ]
 
 
-def _views(flow: Flow, steps: Sequence[Step]) -> dict[str, StepView]:
-    spec, wanted = spec_of(flow), {}
-    facts = facts_of(steps, current_pods([(flow, steps)]))
+def steps(flow: Flow, found: Sequence[Step]) -> dict[str, StepView]:
+    """Its steps by their names, as they stand. `found`: their rows."""
+    spec, views = spec_of(flow), {}
+    facts = facts_of(found, current_pods([(flow, found)]))
     stands = progress(spec, facts, is_stopped=flow.stopped_at is not None)
-    simulated = {step.name for step in steps if step.job is not None and step.job.cluster.is_simulated}
+    simulated = {step.name for step in found if step.job is not None and step.job.cluster.is_simulated}
     templates = {step.name: step.template_name for step in spec.steps}
-    for step in steps:
+    for step in found:
         phase = step.job.phase if step.job else _without_job(flow)
-        wanted[step.name] = StepView(
+        views[step.name] = StepView(
             name=step.name,
             job=step.job,
             phase=phase,
@@ -102,7 +102,7 @@ def _views(flow: Flow, steps: Sequence[Step]) -> dict[str, StepView]:
             reasons=_reasons(step, stands.waits.get(step.name, ()), simulated),
             begun_at=step.begun_at,
         )
-    return wanted
+    return views
 
 
 def _without_job(flow: Flow) -> str:

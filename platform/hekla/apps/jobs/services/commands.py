@@ -11,7 +11,7 @@ from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import advance
-from hekla.apps.outbox.services import Actor, unit_of_work
+from hekla.apps.outbox.services import unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, Refused
 from hekla.domain.lifecycle import target_of

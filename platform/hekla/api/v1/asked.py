@@ -1,0 +1,34 @@
+"""What submissions have in common: for which tenant, and under which key."""
+
+from django.utils.translation import gettext as _
+from rest_framework.request import Request
+
+from hekla.api.views import person
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.errors import Invalid, Problem
+
+_MAX_KEY = 200
+
+
+def tenant_of(request: Request) -> Tenant:
+    """The tenant that the request names, else the first that the person belongs to. Raises NotFound, Invalid."""
+    user, slug = person(request), request.query_params.get("tenant", "")
+    tenant = tenancy.get(slug, user) if slug else tenancy.current(user, "")
+    if tenant is None:
+        raise Invalid([Problem("tenant", _("You are not a member of a tenant yet; ask a platform admin."))])
+    return tenant
+
+
+def key_of(request: Request) -> str:
+    """The idempotency key, empty without one. Raises Invalid."""
+    key = request.headers.get("Idempotency-Key", "")
+    if len(key) > _MAX_KEY:
+        message = _("The key has more than %(most)d letters.") % {"most": _MAX_KEY}
+        raise Invalid([Problem("Idempotency-Key", message)])
+    return key
+
+
+def is_dry_run(request: Request) -> bool:
+    """Whether what is sent is only to be judged."""
+    return request.query_params.get("dry_run") in {"1", "true"}

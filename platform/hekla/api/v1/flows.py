@@ -1,0 +1,187 @@
+"""Templates and flows: keep, start, look, stop."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiRequest, PolymorphicProxySerializer, extend_schema
+from rest_framework.generics import ListAPIView
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
+from hekla.api.v1.asked import is_dry_run, key_of, tenant_of
+from hekla.api.v1.flow_serializers import (
+    CheckedFlowSerializer,
+    FlowDetailSerializer,
+    FlowSerializer,
+    KeptSerializer,
+    StartedSerializer,
+    TemplateDetailSerializer,
+    TemplateSerializer,
+)
+from hekla.api.v1.jobs import SUBMISSION
+from hekla.api.v1.schema import FLOW_SPEC, JOB_SPEC
+from hekla.api.views import Paging, View, person, told
+from hekla.apps.flows import selectors, services
+from hekla.apps.flows.models import Flow, JobTemplate
+from hekla.domain import formats
+from hekla.domain.errors import HeklaError, Invalid, Problem
+from hekla.domain.flows import FlowSpec
+from hekla.domain.formats import LoadedFlow
+from hekla.domain.formats.fields import Findings
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import FlowPhase
+from hekla.lib import clock
+
+_NAMED = [
+    OpenApiParameter("tenant", str, description="the tenant's short name"),
+    OpenApiParameter("name", str, description="exactly this name"),
+]
+
+
+class NewestFlows(Paging):
+    ordering = ("-started_at", "-id")
+
+
+class ByName(Paging):
+    ordering = ("name", "id")
+
+
+class Flows(View, ListAPIView[Flow]):
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
+    serializer_class = FlowSerializer
+    pagination_class = NewestFlows
+
+    def get_queryset(self) -> QuerySet[Flow]:
+        asked = self.request.query_params
+        flows = selectors.visible_to(person(self.request)).filter(**_named(asked))
+        return flows.filter(phase__in=asked.getlist("phase")) if asked.get("phase") else flows
+
+    @extend_schema(
+        parameters=[OpenApiParameter("phase", str, many=True, enum=[phase.value for phase in FlowPhase]), *_NAMED]
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
+        """The flows that you may see, newest first."""
+        return super().get(request, *args, **kwargs)
+
+    @extend_schema(
+        parameters=SUBMISSION,
+        request={"application/json": OpenApiRequest(FLOW_SPEC), "application/yaml": OpenApiRequest(OpenApiTypes.STR)},
+        responses={
+            200: PolymorphicProxySerializer(
+                "KnownFlow", [CheckedFlowSerializer, StartedSerializer], resource_type_field_name=None
+            ),
+            201: StartedSerializer,
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Start a flow: a FlowSpec document, or Volcano's JobFlow in YAML, with JobTemplates that are kept first.
+
+        200 for `dry_run`, and for a key that was sent before; 201 for a new flow.
+        """
+        tenant, loaded = tenant_of(request), _flow_in(request.data)
+        asked: dict[str, Any] = {"tenant": tenant, "user": person(request)}
+        assert loaded.flow is not None  # noqa: S101  (`_flow_in` sees to it)
+        try:
+            if is_dry_run(request):
+                found = services.check(spec=loaded.flow, more=loaded.templates, **asked)
+                jobs = [{"step": step, "spec": spec.document()} for step, spec in found.jobs.items()]
+                return told(CheckedFlowSerializer({"jobs": jobs, "warnings": loaded.warnings + found.warnings}))
+            now = clock.now()
+            applied = services.apply(
+                templates=loaded.templates, flow=loaded.flow, now=now, key=key_of(request), **asked
+            )
+        except HeklaError as error:
+            raise loaded.told(error) from error
+        assert applied.flow is not None  # noqa: S101  (it was asked for)
+        answer = {"flow": applied.flow, "warnings": loaded.warnings + applied.warnings}
+        return told(StartedSerializer(answer), 201 if applied.flow.started_at == now else 200)
+
+
+class OneFlow(View):
+    @extend_schema(responses=FlowDetailSerializer)
+    def get(self, request: Request, uid: UUID) -> Response:
+        """One flow: its steps, their jobs, and what they wait for."""
+        return told(FlowDetailSerializer(selectors.get(uid, person(request))))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, uid: UUID) -> Response:
+        """Take a flow that is over off the lists; its jobs stay."""
+        user = person(request)
+        services.delete(selectors.get(uid, user), user=user, now=clock.now())
+        return Response(status=204)
+
+
+class StopFlow(View):
+    @extend_schema(request=None, responses=FlowDetailSerializer)
+    def post(self, request: Request, uid: UUID) -> Response:
+        """Begin no other step, and end the jobs that are at work."""
+        user = person(request)
+        return told(FlowDetailSerializer(services.stop(selectors.get(uid, user), user=user, now=clock.now())))
+
+
+class Templates(View, ListAPIView[JobTemplate]):
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
+    serializer_class = TemplateSerializer
+    pagination_class = ByName
+
+    def get_queryset(self) -> QuerySet[JobTemplate]:
+        return selectors.templates(person(self.request)).filter(**_named(self.request.query_params))
+
+    @extend_schema(parameters=_NAMED)
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
+        """The templates that you may see, by name."""
+        return super().get(request, *args, **kwargs)
+
+    @extend_schema(
+        parameters=SUBMISSION[:1],
+        request={"application/json": OpenApiRequest(JOB_SPEC), "application/yaml": OpenApiRequest(OpenApiTypes.STR)},
+        responses={201: KeptSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Keep a JobSpec document, or Volcano's JobTemplates in YAML, under their names, in the place of what was."""
+        specs, warnings = _templates_in(request.data)
+        tenant, user = tenant_of(request), person(request)
+        applied = services.apply(templates=specs, flow=None, tenant=tenant, user=user, now=clock.now())
+        return told(KeptSerializer({"templates": applied.templates, "warnings": warnings}), 201)
+
+
+class OneTemplate(View):
+    @extend_schema(responses=TemplateDetailSerializer)
+    def get(self, request: Request, uid: UUID) -> Response:
+        """One template: its job, as a document and as a manifest."""
+        return told(TemplateDetailSerializer(selectors.template(uid, person(request))))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, uid: UUID) -> Response:
+        """Forget a template; flows that were started have what they need of it."""
+        user = person(request)
+        services.delete_template(selectors.template(uid, user), user=user, now=clock.now())
+        return Response(status=204)
+
+
+def _named(asked: Any) -> dict[str, str]:  # noqa: ANN401  (query parameters)
+    fields = {"tenant": "tenant__slug", "name": "name"}
+    return {field: asked[name] for name, field in fields.items() if asked.get(name)}
+
+
+def _flow_in(body: Any) -> LoadedFlow:  # noqa: ANN401  (what a parser made of it)
+    if not isinstance(body, ManifestText):
+        return LoadedFlow((), FlowSpec.parse(body), (), Findings())
+    loaded = formats.load_flow(body["text"])
+    if loaded.flow is None:
+        raise Invalid([Problem("", "The text holds no JobFlow; templates alone are kept at /api/v1/templates.")])
+    return loaded
+
+
+def _templates_in(body: Any) -> tuple[tuple[JobSpec, ...], tuple[str, ...]]:  # noqa: ANN401
+    if not isinstance(body, ManifestText):
+        spec = JobSpec.parse(body)
+        return (spec,), spec.remarks
+    loaded = formats.load_flow(body["text"])
+    if loaded.flow is not None:
+        raise Invalid([Problem("", "The text holds a JobFlow; flows are started at /api/v1/flows.")])
+    return loaded.templates, loaded.warnings
