@@ -294,6 +294,20 @@ def test_a_flow_is_deleted_once_it_is_over(people: People) -> None:
     assert Job.objects.filter(deleted_at=None).count() == 1
 
 
+@pytest.mark.parametrize(("phase", "ends"), [("completed", "succeeded"), ("failed", "failed")])
+def test_a_job_that_is_no_longer_kept_changes_nothing(people: People, phase: str, ends: str) -> None:
+    made = start(people, *AB, {"name": "c", "job": JOB})
+    set_phase("a", phase)
+    look()
+    Job.objects.filter(name="flow-a").delete()
+    look()
+    Job.objects.update(phase="completed")
+    look()
+    made.refresh_from_db()
+    assert (made.phase, made.ended_at is not None) == (ends, True)
+    assert begun() == (["flow-c", "flow-b"] if ends == "succeeded" else ["flow-c"])
+
+
 def test_one_flow_in_trouble_does_not_hold_up_others(people: People, caplog: pytest.LogCaptureFixture) -> None:
     broken = start(people, AB[0], name="broken")
     Flow.objects.filter(pk=broken.pk).update(spec={"name": "broken", "steps": "none"}, uid="0" * 32)

@@ -44,7 +44,7 @@ class KeptSerializer(serializers.Serializer[Any]):
 
 
 class StepSerializer(serializers.Serializer[Any]):
-    """A step. `phase`: of its job; `waits` before it begins, `skipped` where it never will."""
+    """A step. `phase`: of its job; `waits` before it begins, `skipped` where it never will, `gone` after its job."""
 
     name = serializers.CharField()
     phase = serializers.CharField()

@@ -41,7 +41,7 @@ def calls(flow: Flow, steps: Sequence[Step], pods: Mapping[int, Sequence[Pod]]) 
     spec, by_name = spec_of(flow), {step.name: step for step in steps}
     wanted = {step.name: step for step in spec.steps}
     found = []
-    for question in questions(spec, facts_of(steps, pods))[:MOST_QUESTIONS]:
+    for question in questions(spec, facts_of(flow, steps, pods))[:MOST_QUESTIONS]:
         probe = wanted[question.step].probes[question.probe]
         if address := _address(probe, by_name[question.target], pods):
             found.append(Call(flow.pk, question, probe, address))

@@ -10,7 +10,7 @@ from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.phases import JobPhase, PodPhase
+from hekla.domain.phases import FlowPhase, JobPhase, PodPhase
 from hekla.domain.progress import StepFacts, TaskFacts
 
 
@@ -27,13 +27,19 @@ def _cached_spec(_uid: UUID) -> list[FlowSpec]:
     return []
 
 
-def facts_of(steps: Sequence[Step], pods: Mapping[int, Sequence[Pod]]) -> dict[str, StepFacts]:
-    """What the jobs of these steps are, those of them that have one. `pods`: by the row of their job."""
+def facts_of(flow: Flow, steps: Sequence[Step], pods: Mapping[int, Sequence[Pod]]) -> dict[str, StepFacts]:
+    """What the jobs of these steps are, of those that have begun. `pods`: by the row of their job."""
     return {
-        step.name: StepFacts(_phase(step.job), _tasks(step, pods.get(step.job.pk, ())))
+        step.name: StepFacts(_phase(step.job), _tasks(step, pods.get(step.job.pk, ()))) if step.job else _gone(flow)
         for step in steps
-        if step.job is not None
+        if step.begun_at is not None
     }
+
+
+def _gone(flow: Flow) -> StepFacts:
+    """A job that is not even kept any more: had it not completed, the flow would have failed or been stopped."""
+    goes_on = flow.phase in (FlowPhase.PENDING, FlowPhase.RUNNING, FlowPhase.SUCCEEDED)
+    return StepFacts(JobPhase.COMPLETED if goes_on else JobPhase.TERMINATED)
 
 
 def current_pods(flows: Iterable[tuple[Flow, Sequence[Step]]]) -> dict[int, list[Pod]]:

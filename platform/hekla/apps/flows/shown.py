@@ -23,7 +23,7 @@ _MOST_EVENTS = 200
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """A step as it stands. `phase`: of its job, or `waits`, `skipped`; `link`: its job, while that is on the lists."""
+    """A step as it stands. `phase`: of its job, or `waits`, `skipped`, `gone`. `word`: what the latter are called."""
 
     name: str
     job: Job | None
@@ -86,12 +86,12 @@ def rows(flows: Sequence[Flow]) -> list[dict[str, Any]]:
 def steps(flow: Flow, found: Sequence[Step]) -> dict[str, StepView]:
     """Its steps by their names, as they stand. `found`: their rows."""
     spec, views = spec_of(flow), {}
-    facts = facts_of(found, current_pods([(flow, found)]))
+    facts = facts_of(flow, found, current_pods([(flow, found)]))
     stands = progress(spec, facts, is_stopped=flow.stopped_at is not None)
     simulated = {step.name for step in found if step.job is not None and step.job.cluster.is_simulated}
     templates = {step.name: step.template_name for step in spec.steps}
     for step in found:
-        phase = step.job.phase if step.job else _without_job(flow)
+        phase = step.job.phase if step.job else _without_job(flow, step)
         views[step.name] = StepView(
             name=step.name,
             job=step.job,
@@ -105,7 +105,9 @@ def steps(flow: Flow, found: Sequence[Step]) -> dict[str, StepView]:
     return views
 
 
-def _without_job(flow: Flow) -> str:
+def _without_job(flow: Flow, step: Step) -> str:
+    if step.begun_at is not None:
+        return "gone"
     return "waits" if flow.phase in (FlowPhase.PENDING, FlowPhase.RUNNING) else "skipped"
 
 
@@ -125,4 +127,4 @@ def _drawn(kind: str, one: Drawing, views: Mapping[str, StepView]) -> Drawn:
     )
 
 
-_WORDS = {"waits": lambda: _("Waits"), "skipped": lambda: _("Not begun")}
+_WORDS = {"waits": lambda: _("Waits"), "skipped": lambda: _("Not begun"), "gone": lambda: _("No longer kept")}

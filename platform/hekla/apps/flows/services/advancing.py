@@ -68,7 +68,7 @@ def _progress(
     flow: Flow, steps: Sequence[Step], pods: dict[int, list[Pod]], answered: Collection[Question] = ()
 ) -> Progress:
     stopped = flow.stopped_at is not None
-    return progress(spec_of(flow), facts_of(steps, pods), answered, is_stopped=stopped)
+    return progress(spec_of(flow), facts_of(flow, steps, pods), answered, is_stopped=stopped)
 
 
 def _begin_next(pk: int, answered: Collection[Question], now: datetime) -> bool:

@@ -34,7 +34,7 @@ def stop(flow: Flow, *, user: User, now: datetime) -> Flow:
         for job in _at_work(flow):
             job_services.command(job, Action.TERMINATE_JOB, user=user, now=now)
         steps = selectors.steps_of(flow)
-        write(flow, progress(spec_of(flow), facts_of(steps, {}), is_stopped=True), steps, now)
+        write(flow, progress(spec_of(flow), facts_of(flow, steps, {}), is_stopped=True), steps, now)
     return flow
 
 
