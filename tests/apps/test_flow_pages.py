@@ -64,6 +64,7 @@ def test_a_flow_is_started_from_its_manifest_and_its_page_shows_every_step(peopl
     assert "Waits until step prepare has completed." in shown
     assert "Step prepare begins: job nightly-prepare was submitted." in shown
     assert "from template prepare" in shown
+    assert reverse("flows:detail", args=[flow.uid]) in page(as_(people.bob), "jobs:detail", job.uid)
     assert "nightly" in page(as_(people.bob), "flows:list")
     assert "nightly" not in page(as_(people.charlie), "flows:list")
 

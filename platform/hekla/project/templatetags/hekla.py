@@ -1,11 +1,14 @@
-"""Filters for people: amounts and reasons in words."""
+"""Filters and tags for people: amounts and reasons in words, and what a job is a part of."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from django import template
 
+from hekla.apps.flows import selectors as flows
+from hekla.apps.flows.models import Flow
 from hekla.apps.jobs import wording
+from hekla.apps.jobs.models import Job
 from hekla.domain.resources import Resources, format_quantity
 
 register = template.Library()
@@ -39,3 +42,9 @@ def reason_in_words(reason: Mapping[str, Any]) -> str:
 def entry(mapping: Mapping[str, Any], key: object) -> Any:  # noqa: ANN401
     """The value of a key that is itself a variable; empty where it is absent."""
     return mapping.get(str(key), "") if hasattr(mapping, "get") else ""
+
+
+@register.simple_tag
+def flow_of(job: Job) -> Flow | None:
+    """The flow that a job is a step of."""
+    return flows.flow_of(job)
