@@ -57,7 +57,7 @@ class Flows(View, ListAPIView[Flow]):
 
     def get_queryset(self) -> QuerySet[Flow]:
         asked = self.request.query_params
-        flows = selectors.visible_to(person(self.request)).filter(**_named(asked))
+        flows = selectors.visible_to(person(self.request)).defer("spec").filter(**_named(asked))
         return flows.filter(phase__in=asked.getlist("phase")) if asked.get("phase") else flows
 
     @extend_schema(
@@ -129,7 +129,7 @@ class Templates(View, ListAPIView[JobTemplate]):
     pagination_class = ByName
 
     def get_queryset(self) -> QuerySet[JobTemplate]:
-        return selectors.templates(person(self.request)).filter(**_named(self.request.query_params))
+        return selectors.templates(person(self.request)).defer("spec").filter(**_named(self.request.query_params))
 
     @extend_schema(parameters=_NAMED)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import count
 from uuid import UUID
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Prefetch, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
@@ -114,9 +114,10 @@ def free_name(tenant: Tenant, wish: str) -> str:
 
 
 def in_progress() -> list[Flow]:
-    """Flows that are not over, with their steps and these with their jobs."""
-    alive = Flow.objects.filter(ended_at=None).order_by("id")
-    return list(alive.prefetch_related("steps__job__cluster"))
+    """Flows that are not over, with their steps and these with their jobs; what was asked for is read when needed."""
+    steps = Step.objects.select_related("job__cluster").defer("spec", "job__spec", "job__waiting")
+    alive = Flow.objects.filter(ended_at=None).defer("spec").order_by("id")
+    return list(alive.prefetch_related(Prefetch("steps", queryset=steps)))
 
 
 def any_in_progress() -> bool:

@@ -19,7 +19,7 @@ def again(flow: Flow, tenant: Tenant) -> str:
 
 def first(tenant: Tenant) -> str:
     """A manifest to begin with."""
-    names = list(selectors.templates_of(tenant).values_list("name", flat=True)[:_MOST])
+    names = list(selectors.templates_of(tenant).order_by("id").values_list("name", flat=True)[:_MOST])
     steps = [{"name": name, "depends_on": names[place - 1 : place]} for place, name in enumerate(names)] or _example()
     return formats.dump_flow(FlowSpec.parse({"name": selectors.free_name(tenant, "flow"), "steps": steps}))
 

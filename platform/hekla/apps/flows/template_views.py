@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -12,7 +13,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from hekla.apps.flows import selectors, services
 from hekla.apps.flows.forms import JobNameForm, TemplateForm
 from hekla.apps.flows.models import JobTemplate
-from hekla.apps.flows.views import as_file
+from hekla.apps.flows.shown import PAGE
+from hekla.apps.flows.views import around, as_file
 from hekla.apps.forms import attach
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services as job_services
@@ -25,14 +27,12 @@ from hekla.domain.formats import Loaded, yaml_text
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 
-MOST_SHOWN = 1_000
-
 
 @require_safe
 def templates(request: HttpRequest) -> HttpResponse:
     """The templates that one may see."""
-    found = list(selectors.templates(person(request))[:MOST_SHOWN])
-    return render(request, "flows/templates.html", {"templates": found})
+    page = Paginator(selectors.templates(person(request)), PAGE).get_page(request.GET.get("page"))
+    return render(request, "flows/templates.html", {**around(page), "templates": list(page.object_list)})
 
 
 @require_http_methods(["GET", "POST"])

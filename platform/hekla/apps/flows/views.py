@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -36,12 +36,16 @@ def flows(request: HttpRequest) -> HttpResponse:
 
 def list_context(user: User, number: str) -> dict[str, Any]:
     """What the list shows on its page of this number."""
-    page = Paginator(selectors.visible_to(user), shown.PAGE).get_page(number)
+    page = Paginator(selectors.visible_to(user).defer("spec"), shown.PAGE).get_page(number)
+    return {**around(page), "rows": shown.rows(list(page.object_list))}
+
+
+def around(page: Page[Any]) -> dict[str, Any]:
+    """A page of a list, and the addresses of those before and after it."""
     return {
         "page": page,
         "previous": f"?page={page.previous_page_number()}" if page.has_previous() else "",
         "next": f"?page={page.next_page_number()}" if page.has_next() else "",
-        "rows": shown.rows(list(page.object_list)),
     }
 
 

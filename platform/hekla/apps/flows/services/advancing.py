@@ -109,9 +109,10 @@ def _begin(flow: Flow, step: Step, now: datetime) -> None:
 
 def _refuse(flow: Flow, step: Step, refusal: HeklaError, now: datetime) -> None:
     """Keep why a step could not be submitted; it is tried again later. Told once as long as it is the same."""
-    if str(refusal) != step.refusal:
-        tell(flow, events.FlowStepRefused(step=step.name, message=str(refusal)), actor=PLATFORM, now=now)
-    step.refusal, step.refused_at = str(refusal), now
+    why = str(refusal)[: events.MAX_MESSAGE]
+    if why != step.refusal:
+        tell(flow, events.FlowStepRefused(step=step.name, message=why), actor=PLATFORM, now=now)
+    step.refusal, step.refused_at = why, now
     step.save(update_fields=["refusal", "refused_at"])
 
 

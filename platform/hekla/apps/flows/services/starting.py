@@ -82,6 +82,8 @@ def _start(spec: FlowSpec, tenant: Tenant, user: User, now: datetime, key: str) 
         with unit_of_work():
             flow = _create(uid, spec, resolved, tenant, user, now)
     except IntegrityError as error:
+        if key and (known := Flow.objects.filter(uid=uid).first()):
+            return _the_same(known, spec, tenant), ()
         raise _name_taken(spec, tenant) from error
     begin_what_is_due(flow.pk, now=now)
     flow.refresh_from_db()
