@@ -38,12 +38,12 @@ def submit(
     A JobFlow of Volcano is started, and the JobTemplates beside it are kept; --queue is for jobs alone. Files beside
     the manifest that a command names (python train.py) go along, as do those in the annotation hekla.io/files.
     """
-    client = client_of(choice)
     if flow := manifest.read_flow(file, name=name):
         _notes(flow.warnings, flow.files)
-        submit_flow(client, flow, tenant=tenant, dry_run=dry_run, watch=watch)
+        submit_flow(client_of(choice), flow, tenant=tenant, dry_run=dry_run, watch=watch)
         return
     read = manifest.read(file, name=name, queue=queue)
+    client = client_of(choice)
     _notes(read.warnings, () if as_json else read.files)
     answer = client.post("jobs", read.document, tenant=tenant, dry_run="1" if dry_run else None)
     if dry_run and not as_json:

@@ -1,6 +1,6 @@
 """From the steps of a flow to the jobs that will be submitted: templates looked up, patches merged in, names given."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
@@ -20,15 +20,18 @@ class Resolved:
     warnings: tuple[str, ...]
 
 
-def resolve(spec: FlowSpec, templates: Mapping[str, JobSpec]) -> Resolved:
-    """The jobs of a flow. Raises Invalid with every problem and its path, as in `steps.1.patch.spec.maxRetry`."""
+def resolve(spec: FlowSpec, templates: Mapping[str, JobSpec], names: Sequence[str]) -> Resolved:
+    """The jobs of a flow. Raises Invalid with every problem and its path, as in `steps.1.patch.spec.maxRetry`.
+
+    `templates`: those that it needs, of all that there are by their `names`.
+    """
     jobs: dict[str, JobSpec] = {}
     problems: list[Problem] = []
     warnings: list[str] = []
     for place, step in enumerate(spec.steps):
         here = join("steps", place)
         try:
-            jobs[step.name], told = _job(spec, step, here, templates)
+            jobs[step.name], told = _job(spec, step, here, templates, names)
             warnings += [f"{here}.patch.{warning}" for warning in told]
         except Invalid as error:
             problems += error.problems
@@ -39,12 +42,12 @@ def resolve(spec: FlowSpec, templates: Mapping[str, JobSpec]) -> Resolved:
 
 
 def _job(
-    spec: FlowSpec, step: StepSpec, here: str, templates: Mapping[str, JobSpec]
+    spec: FlowSpec, step: StepSpec, here: str, templates: Mapping[str, JobSpec], names: Sequence[str]
 ) -> tuple[JobSpec, tuple[str, ...]]:
     job = step.job or templates.get(step.template_name)
     if job is None:
         field = "template" if step.template else "name"
-        raise Invalid([Problem(join(here, field), _no_template(step.template_name, templates))])
+        raise Invalid([Problem(join(here, field), _no_template(step.template_name, names))])
     told: tuple[str, ...] = ()
     if step.patch:
         with _below(join(here, "patch")):
@@ -68,15 +71,12 @@ class _below:
             raise Invalid([Problem(join(self.path, problem.path), problem.message) for problem in error.problems])
 
 
-def _no_template(name: str, templates: Iterable[str]) -> str:
-    known = list(templates)
-    others = ", ".join(known[:20]) or _("none")
+def _no_template(name: str, names: Sequence[str]) -> str:
     sentence = _("There is no template called “%(name)s”.") % {"name": name}
-    return (
-        sentence.removesuffix(".") + nearest(name, known)
-        if nearest(name, known)
-        else (f"{sentence} " + _("There are: %(others)s.") % {"others": others})
-    )
+    if hint := nearest(name, names):
+        return sentence.removesuffix(".") + hint
+    others = {"others": ", ".join(names[:20]) or _("none")}
+    return f"{sentence} " + _("There are: %(others)s.") % others
 
 
 def _unknown_tasks(spec: FlowSpec, jobs: Mapping[str, JobSpec]) -> Iterator[Problem]:

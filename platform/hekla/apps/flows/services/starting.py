@@ -64,10 +64,10 @@ def start(*, spec: FlowSpec, tenant: Tenant, user: User, now: datetime, key: str
 def check(*, spec: FlowSpec, tenant: Tenant, user: User, more: Sequence[JobSpec] = ()) -> Resolved:
     """The jobs of the flow, where this person may submit all of them here. `more`: templates to come with it."""
     may_submit(user, tenant)
-    names = {step.template_name for step in spec.steps}
-    known = selectors.templates_of(tenant)
-    needed = {template.name: JobSpec.parse(template.spec) for template in known if template.name in names}
-    resolved = resolve(spec, needed | {template.name: template for template in more})
+    known, coming = selectors.templates_of(tenant), {template.name: template for template in more}
+    needed = known.filter(name__in={step.template_name for step in spec.steps} - set(coming))
+    templates = {template.name: JobSpec.parse(template.spec) for template in needed} | coming
+    resolved = resolve(spec, templates, [*coming, *known.values_list("name", flat=True)])
     _check_names(spec, tenant)
     _check_jobs(spec, resolved, tenant, user)
     return resolved
