@@ -38,10 +38,13 @@ def test_a_job_through_its_life(console, manifest):
     assert "Submitted again" in again.output
     console("abort", "again")
     console("watch", "again")
-    assert console("delete", row["uid"]).exit_code == 0
+    deleted = console("delete", row["uid"])
+    assert (deleted.exit_code, "logs are kept until" in deleted.output) == (0, True)
     left = console("jobs").output
     assert "again" in left
     assert "talk" not in left
+    assert [gone["name"] for gone in json.loads(console("jobs", "--deleted", "--json").output)] == ["talk"]
+    assert "history until" in console("job", row["uid"]).output
 
 
 def test_a_part_of_a_job_is_restarted(console, manifest):
@@ -114,6 +117,14 @@ def test_submission_is_measured(console):
     )
     assert 0 < figures["events_ms_median"] <= figures["events_ms_max"]
     assert figures["events_ms_median"] < figures["wall_ms_max"]
+    assert console("jobs", "--json").output.strip() == "[]"
+
+
+def test_the_reaction_to_a_failure_is_measured(console):
+    words = ("bench", "react", "--jobs", "3", "--warm-up", "0", "--seconds", "0.1")
+    figures = json.loads(console(*words, "--json").output)
+    assert 0 < figures["action_ms_median"] <= figures["action_ms_max"]
+    assert figures["action_ms_median"] < figures["running_ms_median"]
     assert console("jobs", "--json").output.strip() == "[]"
 
 

@@ -35,6 +35,7 @@ class Words(click.Group):
 _BENCHES = {
     "engine": ("bench.engine", "Pods a second that the scheduling engine places."),
     "submit": ("bench.submit", "From submission to the first running process."),
+    "react": ("bench.react", "From a pod's exit to the action of its job's policy."),
 }
 _COMMANDS = {
     "login": ("login", "Keep a console's address and your token."),
