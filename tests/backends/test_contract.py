@@ -253,6 +253,16 @@ def test_wait_ends_when_something_happens(place):
     raise AssertionError("it never ended")
 
 
+def test_news_wake_once_also_where_nobody_looks(place):
+    """Who watches is not always who may act: it must not be woken by the same for ever."""
+    _settle(place.backend)
+    place.until(place.started(place.long()), PodPhase.RUNNING)
+    place.backend.start(place.long(1))
+    woken = [place.backend.wait(0.3) for _ in range(20)]
+    assert True in woken
+    assert woken[-1] is False
+
+
 def test_wait_gives_up_in_time(place):
     _settle(place.backend)
     assert place.backend.wait(0.01) is False

@@ -164,7 +164,10 @@ class Backend(Protocol):
         """The ends of these pods are recorded: `observe` need not tell of them again. Logs stay."""
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Block until something may have changed (True) or the time is over (False). One caller at a time."""
+        """Block until something may have changed (True) or the time is over (False). One caller at a time.
+
+        What changed wakes once, also where nobody observes it: the caller may be one who is not to.
+        """
 
     def logs(self, key: PodKey, *, offset: int, limit: int) -> LogChunk:
         """Up to `limit` bytes of standard output and error together, from `offset`. Raises UnknownPod."""

@@ -19,6 +19,8 @@ from hekla.domain.errors import HeklaError
 from hekla.lib import clock
 
 log = logging.getLogger(__name__)
+_BREATH_SECONDS = 0.02
+"""Between two wishes of one cluster: more of them than can be granted would bury those that matter."""
 _stop = threading.Event()
 _watched: set[int] = set()
 
@@ -64,6 +66,7 @@ def _watch(cluster: Cluster) -> None:
         try:
             if backend_of(cluster).wait(1.0):
                 request_turn(cluster.pk)
+                _stop.wait(_BREATH_SECONDS)
         except (BackendError, HeklaError, OSError) as error:
             log.warning("cannot watch cluster %s: %s", cluster, error)
             _stop.wait(2)

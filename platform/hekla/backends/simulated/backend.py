@@ -98,12 +98,13 @@ class SimulatedBackend:
                 self._write({"forget": new})
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Until something was ordered in this process or the next event is due."""
+        """Until something was ordered in this process or the next event is due; once for each, observed or not."""
         with self._turn:
-            if self._has_news():
-                return True
-            self._turn.wait(self._seconds_to_next_event(timeout_seconds))
-            return self._has_news()
+            if not self._has_news():
+                self._turn.wait(self._seconds_to_next_event(timeout_seconds))
+            roused = self._has_news()
+            self._roused = self._dropped + len(self._changes)
+            return roused
 
     def logs(self, key: PodKey, *, offset: int, limit: int) -> LogChunk:
         """A text that says what it is."""
@@ -159,7 +160,7 @@ class SimulatedBackend:
         self._order = itertools.count()  # keys have no order, and events at one instant need one
         self._changes: list[PodKey] = []
         self._dropped = 0
-        self._told = 0
+        self._told = self._roused = 0
         self._entries = 0
         self._life = uuid.uuid4().hex
 
@@ -229,7 +230,7 @@ class SimulatedBackend:
     def _has_news(self) -> bool:
         self._catch_up()
         self._pass_events(self._now())
-        return self._dropped + len(self._changes) > self._told
+        return self._dropped + len(self._changes) > max(self._told, self._roused)
 
     def _seconds_to_next_event(self, most: float) -> float:
         if not self._events:
