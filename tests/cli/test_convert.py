@@ -84,3 +84,33 @@ def test_what_cannot_be_converted_is_said(file, text, kind, status, words):
     result = hekla("convert", file(text), "--to", kind)
     assert (result.exit_code, result.stdout) == (status, "")
     assert words in result.stderr
+
+
+JOBCONFIG = """
+protocolVersion: 2
+name: digits
+type: job
+secrets: {token: open-sesame}
+prerequisites: [{type: dockerimage, name: i, uri: image}]
+taskRoles:
+  main:
+    dockerImage: i
+    resourcePerInstance: {cpu: 1, memoryMB: 64, gpu: 0}
+    commands: [run <% $secrets.token %>]
+"""
+
+
+def test_a_jobconfig_becomes_another_manifest_and_comes_back_without_its_secrets(file):
+    result = hekla("convert", file(JOBCONFIG), "--to", "volcano")
+    assert (result.exit_code, result.stderr) == (0, "Note: secrets: their values are not written: token.\n")
+    back = hekla("convert", file(result.stdout), "--to", "openpai")
+    assert (back.exit_code, back.stderr) == (0, "")
+    assert formats.load(back.stdout).spec == formats.load(JOBCONFIG).spec
+    assert "sesame" not in result.stdout + back.stdout
+
+
+def test_a_job_for_elsewhere_becomes_a_jobconfig_as_far_as_one_can_say_it(file):
+    result = hekla("convert", file(TFJOB), "--to", "openpai")
+    document = yaml.safe_load(result.stdout)
+    assert document["taskRoles"]["worker"]["commands"] == ["work"]
+    assert "Note: plugins.tensorflow: a JobConfig cannot say this.\n" in result.stderr

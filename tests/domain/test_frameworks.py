@@ -263,3 +263,90 @@ def test_a_framework_of_ones_own_is_found_by_its_entry_point(tmp_path, monkeypat
         assert told(job({"ring": ["--size=9"]}, ps=1), "ps", 0).env == {"RING": "9 ps"}
     finally:
         known.cache_clear()
+
+
+OPENPAI = ["--name=Digits_1", "--roles=worker:Worker", "--ports=worker/board:2", "--completion=ps:1/-1", "--shm=ps:64"]
+
+
+def test_openpai_tells_the_job_its_roles_and_the_pod_itself():
+    spec = job({"openpai": OPENPAI}, worker=2, ps=1)
+    env = settings_for(spec, "worker", 1, addresses(spec), owner="ali").env
+    assert {name: env[name] for name in env if "PORT" not in name and "CONTAINER" not in name} == {
+        "PAI_JOB_NAME": "ali~Digits_1",
+        "PAI_FRAMEWORK_NAME": "ali~Digits_1",
+        "PAI_USER_NAME": "ali",
+        "PAI_USERNAME": "ali",
+        "PAI_DEFAULT_FS_URI": "",
+        "PAI_VIRTUAL_CLUSTER": "default",
+        "PAI_TASK_ROLE_COUNT": "2",
+        "PAI_TASK_ROLES_NUM": "2",
+        "PAI_JOB_TASK_ROLE_COUNT": "2",
+        "PAI_TASK_ROLE_LIST": "Worker,ps",
+        "PAI_JOB_TASK_ROLE_LIST": "Worker,ps",
+        "PAI_TASKS_NUM": "3",
+        "PAI_JOB_TASK_COUNT": "3",
+        "PAI_TASK_ROLE_TASK_COUNT_Worker": "2",
+        "PAI_TASK_ROLE_TASK_COUNT_ps": "1",
+        "PAI_RESOURCE_Worker": "0,0,0,0",
+        "PAI_RESOURCE_ps": "0,0,0,64",
+        "PAI_MIN_FAILED_TASK_COUNT_Worker": "1",
+        "PAI_MIN_FAILED_TASK_COUNT_ps": "1",
+        "PAI_MIN_SUCCEEDED_TASK_COUNT_Worker": "2",
+        "PAI_MIN_SUCCEEDED_TASK_COUNT_ps": "-1",
+        "PAI_HOST_IP_Worker_0": "127.0.0.2",
+        "PAI_HOST_IP_Worker_1": "127.0.0.3",
+        "PAI_HOST_IP_ps_0": "127.0.0.4",
+        "PAI_TASK_ROLE_Worker_HOST_LIST": env["PAI_TASK_ROLE_Worker_HOST_LIST"],
+        "PAI_TASK_ROLE_ps_HOST_LIST": env["PAI_TASK_ROLE_ps_HOST_LIST"],
+        "PAI_TASK_ROLE_INSTANCES": "Worker:0,Worker:1,ps:0",
+        "PAI_CURRENT_TASK_ROLE_NAME": "Worker",
+        "PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX": "1",
+        "PAI_TASK_INDEX": "1",
+    }
+
+
+def test_openpai_gives_every_pod_ports_of_its_own():
+    spec = job({"openpai": OPENPAI}, worker=2, ps=1)
+    env, other = told(spec, "worker", 0).env, told(spec, "ps", 0).env
+    ports = [
+        env[f"PAI_PORT_LIST_{pod}_{label}"] for pod in ("Worker_0", "Worker_1") for label in ("ssh", "http", "board")
+    ]
+    numbers = [int(number) for port in ports for number in port.split(",")]
+    assert len(set(numbers)) == 8
+    assert all(10_000 <= number < 30_000 for number in numbers)
+    assert env["PAI_CONTAINER_HOST_board_PORT_LIST"] == env["PAI_Worker_0_board_PORT"] == ports[2]
+    assert env["PAI_CURRENT_CONTAINER_IP"] == "127.0.0.2"
+    assert env["PAI_CURRENT_CONTAINER_PORT"] == ports[1]
+    assert [other[f"PAI_PORT_LIST_Worker_0_{label}"] for label in ("ssh", "http", "board")] == ports[:3]
+    assert env["PAI_TASK_ROLE_ps_HOST_LIST"] == f"127.0.0.4:{other['PAI_CONTAINER_HOST_PORT']}"
+    assert "PAI_PORT_LIST_ps_0_board" not in env
+
+
+def test_openpai_tells_nobody_else_where_very_many_pods_are():
+    spec = job({"openpai": []}, worker=1001)
+    assert spec.remarks == (
+        "plugins.openpai: The job has more than 1,000 pods, so each is told its own address and ports and no other's.",
+    )
+    env = told(spec, "worker", 7).env
+    assert env["PAI_CONTAINER_HOST_IP"] == "127.0.0.9"
+    assert "PAI_HOST_IP_worker_7" not in env
+
+
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [
+        ("--ports=worker/web", "--ports is written like --ports=worker/http:1; “worker/web” is not."),
+        ("--ports=boss/web:1", "--ports names the task “boss”, which this job does not have."),
+        ("--ports=worker/web:101", "A pod has at most 100 ports."),
+        ("--roles=worker:ps", "Two tasks have the same name in --roles."),
+        ("--completion=worker:0", "--completion is written like"),
+    ],
+)
+def test_openpai_with_arguments_that_are_wrong(argument, sentence):
+    with pytest.raises(Invalid) as raised:
+        job({"openpai": [argument]}, worker=1, ps=1)
+    assert [
+        problem
+        for problem in raised.value.problems
+        if problem.path == "plugins.openpai" and sentence in problem.message
+    ]

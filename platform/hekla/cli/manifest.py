@@ -5,7 +5,8 @@ Files that lie beside the manifest go along where a task's command names them (`
 """
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -22,9 +23,9 @@ _FILES = "hekla.io/files"
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The job, what in the manifest has no effect, and the files that go along."""
+    """The job, what in the manifest has no effect, and the files that go along. Its secrets stand in its document."""
 
-    document: dict[str, Any]
+    document: dict[str, Any] = field(repr=False)
     warnings: tuple[str, ...]
     files: tuple[str, ...]
 
@@ -33,11 +34,12 @@ def read(path: Path, *, name: str | None, queue: str | None) -> Read:
     """The job in a manifest of any kind, or in a JobSpec document. Raises Failure."""
     text, folder = _bytes(path), path.resolve().parent
     try:
-        spec, warnings, wished = _load(text)
+        spec, warnings, wished, secrets = _load(text)
         files = _beside(folder, spec, wished)
         changes = {"name": name, "queue": queue, "files": {**files, **spec.files} or None}
         document = spec.document() | {key: value for key, value in changes.items() if value is not None}
-        return Read(JobSpec.parse(document).document(), warnings, tuple(files))
+        sent = JobSpec.parse(document).document() | ({"secrets": dict(secrets)} if secrets else {})
+        return Read(sent, warnings, tuple(files))
     except Invalid as error:
         raise _unfit(path, error) from error
 
@@ -88,11 +90,14 @@ def _with_files(spec: JobSpec, files: dict[str, str]) -> JobSpec:
 def described(path: Path) -> tuple[JobSpec, tuple[str, ...]]:
     """The job in a manifest alone (`-` is standard input), and what in it has no effect. Raises Failure."""
     try:
-        spec, warnings, wished = _load(sys.stdin.buffer.read(MAX_BYTES + 1) if str(path) == "-" else _bytes(path))
+        spec, warnings, wished, secrets = _load(
+            sys.stdin.buffer.read(MAX_BYTES + 1) if str(path) == "-" else _bytes(path)
+        )
     except Invalid as error:
         raise _unfit(path, error) from error
     beside = f"metadata.annotations.{_FILES}: not honoured: only a submission takes files along."
-    return spec, (*warnings, *([beside] if wished else []))
+    unsaid = f"secrets: their values are not written: {', '.join(sorted(secrets))}."
+    return spec, (*warnings, *([beside] if wished else []), *([unsaid] if secrets else []))
 
 
 def _bytes(path: Path) -> bytes:
@@ -107,14 +112,14 @@ def _unfit(path: Path, error: Invalid) -> Failure:
     return Failure(f"{path} cannot be submitted:", problems)
 
 
-def _load(text: bytes) -> tuple[JobSpec, tuple[str, ...], list[str]]:
+def _load(text: bytes) -> tuple[JobSpec, tuple[str, ...], list[str], Mapping[str, str]]:
     documents = yaml_text.read(text)
     if len(documents) == 1 and isinstance(documents[0], dict) and "tasks" in documents[0]:
         spec = JobSpec.parse(documents[0])
-        return spec, spec.remarks, []
+        return spec, spec.remarks, [], {}
     wished = [name for document in documents for name in _take_wish(document)]
     loaded = formats.load(yaml_text.write(documents) if wished else text)
-    return loaded.spec, loaded.warnings, wished
+    return loaded.spec, loaded.warnings, wished, loaded.secrets
 
 
 def _take_wish(document: Any) -> list[str]:  # noqa: ANN401  (whatever the YAML holds)

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.domain.jobconfigs import VERSION_1, VERSION_2, spec_of
 from tests.domain.specs import SPECS
 
 from hekla.domain import formats
@@ -138,6 +139,8 @@ HELD = {
     "xgboostjob": role_jobs(xgboost, ["worker", "master"], ["master"]),
     "jaxjob": role_jobs(lambda _: {"jax": []}, ["worker"], []),
     "trainjob": train_jobs(),
+    "openpai": VERSION_2.map(spec_of),
+    "openpai-v1": VERSION_1.map(spec_of),
 }
 
 

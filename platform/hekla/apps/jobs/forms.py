@@ -29,6 +29,7 @@ FRAMEWORKS = [
     ("jax", gettext_lazy("JAX: equals that meet at the first (COORDINATOR_ADDRESS)")),
     ("xgboost", gettext_lazy("XGBoost: a master and workers (MASTER_ADDR, RANK)")),
     ("indexed", gettext_lazy("A number for each pod (JOB_COMPLETION_INDEX)")),
+    ("openpai", gettext_lazy("OpenPAI addresses and ports (PAI_HOST_IP_…)")),
 ]
 _DEVICE = "nvidia.com/gpu"
 
@@ -202,7 +203,7 @@ class ManifestForm(forms.Form):
         required=False,
         strip=False,
         widget=_code(24),
-        help_text=gettext_lazy("A job manifest of Volcano, Kubeflow or Kubernetes, at most 1 MiB."),
+        help_text=gettext_lazy("A job manifest of Volcano, Kubeflow, Kubernetes or OpenPAI, at most 1 MiB."),
     )
     upload = forms.FileField(label=gettext_lazy("Or a file"), required=False)
 

@@ -1,7 +1,7 @@
 """What a format is made of."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from hekla.domain.formats.fields import Fields
@@ -11,10 +11,14 @@ from hekla.domain.jobspec import JobSpec
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The job that a manifest describes, and a sentence for everything in it that has no effect here."""
+    """The job that a manifest describes, and a sentence for everything in it that has no effect here.
+
+    `secrets` are values that its commands speak of, which are no part of the job (`domain.secrets`).
+    """
 
     spec: JobSpec
     warnings: tuple[str, ...]
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,8 @@ class Format:
 
     `read` makes the JSON-like document of a JobSpec and leaves the judging of its values to `JobSpec.parse`. `write`
     makes the manifest's object, and raises Invalid where the kind cannot hold the job at all. `mounts_files` says
-    whether its pods can mount a ConfigMap with the job's files.
+    whether its pods can mount a ConfigMap with the job's files. `recognise` tells manifests that say what they are
+    otherwise than by `apiVersion` and `kind`.
     """
 
     word: str
@@ -32,3 +37,4 @@ class Format:
     read: Callable[[Reading, Fields], dict[str, Any]]
     write: Callable[[JobSpec], dict[str, Any]]
     mounts_files: bool = True
+    recognise: Callable[[Mapping[str, Any]], bool] | None = None

@@ -73,6 +73,10 @@ class Fields:
         """The fields that are given, in their order."""
         return [name for name, value in self._data.items() if value is not None]
 
+    def given(self) -> list[str]:
+        """The fields that are there, also those with nothing in them."""
+        return list(self._data)
+
     def at(self, name: str) -> str:
         """The path of a field."""
         return f"{self.path}.{name}" if self.path else name

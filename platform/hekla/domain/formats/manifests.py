@@ -46,7 +46,8 @@ def load_documents(documents: list[Any]) -> Loaded:
     findings = Findings()
     job, form, config_maps = _sorted_out(documents, findings)
     reading, manifest = Reading(config_maps, findings), Fields(job, "", findings)
-    manifest.ignore("apiVersion", "kind", "status")
+    if not form.recognise:
+        manifest.ignore("apiVersion", "kind", "status")
     document = form.read(reading, manifest)
     manifest.close()
     findings.origins["files"] = "data"
@@ -58,7 +59,7 @@ def load_documents(documents: list[Any]) -> Loaded:
     findings.raise_any()
     for remark in frameworks.remarks(spec):
         findings.remark(remark.path, remark.message)
-    return Loaded(spec, findings.warnings())
+    return Loaded(spec, findings.warnings(), reading.secrets)
 
 
 def write(spec: JobSpec, form: Format = VOLCANO) -> Written:
@@ -74,7 +75,8 @@ def dump(spec: JobSpec) -> str:
 
 def documents(spec: JobSpec, form: Format = VOLCANO) -> list[dict[str, Any]]:
     """The job as the documents of a stream: its files where it has some, and itself at the end."""
-    job = {"apiVersion": form.api_version, "kind": form.kind, **form.write(spec)}
+    head = {} if form.recognise else {"apiVersion": form.api_version, "kind": form.kind}
+    job = {**head, **form.write(spec)}
     return [*([config_map(spec)] if spec.files and form.mounts_files else []), job]
 
 
@@ -90,7 +92,7 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, Format, 
             raise _refusal(f"Document {number} must be a mapping that begins with apiVersion, not {shown(document)}.")
         if document.get("kind") == "ConfigMap":
             maps.add(document)
-        elif "kind" not in document or registry.named(document["kind"]):
+        elif "kind" not in document or registry.recognised(document) or registry.named(document["kind"]):
             jobs.append(document)
         elif document["kind"] in FLOW_KINDS:
             raise _refusal(_NOT_A_JOB % document["kind"])
@@ -105,6 +107,8 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, Format, 
 
 
 def _format_of(job: dict[str, Any]) -> Format:
+    if form := registry.recognised(job):
+        return form
     version, kind = job.get("apiVersion"), job.get("kind")
     form = registry.find(version, kind)
     if form is None and kind is None:

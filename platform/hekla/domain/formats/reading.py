@@ -16,11 +16,12 @@ _WORDS = {"kind": words.KIND, "description": words.DESCRIPTION, "priority": word
 
 
 class Reading:
-    """The ConfigMaps of the stream, the findings, and the environment that the job names for all its tasks."""
+    """The ConfigMaps of the stream, the findings, the environment that the job names for all its tasks, its secrets."""
 
     def __init__(self, config_maps: ConfigMaps, findings: Findings) -> None:
         self.config_maps, self.findings = config_maps, findings
         self.environment: object = None
+        self.secrets: dict[str, str] = {}
 
     def take(self, fields: Fields, name: str, target: str, *, zero_is_default: bool = False) -> Any:  # noqa: ANN401
         """A field's value as it stands, with its path remembered for what a JobSpec may say about it."""

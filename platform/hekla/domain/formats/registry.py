@@ -1,9 +1,13 @@
 """Which kinds of manifest there are."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from hekla.domain.formats.base import Format
 from hekla.domain.formats.jaxjob import JAXJOB
 from hekla.domain.formats.kubernetes_job import KUBERNETES_JOB
 from hekla.domain.formats.mpijob import MPIJOB, MPIJOB_V1
+from hekla.domain.formats.openpai import OPENPAI, OPENPAI_V1
 from hekla.domain.formats.paddlejob import PADDLEJOB
 from hekla.domain.formats.pytorchjob import PYTORCHJOB
 from hekla.domain.formats.tfjob import TFJOB
@@ -11,14 +15,34 @@ from hekla.domain.formats.trainjob import TRAINJOB
 from hekla.domain.formats.volcano import VOLCANO
 from hekla.domain.formats.xgboostjob import XGBOOSTJOB
 
-FORMATS = (VOLCANO, PYTORCHJOB, TFJOB, MPIJOB, MPIJOB_V1, PADDLEJOB, XGBOOSTJOB, JAXJOB, TRAINJOB, KUBERNETES_JOB)
+FORMATS = (
+    VOLCANO,
+    PYTORCHJOB,
+    TFJOB,
+    MPIJOB,
+    MPIJOB_V1,
+    PADDLEJOB,
+    XGBOOSTJOB,
+    JAXJOB,
+    TRAINJOB,
+    KUBERNETES_JOB,
+    OPENPAI,
+    OPENPAI_V1,
+)
 
 
 def find(api_version: object, kind: object) -> Format | None:
     """The format of that apiVersion and kind."""
-    return next((one for one in FORMATS if (one.api_version, one.kind) == (api_version, kind)), None)
+    return next(
+        (one for one in FORMATS if not one.recognise and (one.api_version, one.kind) == (api_version, kind)), None
+    )
 
 
 def named(kind: object) -> list[Format]:
     """The formats of that kind, whatever their apiVersion."""
-    return [one for one in FORMATS if one.kind == kind]
+    return [one for one in FORMATS if one.kind == kind and not one.recognise]
+
+
+def recognised(job: Mapping[str, Any]) -> Format | None:
+    """The format of a manifest that does not say its kind as Kubernetes' do."""
+    return next((one for one in FORMATS if one.recognise and one.recognise(job)), None)

@@ -44,7 +44,7 @@ class PodSettings:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Which pod of a job this is, and where every pod of it can be reached (an IP address or a DNS name).
+    """Which pod of whose job this is, and where every pod of it can be reached (an IP address or a DNS name).
 
     `secret`: 32 bytes that all pods of this job are told and nobody else; none where settings are only looked at.
     """
@@ -54,6 +54,7 @@ class Place:
     index: int
     addresses: Mapping[tuple[str, int], str]
     secret: bytes = field(default=b"", repr=False)
+    owner: str = ""
 
     @property
     def own_address(self) -> str:

@@ -15,6 +15,7 @@ from hekla.domain.frameworks.jax import JAX
 from hekla.domain.frameworks.mindspore import MINDSPORE
 from hekla.domain.frameworks.mpi import MPI
 from hekla.domain.frameworks.mxnet import MXNET
+from hekla.domain.frameworks.openpai import OPENPAI
 from hekla.domain.frameworks.paddle import PADDLE
 from hekla.domain.frameworks.pytorch import PYTORCH
 from hekla.domain.frameworks.ray import RAY
@@ -44,6 +45,7 @@ _BUILT_IN = (
     XGBOOST,
     JAX,
     INDEXED,
+    OPENPAI,
 )
 
 Plugins = Mapping[str, Sequence[str]]
@@ -62,10 +64,16 @@ def check(plugins: Plugins, tasks: Sequence["TaskSpec"]) -> list[Problem]:
 
 
 def settings_for(
-    spec: "JobSpec", task: str, index: int, hosts: Mapping[tuple[str, int], str], secret: bytes = b""
+    spec: "JobSpec",
+    task: str,
+    index: int,
+    hosts: Mapping[tuple[str, int], str],
+    secret: bytes = b"",
+    *,
+    owner: str = "",
 ) -> PodSettings:
-    """What the job's plugins set for one pod. `hosts` gives the address of every (task, index) of the job."""
-    place = Place(spec, task, index, hosts, secret)
+    """What the plugins of `owner`'s job set for a pod. `hosts` gives the address of every (task, index) of the job."""
+    place = Place(spec, task, index, hosts, secret, owner)
     settings = PodSettings()
     for name, arguments in _in_force(spec.plugins).items():
         framework = known()[name]

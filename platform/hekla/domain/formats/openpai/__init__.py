@@ -1,0 +1,6 @@
+"""JobConfigs, in which jobs for OpenPAI are written: YAML of protocol version 2, and the JSON from before it."""
+
+from hekla.domain.formats.openpai.v1 import OPENPAI_V1
+from hekla.domain.formats.openpai.v2 import OPENPAI
+
+__all__ = ["OPENPAI", "OPENPAI_V1"]

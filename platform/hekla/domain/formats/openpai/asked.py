@@ -1,0 +1,132 @@
+"""What a JobConfig of either version asks for, on its way to the document of a JobSpec."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hekla.domain.formats.fields import Findings
+from hekla.domain.formats.openpai import completion, names
+from hekla.domain.formats.openpai.completion import Ends, Plan
+from hekla.domain.formats.reading import without_none
+from hekla.domain.frameworks import openpai as plugin
+from hekla.domain.validation import join, shown
+
+SHELL = ("bash", "-c")
+MAX_DESCRIPTION = 2_000
+_CALLED = "is called {} here, where names have small letters, digits and hyphens; its pods know it as {}."
+_SHARED_MEMORY = "a pod has as much shared memory as its machine lets it."
+_USUAL_MB = (0, 64, 512)
+"""What OpenPAI's forms and versions write where nobody asked for anything."""
+
+
+@dataclass(slots=True)
+class AskedRole:
+    """A task role; what is not judged yet stands as it was written. `fields` are the places in the JobConfig."""
+
+    name: str
+    path: str
+    fields: Mapping[str, str]
+    script: str
+    image: Any
+    replicas: Any
+    cpu: Any
+    memory_mb: Any
+    gpu: Any
+    ports: Mapping[str, int]
+    ends: Ends
+    shm: int = 0
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class AskedJob:
+    """A job. `job_path` is where its retries are asked for."""
+
+    name: str
+    roles: list[AskedRole]
+    queue: str
+    retries: int
+    retries_path: str
+    is_gang: bool = True
+    priority: int | None = None
+    description: str = ""
+    min_success: int | None = None
+
+
+def document(asked: AskedJob, findings: Findings) -> dict[str, Any]:
+    """The document of the JobSpec, with its origins; what is called otherwise here is told."""
+    _judge_names(asked, findings)
+    tasks = names.role_labels([role.name for role in asked.roles])
+    name = names.job_label(asked.name, tasks)
+    plan = Plan({task: role.ends for task, role in zip(tasks, asked.roles, strict=True)}, asked.retries, asked.is_gang)
+    completion.report(plan, findings, asked.retries_path)
+    _tell_names(asked, name, tasks, findings)
+    roles = {task: _role(role) for task, role in zip(tasks, asked.roles, strict=True)}
+    whole = {
+        "name": name,
+        "description": _description(asked, findings),
+        "queue": names.label(asked.queue) if asked.queue else None,
+        "priority": asked.priority,
+        "plugins": {"openpai": plugin.arguments(asked.name if asked.name != name else "", roles)},
+        **completion.read(plan),
+        "tasks": [
+            _task(role, task, place, plan, findings)
+            for place, (task, role) in enumerate(zip(tasks, asked.roles, strict=True))
+        ],
+    }
+    return whole | ({"min_success": asked.min_success} if asked.min_success else {})
+
+
+def _judge_names(asked: AskedJob, findings: Findings) -> None:
+    """Whatever is part of an address or of a variable."""
+    given = [("name", asked.name), *((role.path, role.name) for role in asked.roles)]
+    given += [(role.path, label) for role in asked.roles for label in role.ports]
+    for path, name in given:
+        if name and not names.NAME.fullmatch(name):
+            place = findings.place_of(path)
+            findings.problem(
+                place, f"{shown(name)} is not a name: use at most 255 letters, digits and “_”, “-”, “.”, “~”."
+            )
+
+
+def _tell_names(asked: AskedJob, name: str, tasks: list[str], findings: Findings) -> None:
+    if name != asked.name:
+        findings.remark("name", f"the job {_CALLED.format(shown(name), shown(asked.name))}")
+    for task, role in zip(tasks, asked.roles, strict=True):
+        if task != role.name:
+            findings.remark(role.path, f"the role {_CALLED.format(shown(task), shown(role.name))}")
+
+
+def _description(asked: AskedJob, findings: Findings) -> str:
+    if len(asked.description) > MAX_DESCRIPTION:
+        findings.not_honoured("description", f"only its first {MAX_DESCRIPTION:,} letters are kept.")
+    return asked.description[:MAX_DESCRIPTION]
+
+
+def _role(role: AskedRole) -> plugin.Role:
+    ends = role.ends
+    succeeded = None if ends.succeeded == ends.replicas else ends.succeeded
+    return plugin.Role(role.name, role.ports, ends.failed, succeeded, role.shm)
+
+
+def _task(role: AskedRole, task: str, place: int, plan: Plan, findings: Findings) -> dict[str, Any]:
+    target = join("tasks", place)
+    findings.origins |= {target: role.path, **{join(target, name): path for name, path in role.fields.items()}}
+    if role.shm not in _USUAL_MB:
+        findings.not_honoured(role.fields["shm"], _SHARED_MEMORY)
+    resources = {"cpu": role.cpu, "memory": _memory(role.memory_mb), plugin.DEVICE: role.gpu}
+    return without_none(
+        {
+            "name": task,
+            "replicas": role.replicas,
+            "command": [*SHELL, role.script],
+            "image": role.image,
+            "resources": without_none(resources),
+            "env": dict(role.env),
+            "policies": completion.policies_of(plan, task),
+        }
+    )
+
+
+def _memory(megabytes: object) -> object:
+    return f"{megabytes}Mi" if isinstance(megabytes, int) and not isinstance(megabytes, bool) else megabytes

@@ -1,0 +1,142 @@
+"""When a job is over, and what is tried again: `completion`, `taskRetryCount` and `jobRetryCount` as policies.
+
+    minFailedInstances 1       a pod that fails ends the job; with jobRetryCount the job begins again, so many times
+    minFailedInstances other   a pod that fails ends nothing; the job is judged when all pods have ended
+    minSucceededInstances all  of several task roles the first whose pods have all succeeded completes the job
+    minSucceededInstances -1   the job is complete when all pods have ended
+    minSucceededInstances some of a job's only task role so many successes complete it
+
+A gang begins again as a whole when one of its pods must make room. Without `extras.gangAllocation` pods start one by
+one, and one that fails is started again, as often as `taskRetryCount` says.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hekla.domain.formats.fields import Findings
+from hekla.domain.frameworks.openpai import Role
+from hekla.domain.jobspec import MAX_RETRY, JobSpec, TaskSpec
+from hekla.domain.policies import Action, Event, Policy
+
+NO_LIMIT = -1
+
+_LOST = {"events": [str(Event.POD_EVICTED)], "action": str(Action.RESTART_JOB)}
+_DONE = {"events": [str(Event.TASK_COMPLETED)], "action": str(Action.COMPLETE_JOB)}
+_JUDGED = "failures are counted when all pods have ended: a gang has then failed if one of them has."
+_ONE_ROLE = "a number of successes completes a job that has no other task role; this one needs all."
+_GANG = "pods of a gang are not started again one by one; extras.gangAllocation: false lets them be."
+_TOGETHER = "the restarts of all pods are counted together."
+_ONE_BY_ONE = "pods of this job are started again one by one, not all of them."
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What is asked for one task role, and where in the JobConfig; `failed` and `succeeded` are never None."""
+
+    path: str
+    failed: int
+    succeeded: int
+    replicas: int
+    retries: int = 0
+
+    @property
+    def is_usual(self) -> bool:
+        return (self.failed, self.succeeded) == (1, self.replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The ends of all task roles, how often the job is retried, and whether it is a gang."""
+
+    roles: Mapping[str, Ends]
+    retries: int = 0
+    is_gang: bool = True
+
+    @property
+    def pods(self) -> int:
+        return sum(role.replicas for role in self.roles.values())
+
+    @property
+    def pod_retries(self) -> int:
+        """How often single pods are started again."""
+        return 0 if self.is_gang else max((role.retries for role in self.roles.values()), default=0)
+
+
+def read(plan: Plan) -> dict[str, Any]:
+    """The fields of a JobSpec document that say it; the policies of the tasks are in `policies_of`."""
+    restarts = plan.retries if any(role.failed == 1 for role in plan.roles.values()) else 0
+    limit = min(plan.pod_retries or restarts, MAX_RETRY)
+    document: dict[str, Any] = {"max_retry": limit} if limit > 0 else {}
+    if plan.is_gang and plan.pods > 1:
+        document["policies"] = [_LOST]
+    if not plan.is_gang and plan.pods > 1:
+        document["min_available"] = 1
+    if wanted := _successes(plan):
+        document["min_success"] = wanted
+    return document
+
+
+def policies_of(plan: Plan, task: str) -> list[dict[str, Any]]:
+    """What the policies of a task say."""
+    ends = plan.roles[task]
+    failure = [{"events": [str(Event.POD_FAILED)], "action": str(action)} for action in _on_failure(plan, ends)]
+    leads = len(plan.roles) > 1 and ends.succeeded == ends.replicas
+    return [*failure, *([_DONE] if leads else [])]
+
+
+def _on_failure(plan: Plan, ends: Ends) -> list[Action]:
+    if plan.pod_retries:
+        return [Action.RESTART_POD] if ends.retries else [Action.TERMINATE_JOB]
+    if ends.failed != 1:
+        return []
+    if plan.retries:
+        return [Action.RESTART_JOB]
+    return [Action.TERMINATE_JOB] if plan.pods > 1 else []
+
+
+def _successes(plan: Plan) -> int | None:
+    """How many successes are asked for by a number, if they are."""
+    alone = next(iter(plan.roles.values())) if len(plan.roles) == 1 else None
+    if alone and 0 < alone.succeeded < alone.replicas:
+        return alone.succeeded
+    strict = all(role.failed == 1 for role in plan.roles.values())
+    return plan.pods if not plan.is_gang and plan.pods > 1 and strict else None
+
+
+def report(plan: Plan, findings: Findings, job_path: str) -> None:
+    """Name what goes otherwise than in OpenPAI."""
+    for role in plan.roles.values():
+        if role.failed != 1:
+            findings.not_honoured(f"{role.path}.completion.minFailedInstances", _JUDGED)
+        if len(plan.roles) > 1 and 0 < role.succeeded < role.replicas:
+            findings.not_honoured(f"{role.path}.completion.minSucceededInstances", _ONE_ROLE)
+        if role.retries and (plan.is_gang or plan.pods > 1):
+            findings.not_honoured(f"{role.path}.taskRetryCount", _GANG if plan.is_gang else _TOGETHER)
+    if plan.pod_retries and plan.retries:
+        findings.not_honoured(job_path, _ONE_BY_ONE)
+    if plan.retries > MAX_RETRY:
+        findings.not_honoured(job_path, f"a job restarts at most {MAX_RETRY} times.")
+
+
+def written(spec: JobSpec, roles: Mapping[str, Role], *, has_plugin: bool) -> Plan:
+    """The plan that a job's policies come from, as far as there is one."""
+    is_gang = not (spec.min_available == 1 and spec.replicas > 1)
+    restarts = any(_has(task, Action.RESTART_JOB) for task in spec.tasks)
+    ends = {task.name: _ends(task, spec, roles[task.name] if has_plugin else None) for task in spec.tasks}
+    return Plan(ends, spec.max_retry if restarts else 0, is_gang)
+
+
+def _ends(task: TaskSpec, spec: JobSpec, role: Role | None) -> Ends:
+    retries = spec.max_retry if _has(task, Action.RESTART_POD) else 0
+    if role is not None:
+        return Ends("", role.min_failed, role.succeeded(task), task.replicas, retries)
+    alone = len(spec.tasks) == 1
+    fails = any(Event.POD_FAILED in policy.events for policy in task.policies) or spec.replicas == 1
+    leads = alone or Policy.model_validate(_DONE) in task.policies
+    counted = spec.min_success if alone and spec.min_success else task.replicas
+    return Ends("", 1 if fails else NO_LIMIT, counted if leads else NO_LIMIT, task.replicas, retries)
+
+
+def _has(task: TaskSpec, action: Action) -> bool:
+    return any(Event.POD_FAILED in policy.events and policy.action is action for policy in task.policies)

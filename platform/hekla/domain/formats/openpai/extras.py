@@ -1,0 +1,94 @@
+"""`extras`: what OpenPAI's scheduler and its plugins read. Most of it belongs to that platform and is named."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from hekla.domain.formats.fields import Fields
+from hekla.domain.formats.openpai.prerequisites import callbacks, texts
+from hekla.domain.validation import one_of
+
+PLUGINS = "com.microsoft.pai.runtimeplugin"
+PRIORITIES = {"crit": 120, "prod": 100, "test": 10, "oppo": -1}
+
+_EVENTS = {"containerStarts": True, "containerEnds": False}
+_TOLD = {
+    "ssh": "pods cannot log in to each other; with the job plugin mpi, mpirun starts its ranks without that.",
+    "tensorboard": "no TensorBoard is started in the pod.",
+    "teamwise_storage": "no storage of OpenPAI is mounted.",
+}
+_STORAGE = "no storage of OpenPAI is mounted."
+_NOTICE = "nobody is written to when the job changes; its page shows it as it happens."
+_SKU = "resourcePerInstance says what a pod asks for."
+
+
+@dataclass(slots=True)
+class Extras:
+    """What of `extras` counts here. `commands` are those of the plugin `cmd`, each for some roles (none: for all)."""
+
+    is_gang: bool = True
+    priority: int | None = None
+    commands: list[tuple[tuple[str, ...], list[str], list[str]]] = field(default_factory=list)
+
+    def before(self, role: str) -> list[str]:
+        """What runs before the commands of a task role."""
+        return [line for roles, lines, _ in self.commands if not roles or role in roles for line in lines]
+
+    def after(self, role: str) -> list[str]:
+        """What runs after them."""
+        return [line for roles, _, lines in self.commands if not roles or role in roles for line in lines]
+
+
+def read(extras: Fields) -> Extras:
+    """What the extras ask for; what has no effect is reported."""
+    found = Extras()
+    extras.ignore("submitFrom")
+    gang = extras.take("gangAllocation")
+    if gang not in (None, True, False):
+        extras.findings.problem(extras.at("gangAllocation"), "This must be true or false.")
+    found.is_gang = gang is not False
+    found.priority = _priority(extras.fields("hivedScheduler"))
+    found.commands = list(_plugins(extras))
+    if extras.sequence("storages"):
+        extras.findings.not_honoured(extras.at("storages"), _STORAGE)
+    if any(value is True for value in extras.mapping("jobStatusChangeNotification").values()):
+        extras.findings.not_honoured(extras.at("jobStatusChangeNotification"), _NOTICE)
+    extras.close()
+    return found
+
+
+def _priority(hived: Fields) -> int | None:
+    name = hived.text("jobPriorityClass")
+    if name and name not in PRIORITIES:
+        hived.findings.problem(hived.at("jobPriorityClass"), one_of(name, tuple(PRIORITIES)))
+    if "taskRoles" in hived:
+        hived.findings.not_honoured(hived.at("taskRoles"), _SKU)
+    hived.ignore("taskRoles")
+    hived.close()
+    return PRIORITIES.get(name)
+
+
+def _plugins(extras: Fields) -> Iterator[tuple[tuple[str, ...], list[str], list[str]]]:
+    for plugin in extras.list_of_fields(PLUGINS):
+        name = plugin.text("plugin")
+        if name == "cmd":
+            parameters = plugin.fields("parameters")
+            before, after = callbacks(parameters, _EVENTS)
+            before, after = before + texts(parameters, "preCommands"), after + texts(parameters, "postCommands")
+            plugin.ignore("failurePolicy")
+            yield tuple(texts(plugin, "taskRoles")), before, after
+            parameters.close()
+            plugin.close()
+        elif name != "ssh" or _wants_ssh(plugin):
+            why = _TOLD.get(name, "it belongs to OpenPAI's own runtime.")
+            extras.findings.not_honoured(f"{plugin.path} ({name})", why)
+
+
+def _wants_ssh(plugin: Fields) -> bool:
+    """Not where it is only configured to be off, as OpenPAI's own form writes it."""
+    wishes = plugin.mapping("parameters")
+    return any(wishes.get(name) not in (None, False, [], {}, "") for name in ("jobssh", "userssh", "sshbarrier"))
+
+
+def priority_class(priority: int) -> str | None:
+    """The class that has exactly this priority."""
+    return next((name for name, number in PRIORITIES.items() if number == priority), None)

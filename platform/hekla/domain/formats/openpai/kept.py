@@ -1,0 +1,69 @@
+"""What is kept of a JobConfig for those who ask for it again: all but secrets."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.formats import yaml_text
+from hekla.domain.formats.openpai import names, v1, v2
+from hekla.domain.formats.openpai.placeholders import MASK
+from hekla.domain.jobspec import MAX_HOST_NAME, MAX_JOB_NAME, JobSpec
+
+_NOT_ONE = "One JobConfig is expected: a mapping that begins with protocolVersion or with jobName."
+
+
+def document_of(text: str | bytes) -> dict[str, Any]:
+    """The JobConfig in a text as plain data. Raises Invalid where it is something else."""
+    documents = yaml_text.read(text)
+    if len(documents) != 1 or not isinstance(documents[0], dict) or not is_one(documents[0]):
+        raise Invalid([Problem("", _NOT_ONE)])
+    return documents[0]
+
+
+def is_one(document: Mapping[str, Any]) -> bool:
+    """Whether this is a JobConfig, of either version."""
+    return v2.recognise(document) or v1.recognise(document)
+
+
+def own_name(document: Mapping[str, Any]) -> str:
+    """What the job is called in its JobConfig."""
+    return str(document.get("name") or document.get("jobName") or "")
+
+
+def masked(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The JobConfig with asterisks in the place of secrets, as data that a database takes."""
+    kept = {str(name): _clean(value) for name, value in document.items()}
+    if "secrets" in kept:
+        kept["secrets"] = MASK
+    prerequisites = kept.get("prerequisites")
+    for one in prerequisites if isinstance(prerequisites, list) else ():
+        if isinstance(one, dict) and "auth" in one:
+            one["auth"] = _masked_login(one["auth"])
+    return kept
+
+
+def _masked_login(login: Any) -> Any:  # noqa: ANN401  (JSON-like data)
+    if not isinstance(login, dict):
+        return MASK
+    return {name: value if name != "password" or str(value).startswith("<%") else MASK for name, value in login.items()}
+
+
+def _clean(value: Any) -> Any:  # noqa: ANN401  (what YAML can hold)
+    if isinstance(value, Mapping):
+        return {_clean(str(name)): _clean(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_clean(inner) for inner in value]
+    if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return str(value).replace("\0", "\ufffd")
+
+
+def under_another_name(spec: JobSpec, owner: str, name: str) -> JobSpec:
+    """The job under a name of its own, where somebody else has one that is called like it; its pods see no change."""
+    room = MAX_HOST_NAME - max(len(f"-{task.name}-{task.replicas}") for task in spec.tasks)
+    mark = names.mark(f"{owner}~{name}")
+    document = spec.document()
+    given = [argument for argument in spec.plugins["openpai"] if not argument.startswith("--name=")]
+    document["plugins"]["openpai"] = [f"--name={name}", *given]
+    return JobSpec.parse({**document, "name": f"{spec.name[: min(room, MAX_JOB_NAME) - 7].rstrip('-')}-{mark}"})

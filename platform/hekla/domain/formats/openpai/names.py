@@ -1,0 +1,45 @@
+"""Names of jobs, task roles and virtual clusters as names here, which are narrower, and back."""
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+from hekla.domain.jobspec import MAX_HOST_NAME, MAX_JOB_NAME
+
+NAME = re.compile(r"[A-Za-z0-9_.~-]{1,255}")
+"""What jobs, task roles and ports may be called in one of the versions."""
+MAX_ROLE = 30
+_DIGITS = 5
+_OTHERS = re.compile(r"[^a-z0-9]+")
+
+
+def label(text: str, most: int = MAX_HOST_NAME, otherwise: str = "job") -> str:
+    """The text as a name; of a long one the beginning, and something that tells it from others that begin so."""
+    plain = _OTHERS.sub("-", text.lower()).strip("-") or otherwise
+    return plain if len(plain) <= most else f"{plain[: most - 7].rstrip('-')}-{mark(text)}"
+
+
+def mark(text: str) -> str:
+    """Six letters and digits that tell this text from others."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:6]
+
+
+def job_label(name: str, tasks: Iterable[str]) -> str:
+    """The job's name, short enough for the host names of its pods."""
+    longest = max(map(len, tasks), default=0)
+    return label(name, min(MAX_JOB_NAME, MAX_HOST_NAME - longest - _DIGITS - 2))
+
+
+def role_labels(names: Iterable[str]) -> list[str]:
+    """The tasks' names, each once."""
+    found: list[str] = []
+    for name in names:
+        plain = label(name, MAX_ROLE, "task")
+        found.append(plain if plain not in found else f"{plain[: MAX_ROLE - 7]}-{mark(name)}")
+    return found
+
+
+def identifier(text: str) -> str:
+    """The name of a task as that of a role, which is one of a variable."""
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", text)
+    return f"_{plain}" if plain[:1].isdigit() else plain

@@ -1,0 +1,123 @@
+"""`prerequisites`: images, and what commands speak of as `$data`, `$output` and `$script`.
+
+Those of the plugin `cmd` bring commands of their own, which run before and after the task role's.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hekla.domain.formats.fields import Fields
+from hekla.domain.validation import nearest, one_of, shown
+
+IMAGE = "dockerimage"
+KINDS = (IMAGE, "script", "output", "data")
+COMMANDS = "com.microsoft.pai.runtimeplugin.cmd"
+
+_ABOUT = ("protocolVersion", "type", "name", "version", "contributor", "description", "uri")
+_EVENTS = {"taskStarts": True, "taskSucceeds": False}
+_LOGIN = "an image is pulled with what its cluster knows of the registry."
+_PLUGIN = f"of the plugins for prerequisites only {COMMANDS} is known here."
+_IGNORE = "a command that fails is no reason to stop; its script goes on as it is written."
+
+
+class Prerequisites:
+    """The prerequisites of a job, each by its kind and name."""
+
+    def __init__(self, job: Fields) -> None:
+        self._findings = job.findings
+        self._found: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self._fields: dict[tuple[str, str], Fields] = {}
+        self._commands: defaultdict[tuple[str, str], tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
+        for place, given in enumerate(job.sequence("prerequisites")):
+            fields = Fields(given, f"{job.at('prerequisites')}[{place}]", job.findings)
+            if isinstance(given, Mapping):
+                self._add(fields, given)
+
+    def _add(self, fields: Fields, given: Mapping[str, Any]) -> None:
+        kind, name = fields.text("type"), fields.text("name")
+        if kind not in KINDS:
+            self._findings.problem(fields.at("type"), one_of(kind, KINDS))
+        if not name:
+            self._findings.problem(fields.at("name"), "This must be given.")
+        if (kind, name) in self._found:
+            self._findings.problem(fields.at("name"), f"Another {kind} is called {shown(name)} already.")
+        self._found[kind, name], self._fields[kind, name] = given, fields
+        fields.ignore(*_ABOUT)
+        if kind == IMAGE:
+            if "auth" in fields:
+                self._findings.not_honoured(fields.at("auth"), _LOGIN)
+            fields.ignore("auth")
+            fields.close()
+        else:
+            self._commands[kind, name] = self._read_commands(fields)
+
+    def _read_commands(self, fields: Fields) -> tuple[list[str], list[str]]:
+        if fields.text("plugin") not in ("", COMMANDS):
+            self._findings.not_honoured(fields.at("plugin"), _PLUGIN)
+        if fields.text("failurePolicy") not in ("", "fail"):
+            self._findings.not_honoured(fields.at("failurePolicy"), _IGNORE)
+        return callbacks(fields, _EVENTS)
+
+    def chosen(self, role: Fields, field: str) -> Mapping[str, Any]:
+        """What a field of a task role names; nothing, and a problem, where there is no such prerequisite."""
+        name, kind = role.text(field), field.lower()
+        if not name:
+            return {}
+        if (kind, name) not in self._found:
+            self._missing(role.at(field), name, [other for which, other in self._found if which == kind])
+        return self._found.get((kind, name), {})
+
+    def image(self, role: Fields) -> Any:  # noqa: ANN401  (the JobSpec judges it)
+        """The image of a task role."""
+        if "dockerImage" not in role:
+            role.findings.problem(role.at("dockerImage"), "This must be given: the name of one of the prerequisites.")
+        return self.chosen(role, "dockerImage").get("uri")
+
+    def commands(self, role: Fields) -> tuple[list[str], list[str]]:
+        """What runs before and after the commands of a task role, in order, by the prerequisites that it lists."""
+        order: list[tuple[str, str]] = []
+        for place, name in enumerate(role.sequence("prerequisites")):
+            self._visit(name, f"{role.at('prerequisites')}[{place}]", order, ())
+        before = [line for key in order for line in self._commands[key][0]]
+        return before, [line for key in reversed(order) for line in self._commands[key][1]]
+
+    def _visit(self, name: object, path: str, order: list[tuple[str, str]], way: tuple[str, ...]) -> None:
+        """Put a prerequisite behind those that it requires; each once."""
+        keys = [key for key in self._found if key[1] == name]
+        if not keys or not isinstance(name, str):
+            self._missing(path, name, [other for _, other in self._found])
+        elif name in way:
+            self._findings.problem(path, f"{shown(name)} requires itself.")
+        for key in keys if isinstance(name, str) and name not in way else ():
+            if key not in order:
+                for other in self._fields[key].sequence("require"):
+                    self._visit(other, self._fields[key].at("require"), order, (*way, key[1]))
+                order.append(key)
+
+    def _missing(self, path: str, name: object, known: Sequence[str]) -> None:
+        hint = nearest(str(name), known) or f"; there are {', '.join(known) or 'none'}."
+        self._findings.problem(path, f"There is no such prerequisite as {shown(name)}{hint}")
+
+
+def callbacks(owner: Fields, events: Mapping[str, bool]) -> tuple[list[str], list[str]]:
+    """The commands that run before, and those that run after; `events` says which of its events are before."""
+    before: list[str] = []
+    after: list[str] = []
+    for callback in owner.list_of_fields("callbacks"):
+        event, lines = callback.text("event"), texts(callback, "commands")
+        if event in events:
+            (before if events[event] else after).extend(lines)
+        else:
+            owner.findings.not_honoured(callback.at("event"), f"there are {', '.join(events)}.")
+        callback.close()
+    return before, after
+
+
+def texts(owner: Fields, name: str) -> list[str]:
+    """A field that must be a list of texts."""
+    given = owner.sequence(name)
+    for place, line in enumerate(given):
+        if not isinstance(line, str):
+            owner.findings.problem(f"{owner.at(name)}[{place}]", f"This must be text, not {shown(line)}.")
+    return [line for line in given if isinstance(line, str)]

@@ -1,0 +1,127 @@
+"""JobConfigs from before protocol version 2: JSON that begins with `jobName`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hekla.domain.formats.base import Format
+from hekla.domain.formats.fields import Fields
+from hekla.domain.formats.openpai import writing
+from hekla.domain.formats.openpai.asked import AskedJob, AskedRole, document
+from hekla.domain.formats.openpai.completion import Ends
+from hekla.domain.formats.openpai.placeholders import told
+from hekla.domain.formats.openpai.v2 import whole
+from hekla.domain.formats.reading import Reading
+from hekla.domain.jobspec import MAX_RETRY
+from hekla.domain.validation import shown
+
+_FOLDERS = {"dataDir": "PAI_DATA_DIR", "codeDir": "PAI_CODE_DIR", "outputDir": "PAI_OUTPUT_DIR"}
+_NOT_FETCHED = "nothing is copied from there or to there; pods find the address in {}."
+_LOGIN = "an image is pulled with what its cluster knows of the registry."
+_GPU_TYPE = "a queue decides which machines its jobs come to."
+_ANY_PORT = "ports begin where they are free."
+_FOR_EVER, _PLAINLY = -1, -2
+
+
+def recognise(job: Mapping[str, Any]) -> bool:
+    """Whether the document is one of these."""
+    return "jobName" in job and "protocolVersion" not in job
+
+
+def _read(reading: Reading, job: Fields) -> dict[str, Any]:
+    findings = reading.findings
+    if "jobName" not in job:
+        findings.problem(job.at("jobName"), "This must be given.")
+    env = _variables(job)
+    image = reading.take(job, "image", "image")
+    roles = [_role(role, place, image, env) for place, role in enumerate(job.list_of_fields("taskRoles"))]
+    if not roles:
+        findings.problem(job.at("taskRoles"), "At least one must be given.")
+    for name, why in (("authFile", _LOGIN), ("gpuType", _GPU_TYPE)):
+        reading.unless(job, name, (), why)
+    findings.origins |= {"name": job.at("jobName"), "queue": job.at("virtualCluster"), "tasks": job.at("taskRoles")}
+    asked = AskedJob(
+        name=job.text("jobName"),
+        roles=roles,
+        queue=job.text("virtualCluster"),
+        retries=_retries(job),
+        retries_path=job.at("retryCount"),
+        min_success=whole(job, "killAllOnCompletedTaskNumber", 0, 0) or None,
+    )
+    return document(asked, findings)
+
+
+def _variables(job: Fields) -> dict[str, str]:
+    """What is set in all pods: the job's own variables, and where its folders would be."""
+    env = {name: told(value) for name, value in job.mapping("jobEnvs").items() if value is not None}
+    for field, name in _FOLDERS.items():
+        if address := job.text(field):
+            env[name] = address
+            job.findings.not_honoured(job.at(field), _NOT_FETCHED.format(name))
+    return env
+
+
+def _retries(job: Fields) -> int:
+    count = whole(job, "retryCount", 0, 0) if job.take("retryCount") not in (_FOR_EVER, _PLAINLY) else 0
+    if job.take("retryCount") == _FOR_EVER:
+        job.findings.not_honoured(job.at("retryCount"), f"a job restarts at most {MAX_RETRY} times.")
+        return MAX_RETRY
+    return count
+
+
+def _role(role: Fields, place: int, image: object, env: Mapping[str, str]) -> AskedRole:
+    replicas = whole(role, "taskNumber", 1, 1)
+    name = role.text("name")
+    if not name:
+        role.findings.problem(role.at("name"), "This must be given.")
+    command = role.text("command")
+    if not command.strip():
+        role.findings.problem(role.at("command"), "This must be given.")
+    asked = AskedRole(
+        name=name or f"role_{place}",
+        path=role.path,
+        fields=_places(role),
+        script=command.strip(),
+        image=image,
+        replicas=replicas,
+        cpu=_amount(role, "cpuNumber"),
+        memory_mb=_amount(role, "memoryMB"),
+        gpu=_amount(role, "gpuNumber"),
+        ports=_ports(role),
+        ends=_ends(role, replicas),
+        shm=whole(role, "shmMB", 0, 0),
+        env=env,
+    )
+    role.close()
+    return asked
+
+
+def _amount(role: Fields, name: str) -> Any:  # noqa: ANN401  (the JobSpec judges it)
+    return role.take(name) or None
+
+
+def _places(role: Fields) -> dict[str, str]:
+    fields = {"replicas": "taskNumber", "command": "command", "resources.cpu": "cpuNumber", "shm": "shmMB"}
+    fields |= {"resources.memory": "memoryMB", "resources.nvidia.com/gpu": "gpuNumber"}
+    return {target: role.at(name) for target, name in fields.items()} | {"image": "image"}
+
+
+def _ports(role: Fields) -> dict[str, int]:
+    ports = {}
+    for port in role.list_of_fields("portList"):
+        label = port.text("label")
+        if not label:
+            port.findings.problem(port.at("label"), "This must be given.")
+        if port.take("beginAt") not in (None, 0):
+            port.findings.not_honoured(port.at("beginAt"), f"{shown(label)}: {_ANY_PORT}")
+        ports[label or "port"] = whole(port, "portNumber", 1, 1)
+        port.close()
+    return ports
+
+
+def _ends(role: Fields, replicas: int) -> Ends:
+    """A count that is null never ends the job."""
+    failed = 1 if "minFailedTaskCount" not in role.given() else whole(role, "minFailedTaskCount", -1, 1)
+    return Ends(role.path, failed, whole(role, "minSucceededTaskCount", -1, 1), replicas)
+
+
+OPENPAI_V1 = Format("openpai-v1", "1", "JobConfig", _read, writing.version_1, mounts_files=False, recognise=recognise)

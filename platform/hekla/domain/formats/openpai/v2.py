@@ -1,0 +1,178 @@
+"""JobConfigs of protocol version 2, as OpenPAI's clients send them.
+
+Commands, with those of the deployment and of the prerequisites around them, are one script for bash. `<% … %>` in it is
+filled from the JobConfig, except `$secrets`, whose values are no part of a JobSpec (`domain.secrets`).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hekla.domain.formats.base import Format
+from hekla.domain.formats.fields import Fields
+from hekla.domain.formats.openpai import extras as extras_
+from hekla.domain.formats.openpai import writing
+from hekla.domain.formats.openpai.asked import AskedJob, AskedRole, document
+from hekla.domain.formats.openpai.completion import Ends
+from hekla.domain.formats.openpai.extras import Extras
+from hekla.domain.formats.openpai.placeholders import Filling, read_secrets
+from hekla.domain.formats.openpai.prerequisites import Prerequisites, texts
+from hekla.domain.formats.reading import Reading
+from hekla.domain.validation import nearest, shown
+
+VERSION = "2"
+_ONLY_IF_DONE = 'openpai_status=$?; [ "$openpai_status" -eq 0 ] || exit "$openpai_status"'
+_INFINIBAND = "devices other than GPUs are not asked for."
+
+
+def recognise(job: Mapping[str, Any]) -> bool:
+    """Whether the document is one of these."""
+    return "protocolVersion" in job
+
+
+def _read(reading: Reading, job: Fields) -> dict[str, Any]:
+    findings = reading.findings
+    if str(job.take("protocolVersion")) != VERSION:
+        message = f"This must be {VERSION}, not {shown(job.take('protocolVersion'))}."
+        findings.problem(job.at("protocolVersion"), message)
+    if job.text("type") != "job":
+        findings.problem(job.at("type"), "This must be job: what else JobConfigs describe cannot be submitted.")
+    job.ignore("version", "contributor")
+    reading.secrets = read_secrets(job)
+    asked = _Reader(job).read()
+    findings.origins |= {
+        "name": job.at("name"), "queue": job.at("defaults.virtualCluster"), "priority": job.at("extras"),
+        "tasks": job.at("taskRoles"), "max_retry": job.at("jobRetryCount"), "description": job.at("description"),
+    }  # fmt: skip
+    return document(asked, findings)
+
+
+class _Reader:
+    """One JobConfig, with what its task roles refer to."""
+
+    def __init__(self, job: Fields) -> None:
+        self._job, self._findings = job, job.findings
+        self._prerequisites = Prerequisites(job)
+        self._extras: Extras = extras_.read(job.fields("extras"))
+        self._parameters = job.mapping("parameters")
+        self._defaults = job.fields("defaults")
+        self._deployment = self._chosen_deployment()
+
+    def read(self) -> AskedJob:
+        """What it asks for."""
+        job = self._job
+        if "name" not in job:
+            self._findings.problem(job.at("name"), "This must be given.")
+        owner = job.fields("taskRoles")
+        if not owner.names():
+            self._findings.problem(owner.path, "At least one must be given.")
+        asked = AskedJob(
+            name=job.text("name"),
+            roles=[self._role(owner.fields(name), name) for name in owner.names()],
+            queue=self._defaults.text("virtualCluster"),
+            retries=whole(job, "jobRetryCount", 0, 0),
+            retries_path=job.at("jobRetryCount"),
+            is_gang=self._extras.is_gang,
+            priority=self._extras.priority,
+            description=job.text("description"),
+        )
+        self._defaults.close()
+        return asked
+
+    def _chosen_deployment(self) -> Fields | None:
+        """The deployment that `defaults` names; the others are there for other platforms."""
+        found = {one.text("name"): one for one in self._job.list_of_fields("deployments")}
+        name = self._defaults.text("deployment")
+        if name and name not in found:
+            hint = nearest(name, found) or f"; there are {', '.join(found) or 'none'}."
+            message = f"There is no such deployment as {shown(name)}{hint}"
+            self._findings.problem(self._defaults.at("deployment"), message)
+        return found.get(name)
+
+    def _role(self, role: Fields, name: str) -> AskedRole:
+        replicas = whole(role, "instances", 1, 1)
+        resources, options = role.fields("resourcePerInstance"), role.fields("extraContainerOptions")
+        asked = AskedRole(
+            name=name,
+            path=role.path,
+            fields=_places(role),
+            script=self._script(role, name),
+            image=self._prerequisites.image(role),
+            replicas=replicas,
+            cpu=resources.take("cpu") or None,
+            memory_mb=resources.take("memoryMB") or None,
+            gpu=resources.take("gpu") or None,
+            ports=_ports(resources.fields("ports")),
+            ends=_ends(role, replicas),
+            shm=whole(options, "shmMB", 0, 0),
+        )
+        if options.take("infiniband"):
+            self._findings.not_honoured(options.at("infiniband"), _INFINIBAND)
+        for inner in (resources, options):
+            inner.close()
+        role.ignore("protocolVersion")
+        role.close()
+        return asked
+
+    def _script(self, role: Fields, name: str) -> str:
+        """Everything that a pod runs, filled in."""
+        around = self._deployment.fields("taskRoles").fields(name) if self._deployment else None
+        commands = texts(role, "commands")
+        if not commands:
+            self._findings.problem(role.at("commands"), "At least one must be given.")
+        if around:
+            commands = [*texts(around, "preCommands"), *commands, *texts(around, "postCommands")]
+            around.close()
+        starts, ends = self._prerequisites.commands(role)
+        lines = [*starts, *self._extras.before(name), *commands, *([_ONLY_IF_DONE, *ends] if ends else [])]
+        script = "\n".join(line.strip() for line in [*lines, *self._extras.after(name)])
+        return self._filling(role).fill(script, role.at("commands")).strip()
+
+    def _filling(self, role: Fields) -> Filling:
+        named = {f"${name}": self._prerequisites.chosen(role, name) for name in ("script", "output", "data")}
+        return Filling({"$parameters": self._parameters, **named}, self._findings)
+
+
+def _places(role: Fields) -> dict[str, str]:
+    resources = role.at("resourcePerInstance")
+    return {
+        "replicas": role.at("instances"),
+        "command": role.at("commands"),
+        "image": role.at("dockerImage"),
+        "resources.cpu": f"{resources}.cpu",
+        "resources.memory": f"{resources}.memoryMB",
+        "resources.nvidia.com/gpu": f"{resources}.gpu",
+        "shm": f"{role.at('extraContainerOptions')}.shmMB",
+    }
+
+
+def _ports(ports: Fields) -> dict[str, int]:
+    return {label: whole(ports, label, 1, 1) for label in ports.names()}
+
+
+def _ends(role: Fields, replicas: int) -> Ends:
+    given = role.fields("completion")
+    ends = Ends(
+        path=role.path,
+        failed=whole(given, "minFailedInstances", 1, 1, none=-1),
+        succeeded=whole(given, "minSucceededInstances", replicas, 1, none=-1),
+        replicas=replicas,
+        retries=whole(role, "taskRetryCount", 0, 0),
+    )
+    given.close()
+    return ends
+
+
+def whole(fields: Fields, name: str, otherwise: int, least: int, *, none: int | None = None) -> int:
+    """A field that must be a whole number of at least `least`, or `none`; OpenPAI takes 0 for nothing said."""
+    value = fields.take(name)
+    if value is None or (value == 0 and least == 1 and none is not None):
+        return otherwise
+    if not isinstance(value, int) or isinstance(value, bool) or (value < least and value != none):
+        also = f", or {none}" if none is not None else ""
+        message = f"This must be a whole number of at least {least}{also}, not {shown(value)}."
+        fields.findings.problem(fields.at(name), message)
+        return otherwise
+    return value
+
+
+OPENPAI = Format("openpai", VERSION, "JobConfig", _read, writing.version_2, mounts_files=False, recognise=recognise)

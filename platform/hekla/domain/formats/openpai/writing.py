@@ -1,0 +1,126 @@
+"""Jobs as JobConfigs. What a JobConfig has no field for is left out, and found by reading back what was written."""
+
+import math
+import shlex
+from typing import Any
+
+from hekla.domain.formats.openpai import completion, extras, names
+from hekla.domain.formats.openpai.asked import SHELL
+from hekla.domain.formats.openpai.completion import Ends, Plan
+from hekla.domain.formats.writing import filled
+from hekla.domain.frameworks import openpai as plugin
+from hekla.domain.frameworks.registry import known
+from hekla.domain.jobspec import JobSpec, TaskSpec
+
+_MiB = 2**20
+
+
+class _Writing:
+    """A job, with what it is called in OpenPAI."""
+
+    def __init__(self, spec: JobSpec) -> None:
+        options = known()["openpai"].read(spec.plugins.get("openpai", ()))[0]
+        has_plugin = "openpai" in spec.plugins
+        self.spec = spec
+        self.name = str(options["name"]) or spec.name
+        self.roles = plugin.roles_of(spec.tasks, options) if has_plugin else _roles(spec)
+        self.plan: Plan = completion.written(spec, self.roles, has_plugin=has_plugin)
+        self.images = list(dict.fromkeys(task.image for task in spec.tasks))
+
+    def ends(self, task: TaskSpec) -> Ends:
+        """When the task ends the job."""
+        return self.plan.roles[task.name]
+
+    def image(self, task: TaskSpec) -> str:
+        """What the task's image is called among the prerequisites."""
+        return f"image_{self.images.index(task.image)}"
+
+
+def _roles(spec: JobSpec) -> dict[str, plugin.Role]:
+    return {task.name: plugin.Role(names.identifier(task.name)) for task in spec.tasks}
+
+
+def version_2(spec: JobSpec) -> dict[str, Any]:
+    """The job as OpenPAI takes it since its protocol has versions."""
+    job = _Writing(spec)
+    images = [
+        {"protocolVersion": 2, "type": "dockerimage", "name": f"image_{number}", "uri": uri}
+        for number, uri in enumerate(job.images)
+    ]
+    priority = extras.priority_class(spec.priority) if spec.priority else None
+    return filled(
+        protocolVersion=2,
+        name=job.name,
+        type="job",
+        description=spec.description or None,
+        jobRetryCount=job.plan.retries or None,
+        prerequisites=images,
+        taskRoles={job.roles[task.name].name: _role(job, task) for task in spec.tasks},
+        defaults={"virtualCluster": spec.queue},
+        extras=filled(
+            gangAllocation=None if job.plan.is_gang else False,
+            hivedScheduler=filled(jobPriorityClass=priority),
+        ),
+    )
+
+
+def _role(job: _Writing, task: TaskSpec) -> dict[str, Any]:
+    role, ends = job.roles[task.name], job.ends(task)
+    return filled(
+        instances=task.replicas,
+        completion={"minFailedInstances": ends.failed, "minSucceededInstances": ends.succeeded},
+        taskRetryCount=ends.retries or None,
+        dockerImage=job.image(task),
+        resourcePerInstance={**_amounts(task, "cpu", "memoryMB", "gpu"), **filled(ports=dict(role.ports))},
+        extraContainerOptions=filled(shmMB=role.shm or None),
+        commands=_commands(task),
+    )
+
+
+def version_1(spec: JobSpec) -> dict[str, Any]:
+    """The job as OpenPAI took it before."""
+    job = _Writing(spec)
+    return filled(
+        jobName=job.name,
+        image=job.images[0],
+        virtualCluster=spec.queue,
+        retryCount=job.plan.retries or None,
+        taskRoles=[_role_1(job, task) for task in spec.tasks],
+    )
+
+
+def _role_1(job: _Writing, task: TaskSpec) -> dict[str, Any]:
+    role, ends = job.roles[task.name], job.ends(task)
+    ports = [{"label": label, "beginAt": 0, "portNumber": count} for label, count in role.ports.items()]
+    return filled(
+        name=role.name,
+        taskNumber=task.replicas,
+        **_amounts(task, "cpuNumber", "memoryMB", "gpuNumber"),
+        shmMB=role.shm or None,
+        portList=ports,
+        command="\n".join(_commands(task)),
+    ) | {
+        "minFailedTaskCount": _none_below(ends.failed),
+        "minSucceededTaskCount": _none_below(ends.succeeded),
+    }
+
+
+def _none_below(number: int) -> int | None:
+    return number if number > 0 else None
+
+
+def _amounts(task: TaskSpec, cpu: str, memory: str, gpu: str) -> dict[str, int]:
+    """Whole numbers, rounded up."""
+    request = task.request
+    sizes = ((cpu, "cpu", 1000), (memory, "memory", _MiB), (gpu, plugin.DEVICE, 1000))
+    return {name: math.ceil(request.amount(resource) / size) for name, resource, size in sizes}
+
+
+def _commands(task: TaskSpec) -> list[str]:
+    """A script by its lines, unless they mean something together; any other command as one line of a shell."""
+    variables = [f"export {name}={shlex.quote(value)}" for name, value in task.env.items()]
+    if len(task.command) != len(SHELL) + 1 or task.command[: len(SHELL)] != SHELL:
+        return [*variables, shlex.join(task.command)]
+    lines = task.command[-1].split("\n")
+    is_plain = all(line and line == line.strip() for line in lines)
+    return [*variables, *(lines if is_plain else [task.command[-1]])]

@@ -1,0 +1,70 @@
+"""Secrets in commands: written as `<% $secrets.name %>`, and filled in where the pod is started, nowhere before."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.validation import is_text
+
+MAX_SECRETS = 100
+MAX_BYTES = 32 * 1024
+MAX_FILLED = 120 * 1024
+"""Systems take no longer word of a command."""
+
+_VARIABLE = "HEKLA_SCRIPT"
+_FROM_VARIABLE = f'hekla_script=${_VARIABLE}; unset {_VARIABLE}; eval "$hekla_script"'
+_SHELL = ("bash", "-c")
+
+_PLACE = re.compile(r"<%\s*\$secrets\.([^\s%<>]{1,255})\s*%>")
+
+
+def named(texts: Iterable[str]) -> set[str]:
+    """The secrets that these texts speak of."""
+    return {match[1] for text in texts for match in _PLACE.finditer(text)}
+
+
+def place(name: str) -> str:
+    """How a command speaks of a secret."""
+    return f"<% $secrets.{name} %>"
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """The text with its secrets; one of which no value is known stays as it is written."""
+    return _PLACE.sub(lambda match: values.get(match[1], match[0]), text)
+
+
+def filled(command: tuple[str, ...], values: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The command with its secrets, and variables for it.
+
+    A script for bash goes by a variable, which lists of processes do not show; programs that it starts get none of it.
+    """
+    words = tuple(fill(word, values) for word in command)
+    if words == command or words[:2] != _SHELL or len(words) != len(_SHELL) + 1:
+        return words, {}
+    return (*_SHELL, _FROM_VARIABLE), {_VARIABLE: words[-1]}
+
+
+def length(text: str, values: Mapping[str, str]) -> int:
+    """How long the text will be."""
+    grown = sum(len(values.get(match[1], match[0])) - len(match[0]) for match in _PLACE.finditer(text))
+    return len(text) + grown
+
+
+def parse(given: object) -> dict[str, str]:
+    """Secrets that came as a mapping of names to texts. Raises Invalid, which repeats none of them."""
+    if not isinstance(given, Mapping) or not all(isinstance(text, str) for pair in given.items() for text in pair):
+        raise Invalid([Problem("secrets", "This must be a mapping of names to texts.")])
+    values = {str(name): str(value) for name, value in given.items()}
+    if sentence := problem(values):
+        raise Invalid([Problem("secrets", sentence)])
+    return values
+
+
+def problem(values: Mapping[str, str]) -> str:
+    """What is wrong with them; nothing if they can be kept."""
+    size = sum(len(text.encode("utf-8", "replace")) for pair in values.items() for text in pair)
+    if len(values) > MAX_SECRETS or size > MAX_BYTES:
+        return f"There may be {MAX_SECRETS} secrets, which together have {MAX_BYTES // 1024} KiB."
+    if not all(is_text(text) for pair in values.items() for text in pair):
+        return "The character NUL, or half of a character, cannot be passed to a program."
+    return ""
