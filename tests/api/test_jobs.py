@@ -3,6 +3,8 @@
 import pytest
 
 from hekla.apps.jobs.models import Job
+from hekla.apps.secrets.models import JobSecrets
+from hekla.domain import formats
 
 JOBS = "/api/v1/jobs"
 MANIFEST = """
@@ -209,3 +211,38 @@ def test_a_part_is_restarted_and_the_story_says_which(alice, submitted):
     assert act(alice, submitted, action="RestartPod", task="worker", index=0).status_code == 200
     told = [event["sentence"] for event in alice.get(f"{JOBS}/{submitted['uid']}/events").json()["events"]]
     assert {"Asked to restart worker.", "Asked to restart worker-0."} <= set(told)
+
+
+JOBCONFIG = """
+protocolVersion: 2
+name: secretive
+type: job
+secrets: {token: open-sesame}
+prerequisites: [{type: dockerimage, name: i, uri: image}]
+taskRoles:
+  main: {dockerImage: i, resourcePerInstance: {cpu: 1, memoryMB: 64, gpu: 0}, commands: ["run <% $secrets.token %>"]}
+"""
+
+
+@pytest.mark.parametrize("way", ["yaml", "json"])
+def test_secrets_come_with_a_job_and_are_not_told_again(alice, way):
+    if way == "yaml":
+        answer = yaml(alice, JOBCONFIG)
+    else:
+        loaded = formats.load(JOBCONFIG)
+        answer = submit(alice, {**loaded.spec.document(), "secrets": dict(loaded.secrets)})
+    assert answer.status_code == 201
+    assert "sesame" not in answer.content.decode()
+    assert JobSecrets.objects.get().values == {"token": "open-sesame"}
+
+
+def test_a_job_without_the_secrets_that_it_names_is_refused(alice):
+    answer = submit(alice, formats.load(JOBCONFIG).spec.document())
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, "tasks.0.command")
+
+
+@pytest.mark.parametrize("given", ["open-sesame", ["open-sesame"], {"a": 7}, {"a": None}, {"a": "open-sesame" * 9000}])
+def test_secrets_that_are_wrong_are_not_repeated(alice, a_job, given):
+    answer = submit(alice, {**a_job, "secrets": given})
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, "secrets")
+    assert "sesame" not in answer.content.decode()

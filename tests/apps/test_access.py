@@ -20,6 +20,7 @@ from hekla.apps.demonstrations.stages import GANGS
 from hekla.apps.flows import services as flows
 from hekla.apps.flows.models import Flow
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.openpai.models import Submission
 from hekla.apps.outbox.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.tenancy import services as tenancy
@@ -50,6 +51,8 @@ SENDS = SUBMITS | {"operator": "wrong", "platform_admin": "wrong"}  # they are t
 ALREADY_IN = who(rest="ok", anonymous="no such method")  # is sent home, whatever was asked
 OWN_TOKEN = who(rest="absent", tenant_admin="ok")
 NOTHING = who(rest="absent")
+GUESSES = who(rest="wrong", anonymous="wrong")
+ADDS_AS_ALICE = who(rest="refused", tenant_admin="409")  # who has a job of that name
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Declared:
     get: Verdicts | None = None
     post: Verdicts | None = None
     data: dict[str, Any] | None = None
+    put: Verdicts | None = None
     patch: Verdicts | None = None
     delete: Verdicts | None = None
 
@@ -99,7 +103,7 @@ ROUTES: dict[str, Declared] = {
     "accounts:profile": Declared(SIGNED_IN, SIGNED_IN),
     "accounts:create_token": Declared(post=SIGNED_IN, data={"name": "ci", "days": "3"}),
     "accounts:revoke_token": Declared(post=OWN_TOKEN),
-    "accounts:sign_in": Declared(ANYBODY, ANYBODY, patch=ALREADY_IN, delete=ALREADY_IN),
+    "accounts:sign_in": Declared(ANYBODY, ANYBODY, put=ANYBODY, patch=ALREADY_IN, delete=ALREADY_IN),
     "accounts:sign_out": Declared(post=SIGNED_IN),
     "accounts:use_link": Declared(ANYBODY, ANYBODY),
     "tenancy:list": Declared(SIGNED_IN),
@@ -176,8 +180,56 @@ ROUTES: dict[str, Declared] = {
     "api:v1:environments": Declared(SIGNED_IN),
     "api:nothing": Declared(NOTHING),
 }
-FINISHED = {"jobs:delete", "api:v1:job"}  # whose job must be over
 OVER = {"flows:delete", "api:v1:flow"}  # whose flow must be over
+JOBCONFIG = {
+    "jobName": "sent",
+    "image": "i",
+    "taskRoles": [{"name": "main", "command": "true", "cpuNumber": 1, "memoryMB": 64}],
+}
+OPENPAI: dict[str, Declared] = {
+    "root": Declared(ANYBODY),
+    "info": Declared(ANYBODY),
+    "authn_info": Declared(ANYBODY),
+    "login": Declared(post=GUESSES),
+    "logout": Declared(delete=who(rest="wrong")),
+    "token": Declared(post=GUESSES),
+    "jobs": Declared(SIGNED_IN, SUBMITS, JOBCONFIG),
+    "job": Declared(TENANT),
+    "config": Declared(TENANT),
+    "ssh": Declared(NOTHING),
+    "execution_type": Declared(put=ACTS_ON_THE_JOB, data={"value": "STOP"}),
+    "virtual_clusters": Declared(SIGNED_IN),
+    "virtual_cluster": Declared(TENANT),
+}
+ROUTES |= {f"openpai:{version}:{name}": route for version in ("v1", "v2") for name, route in OPENPAI.items()}
+ROUTES |= {
+    "openpai:root_1": Declared(ANYBODY),
+    "openpai:root_2": Declared(ANYBODY),
+    "openpai:nothing": Declared(NOTHING),
+    "openpai:v1:job": Declared(TENANT, data=JOBCONFIG, put=ADDS_AS_ALICE, delete=ACTS_ON_THE_JOB),
+    "openpai:v1:job_of": Declared(TENANT, data=JOBCONFIG, put=ADDS_AS_ALICE, delete=ACTS_ON_THE_JOB),
+    "openpai:v1:jobs_of": Declared(SIGNED_IN, who(rest="refused", tenant_admin="ok"), JOBCONFIG),
+    "openpai:v1:config_of": Declared(TENANT),
+    "openpai:v1:ssh_of": Declared(NOTHING),
+    "openpai:v1:execution_type_of": Declared(put=ACTS_ON_THE_JOB, data={"value": "STOP"}),
+    "openpai:v2:attempt": Declared(TENANT),
+    "openpai:v2:task": Declared(TENANT),
+    "openpai:v2:logs": Declared(TENANT),
+    "openpai:v2:log": Declared(TENANT),
+    "openpai:v2:job_attempts": Declared(TENANT),
+    "openpai:v2:job_attempt": Declared(TENANT),
+    "openpai:v2:attempts_health": Declared(TENANT),
+    "openpai:v2:events": Declared(TENANT),
+    "openpai:v2:tag": Declared(put=ACTS_ON_THE_JOB, delete=ACTS_ON_THE_JOB, data={"value": "odd"}),
+    "openpai:v2:tokens": Declared(post=GUESSES),
+    "openpai:v2:token_check": Declared(SIGNED_IN),
+    "openpai:v2:users": Declared(SIGNED_IN),
+    "openpai:v2:users_": Declared(SIGNED_IN),
+    "openpai:v2:user": Declared(who(rest="absent", tenant_admin="ok", platform_admin="ok")),
+    "openpai:v2:user_": Declared(who(rest="absent", tenant_admin="ok", platform_admin="ok")),
+    "openpai:v2:storages": Declared(SIGNED_IN),
+}
+FINISHED = {"jobs:delete", "api:v1:job", "openpai:v1:job", "openpai:v1:job_of"}  # whose job must be over
 
 
 def _names(patterns: list[URLPattern | URLResolver], namespace: str = "") -> Iterator[str]:
@@ -205,7 +257,8 @@ class World:
 
 
 @pytest.fixture
-def world(people: People, monkeypatch: pytest.MonkeyPatch, tmp_path) -> World:
+def world(people: People, monkeypatch: pytest.MonkeyPatch, settings, tmp_path) -> World:
+    settings.API_SIGN_INS_A_MINUTE = 10_000
     now = clock.now()
     (tmp_path / "jobs.md").write_text("# Jobs\n")
     monkeypatch.setattr(help_pages, "FOLDER", tmp_path)
@@ -222,6 +275,7 @@ def world(people: People, monkeypatch: pytest.MonkeyPatch, tmp_path) -> World:
     pod = Pod.objects.create(
         job=job, task="main", index=0, attempt=1, version=1, slot=1, address="127.0.0.1", created_at=now
     )
+    Submission.objects.create(job=job, owner=people.alice, name=job.name, config="{protocolVersion: 2}", tags=["odd"])
     accounts.create_token(people.alice, name="hers", lifetime=accounts.MAX_TOKEN_LIFETIME, now=now)
     token, bob = ApiToken.objects.get(), people.bob.pk
     link = accounts.issue_link(people.bob, now=now)
@@ -239,6 +293,7 @@ def world(people: People, monkeypatch: pytest.MonkeyPatch, tmp_path) -> World:
     about_flows = {name for name in ROUTES if name.startswith(("flows:", "api:v1:flow", "api:v1:template"))}
     for name in about_flows - _WITHOUT_FLOW:
         arguments[name] = [template.uid if "template" in name else flow.uid]
+    arguments |= _of_openpai(people.alice.username, job.name)
     about_the_job = {name for name in ROUTES if name.startswith(("jobs:", "live:", "api:v1:job"))}
     arguments |= {name: [job.uid] for name in about_the_job - _WITHOUT_JOB - set(arguments)}
     roles = {
@@ -256,12 +311,30 @@ _WITHOUT_FLOW = {
     "api:v1:flows",
     "api:v1:templates",
 }
+
+
+def _of_openpai(owner: str, name: str) -> dict[str, list[Any]]:
+    """The arguments of OpenPAI's addresses."""
+    job = f"{owner}~{name}"
+    about = ("job", "config", "ssh", "execution_type", "job_attempts", "attempts_health", "events", "tag")
+    return {
+        **{f"openpai:{version}:{route}": [job] for version in ("v1", "v2") for route in about},
+        **{f"openpai:v1:{route}_of": [owner, name] for route in about},
+        **{f"openpai:{version}:virtual_cluster": ["labs-own"] for version in ("v1", "v2")},
+        **{f"openpai:v2:{route}": [job, 0] for route in ("attempt", "job_attempt")},
+        **{f"openpai:v2:{route}": [owner] for route in ("user", "user_")},
+        **{f"openpai:v2:{route}": [job, 0, "main", 0, 0] for route in ("logs", "log")},
+        "openpai:v2:task": [job, 0, "main", 0],
+        "openpai:v1:jobs_of": [owner],
+    }
+
+
 _WITHOUT_JOB = {"jobs:list", "jobs:submit", "jobs:submit_yaml", "api:v1:jobs"}
 
 
 @pytest.mark.parametrize("name", ROUTES)
 def test_it_opens_for_whom_it_should(world: World, name: str) -> None:
-    for method in ("get", "post", "patch", "delete"):
+    for method in ("get", "post", "put", "patch", "delete"):
         declared: Verdicts | None = getattr(ROUTES[name], method)
         if declared is None:
             assert _ask(world, name, method, "platform_admin") != "ok", method
@@ -287,7 +360,7 @@ def _ask(world: World, name: str, method: str, role: str) -> str:
 
 
 def _kind_of(name: str, method: str) -> dict[str, str]:
-    return {"content_type": "application/json"} if name.startswith("api:") and method != "get" else {}
+    return {"content_type": "application/json"} if name.startswith(("api:", "openpai:")) and method != "get" else {}
 
 
 def _verdict(answer: HttpResponse) -> str:

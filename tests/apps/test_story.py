@@ -44,3 +44,8 @@ def test_what_became_of_a_pod(facts: dict[str, Any], state: str, sentence: str) 
 def test_a_pod_that_ends_because_it_was_asked_to_did_not_fail() -> None:
     facts = pod("failed", reason="Stopped", message="preempt", exit_code=143)
     assert told("PodPhaseChanged", **facts) == ("stopped", "worker-7 has ended, as it was asked to.")
+
+
+def test_a_tag_is_told() -> None:
+    assert told("JobTagged", tag="odd") == ("neutral", "Tagged “odd”.")
+    assert told("JobTagged", tag="odd", is_on=False) == ("neutral", "The tag “odd” was taken off.")

@@ -87,6 +87,7 @@ EXAMPLES = {
     "JobCleaned": {},
     "LogsPurged": {"jobs": 3},
     "HistoryPurged": {"jobs": 3, "events": 120},
+    "JobTagged": {"tag": "odd", "is_on": False},
     "JobPhaseChanged": {"old": "pending", "new": "running"},
     "JobSubmitted": {"name": "digits", "queue": "default"},
     "JobTemplateChanged": {"name": "train", "fields": ["queue"]},

@@ -26,7 +26,7 @@ class BoundedJSON(BaseParser):
     ) -> dict[str, Any]:
         """The object in the body. Raises ParseError, TooLarge."""
         try:
-            document = json.loads(_read(stream, parser_context), parse_constant=_refuse_constant)
+            document = json.loads(read_bounded(stream, parser_context), parse_constant=_refuse_constant)
             json.dumps(document, ensure_ascii=False).encode()  # halves of characters are no text
         except (ValueError, RecursionError) as error:
             raise ParseError(_("The body cannot be read as JSON: %(error)s.") % {"error": error}) from error
@@ -51,10 +51,11 @@ class Manifest(BaseParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> ManifestText:
         """The body. Raises TooLarge."""
-        return ManifestText(text=_read(stream, parser_context))
+        return ManifestText(text=read_bounded(stream, parser_context))
 
 
-def _read(stream: IO[Any], context: Mapping[str, Any] | None) -> bytes:
+def read_bounded(stream: IO[Any], context: Mapping[str, Any] | None) -> bytes:
+    """The body. Raises TooLarge."""
     announced = (context or {})["request"].META.get("CONTENT_LENGTH") or 0
     if int(announced) > MAX_BODY_BYTES:
         raise _too_large(int(announced))

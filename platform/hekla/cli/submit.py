@@ -33,7 +33,7 @@ def submit(
     watch: bool,
     as_json: bool,
 ) -> None:
-    """Submit the job in FILE: a manifest of Volcano, Kubeflow or Kubernetes in YAML, or a JobSpec document.
+    """Submit the job in FILE: a manifest of Volcano, Kubeflow, Kubernetes or OpenPAI in YAML, or a JobSpec document.
 
     A JobFlow of Volcano is started, and the JobTemplates beside it are kept; --queue is for jobs alone. Files beside
     the manifest that a command names (python train.py) go along, as do those in the annotation hekla.io/files.

@@ -3,7 +3,7 @@
 import hmac
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from django.conf import settings
@@ -13,11 +13,13 @@ from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.observations import Sighting
+from hekla.apps.secrets import selectors as secrets
 from hekla.backends.base import BackendError, Environment, PodOrder, StartRefused
 from hekla.controller.observations import Hold, key_of
 from hekla.domain.errors import NotFound
 from hekla.domain.frameworks import settings_for
 from hekla.domain.phases import PodPhase
+from hekla.domain.secrets import filled
 
 log = logging.getLogger(__name__)
 
@@ -35,9 +37,10 @@ def carry_out(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> None:
 
 def _start(hold: Hold, job: Job, pods: list[Pod], now: datetime) -> None:
     hosts = selectors.addresses(job, hold.backend.address)
+    values = secrets.of_job(job.uid) if "openpai" in spec_of(job).plugins else {}
     for pod in pods:
         try:
-            hold.backend.start(order_of(job, pod, hosts))
+            hold.backend.start(order_of(job, pod, hosts, values))
             hold.memory.seen.add(key_of(pod))
         except (StartRefused, NotFound) as refusal:
             _refused(hold, pod, str(refusal), now)
@@ -45,18 +48,24 @@ def _start(hold: Hold, job: Job, pods: list[Pod], now: datetime) -> None:
             log.warning("could not start %s of %s, will try again: %s", pod, job, error)
 
 
-def order_of(job: Job, pod: Pod, hosts: dict[tuple[str, int], str]) -> PodOrder:
-    """All that the backend needs to start this pod. Raises NotFound for an environment that is gone."""
+def order_of(
+    job: Job, pod: Pod, hosts: dict[tuple[str, int], str], values: Mapping[str, str] | None = None
+) -> PodOrder:
+    """All that the backend needs to start this pod. Raises NotFound for an environment that is gone.
+
+    `values` are the job's secrets; from here on they stand in what is to run.
+    """
     spec = spec_of(job)
     task = spec.task(pod.task)
-    told = settings_for(spec, pod.task, pod.index, hosts, secret_of(job))
+    command, script = filled(task.command, values or {})
+    told = settings_for(spec, pod.task, pod.index, hosts, secret_of(job), owner=job.owner.username)
     requirements = clusters.environment_requirements(task.environment)
     return PodOrder(
         key=key_of(pod),
         node=pod.node,
-        command=task.command,
+        command=command,
         address=pod.address,
-        env={**told.env, **task.env},
+        env={**told.env, **task.env, **script},
         files={**told.files, **spec.files},
         secrets={name: text for name, text in told.secrets.items() if name not in spec.files},
         hosts=told.hosts,

@@ -154,6 +154,13 @@ class JobCleaned(Event):
     """All that was attached to a deleted job is gone: its pods, their folders and addresses. Its logs are kept."""
 
 
+class JobTagged(Event):
+    """A word was put on the job, or taken off."""
+
+    tag: Name
+    is_on: bool = True
+
+
 # Pods. The subject is their job.
 
 

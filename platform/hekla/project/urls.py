@@ -33,5 +33,6 @@ urlpatterns = [
     path("flows/", include("hekla.apps.flows.urls")),
     path("demonstrations/", include("hekla.apps.demonstrations.urls")),
     path("api/", include("hekla.api.urls")),
+    path("rest-server/api/", include("hekla.api.openpai.urls")),
     path("live/", include("hekla.live.urls")),
 ]

@@ -27,7 +27,7 @@ from hekla.api.v1.serializers import (
 from hekla.api.views import Paging, View, checked, person, told
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.models import Job
-from hekla.domain import formats
+from hekla.domain import formats, secrets
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
 from hekla.domain.policies import Action
@@ -89,18 +89,18 @@ class Jobs(View, ListAPIView[Job]):
         },
     )
     def post(self, request: Request) -> Response:
-        """Submit a job: a JobSpec document, or a manifest of Volcano, Kubeflow or Kubernetes in YAML.
+        """Submit a job: a JobSpec document, or a manifest of Volcano, Kubeflow, Kubernetes or OpenPAI in YAML.
 
         200 for `dry_run`, and for a key that was sent before; 201 for a new job.
         """
         user = person(request)
         tenant = tenant_of(request)
-        spec, warnings = _asked(request.data)
+        spec, warnings, values = _asked(request.data)
         if is_dry_run(request):
-            services.check(spec=spec, tenant=tenant, user=user)
+            services.check(spec=spec, tenant=tenant, user=user, secrets=values)
             return told(CheckedSerializer({"spec": spec.document(), "warnings": warnings}))
         now = clock.now()
-        job = services.submit(spec=spec, tenant=tenant, user=user, now=now, key=key_of(request))
+        job = services.submit(spec=spec, tenant=tenant, user=user, now=now, key=key_of(request), secrets=values)
         status = 201 if job.submitted_at == now else 200
         return told(SubmittedSerializer({"job": job, "warnings": warnings}), status)
 
@@ -151,9 +151,11 @@ class Scale(View):
         return told(ScaledSerializer({"job": job, "warnings": services.scaling_remarks(job)}))
 
 
-def _asked(body: Any) -> tuple[JobSpec, tuple[str, ...]]:  # noqa: ANN401  (what a parser made of it)
+def _asked(body: Any) -> tuple[JobSpec, tuple[str, ...], Mapping[str, str]]:  # noqa: ANN401  (what a parser made of it)
+    """The job, what in it has no effect, and its secrets; beside a JobSpec they stand in `secrets`."""
     if isinstance(body, ManifestText):
         loaded = formats.load(body["text"])
-        return loaded.spec, loaded.warnings
-    spec = JobSpec.parse(body)
-    return spec, spec.remarks
+        return loaded.spec, loaded.warnings, loaded.secrets
+    values = secrets.parse(body["secrets"]) if "secrets" in body else {}
+    spec = JobSpec.parse({name: value for name, value in body.items() if name != "secrets"})
+    return spec, spec.remarks, values

@@ -100,8 +100,17 @@ def create_token(user: User, *, name: str, lifetime: timedelta, now: datetime) -
 
 def revoke_token(user: User, token_id: int, *, now: datetime) -> None:
     """End one of a person's keys. Raises NotFound."""
+    _revoke(user, now, pk=token_id)
+
+
+def revoke_secret(user: User, secret: str, *, now: datetime) -> None:
+    """End the one of a person's keys that this is. Raises NotFound."""
+    _revoke(user, now, digest=_digest(secret))
+
+
+def _revoke(user: User, now: datetime, **which: object) -> None:
     with unit_of_work():
-        token = ApiToken.objects.select_for_update().filter(pk=token_id, user=user, revoked_at=None).first()
+        token = ApiToken.objects.select_for_update().filter(user=user, revoked_at=None, **which).first()
         if token is None:
             raise NotFound("There is no such token.")
         token.revoked_at = now

@@ -135,7 +135,7 @@ def kinds(jobs: QuerySet[Job]) -> list[str]:
 def unfinished(cluster_id: int) -> list[Job]:
     """Jobs of a cluster that are not over, in the order of their submission."""
     found = Job.objects.filter(cluster_id=cluster_id).exclude(phase__in=_FINAL_JOBS)
-    return list(found.select_related("queue").order_by("id"))
+    return list(found.select_related("queue", "owner").order_by("id"))
 
 
 def ending(cluster_id: int) -> list[Job]:
@@ -147,7 +147,7 @@ def ending(cluster_id: int) -> list[Job]:
 
 def by_uids(cluster_id: int, uids: Collection[str]) -> list[Job]:
     """These jobs of a cluster, in the order of their submission."""
-    return list(Job.objects.filter(cluster_id=cluster_id, uid__in=uids).select_related("queue").order_by("id"))
+    return list(Job.objects.filter(cluster_id=cluster_id, uid__in=uids).select_related("queue", "owner").order_by("id"))
 
 
 def unfinished_pods(cluster_id: int) -> list[Pod]:

@@ -125,6 +125,11 @@ def _cleaned(_facts: Mapping[str, Any]) -> tuple[str, str]:
     return "neutral", _("What was attached to it is gone: pods, files, addresses.")
 
 
+def _tagged(facts: Mapping[str, Any]) -> tuple[str, str]:
+    sentence = _("Tagged “%(tag)s”.") if facts.get("is_on", True) else _("The tag “%(tag)s” was taken off.")
+    return "neutral", sentence % facts
+
+
 _TELLERS = {
     "JobChanged": _changed,
     "JobSubmitted": _submitted,
@@ -132,6 +137,7 @@ _TELLERS = {
     "GangPhaseChanged": _gang,
     "JobWaits": _waits,
     "JobCommanded": _command,
+    "JobTagged": _tagged,
     "PodBound": _bound,
     "PodPhaseChanged": _pod,
     "PodStopRequested": _stop,

@@ -199,7 +199,9 @@ def submit_yaml(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             loaded = formats.load(form.cleaned_data["text"])
-            made = services.submit(spec=loaded.spec, tenant=tenant, user=person(request), now=clock.now())
+            made = services.submit(
+                spec=loaded.spec, tenant=tenant, user=person(request), now=clock.now(), secrets=loaded.secrets
+            )
         except HeklaError as error:
             form = ManifestForm({"text": form.cleaned_data["text"]})
             form.is_valid()

@@ -1,6 +1,6 @@
 """What can be done to jobs. Each verb is one unit of work."""
 
-from hekla.apps.jobs.services.commands import command
+from hekla.apps.jobs.services.commands import command, require_right
 from hekla.apps.jobs.services.decisions import commit
 from hekla.apps.jobs.services.observations import observe
 from hekla.apps.jobs.services.removal import delete, delete_expired, end_pods, mark_cleaned, take_off
@@ -22,6 +22,7 @@ __all__ = [
     "mark_logs_purged",
     "observe",
     "purge_history",
+    "require_right",
     "scale",
     "scaling_remarks",
     "settle",

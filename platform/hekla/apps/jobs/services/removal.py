@@ -16,6 +16,7 @@ from hekla.apps.jobs.services.commands import require_right
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import request_stop
 from hekla.apps.outbox.services import CONTROLLER, Actor, unit_of_work
+from hekla.apps.secrets import services as secrets
 from hekla.domain import events
 from hekla.domain.errors import Refused
 
@@ -53,6 +54,7 @@ def _delete(job: Job, actor: Actor, now: datetime) -> None:
         job.deleted_at = now
         job.save(update_fields=["deleted_at"])
         tell(job, events.JobDeleted(name=job.name), actor=actor, now=now)
+        secrets.forget(job.uid)
 
 
 def end_pods(cluster_id: int, epoch: int, job_id: int, *, now: datetime) -> bool:

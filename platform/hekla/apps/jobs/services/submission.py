@@ -1,6 +1,6 @@
 """The one door behind all doors: form, YAML, REST and command line end in `submit`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from uuid import UUID, uuid4, uuid5
 
@@ -18,9 +18,11 @@ from hekla.apps.jobs.services.telling import tell
 from hekla.apps.outbox.services import unit_of_work
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
+from hekla.apps.secrets import services as keeping
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
+from hekla.domain import secrets as naming
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import Resources, format_quantity
@@ -47,15 +49,24 @@ class KeyUsed(Refused):
     code = "key_used"
 
 
-def submit(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime, key: str = "") -> Job:
+def submit(
+    *,
+    spec: JobSpec,
+    tenant: Tenant,
+    user: User,
+    now: datetime,
+    key: str = "",
+    secrets: Mapping[str, str] | None = None,
+) -> Job:
     """Take in a job. Raises NotFound, Refused, QueueClosed, NameTaken, KeyUsed, Invalid (it could never run).
 
-    With an idempotency `key`, the same person's second submission under it gives the job of the first.
+    With an idempotency `key`, the same person's second submission under it gives the job of the first. `secrets` are
+    the values of those that its commands name; they are kept apart from it.
     """
     uid = uuid5(_KEYS, f"{user.pk}:{key}") if key else uuid4()
     if key and (known := Job.objects.filter(uid=uid).first()):
         return _the_same(known, spec, tenant)
-    queue = check(spec=spec, tenant=tenant, user=user)
+    queue = check(spec=spec, tenant=tenant, user=user, secrets=secrets)
     if Job.objects.filter(tenant=tenant, name=spec.name, deleted_at=None).exists():
         raise _name_taken(spec, tenant)
     try:
@@ -63,6 +74,7 @@ def submit(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime, key: str
             job = _create(uid, spec, tenant, queue, user, now)
             event = events.JobSubmitted(name=spec.name, queue=queue.name, job_kind=spec.kind, replicas=spec.replicas)
             tell(job, event, actor=actor_of(user), now=now)
+            keeping.keep(uid, secrets or {})
     except IntegrityError as error:
         if key and (known := Job.objects.filter(uid=uid).first()):
             return _the_same(known, spec, tenant)
@@ -70,14 +82,18 @@ def submit(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime, key: str
     return job
 
 
-def check(*, spec: JobSpec, tenant: Tenant, user: User) -> Queue:
+def check(*, spec: JobSpec, tenant: Tenant, user: User, secrets: Mapping[str, str] | None = None) -> Queue:
     """Whether this person may submit this job here, and whether it could ever run. Returns the queue."""
     if not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
         raise NotFound(_("There is no such tenant."))
     if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
         raise Forbidden(_("You may look at this tenant, but not submit to it. Ask one of its admins."), "tenant")
     queue = _open_queue(spec.queue, tenant)
-    problems = [*_unknown_environments(spec), *never_fitting(spec, queue)]
+    problems = [
+        *_unknown_environments(spec),
+        *_missing_secrets(spec, secrets or {}),
+        *never_fitting(spec, queue),
+    ]
     if problems:
         raise Invalid(problems)
     return queue
@@ -138,6 +154,17 @@ def _unknown_environments(spec: JobSpec) -> Iterable[Problem]:
             names = ", ".join(sorted(known))
             sentence = _("There is no environment called “%(name)s”. There are: %(names)s.")
             yield Problem(f"tasks.{place}.environment", sentence % {"name": task.environment, "names": names})
+
+
+def _missing_secrets(spec: JobSpec, values: Mapping[str, str]) -> Iterable[Problem]:
+    """Secrets that a JobConfig names without a value, as in a copy of a job, or that make a command too long."""
+    for place, task in enumerate(spec.tasks if "openpai" in spec.plugins else ()):
+        if missing := sorted(naming.named(task.command) - set(values)):
+            sentence = _("The value of the secret “%(name)s” is not known. Send the whole JobConfig, with its secrets.")
+            yield Problem(f"tasks.{place}.command", sentence % {"name": missing[0]})
+        elif any(naming.length(word, values) > naming.MAX_FILLED for word in task.command):
+            sentence = _("With its secrets the command has more than %(most)d KiB.")
+            yield Problem(f"tasks.{place}.command", sentence % {"most": naming.MAX_FILLED // 1024})
 
 
 def never_fitting(spec: JobSpec, queue: Queue) -> Iterable[Problem]:

@@ -1,0 +1,1 @@
+"""OpenPAI's REST addresses and shapes, so that its clients work here when only their address is changed."""

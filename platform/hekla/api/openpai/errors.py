@@ -1,0 +1,102 @@
+"""Refusals as OpenPAI tells them: `{"code": "NoJobError", "message": …}`."""
+
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.utils.translation import gettext as _
+from rest_framework import exceptions
+from rest_framework.renderers import JSONRenderer
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+from hekla.apps.jobs.services.submission import NameTaken
+from hekla.domain.errors import Forbidden, HeklaError, Invalid, NotFound, Refused
+
+
+class DoorError(HeklaError):
+    """A refusal with a status and a code of OpenPAI's."""
+
+    def __init__(self, status: HTTPStatus, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+def no_job(name: str) -> DoorError:
+    """There is no such job, or not for this person."""
+    return DoorError(HTTPStatus.NOT_FOUND, "NoJobError", _("Job %(name)s is not found.") % {"name": name[:400]})
+
+
+def wrong_parameter(message: str) -> DoorError:
+    """What stands in the address or in a small body is not right."""
+    return DoorError(HTTPStatus.BAD_REQUEST, "InvalidParametersError", message)
+
+
+_CODES: tuple[tuple[type[Exception], HTTPStatus, str], ...] = (
+    (NameTaken, HTTPStatus.CONFLICT, "ConflictJobError"),
+    (Forbidden, HTTPStatus.FORBIDDEN, "ForbiddenUserError"),
+    (Refused, HTTPStatus.CONFLICT, "ConflictJobError"),
+    (NotFound, HTTPStatus.NOT_FOUND, "NoJobError"),
+    (Invalid, HTTPStatus.BAD_REQUEST, "InvalidProtocolError"),
+)
+_BY_STATUS = {
+    HTTPStatus.BAD_REQUEST: "InvalidParametersError",
+    HTTPStatus.UNAUTHORIZED: "UnauthorizedUserError",
+    HTTPStatus.FORBIDDEN: "ForbiddenUserError",
+    HTTPStatus.NOT_FOUND: "NoApiError",
+    HTTPStatus.METHOD_NOT_ALLOWED: "NoApiError",
+    HTTPStatus.TOO_MANY_REQUESTS: "TooManyRequestsError",
+}
+
+
+def handle(error: Exception, context: dict[str, Any]) -> Response | None:
+    """The answer to what a view raised; None for what is a fault of ours."""
+    if isinstance(error, DoorError):
+        return _answer(context, error.status, error.code, error.message)
+    if isinstance(error, Refused) and error.path == "queue":
+        return _answer(context, HTTPStatus.BAD_REQUEST, "NoVirtualClusterError", error.message)
+    for kind, status, code in _CODES:
+        if isinstance(error, kind):
+            assert isinstance(error, HeklaError)  # noqa: S101  (all of them are)
+            return _answer(context, status, code, error.message)
+    answer = exception_handler(error, context)
+    if answer is None:
+        return None
+    told = _answer(
+        context, answer.status_code, _BY_STATUS.get(HTTPStatus(answer.status_code), "UnknownError"), _told(error)
+    )
+    for name in ("WWW-Authenticate", "Retry-After", "Allow"):
+        if name in answer.headers:
+            told[name] = answer.headers[name]
+    return told
+
+
+def _answer(context: dict[str, Any], status: int, code: str, message: str) -> Response:
+    if request := context.get("request"):
+        request.accepted_renderer = JSONRenderer()
+        request.accepted_media_type = JSONRenderer.media_type
+    return Response({"code": code, "message": message}, status=status)
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, Http404):
+        return _("There is nothing at this address.")
+    if isinstance(error, PermissionDenied):
+        return str(error) or _("You may not do this.")
+    if isinstance(error, exceptions.ValidationError):
+        return "; ".join(_flat(error.detail, ""))
+    assert isinstance(error, exceptions.APIException)  # noqa: S101  (the handler answers no others)
+    return str(error.detail)
+
+
+def _flat(detail: object, path: str) -> Iterator[str]:
+    if isinstance(detail, dict):
+        for name, inner in detail.items():
+            yield from _flat(inner, str(name))
+    elif isinstance(detail, list):
+        for inner in detail:
+            yield from _flat(inner, path)
+    else:
+        yield f"{path}: {detail}"

@@ -1,0 +1,160 @@
+"""What happened to a job: its attempts, its events, and what its pods say."""
+
+from http import HTTPStatus
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpResponse
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.openpai import told
+from hekla.api.openpai.errors import DoorError
+from hekla.api.openpai.jobs import chosen
+from hekla.api.openpai.told import Attempts
+from hekla.api.openpai.views import DoorView, job_at
+from hekla.apps.jobs import selectors, story
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.models import Event
+from hekla.backends.base import PodKey
+from hekla.backends.logs import read_text
+from hekla.backends.opened import opened
+from hekla.domain.jobspec import TaskSpec
+
+MOST_EVENTS = 500
+MOST_LOG_BYTES = 1024 * 1024
+_WARNINGS = {"failed", "stopped", "waiting"}
+
+
+class JobAttempts(DoorView):
+    """All attempts."""
+
+    def get(self, request: Request, **where: str) -> Response:
+        """The last attempt, then the others from the first on."""
+        attempts = Attempts(job_at(request, where))
+        return Response([attempts.history(number) for number in (attempts.last, *range(attempts.last))])
+
+
+class JobAttempt(DoorView):
+    """One attempt."""
+
+    def get(self, request: Request, attempt: int, **where: str) -> Response:
+        """The attempt of that number, from 0."""
+        attempts = Attempts(job_at(request, where))
+        return Response(attempts.history(chosen(attempts, attempt)))
+
+
+class AttemptsHealth(DoorView):
+    """Whether attempts can be asked for."""
+
+    def get(self, request: Request, **where: str) -> Response:
+        """They can."""
+        job_at(request, where)
+        return Response({"status": HTTPStatus.OK, "message": "ok"})
+
+
+class Events(DoorView):
+    """The events of a job."""
+
+    def get(self, request: Request, **where: str) -> Response:
+        """The newest first."""
+        job = job_at(request, where)
+        rows = [_event(job, event) for event in selectors.history(job).order_by("-pk")[:MOST_EVENTS]]
+        kind = request.query_params.get("type")
+        shown = [row for row in rows if row["message"] and kind in (None, "", row["type"])]
+        return Response({"totalCount": len(shown), "data": shown})
+
+
+class Task(DoorView):
+    """One task of an attempt."""
+
+    def get(self, request: Request, attempt: int, role: str, index: int, **where: str) -> Response:
+        """All its attempts, the last first."""
+        attempts, task = _task_at(request, attempt, role, index, where)
+        pods = attempts.pods_of(attempt, task, index)
+        tries = [attempts.pod(attempt, task, index, pod, number) for number, pod in enumerate(pods)]
+        return Response(
+            {
+                "username": attempts.job.owner.username,
+                "jobName": told.openpai_name(attempts.job),
+                "jobAttemptId": attempt,
+                "taskRoleName": role,
+                **attempts.task_head(task, index, pods),
+                "attempts": tries[::-1],
+            }
+        )
+
+
+class Logs(DoorView):
+    """Where a log can be read."""
+
+    def get(self, request: Request, attempt: int, role: str, index: int, task_attempt: int, **where: str) -> Response:
+        """One address: what a pod writes to its standard output and error is one log here."""
+        _pod_at(request, attempt, role, index, task_attempt, where)
+        uri = request.build_absolute_uri(f"{request.path.rstrip('/')}/all")
+        return Response({"locations": [{"name": "all", "uri": uri}]})
+
+
+class Log(DoorView):
+    """A log."""
+
+    def get(
+        self, request: Request, attempt: int, role: str, index: int, task_attempt: int, **where: str
+    ) -> HttpResponse:
+        """Its text, of a long one the beginning."""
+        job, pod = _pod_at(request, attempt, role, index, task_attempt, where)
+        key = PodKey(job=job.uid.hex, task=pod.task, index=pod.index, attempt=pod.attempt)
+        cluster = job.cluster
+        backend = opened(
+            cluster_id=cluster.pk,
+            kind=cluster.kind,
+            name=cluster.name,
+            config=cluster.config,
+            home=settings.HEKLA_HOME,
+        )
+        text = read_text(backend, key, offset=0, limit=MOST_LOG_BYTES, ended=pod.is_final).text
+        return HttpResponse(text, content_type="text/plain; charset=utf-8")
+
+
+def _event(job: Job, event: Event) -> dict[str, Any]:
+    line = next(iter(story.lines([event])), None)
+    payload, at = event.payload, event.at.isoformat().replace("+00:00", "Z")
+    return {
+        "uid": str(event.pk),
+        "frameworkName": str(job.uid),
+        "podUid": None,
+        "taskroleName": payload.get("task"),
+        "taskName": f"{payload['task']}-{payload['index']}" if "index" in payload and "task" in payload else None,
+        "taskIndex": payload.get("index"),
+        "type": "Warning" if line and line.state in _WARNINGS else "Normal",
+        "reason": event.kind,
+        "message": line.sentence if line else "",
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "count": 1,
+        "sourceComponent": event.actor_name,
+        "sourceHost": payload.get("node") or None,
+    }
+
+
+def _task_at(request: Request, attempt: int, role: str, index: int, where: dict[str, str]) -> tuple[Attempts, TaskSpec]:
+    """Raises DoorError."""
+    attempts = Attempts(job_at(request, where))
+    task = attempts.task_called(role)
+    if task is None or index >= task.replicas:
+        name = told.framework_name(attempts.job)
+        raise DoorError(HTTPStatus.NOT_FOUND, "NoTaskError", f"Task {role[:255]}-{index} is not found in {name}.")
+    chosen(attempts, attempt)
+    return attempts, task
+
+
+def _pod_at(
+    request: Request, attempt: int, role: str, index: int, task_attempt: int, where: dict[str, str]
+) -> tuple[Job, Pod]:
+    """Raises DoorError."""
+    attempts, task = _task_at(request, attempt, role, index, where)
+    pods = attempts.pods_of(attempt, task, index)
+    if task_attempt >= len(pods):
+        message = f"Log of task {role}-{index} is not found in {told.framework_name(attempts.job)}."
+        raise DoorError(HTTPStatus.NOT_FOUND, "NoTaskLogError", message)
+    return attempts.job, pods[task_attempt]

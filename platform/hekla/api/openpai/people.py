@@ -1,0 +1,156 @@
+"""Signing in with a password for a token, and who one is."""
+
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Any
+
+from django.contrib.auth import authenticate
+from django.utils.translation import gettext as _
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+import hekla
+from hekla.api.openpai.errors import DoorError, wrong_parameter
+from hekla.api.openpai.views import JSON_OR_FORM, DoorView, sent
+from hekla.api.throttles import PerAddress, SignIns
+from hekla.api.views import person
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts import services
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.queues import selectors as queues
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.domain.errors import NotFound
+from hekla.lib import clock
+
+SHORTEST_SECONDS, USUAL_SECONDS, LONGEST_SECONDS = 60, 24 * 3600, 7 * 24 * 3600
+_TOKEN_NAME = "OpenPAI"  # noqa: S105  (what it is called)
+
+
+class OpenView(DoorView):
+    """For those who have no token yet."""
+
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+    throttle_classes = (PerAddress,)
+
+
+class Info(OpenView):
+    """What answers here."""
+
+    def get(self, request: Request) -> Response:  # noqa: ARG002
+        """As OpenPAI tells it."""
+        facts = {"name": "PAI RESTful API", "version": f"v1.8.0+hekla.{hekla.__version__}"}
+        return Response({**facts, "launcherType": "k8s", "authnMethod": "basic"})
+
+
+class AuthnInfo(OpenView):
+    """How one signs in."""
+
+    def get(self, request: Request) -> Response:  # noqa: ARG002
+        """With a name and a password."""
+        return Response({"authn_type": "basic", "loginURI": "/api/v1/authn/basic/login", "loginURIMethod": "post"})
+
+
+class Login(OpenView):
+    """A token for a name and a password."""
+
+    parser_classes = JSON_OR_FORM  # type: ignore[assignment]
+    throttle_classes = (SignIns,)
+
+    def post(self, request: Request) -> Response:
+        """The token, which lives as long as was asked for: from a minute to a week, without a wish a day."""
+        fields = sent(request)
+        username, password = (str(fields.get(name, "")) for name in ("username", "password"))
+        lifetime = _lifetime(fields.get("expiration"))
+        user, now = _signed_in(request, username, password), clock.now()
+        address = request.META.get("REMOTE_ADDR") or ""
+        services.note_sign_in(user, method="password", address=address, now=now)
+        token = services.create_token(user, name=_TOKEN_NAME, lifetime=lifetime, now=now)
+        return Response({"user": user.username, "token": token, "admin": is_admin(user), "hasGitHubPAT": False})
+
+
+class Logout(DoorView):
+    """The end of a token."""
+
+    def delete(self, request: Request) -> Response:
+        """Revoke the token that was sent."""
+        _scheme, _space, secret = request.headers.get("Authorization", "").partition(" ")
+        try:
+            services.revoke_secret(person(request), secret.strip(), now=clock.now())
+        except NotFound as error:
+            raise wrong_parameter(_("No token was sent.")) from error
+        return Response({"message": "Logout successfully"})
+
+
+class TokenCheck(DoorView):
+    """Whose token this is."""
+
+    def get(self, request: Request) -> Response:
+        """One's own name."""
+        user = person(request)
+        return Response({"username": user.username, "application": False, "admin": is_admin(user)})
+
+
+class Users(DoorView):
+    """People."""
+
+    def get(self, request: Request) -> Response:
+        """Everybody, for who manages people; oneself for the others."""
+        user = person(request)
+        everybody = accounts.everybody() if accounts.may(user, Permission.MANAGE_PEOPLE) else [user]
+        return Response([_told(one) for one in everybody])
+
+
+class OneUser(DoorView):
+    """A person."""
+
+    def get(self, request: Request, username: str) -> Response:
+        """Oneself, or anybody for who manages people."""
+        user = person(request)
+        found = user if username == user.username else None
+        if found is None and accounts.may(user, Permission.MANAGE_PEOPLE):
+            found = accounts.by_username(username)
+        if found is None:
+            raise DoorError(HTTPStatus.NOT_FOUND, "NoUserError", f"User {username[:150]} is not found.")
+        return Response(_told(found))
+
+
+def is_admin(user: User) -> bool:
+    """Whether OpenPAI would call the person an admin: who may act on everybody's jobs."""
+    return accounts.may(user, Permission.ACT_ON_ANY_JOB)
+
+
+def _told(user: User) -> dict[str, Any]:
+    return {
+        "username": user.username,
+        "email": user.email,
+        "admin": is_admin(user),
+        "grouplist": list(tenancy.own(user).values_list("slug", flat=True)),
+        "virtualCluster": list(queues.visible_to(user).values_list("name", flat=True)),
+        "storageConfig": [],
+        "extension": {},
+    }
+
+
+def _lifetime(wish: object) -> timedelta:
+    text = str(USUAL_SECONDS if wish in (None, "") else wish)
+    if not text.isascii() or not text.isdigit() or not SHORTEST_SECONDS <= int(text[:9]) <= LONGEST_SECONDS:
+        facts = {"least": SHORTEST_SECONDS, "most": LONGEST_SECONDS}
+        raise wrong_parameter(_("“expiration” must be from %(least)d to %(most)d seconds.") % facts)
+    return timedelta(seconds=int(text))
+
+
+def _signed_in(request: Request, username: str, password: str) -> User:
+    """The person. Raises DoorError; whether it is the name or the password that is wrong is told to nobody."""
+    asked = request._request
+    user = authenticate(asked, username=username, password=password) if "\0" not in username + password else None
+    if getattr(asked, "axes_locked_out", False):
+        asked.axes_locked_out = False  # type: ignore[attr-defined]  # or its page would be the answer
+        message = _("Too many wrong passwords. Wait a quarter of an hour, then try again.")
+        raise DoorError(HTTPStatus.TOO_MANY_REQUESTS, "TooManyRequestsError", message)
+    if not isinstance(user, User):
+        message = _("The user name or the password is wrong.")
+        raise DoorError(HTTPStatus.BAD_REQUEST, "IncorrectPasswordError", message)
+    return user

@@ -1,0 +1,100 @@
+"""Queues as virtual clusters."""
+
+from collections import defaultdict
+from http import HTTPStatus
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.openpai.errors import DoorError
+from hekla.api.openpai.views import DoorView
+from hekla.api.views import person
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.facts import spec_of
+from hekla.apps.queues import selectors as queues
+from hekla.apps.queues.models import Queue
+from hekla.domain.frameworks.openpai import DEVICE
+from hekla.domain.resources import Resources
+
+_MiB = 2**20
+
+
+class VirtualClusters(DoorView):
+    """The queues that one of one's tenants may submit to."""
+
+    def get(self, request: Request) -> Response:
+        """All of them by their names."""
+        return Response(_told(person(request)))
+
+
+class VirtualCluster(DoorView):
+    """One queue."""
+
+    def get(self, request: Request, name: str) -> Response:
+        """The queue of that name."""
+        found = _told(person(request)).get(name)
+        if found is None:
+            message = f"Virtual cluster {name[:100]} is not found."
+            raise DoorError(HTTPStatus.NOT_FOUND, "NoVirtualClusterError", message)
+        return Response(found)
+
+
+class Storages(DoorView):
+    """OpenPAI's storages, of which there are none here."""
+
+    def get(self, request: Request) -> Response:  # noqa: ARG002
+        """None."""
+        return Response({"storages": []})
+
+
+def _told(user: User) -> dict[str, Any]:
+    found = list(queues.visible_to(user))
+    whole: defaultdict[int, Resources] = defaultdict(Resources)
+    for node in clusters.nodes():
+        whole[node.cluster_id] += Resources.parse(node.allocatable)
+    used: defaultdict[int, Resources] = defaultdict(Resources)
+    running: defaultdict[int, set[int]] = defaultdict(set)
+    for pod in jobs.usage_by_node(sorted({queue.cluster_id for queue in found})):
+        used[pod.job.queue_id] += spec_of(pod.job).task(pod.task).request
+        running[pod.job.queue_id].add(pod.job_id)
+    waiting = jobs.waiting_in([queue.pk for queue in found])
+    return {
+        queue.name: _one(
+            queue, used[queue.pk], whole[queue.cluster_id], len(running[queue.pk]), waiting.get(queue.pk, 0)
+        )
+        for queue in found
+    }
+
+
+def _one(queue: Queue, used: Resources, whole: Resources, running: int, waiting: int) -> dict[str, Any]:
+    bound = Resources.parse(queue.capability)
+    total = Resources({name: min(amount, bound.get(name, amount)) for name, amount in whole.items()})
+    part = _per_cent(total, whole)
+    return {
+        "capacity": part,
+        "maxCapacity": part,
+        "usedCapacity": _per_cent(used, whole),
+        "dedicated": bool(queue.guarantee),
+        "resourcesUsed": _amounts(used),
+        "resourcesGuaranteed": _amounts(Resources.parse(queue.guarantee)),
+        "resourcesTotal": _amounts(total),
+        "numActiveJobs": running,
+        "numPendingJobs": waiting,
+        "numJobs": running + waiting,
+        "status": "RUNNING" if queue.is_open else "STOPPED",
+    }
+
+
+def _per_cent(part: Resources, whole: Resources) -> float:
+    """Of GPUs, or of processors where there are none."""
+    name = DEVICE if whole.amount(DEVICE) else "cpu"
+    return round(100 * part.amount(name) / whole.amount(name), 2) if whole.amount(name) else 0.0
+
+
+def _amounts(resources: Resources) -> dict[str, float]:
+    """Processors, GPUs and MiB, also by the names that they had before."""
+    cpu, gpu = resources.amount("cpu") / 1000, resources.amount(DEVICE) / 1000
+    return {"cpu": cpu, "memory": int(resources.amount("memory") // _MiB), "gpu": gpu, "vCores": cpu, "GPUs": gpu}

@@ -1,0 +1,86 @@
+"""What all addresses of the door have in common."""
+
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any, cast
+
+from django.http import QueryDict
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.openpai import errors
+from hekla.api.parsers import BoundedJSON, Manifest, read_bounded
+from hekla.api.views import View, person
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs.models import Job
+from hekla.apps.openpai import selectors
+from hekla.domain.errors import NotFound
+
+
+class DoorView(View):
+    """Signed in, counted, JSON; refusals in OpenPAI's shape. Not in our own schema."""
+
+    schema = None
+
+    def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Response | None]:
+        """OpenPAI's shape."""
+        return errors.handle
+
+
+class AnyText(Manifest):
+    """YAML, whatever its sender calls it."""
+
+    media_type = "*/*"
+
+
+class BoundedForm(BaseParser):
+    """A form, as browsers and `curl -d` send it."""
+
+    media_type = "application/x-www-form-urlencoded"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> QueryDict:  # noqa: ANN401, ARG002
+        """The fields. Raises TooLarge."""
+        return QueryDict(read_bounded(stream, parser_context))
+
+
+class Nothing(DoorView):
+    """Addresses that OpenPAI has and this door has not, or that nobody has."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        """Refuse, whatever the verb."""
+        super().initial(request, *args, **kwargs)
+        message = f"API {request.path[:300]} is not found."
+        raise errors.DoorError(HTTPStatus.NOT_FOUND, "NoApiError", message)
+
+
+def named(user: User, where: dict[str, str]) -> tuple[str, str]:
+    """Owner and name of the job in an address: `user~name`, or the two apart; without an owner it is one's own."""
+    if "user" in where:
+        return where["user"], where["name"]
+    owner, tilde, name = where["job"].partition("~")
+    return (owner, name) if tilde else (user.username, owner)
+
+
+def job_at(request: Request, where: dict[str, str]) -> Job:
+    """The job of the address. Raises DoorError."""
+    user = person(request)
+    owner, name = named(user, where)
+    try:
+        return selectors.get(owner, name, user)
+    except NotFound as error:
+        raise errors.no_job(f"{owner}~{name}") from error
+
+
+def sent(request: Request) -> Mapping[str, Any]:
+    """The fields of a body, which its parser made a mapping."""
+    return cast("Mapping[str, Any]", request.data)
+
+
+def done(message: str, status: int = HTTPStatus.ACCEPTED, **more: Any) -> Response:  # noqa: ANN401
+    """OpenPAI's answer to what was done."""
+    return Response({"status": status, "message": message, **more}, status=status)
+
+
+JSON_OR_TEXT = (BoundedJSON, AnyText)
+JSON_OR_FORM = (BoundedJSON, BoundedForm)

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class OpenPaiConfig(AppConfig):
+    name = "hekla.apps.openpai"
+    label = "openpai"

@@ -1,0 +1,57 @@
+"""Questions about jobs by the names that they have in OpenPAI: `user~name`."""
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.openpai.models import Submission
+from hekla.apps.queues import selectors as queues
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.errors import NotFound
+from hekla.domain.phases import PodPhase
+
+_BY_ITSELF = [PodPhase.FAILED.value, PodPhase.LOST.value]
+
+
+def visible_to(user: User) -> QuerySet[Job]:
+    """The jobs that exist for this person, with `openpai_name` and `has_failed_pod`: one that nobody stopped."""
+    failed = Pod.objects.filter(job=OuterRef("pk"), version=OuterRef("version"), stopping=False, phase__in=_BY_ITSELF)
+    return (
+        jobs.visible_to(user)
+        .select_related("tenant", "queue", "cluster", "owner", "jobconfig")
+        .annotate(openpai_name=Coalesce("jobconfig__name", F("name")), has_failed_pod=Exists(failed))
+    )
+
+
+def get(owner: str, name: str, user: User) -> Job:
+    """The job of that owner and name, the newest where another door let in more of them. Raises NotFound."""
+    found = visible_to(user).filter(_called(name), owner__username=owner)
+    job = found.order_by(F("jobconfig__pk").desc(nulls_last=True), "-submitted_at").first()
+    if job is None:
+        raise NotFound(f"Job {owner[:150]}~{name[:255]} is not found.")
+    return job
+
+
+def is_taken(owner: User, name: str) -> bool:
+    """Whether the person has a job of that name already, wherever it was submitted."""
+    return Job.objects.filter(_called(name), owner=owner, deleted_at=None).exists()
+
+
+def submission_of(job: Job) -> Submission | None:
+    """What was sent for this job, if it came as a JobConfig."""
+    return Submission.objects.filter(job=job).first()
+
+
+def tenant_of(user: User, queue: str) -> Tenant | None:
+    """The first of the person's tenants that may submit to that queue; else the first of them."""
+    mine = list(tenancy.own(user).filter(pk__in=tenancy.where(user, Permission.SUBMIT_JOBS)))
+    return next((one for one in mine if queues.open_to(one).filter(name=queue).exists()), next(iter(mine), None))
+
+
+def _called(name: str) -> Q:
+    """By its name in OpenPAI; a job that did not come from there has its own."""
+    return Q(jobconfig__name=name) | Q(jobconfig__isnull=True, name=name)

@@ -1,0 +1,95 @@
+"""Taking in jobs under the names that they have in OpenPAI."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.services.submission import NameTaken
+from hekla.apps.jobs.services.telling import tell
+from hekla.apps.openpai import selectors
+from hekla.apps.openpai.models import Submission
+from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import events
+from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem
+from hekla.domain.formats import Loaded, yaml_text
+from hekla.domain.formats.openpai.kept import masked, under_another_name
+from hekla.domain.validation import is_text
+
+MAX_TAGS = 50
+MAX_TAG = 100
+
+
+def submit(*, loaded: Loaded, name: str, config: Mapping[str, Any], tenant: Tenant, user: User, now: datetime) -> Job:
+    """Take in the job of a JobConfig. Raises what `jobs.services.submit` does; NameTaken by a job of the person's own.
+
+    Names are free among those of other people: a job that would be called like another of the tenant gets a longer
+    name there.
+    """
+    if selectors.is_taken(user, name):
+        raise _name_taken(user, name)
+    text = yaml_text.write([masked(config)])
+    try:
+        with unit_of_work():
+            Submission.objects.filter(owner=user, name=name, job__deleted_at__isnull=False).delete()
+            job = _take_in(loaded, name, tenant, user, now)
+            Submission.objects.create(job=job, owner=user, name=name, config=text)
+    except IntegrityError as error:
+        raise _name_taken(user, name) from error
+    return job
+
+
+def _take_in(loaded: Loaded, name: str, tenant: Tenant, user: User, now: datetime) -> Job:
+    try:
+        return services.submit(spec=loaded.spec, tenant=tenant, user=user, now=now, secrets=loaded.secrets)
+    except NameTaken:
+        spec = under_another_name(loaded.spec, user.username, name)
+        return services.submit(spec=spec, tenant=tenant, user=user, now=now, secrets=loaded.secrets)
+
+
+def _name_taken(user: User, name: str) -> NameTaken:
+    sentence = _("Job %(user)s~%(name)s already exists. Choose another name, or delete that job.")
+    return NameTaken(sentence % {"user": user.username, "name": name}, "name")
+
+
+def add_tag(job: Job, tag: str, *, user: User, now: datetime) -> None:
+    """Put a word on a job. Raises Forbidden, Invalid."""
+    if not tag or len(tag) > MAX_TAG or not is_text(tag):
+        raise Invalid([Problem("value", _("A tag is a text of at most %(most)d letters.") % {"most": MAX_TAG})])
+    with unit_of_work():
+        submission = _submission(job, user)
+        if len(submission.tags) >= MAX_TAGS:
+            raise Invalid([Problem("value", _("A job has at most %(most)d tags.") % {"most": MAX_TAGS})])
+        if tag not in submission.tags:
+            submission.tags = [*submission.tags, tag]
+            submission.save(update_fields=["tags"])
+            tell(job, events.JobTagged(tag=tag), actor=actor_of(user), now=now)
+
+
+def delete_tag(job: Job, tag: str, *, user: User, now: datetime) -> None:
+    """Take a word off a job. Raises Forbidden, NotFound."""
+    with unit_of_work():
+        submission = _submission(job, user)
+        if tag not in submission.tags:
+            raise NotFound(_("The job has no such tag."))
+        submission.tags = [other for other in submission.tags if other != tag]
+        submission.save(update_fields=["tags"])
+        tell(job, events.JobTagged(tag=tag, is_on=False), actor=actor_of(user), now=now)
+
+
+def _submission(job: Job, user: User) -> Submission:
+    """The row that holds the tags, locked. Raises Forbidden, NotFound."""
+    if not jobs.may_act(user, job):
+        raise Forbidden(_("Only the job's owner and the admins of its tenant may do this."))
+    submission = Submission.objects.select_for_update().filter(job=job).first()
+    if submission is None:
+        raise NotFound(_("This job did not come as a JobConfig, so it has no tags."))
+    return submission

@@ -1,0 +1,1 @@
+"""Values that the commands of jobs need and that nobody is shown."""

@@ -1,0 +1,20 @@
+"""Keeping secrets, and forgetting them. No event tells of it: the submission and the deletion of the job do."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.secrets.models import JobSecrets
+
+
+def keep(uid: UUID, values: Mapping[str, str]) -> None:
+    """Keep a new job's secrets."""
+    if values:
+        with unit_of_work():
+            JobSecrets.objects.create(job_uid=uid, values=dict(values))
+
+
+def forget(uid: UUID) -> None:
+    """Forget a job's secrets."""
+    with unit_of_work():
+        JobSecrets.objects.filter(job_uid=uid).delete()

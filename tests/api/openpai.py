@@ -1,0 +1,36 @@
+"""JobConfigs that the tests of OpenPAI's door send."""
+
+from typing import Any
+
+import yaml
+
+V1, V2 = "/rest-server/api/v1", "/rest-server/api/v2"
+
+
+def config(name: str = "train", **changes: Any) -> dict[str, Any]:
+    """A small JobConfig of version 2 that is right."""
+    role = {
+        "instances": 1,
+        "dockerImage": "image",
+        "resourcePerInstance": {"cpu": 1, "memoryMB": 64, "gpu": 0},
+        "commands": ["echo hello"],
+    }
+    return {
+        "protocolVersion": 2,
+        "name": name,
+        "type": "job",
+        "prerequisites": [{"type": "dockerimage", "name": "image", "uri": "python:3.12"}],
+        "taskRoles": {"worker": {**role, **changes.pop("role", {})}},
+        **changes,
+    }
+
+
+def old_config(name: str = "old", **changes: Any) -> dict[str, Any]:
+    """A small JobConfig of version 1."""
+    role = {"name": "main", "taskNumber": 1, "cpuNumber": 1, "memoryMB": 64, "command": "echo hello"}
+    return {"jobName": name, "image": "python:3.12", "taskRoles": [role], **changes}
+
+
+def send(client: Any, document: dict[str, Any], query: str = "", *, kind: str = "text/yaml") -> Any:
+    """Submit a JobConfig as YAML."""
+    return client.post(f"{V2}/jobs{query}", yaml.safe_dump(document), content_type=kind)
