@@ -16,7 +16,7 @@ from hekla.project.checkout import CHECKOUT
 
 FOLDER = CHECKOUT / "platform" / "help"
 _ORDER = (
-    "first-five-minutes", "jobs", "submitting", "flows", "queues", "environments", "administration", "examples",
+    "first-five-minutes", "jobs", "submitting", "flows", "openpai", "queues", "environments", "administration", "examples",
     "demonstrations",
 )  # fmt: skip
 
