@@ -1,6 +1,7 @@
 """Manifests in and out: what people already have, read into a JobSpec, and a JobSpec written as what others read."""
 
 from hekla.domain.formats.base import Format, Loaded
+from hekla.domain.formats.cronjob import LoadedSchedule, dump_schedule, load_schedule
 from hekla.domain.formats.flow_manifests import LoadedFlow, dump_flow, dump_template, holds_flows, load_flow
 from hekla.domain.formats.manifests import Written, dump, load, write
 from hekla.domain.formats.patching import patched
@@ -11,13 +12,16 @@ __all__ = [
     "Format",
     "Loaded",
     "LoadedFlow",
+    "LoadedSchedule",
     "Written",
     "dump",
     "dump_flow",
+    "dump_schedule",
     "dump_template",
     "holds_flows",
     "load",
     "load_flow",
+    "load_schedule",
     "patched",
     "write",
 ]

@@ -1,0 +1,211 @@
+"""Cron expressions: when something recurs, by the clock of a time zone.
+
+Five fields: minute, hour, day of the month, month, day of the week (0 or 7 is Sunday). Each is `*` (or `?`), a number,
+a name (`jan`, `mon`), a range `a-b`, a step `*/n`, `a-b/n` or `a/n` (from a to the end), or a list of these. Where both
+days are restricted, either is enough; else both must fit. `@yearly`, `@monthly`, `@weekly`, `@daily` (or `@midnight`)
+and `@hourly` stand for the obvious. Seconds, `L`, `W`, `#`, `@every` and `@reboot` are refused.
+
+When clocks are put forward or back, a wall time may not exist, or be shown twice:
+
+* An expression whose hour is `*` follows the time that passes: each minute that the clock really shows counts, in the
+  repeated hour both times, in the missing hour none.
+* Any other means a time of the day, and that comes once a day: a time that is shown twice counts the first time; one
+  that the clock leaves out counts at the instant of the change, in place of which several times count as one.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from itertools import product
+from zoneinfo import ZoneInfo, available_timezones
+
+from hekla.domain.validation import nearest, shown
+
+MAX_LENGTH = 200
+_DAY = timedelta(days=1)
+_MINUTE = timedelta(minutes=1)
+_FARTHEST = 9 * 366
+"""29 February is at most eight years away."""
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_LONGEST = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_SHORT = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+
+
+class BadCron(ValueError):
+    """This is no cron expression, or one that never comes; the message says why in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """What may stand at one place of an expression."""
+
+    name: str
+    low: int
+    high: int
+    names: tuple[str, ...] = ()
+
+
+_FIELDS = (
+    _Field("minute", 0, 59),
+    _Field("hour", 0, 23),
+    _Field("day of the month", 1, 31),
+    _Field("month", 1, 12, _MONTHS),
+    _Field("day of the week", 0, 7, _WEEKDAYS),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """A parsed expression. A day that is None is not restricted; weekdays count from Sunday, which is 0."""
+
+    minutes: tuple[int, ...]
+    hours: tuple[int, ...] | None
+    days: frozenset[int] | None
+    months: frozenset[int]
+    weekdays: frozenset[int] | None
+
+    def matches(self, day: date) -> bool:
+        """Whether the expression counts on this day at all."""
+        if day.month not in self.months:
+            return False
+        by_day = self.days is None or day.day in self.days
+        by_weekday = self.weekdays is None or day.isoweekday() % 7 in self.weekdays
+        if self.days is not None and self.weekdays is not None:
+            return by_day or by_weekday
+        return by_day and by_weekday
+
+    def after(self, instant: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+        """Every instant (in UTC) at which it counts, later than this one, in order."""
+        for moment in self._moments(_local_day(instant, zone) - _DAY, 1, zone):
+            if moment > instant:
+                yield moment
+
+    def latest(self, instant: datetime, zone: ZoneInfo) -> datetime | None:
+        """The last instant (in UTC) at which it counted, this one included; None in the years before."""
+        return next(
+            (moment for moment in self._moments(_local_day(instant, zone) + _DAY, -1, zone) if moment <= instant), None
+        )
+
+    def _moments(self, day: date, step: int, zone: ZoneInfo) -> Iterator[datetime]:
+        """All instants from a day on, or (step -1) back from it, each once and in that order.
+
+        What a change of the clock moves goes at most into the next day, so two days are sorted together.
+        """
+        held: set[datetime] = set()
+        barren = 0
+        while barren <= _FARTHEST:
+            today = self._of_day(day, zone) if self.matches(day) else []
+            barren = 0 if today else barren + 1
+            edge = min(today, default=None) if step > 0 else max(today, default=None)
+            ready = {moment for moment in held if edge is None or (moment < edge if step > 0 else moment > edge)}
+            yield from sorted(ready, reverse=step < 0)
+            held = (held - ready) | set(today)
+            day += step * _DAY
+        yield from sorted(held, reverse=step < 0)
+
+    def _of_day(self, day: date, zone: ZoneInfo) -> list[datetime]:
+        """The instants that the wall times of a day stand for."""
+        midnight = datetime.combine(day, datetime.min.time())
+        times = product(range(24) if self.hours is None else self.hours, self.minutes)
+        walls = [midnight + timedelta(hours=hour, minutes=minute) for hour, minute in times]
+        offset = midnight.replace(tzinfo=zone).utcoffset()
+        if offset == (midnight + _DAY).replace(tzinfo=zone).utcoffset():
+            return [(wall - (offset or timedelta())).replace(tzinfo=UTC) for wall in walls]
+        return sorted({moment for wall in walls for moment in self._of_wall(wall, zone)})
+
+    def _of_wall(self, wall: datetime, zone: ZoneInfo) -> Sequence[datetime]:
+        first, second = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+        if first.astimezone(zone).replace(tzinfo=None) != wall:
+            return () if self.hours is None else (_change_between(second, first, zone),)
+        return (first, second) if self.hours is None and first != second else (first,)
+
+
+def _local_day(instant: datetime, zone: ZoneInfo) -> date:
+    return instant.astimezone(zone).date()
+
+
+def _change_between(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
+    """The first minute of the new time, where the clock is changed in between."""
+    old = before.astimezone(zone).utcoffset()
+    low, high = 0, round((after - before) / _MINUTE)
+    while low < high:
+        middle = (low + high) // 2
+        changed = (before + middle * _MINUTE).astimezone(zone).utcoffset() != old
+        low, high = (low, middle) if changed else (middle + 1, high)
+    return before + low * _MINUTE
+
+
+@cache
+def zone(name: str) -> ZoneInfo:
+    """The time zone of that name. Raises BadCron."""
+    names = available_timezones()
+    if name not in names:
+        raise BadCron(f"There is no time zone {shown(name)}" + (nearest(name, names) or "; such as Europe/Berlin."))
+    return ZoneInfo(name)
+
+
+def parse(text: str) -> Cron:
+    """The expression in a text. Raises BadCron."""
+    words = _SHORT.get(text.strip().lower(), text).split()
+    if words and words[0].startswith("@"):
+        raise BadCron(f"{shown(words[0])} is none of {', '.join(_SHORT)}.")
+    if len(words) != len(_FIELDS) or len(text) > MAX_LENGTH:
+        names = ", ".join(field.name for field in _FIELDS)
+        raise BadCron(f"An expression has five fields: {names}; this has {len(words)}.")
+    minutes, hours, days, months, weekdays = (
+        _values(word.lower(), field) for word, field in zip(words, _FIELDS, strict=True)
+    )
+    cron = Cron(
+        minutes=tuple(minutes if minutes is not None else range(60)),
+        hours=None if hours is None else tuple(hours),
+        days=None if days is None else frozenset(days),
+        months=frozenset(months if months is not None else range(1, 13)),
+        weekdays=None if weekdays is None else frozenset(value % 7 for value in weekdays),
+    )
+    if cron.weekdays is None and cron.days and not any(min(cron.days) <= _LONGEST[m - 1] for m in cron.months):
+        raise BadCron("No such day is in these months, so this would never come.")
+    return cron
+
+
+def _values(word: str, field: _Field) -> list[int] | None:
+    """The values of one field in order; None where it is not restricted."""
+    if word in ("*", "?", "*/1"):
+        return None
+    return sorted({value for part in word.split(",") for value in _part(part, field)})
+
+
+def _part(part: str, field: _Field) -> range:
+    body, slash, step_text = part.partition("/")
+    if slash and not (step_text.isascii() and step_text.isdigit() and 0 < int(step_text) <= field.high):
+        raise BadCron(f"In the {field.name}, {shown(part)}: after “/” comes a step from 1 to {field.high}.")
+    low_text, dash, high_text = body.partition("-")
+    last = min(field.high, 6) if field.names is _WEEKDAYS else field.high
+    if body in ("*", "?"):
+        low, high = field.low, last
+    else:
+        low = _value(low_text, field)
+        high = _value(high_text, field) if dash else max(low, last) if slash else low
+    if low > high:
+        raise BadCron(f"In the {field.name}, {shown(part)}: a range goes upwards; write two with a comma between.")
+    return range(low, high + 1, int(step_text) if slash else 1)
+
+
+def _value(text: str, field: _Field) -> int:
+    if text in field.names:
+        return field.names.index(text) + field.low
+    if not (text.isascii() and text.isdigit() and len(text) < 4 and field.low <= int(text) <= field.high):  # noqa: PLR2004
+        names = f" or a name such as {field.names[1]}" if field.names else ""
+        message = f"is not a number from {field.low} to {field.high}{names}."
+        raise BadCron(f"In the {field.name}, {shown(text)} {message}")
+    return int(text)

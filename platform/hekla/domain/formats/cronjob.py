@@ -1,0 +1,120 @@
+"""Volcano CronJobs (`batch.volcano.sh/v1alpha1`): a schedule, with a Volcano Job as its template."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from hekla.domain import frameworks
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.formats import yaml_text
+from hekla.domain.formats.fields import Fields, Findings
+from hekla.domain.formats.files import ConfigMaps
+from hekla.domain.formats.reading import Reading, without_none
+from hekla.domain.formats.volcano import VOLCANO
+from hekla.domain.formats.writing import config_map, filled
+from hekla.domain.schedules import ScheduleSpec
+from hekla.domain.validation import shown
+
+API_VERSION, KIND = "batch.volcano.sh/v1alpha1", "CronJob"
+_FIELDS = {
+    "schedule": "cron",
+    "timeZone": "time_zone",
+    "concurrencyPolicy": "concurrency",
+    "startingDeadlineSeconds": "starting_deadline_seconds",
+    "suspend": "suspended",
+    "successfulJobsHistoryLimit": "successful_jobs_kept",
+    "failedJobsHistoryLimit": "failed_jobs_kept",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSchedule:
+    """The schedule that a manifest describes, and a sentence for everything in it that has no effect here."""
+
+    spec: ScheduleSpec
+    warnings: tuple[str, ...]
+
+
+def is_schedule(document: object) -> bool:
+    """Whether a document of a stream is a CronJob."""
+    return isinstance(document, dict) and document.get("kind") == KIND
+
+
+def load_schedule(text: str | bytes) -> LoadedSchedule:
+    """The schedule in a YAML (or JSON) stream. Raises Invalid with every problem and its path in the manifest."""
+    findings = Findings()
+    manifest, config_maps = _sorted_out(yaml_text.read(text), findings)
+    reading = Reading(config_maps, findings)
+    document = _read(reading, manifest)
+    manifest.close()
+    findings.origins["job.files"] = "data"
+    try:
+        spec = ScheduleSpec.parse(without_none({**document, "job": {**document["job"], "files": config_maps.files}}))
+    except Invalid as error:
+        findings.raise_any(error)
+        raise
+    findings.raise_any()
+    for remark in frameworks.remarks(spec.job):
+        findings.remark(f"job.{remark.path}", remark.message)
+    return LoadedSchedule(spec, findings.warnings())
+
+
+def dump_schedule(spec: ScheduleSpec) -> str:
+    """The schedule as a CronJob, with a ConfigMap of the job's files."""
+    job = spec.job.model_copy(update={"name": spec.name})
+    template = VOLCANO.write(job)
+    template["metadata"].pop("name")
+    given = spec.document()
+    manifest = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": spec.name},
+        "spec": {
+            **{name: given[field] for name, field in _FIELDS.items() if field in given},
+            "jobTemplate": filled(**template),
+        },
+    }
+    return yaml_text.write([*([config_map(job)] if job.files else []), manifest])
+
+
+def _read(reading: Reading, manifest: Fields) -> dict[str, Any]:
+    manifest.ignore("apiVersion", "kind", "status")
+    metadata, spec = manifest.fields("metadata"), manifest.fields("spec")
+    document = {
+        "name": reading.take(metadata, "name", "name"),
+        **{field: reading.take(spec, name, field) for name, field in _FIELDS.items()},
+    }
+    reading.close_metadata(metadata, metadata.mapping("annotations"))
+    document["job"] = _template(reading, spec.fields("jobTemplate"))
+    spec.close()
+    return document
+
+
+def _template(reading: Reading, template: Fields) -> dict[str, Any]:
+    """The job's document. What is known of its places in the manifest is known of them inside the schedule, then."""
+    known = dict(reading.findings.origins)
+    reading.findings.origins.clear()
+    document = {name: value for name, value in VOLCANO.read(reading, template).items() if name != "name"}
+    template.close()
+    inner = {f"job.{path}": origin for path, origin in reading.findings.origins.items()}
+    reading.findings.origins.clear()
+    reading.findings.origins.update({**known, "job": template.path, **inner})
+    return without_none(document)
+
+
+def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Fields, ConfigMaps]:
+    """The one CronJob of a stream, and its ConfigMaps; a sentence where there is no such one."""
+    found, maps = [], ConfigMaps(findings)
+    for number, document in enumerate(documents, start=1):
+        if isinstance(document, dict) and document.get("kind") == "ConfigMap":
+            maps.add(document)
+        elif is_schedule(document):
+            found.append(document)
+        else:
+            kind = document.get("kind") if isinstance(document, dict) else document
+            findings.not_honoured(f"document {number}", f"{shown(kind)} is not a CronJob.")
+    if len(found) != 1:
+        raise Invalid([Problem("", f"The text holds {len(found) or 'no'} CronJob of {API_VERSION}; one is expected.")])
+    if found[0].get("apiVersion") != API_VERSION:
+        given = shown(found[0].get("apiVersion"))
+        raise Invalid([Problem("apiVersion", f"For a CronJob this must be {API_VERSION}, not {given}.")])
+    return Fields(found[0], "", findings), maps

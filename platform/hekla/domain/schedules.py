@@ -1,0 +1,192 @@
+"""A job that recurs: what a person asks for, and what is to be done about it at some moment.
+
+Volcano's CronJob, except that a run which is skipped is skipped for good, and that a day of the clock is kept where the
+clock itself is changed (`hekla.domain.cron`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from itertools import islice
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from hekla.domain import cron
+from hekla.domain.cron import Cron
+from hekla.domain.errors import Invalid
+from hekla.domain.jobspec import JobSpec, Label, Whole
+from hekla.domain.validation import Inconsistent, explain
+
+MAX_NAME = 40
+MAX_COUNTED = 100
+MAX_KEPT = 1000
+_LONGEST_DEADLINE = 366 * 86_400
+_LATEST_MINUTE = 10**8 - 1
+
+
+class Concurrency(StrEnum):
+    """When a run is due while an earlier one is not over: both run, it is skipped, or it takes the place."""
+
+    ALLOW = "Allow"
+    FORBID = "Forbid"
+    REPLACE = "Replace"
+
+
+def _is_cron(text: str) -> str:
+    cron.parse(text)
+    return text.strip()
+
+
+def _is_zone(name: str) -> str:
+    cron.zone(name)
+    return name
+
+
+class ScheduleSpec(BaseModel):
+    """A schedule as it was asked for. Its job's own name is not used: each run has one of its own (`run_name`)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[Label, Field(max_length=MAX_NAME)]
+    cron: Annotated[str, AfterValidator(_is_cron)]
+    time_zone: Annotated[str, Field(max_length=64), AfterValidator(_is_zone)] = "UTC"
+    concurrency: Concurrency = Concurrency.ALLOW
+    starting_deadline_seconds: Annotated[Whole, Field(ge=1, le=_LONGEST_DEADLINE)] | None = None
+    suspended: Annotated[bool, Field(strict=True)] = False
+    successful_jobs_kept: Annotated[Whole, Field(ge=0, le=MAX_KEPT)] = 3
+    failed_jobs_kept: Annotated[Whole, Field(ge=0, le=MAX_KEPT)] = 1
+    job: JobSpec
+
+    changeable: ClassVar[tuple[str, ...]] = (
+        "cron", "time_zone", "concurrency", "starting_deadline_seconds", "successful_jobs_kept", "failed_jobs_kept",
+    )  # fmt: skip
+    """What is about the schedule itself, apart from its name and whether it is suspended."""
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> "ScheduleSpec":
+        """The schedule that this JSON-like document describes. Raises Invalid with every problem in it."""
+        try:
+            return cls.model_validate(document)
+        except ValidationError as error:
+            raise Invalid(explain(error, cls)) from error
+
+    @model_validator(mode="before")
+    @classmethod
+    def _job_is_named(cls, document: Any) -> Any:  # noqa: ANN401  (whatever was sent)
+        """The job is judged under the longest name that a run of it can have."""
+        if not isinstance(document, Mapping) or not isinstance(document.get("job"), Mapping):
+            return document
+        name = str(document.get("name", ""))[:MAX_NAME]
+        return {**document, "job": {**document["job"], "name": _named(name, _LATEST_MINUTE, by_hand=True)}}
+
+    @field_validator("job", mode="wrap")
+    @classmethod
+    def _job_is_one(cls, value: Any, handler: Any) -> JobSpec:  # noqa: ANN401  (as pydantic calls it)
+        if not isinstance(value, Mapping):
+            job: JobSpec = handler(value)
+            return job
+        try:
+            return JobSpec.parse(value)
+        except Invalid as error:
+            about_the_job = [problem for problem in error.problems if problem.path != "name"]
+            if not about_the_job:  # the schedule's own name is wrong, and that is said there
+                return JobSpec.parse({**value, "name": "x"})
+            raise Inconsistent(about_the_job) from error
+
+    def document(self) -> dict[str, Any]:
+        """As JSON-like data without what is left at its default; `parse` reads it back."""
+        job = {name: value for name, value in self.job.document().items() if name != "name"}
+        return {**self.model_dump(mode="json", exclude_defaults=True, exclude={"job"}), "job": job}
+
+    def run(self, due_at: datetime, *, by_hand: bool = False) -> JobSpec:
+        """The job of the run that is due at this instant."""
+        return self.job.model_copy(update={"name": run_name(self.name, due_at, by_hand=by_hand)})
+
+    @property
+    def times(self) -> Cron:
+        """The expression, parsed."""
+        return cron.parse(self.cron)
+
+    def next_times(self, after: datetime, count: int) -> list[datetime]:
+        """The next instants at which it is due, in UTC."""
+        return list(islice(self.times.after(after, cron.zone(self.time_zone)), count))
+
+
+def run_name(name: str, due_at: datetime, *, by_hand: bool = False) -> str:
+    """What the job of a run is called: the same for the same instant, so that to start it twice is to start it once."""
+    return _named(name, int(due_at.timestamp()) // 60, by_hand=by_hand)
+
+
+def _named(name: str, minute: int, *, by_hand: bool) -> str:
+    return f"{name}-{minute}-now" if by_hand else f"{name}-{minute}"
+
+
+class Skip(StrEnum):
+    """Why a run that was due did not start."""
+
+    STILL_RUNNING = "still_running"
+    TOO_LATE = "too_late"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """Instants that went by unseen, as while nothing was running here. More than `MAX_COUNTED` are not counted."""
+
+    first: datetime
+    last: datetime
+    count: int
+
+    @property
+    def is_more(self) -> bool:
+        """Whether there were more than were counted."""
+        return self.count > MAX_COUNTED
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done. `due_at`: the run that is decided about; it starts unless `skip` says why not.
+
+    `replaces`: the runs that must make way first. `missed`: what was due before `due_at` and is given up.
+    """
+
+    due_at: datetime | None = None
+    skip: Skip | None = None
+    replaces: tuple[int, ...] = ()
+    missed: Missed | None = None
+
+
+def plan(spec: ScheduleSpec, looked_at: datetime, now: datetime, running: Sequence[int]) -> Plan:
+    """What to do about all that was due after `looked_at` and not after `now`; `running`: its runs that are not over.
+
+    Of several, only the last is started, and that only within the starting deadline.
+    """
+    if spec.suspended:
+        return Plan()
+    due = spec.times.latest(now, cron.zone(spec.time_zone))
+    if due is None or due <= looked_at:
+        return Plan()
+    missed = _missed(spec, looked_at, due)
+    deadline = spec.starting_deadline_seconds
+    if deadline is not None and now - due > timedelta(seconds=deadline):
+        return Plan(due, Skip.TOO_LATE, missed=missed)
+    if spec.concurrency is Concurrency.FORBID and running:
+        return Plan(due, Skip.STILL_RUNNING, missed=missed)
+    replaces = tuple(running) if spec.concurrency is Concurrency.REPLACE else ()
+    return Plan(due, replaces=replaces, missed=missed)
+
+
+def _missed(spec: ScheduleSpec, looked_at: datetime, due: datetime) -> Missed | None:
+    times = list(islice(spec.times.after(looked_at, cron.zone(spec.time_zone)), MAX_COUNTED + 1))
+    before = [moment for moment in times if moment < due]
+    if not before:
+        return None
+    last = spec.times.latest(due - timedelta(microseconds=1), cron.zone(spec.time_zone)) or before[-1]
+    return Missed(before[0], last, len(before))
+
+
+def kept(successful: Sequence[int], failed: Sequence[int], spec: ScheduleSpec) -> list[int]:
+    """Which of its finished runs, each newest first, are too many."""
+    return [*successful[spec.successful_jobs_kept :], *failed[spec.failed_jobs_kept :]]

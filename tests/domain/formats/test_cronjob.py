@@ -1,0 +1,107 @@
+"""Volcano CronJobs in and out."""
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.domain.specs import SPECS
+
+from hekla.domain import formats
+from hekla.domain.errors import Invalid
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.schedules import Concurrency, ScheduleSpec
+
+MANIFEST = """\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: CronJob
+metadata:
+  name: nightly
+  namespace: research
+spec:
+  schedule: "30 2 * * mon-fri"
+  timeZone: Europe/Berlin
+  concurrencyPolicy: Forbid
+  startingDeadlineSeconds: 600
+  failedJobsHistoryLimit: 2
+  jobTemplate:
+    metadata:
+      annotations: {hekla.io/priority: "5"}
+    spec:
+      queue: vision
+      schedulerName: volcano
+      tasks:
+        - name: main
+          replicas: 2
+          template:
+            spec:
+              containers: [{command: [python, train.py], workingDir: /w, volumeMounts: [{name: f, mountPath: /w}]}]
+              volumes: [{name: f, configMap: {name: files}}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: files}
+data: {train.py: "print(1)"}
+"""
+
+
+def test_it_is_read_whole() -> None:
+    loaded = formats.load_schedule(MANIFEST)
+    spec = loaded.spec
+    assert (spec.name, spec.cron, spec.time_zone) == ("nightly", "30 2 * * mon-fri", "Europe/Berlin")
+    assert (spec.concurrency, spec.starting_deadline_seconds) == (Concurrency.FORBID, 600)
+    assert (spec.successful_jobs_kept, spec.failed_jobs_kept, spec.suspended) == (3, 2, False)
+    assert (spec.job.queue, spec.job.priority, spec.job.files) == ("vision", 5, {"train.py": "print(1)"})
+    assert [warning.partition(":")[0] for warning in loaded.warnings] == ["metadata.namespace"]
+
+
+def test_what_is_wrong_is_said_at_its_place_in_the_manifest() -> None:
+    text = MANIFEST.replace("mon-fri", "fri-mon").replace("replicas: 2", "replicas: -2").replace("Forbid", "Never")
+    with pytest.raises(Invalid) as raised:
+        formats.load_schedule(text)
+    assert {problem.path for problem in raised.value.problems} == {
+        "spec.schedule", "spec.concurrencyPolicy", "spec.jobTemplate.spec.tasks[0].replicas",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "says"),
+    [
+        ("kind: Job\napiVersion: batch.volcano.sh/v1alpha1\n", "", "no CronJob"),
+        (MANIFEST + "---\n" + MANIFEST, "", "2 CronJob"),
+        (MANIFEST.replace("batch.volcano.sh/v1alpha1", "batch/v1"), "apiVersion", "must be batch.volcano.sh"),
+        (MANIFEST.replace("  schedule:", "  shedule:"), "spec.shedule", "did you mean “schedule”"),
+        ("- 1\n", "", "no CronJob"),
+    ],
+)
+def test_what_is_no_such_manifest_is_refused(text: str, path: str, says: str) -> None:
+    with pytest.raises(Invalid) as raised:
+        formats.load_schedule(text)
+    assert any(problem.path == path and says in problem.message for problem in raised.value.problems)
+
+
+def test_what_is_written_is_the_kind_that_it_says() -> None:
+    _config_map, manifest = yaml.safe_load_all(formats.dump_schedule(formats.load_schedule(MANIFEST).spec))
+    assert (manifest["apiVersion"], manifest["kind"]) == ("batch.volcano.sh/v1alpha1", "CronJob")
+    assert manifest["spec"]["schedule"] == "30 2 * * mon-fri"
+    assert "name" not in manifest["spec"]["jobTemplate"].get("metadata", {})
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    SPECS,
+    st.fixed_dictionaries(
+        {"cron": st.sampled_from(["@daily", "*/5 * * * *", "0 0 1 jan ?"])},
+        optional={
+            "time_zone": st.sampled_from(["Asia/Shanghai", "America/New_York"]),
+            "concurrency": st.sampled_from(["Forbid", "Replace"]),
+            "starting_deadline_seconds": st.integers(1, 10_000),
+            "suspended": st.booleans(),
+            "successful_jobs_kept": st.integers(0, 9),
+            "failed_jobs_kept": st.integers(0, 9),
+        },
+    ),
+)
+def test_there_and_back_it_is_the_same(job: JobSpec, more: dict[str, object]) -> None:
+    spec = ScheduleSpec.parse({**more, "name": "nightly", "job": job.document()})
+    loaded = formats.load_schedule(formats.dump_schedule(spec))
+    assert loaded.spec == spec

@@ -1,0 +1,166 @@
+"""What is asked for as a schedule, and what is to be done about it at some moment."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hekla.domain import schedules
+from hekla.domain.errors import Invalid
+from hekla.domain.jobspec import MAX_JOB_NAME, JobSpec
+from hekla.domain.schedules import Concurrency, Plan, ScheduleSpec, Skip
+
+JOB = {"tasks": [{"name": "main", "command": ["true"]}]}
+NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def schedule(**changes: object) -> ScheduleSpec:
+    return ScheduleSpec.parse({"name": "nightly", "cron": "0 * * * *", "job": JOB, **changes})
+
+
+def problems(**changes: object) -> dict[str, str]:
+    with pytest.raises(Invalid) as raised:
+        schedule(**changes)
+    return {problem.path: problem.message for problem in raised.value.problems}
+
+
+def test_a_schedule_survives_being_written_down() -> None:
+    spec = schedule(time_zone="Asia/Shanghai", concurrency="Forbid", suspended=True, failed_jobs_kept=0)
+    assert ScheduleSpec.parse(spec.document()) == spec
+    assert "name" not in spec.document()["job"]
+
+
+def test_the_job_of_a_run_is_named_by_its_minute() -> None:
+    job = schedule().run(NOON)
+    assert job.name == f"nightly-{int(NOON.timestamp()) // 60}"
+    assert JobSpec.parse(job.document()) == job
+    assert schedule().run(NOON, by_hand=True).name == f"{job.name}-now"
+
+
+def test_the_longest_name_still_gives_names_of_jobs() -> None:
+    spec = schedule(name="x" * schedules.MAX_NAME)
+    assert len(spec.run(NOON, by_hand=True).name) == MAX_JOB_NAME
+    assert "40" in problems(name="x" * (schedules.MAX_NAME + 1))["name"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "says"),
+    [
+        ({"cron": "never"}, "cron", "five fields"),
+        ({"time_zone": "Mars/Olympus"}, "time_zone", "no time zone"),
+        ({"concurrency": "Sometimes"}, "concurrency", "not one of Allow, Forbid, Replace"),
+        ({"starting_deadline_seconds": 0}, "starting_deadline_seconds", "at least 1"),
+        ({"suspended": "yes"}, "suspended", "true or false"),
+        ({"successful_jobs_kept": -1}, "successful_jobs_kept", "at least 0"),
+        ({"name": "Nightly"}, "name", "small letters"),
+        ({"job": None}, "job", "mapping"),
+        ({"job": {"tasks": []}}, "job.tasks", "At least one"),
+        ({"job": {**JOB, "priority": "high"}}, "job.priority", "whole number"),
+        ({"job": {"tasks": [{"name": "main", "command": ["a"], "replicas": -1}]}}, "job.tasks.0.replicas", "at least"),
+    ],
+)
+def test_what_is_wrong_is_said_where_it_is(changes: dict[str, object], path: str, says: str) -> None:
+    found = problems(**changes)
+    assert list(found) == [path]
+    assert says in found[path]
+
+
+def test_a_job_whose_pods_could_not_be_named_is_refused() -> None:
+    found = problems(name="n" * 40, job={"tasks": [{"name": "w" * 20, "command": ["true"]}]})
+    assert "host names" in found["job.tasks.0.name"]
+
+
+# What is to be done.
+
+
+def test_nothing_is_due_before_its_time() -> None:
+    assert schedules.plan(schedule(), NOON, NOON + 59 * MINUTE, []) == Plan()
+
+
+def test_what_is_due_starts() -> None:
+    assert schedules.plan(schedule(), NOON - MINUTE, NOON, []) == Plan(NOON)
+
+
+def test_what_was_looked_at_is_not_due_again() -> None:
+    assert schedules.plan(schedule(), NOON, NOON, []) == Plan()
+
+
+def test_a_suspended_one_does_nothing() -> None:
+    assert schedules.plan(schedule(suspended=True), NOON - MINUTE, NOON, []) == Plan()
+
+
+@pytest.mark.parametrize(
+    ("policy", "want"),
+    [
+        (Concurrency.ALLOW, Plan(NOON)),
+        (Concurrency.FORBID, Plan(NOON, Skip.STILL_RUNNING)),
+        (Concurrency.REPLACE, Plan(NOON, replaces=(7, 8))),
+    ],
+)
+def test_an_earlier_run_that_is_not_over_counts_as_the_policy_says(policy: Concurrency, want: Plan) -> None:
+    assert schedules.plan(schedule(concurrency=policy), NOON - MINUTE, NOON, [7, 8]) == want
+
+
+@pytest.mark.parametrize("policy", Concurrency)
+def test_without_one_they_are_alike(policy: Concurrency) -> None:
+    assert schedules.plan(schedule(concurrency=policy), NOON - MINUTE, NOON, []) == Plan(NOON)
+
+
+def test_after_a_pause_only_the_last_starts_and_the_others_are_told() -> None:
+    found = schedules.plan(schedule(), NOON - 4.5 * 60 * MINUTE, NOON + 10 * MINUTE, [])
+    assert (found.due_at, found.skip) == (NOON, None)
+    assert found.missed == schedules.Missed(NOON - 240 * MINUTE, NOON - 60 * MINUTE, 4)
+    assert not found.missed.is_more
+
+
+def test_very_many_are_not_counted() -> None:
+    spec = schedule(cron="* * * * *")
+    missed = schedules.plan(spec, NOON - timedelta(days=400), NOON, []).missed
+    assert missed is not None
+    assert missed.is_more
+    assert (missed.count, missed.last) == (schedules.MAX_COUNTED + 1, NOON - MINUTE)
+
+
+def test_what_is_later_than_the_deadline_does_not_start() -> None:
+    spec = schedule(starting_deadline_seconds=60)
+    assert schedules.plan(spec, NOON - MINUTE, NOON + MINUTE, []) == Plan(NOON)
+    late = schedules.plan(spec, NOON - MINUTE, NOON + MINUTE + timedelta(seconds=1), [])
+    assert late == Plan(NOON, Skip.TOO_LATE)
+
+
+@given(
+    st.sampled_from(["* * * * *", "*/7 3-5 * * *", "0 12 * * mon"]),
+    st.lists(st.integers(1, 5000), min_size=1, max_size=8),
+    st.sampled_from(Concurrency),
+    st.lists(st.integers(1, 9), unique=True, max_size=2),
+    st.one_of(st.none(), st.integers(1, 7200)),
+)
+def test_however_often_one_looks_each_time_is_decided_once(
+    expression: str, steps: list[int], policy: Concurrency, running: list[int], deadline: int | None
+) -> None:
+    spec = schedule(cron=expression, concurrency=policy, starting_deadline_seconds=deadline)
+    looked_at, decided = NOON, 0
+    for step in steps:
+        now = looked_at + step * MINUTE
+        found = schedules.plan(spec, looked_at, now, running)
+        assert found == schedules.plan(spec, looked_at, now, running)
+        if found.due_at:
+            assert looked_at < found.due_at <= now
+            decided += 1 + (found.missed.count if found.missed else 0)
+            if found.missed and found.missed.is_more:
+                return
+        if found.due_at and found.skip is None and deadline is not None:
+            assert (now - found.due_at).total_seconds() <= deadline
+        if policy is Concurrency.FORBID and running:
+            assert found.due_at is None or found.skip is not None
+        looked_at = now
+    all_times = spec.next_times(NOON, decided + 1)
+    assert sum(moment <= looked_at for moment in all_times) == decided
+
+
+def test_the_newest_finished_runs_are_kept() -> None:
+    spec = schedule(successful_jobs_kept=2, failed_jobs_kept=0)
+    assert schedules.kept([9, 8, 7, 6], [5], spec) == [7, 6, 5]
+    assert schedules.kept([9], [], spec) == []
