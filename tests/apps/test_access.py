@@ -23,9 +23,11 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.openpai.models import Submission
 from hekla.apps.outbox.services import PLATFORM
 from hekla.apps.queues import services as queues
+from hekla.apps.schedules import services as schedules
 from hekla.apps.tenancy import services as tenancy
 from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.schedules import ScheduleSpec
 from hekla.lib import clock
 from hekla.project import help_pages
 
@@ -43,6 +45,7 @@ ANYBODY = who(rest="ok", anonymous="ok")
 SIGNED_IN = who(rest="ok")
 TENANT = who(rest="ok", stranger="absent")
 ACTS_ON_THE_JOB = who(rest="ok", stranger="absent", viewer="refused", member="refused")
+STARTS_ITS_RUNS = ACTS_ON_THE_JOB | {"operator": "refused"}
 MANAGES_MEMBERS = who(rest="refused", stranger="absent", tenant_admin="ok", platform_admin="ok")
 OPERATORS = who(rest="refused", operator="ok", platform_admin="ok")
 PLATFORM_ADMINS = who(rest="refused", platform_admin="ok")
@@ -83,6 +86,15 @@ metadata: {name: nightly}
 spec: {flows: [{name: sent}]}
 """
 )
+CRON_JOB = """\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: CronJob
+metadata: {name: sent}
+spec:
+  schedule: "@daily"
+  jobTemplate:
+    spec: {tasks: [{name: main, template: {spec: {containers: [{name: m, command: ["true"]}]}}}]}
+"""
 SPEC = {"name": "sent", "tasks": [{"name": "main", "command": ["true"]}]}
 SIZE = {"tasks": {"main": {"replicas": 2}}}
 SIZE_FORM = {"size-revision": "1", "size-replicas-0": "2", "size-least-0": "1"}
@@ -151,6 +163,15 @@ ROUTES: dict[str, Declared] = {
     "flows:delete_template": Declared(post=ACTS_ON_THE_JOB),
     "flows:submit_template": Declared(post=TENANT, data={"name": "again"}),
     "flows:template_manifest": Declared(TENANT),
+    "schedules:list": Declared(SIGNED_IN),
+    "schedules:create": Declared(SIGNED_IN, SIGNED_IN),
+    "schedules:create_yaml": Declared(SIGNED_IN, SIGNED_IN, {"text": CRON_JOB}),
+    "schedules:detail": Declared(TENANT),
+    "schedules:edit": Declared(STARTS_ITS_RUNS, STARTS_ITS_RUNS),
+    "schedules:suspend": Declared(post=ACTS_ON_THE_JOB, data={"suspend": "yes"}),
+    "schedules:run": Declared(post=STARTS_ITS_RUNS),
+    "schedules:delete": Declared(post=ACTS_ON_THE_JOB),
+    "schedules:manifest": Declared(TENANT),
     "demonstrations:list": Declared(SIGNED_IN),
     "demonstrations:detail": Declared(SIGNED_IN),
     "demonstrations:start": Declared(post=SUBMITS),
@@ -300,6 +321,10 @@ def world(people: People, monkeypatch: pytest.MonkeyPatch, settings, tmp_path) -
         "anonymous": None, "stranger": people.charlie, "viewer": people.bob, "member": member,
         "tenant_admin": people.alice, "operator": operator, "platform_admin": people.ada,
     }  # fmt: skip
+    spec = ScheduleSpec.parse({"name": "nightly", "cron": "@daily", "job": SPEC})
+    schedule = schedules.create(spec=spec, tenant=people.lab, user=people.alice, now=now)
+    arguments |= {name: [schedule.uid] for name in ROUTES if name.startswith(("schedules:", "api:v1:schedule"))}
+    arguments |= {name: [] for name in _WITHOUT_SCHEDULE}
     return World(people, roles, job, pod, arguments)
 
 
@@ -329,6 +354,7 @@ def _of_openpai(owner: str, name: str) -> dict[str, list[Any]]:
     }
 
 
+_WITHOUT_SCHEDULE = {"schedules:list", "schedules:create", "schedules:create_yaml", "api:v1:schedules"}
 _WITHOUT_JOB = {"jobs:list", "jobs:submit", "jobs:submit_yaml", "api:v1:jobs"}
 
 

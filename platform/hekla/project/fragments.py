@@ -18,8 +18,11 @@ from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import shown
 from hekla.apps.jobs.views import list_context
 from hekla.apps.queues import selectors as queues
+from hekla.apps.schedules import selectors as schedules
+from hekla.apps.schedules import shown as schedules_shown
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.errors import NotFound
+from hekla.lib import clock
 from hekla.live.registry import LiveView, Params, register
 from hekla.project import figures
 from hekla.project.views import home_parts, queue_parts
@@ -105,6 +108,21 @@ def _demonstration(user: User, params: Params) -> str:
     return render_to_string("demonstrations/_run.html", context)
 
 
+def _schedules(user: User, _params: Params) -> str:
+    return render_to_string("schedules/_list.html", {"rows": schedules_shown.rows(user)})
+
+
+def _schedule_topics(user: User, params: Params) -> frozenset[str]:
+    """Its own topic, and its tenant's: what its jobs do is told there."""
+    schedule = schedules.get(_uid(params), user)
+    return frozenset({f"schedule:{schedule.uid}", f"tenant:{schedule.tenant_id}"})
+
+
+def _schedule(user: User, params: Params) -> str:
+    context = schedules_shown.detail(schedules.get(_uid(params), user), user, now=clock.now())
+    return render_to_string("schedules/_live.html", context)
+
+
 def flags(user: User) -> dict[str, bool]:
     """What of `nav` the live parts ask."""
     return {
@@ -123,4 +141,6 @@ def register_all() -> None:
     register("queues", LiveView(_cluster_topics, _queues))
     register("queue", LiveView(_queue_topics, _queue))
     register("demonstration", LiveView(_demonstration_topics, _demonstration))
+    register("schedules", LiveView(_tenant_topics, _schedules))
+    register("schedule", LiveView(_schedule_topics, _schedule))
     register("nodes", LiveView(_cluster_topics, _nodes))

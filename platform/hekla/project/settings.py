@@ -46,6 +46,7 @@ INSTALLED_APPS = [
     "hekla.apps.jobs",
     "hekla.apps.flows",
     "hekla.apps.openpai",
+    "hekla.apps.schedules",
     "hekla.apps.demonstrations",
     "hekla.controller",
     "hekla.live",
@@ -175,6 +176,8 @@ CELERY_BEAT_SCHEDULE = {
     "look anyway": {"task": "hekla.controller.tick", "schedule": 1.0, "options": {"queue": "control", "expires": 2}},
     "let flows go on": {"task": "hekla.flows.advance", "schedule": 1.0, "options": {"expires": 2}},
     "let demonstrations go on": {"task": "hekla.demonstrations.advance", "schedule": 1.0, "options": {"expires": 2}},
+    "start what is scheduled": {"task": "hekla.schedules.start_due", "schedule": 1.0, "options": {"expires": 2}},
+    "tidy up after schedules": {"task": "hekla.schedules.tidy", "schedule": 30.0, "options": {"expires": 60}},
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_ACKS_LATE = False

@@ -3,12 +3,19 @@
 from hekla.apps.jobs.services.commands import command, require_right
 from hekla.apps.jobs.services.decisions import commit
 from hekla.apps.jobs.services.observations import observe
-from hekla.apps.jobs.services.removal import delete, delete_expired, end_pods, mark_cleaned, take_off
+from hekla.apps.jobs.services.removal import (
+    delete,
+    delete_expired,
+    delete_finished,
+    end_pods,
+    mark_cleaned,
+    take_off,
+)
 from hekla.apps.jobs.services.retention import mark_logs_purged, purge_history
 from hekla.apps.jobs.services.scaling import is_scalable, scale
 from hekla.apps.jobs.services.scaling import remarks as scaling_remarks
 from hekla.apps.jobs.services.submission import check, submit
-from hekla.apps.jobs.services.upkeep import settle, sync, would_sync
+from hekla.apps.jobs.services.upkeep import end, settle, sync, would_sync
 
 __all__ = [
     "check",
@@ -16,6 +23,8 @@ __all__ = [
     "commit",
     "delete",
     "delete_expired",
+    "delete_finished",
+    "end",
     "end_pods",
     "is_scalable",
     "mark_cleaned",

@@ -49,6 +49,16 @@ def delete_expired(cluster_id: int, epoch: int, *, now: datetime) -> None:
                 _delete(job, CONTROLLER, now)
 
 
+def delete_finished(job_id: int, *, actor: Actor, now: datetime) -> bool:
+    """A part of the platform deletes a job that is over. Returns whether it did."""
+    with unit_of_work():
+        job = Job.objects.select_for_update().get(pk=job_id)
+        if not job.is_final or job.deleted_at is not None:
+            return False
+        _delete(job, actor, now)
+        return True
+
+
 def _delete(job: Job, actor: Actor, now: datetime) -> None:
     if job.deleted_at is None:
         job.deleted_at = now

@@ -7,9 +7,10 @@ from hekla.apps.clusters import leases
 from hekla.apps.jobs.facts import all_pod_facts, job_facts
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.observations import react
+from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import AddressOf, advance, enter_pod_phase, expire
-from hekla.apps.outbox.services import CONTROLLER, unit_of_work
-from hekla.domain import lifecycle
+from hekla.apps.outbox.services import CONTROLLER, Actor, unit_of_work
+from hekla.domain import events, lifecycle
 from hekla.domain.lifecycle import overdue
 from hekla.domain.phases import PodPhase
 from hekla.domain.policies import Action
@@ -58,3 +59,13 @@ def settle(cluster_id: int, epoch: int, pod_ids: Sequence[int], *, address_of: A
                 )
                 this.save()
                 react(job, pods, [this], address_of, now)
+
+
+def end(job_id: int, *, actor: Actor, now: datetime) -> bool:
+    """A part of the platform wishes a job's end, for good. Returns whether there was anything to end."""
+    with unit_of_work():
+        job = Job.objects.select_for_update().get(pk=job_id)
+        if job.is_final:
+            return False
+        tell(job, events.JobCommanded(action=Action.TERMINATE_JOB), actor=actor, now=now)
+        return advance(job, list(job.pods.all()), Action.TERMINATE_JOB, actor=actor, now=now)

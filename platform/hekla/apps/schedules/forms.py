@@ -1,0 +1,101 @@
+"""Schedules as people fill them in."""
+
+from typing import Any
+from zoneinfo import available_timezones
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from hekla.domain import formats
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.schedules import MAX_NAME, Concurrency, ScheduleSpec
+from hekla.domain.validation import join
+
+_CONCURRENCY = [
+    (Concurrency.ALLOW.value, _("Both run")),
+    (Concurrency.FORBID.value, _("The later one is skipped")),
+    (Concurrency.REPLACE.value, _("The earlier one is ended, the later one runs")),
+]
+_ORIGIN = "job"
+
+
+class ScheduleForm(forms.Form):
+    """A schedule; its job is a manifest of any kind that can be submitted."""
+
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=MAX_NAME,
+        help_text=_("Small letters, digits, hyphens. Each job is called by it and a number."),
+    )
+    cron = forms.CharField(
+        label=_("When"),
+        max_length=200,
+        initial="0 2 * * *",
+        help_text=_("Minute, hour, day, month, weekday: 30 2 * * mon-fri, */15 * * * *, @daily."),
+    )
+    time_zone = forms.CharField(
+        label=_("Time zone"), max_length=64, initial="UTC", help_text=_("Such as Europe/Berlin or Asia/Shanghai.")
+    )
+    concurrency = forms.ChoiceField(label=_("When an earlier run is not over"), choices=_CONCURRENCY)
+    starting_deadline_seconds = forms.IntegerField(
+        label=_("Start within"),
+        required=False,
+        min_value=1,
+        help_text=_("Later than this after its time, a run is skipped. Empty: however late."),
+    )
+    successful_jobs_kept = forms.IntegerField(label=_("Completed jobs to keep"), min_value=0, initial=3)
+    failed_jobs_kept = forms.IntegerField(label=_("Failed jobs to keep"), min_value=0, initial=1)
+    suspended = forms.BooleanField(label=_("Suspended: nothing is due for now"), required=False)
+    manifest = forms.CharField(
+        label=_("Job"),
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 20, "class": "code-input", "spellcheck": "false"}),
+        help_text=_("A job manifest of Volcano, Kubeflow or Kubernetes. The name in it is not used."),
+    )
+
+    def __init__(self, *args: Any, named: str = "", **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **kwargs)
+        self.fields["time_zone"].widget.attrs["list"] = "time-zones"
+        if named:
+            del self.fields["name"]
+        self.named = named
+        self.warnings: tuple[str, ...] = ()
+
+    def spec(self) -> ScheduleSpec:
+        """What was filled in. Raises Invalid, with the problems of the job at the field of its manifest."""
+        given = {name: value for name, value in self.cleaned_data.items() if name != "manifest" and value is not None}
+        try:
+            loaded = formats.load(self.cleaned_data["manifest"])
+        except Invalid as error:
+            raise Invalid([_at_manifest(problem) for problem in error.problems]) from error
+        self.warnings = loaded.warnings
+        try:
+            return ScheduleSpec.parse({"name": self.named, **given, "job": loaded.spec.document()})
+        except Invalid as error:
+            raise Invalid([_in_form(problem) for problem in error.problems]) from error
+
+
+def first_values(spec: ScheduleSpec) -> dict[str, Any]:
+    """The form as it would have to be filled in for this schedule."""
+    job = spec.job.model_copy(update={"name": spec.name})
+    return {**spec.model_dump(mode="json", exclude={"job"}), "manifest": formats.dump(job)}
+
+
+def first_job(job: JobSpec) -> dict[str, Any]:
+    """The form for a schedule of a job that there is."""
+    return {"name": job.name[:MAX_NAME].rstrip("-"), "manifest": formats.dump(job)}
+
+
+def time_zones() -> list[str]:
+    """What the field proposes."""
+    return sorted(name for name in available_timezones() if "/" in name and not name.startswith(("Etc/", "SystemV/")))
+
+
+def _at_manifest(problem: Problem) -> Problem:
+    return Problem("manifest", f"{problem.path}: {problem.message}" if problem.path else problem.message)
+
+
+def _in_form(problem: Problem) -> Problem:
+    first, _dot, rest = problem.path.partition(".")
+    return _at_manifest(Problem(join(rest), problem.message)) if first == _ORIGIN else problem

@@ -1,0 +1,63 @@
+"""Schedules, and what came of each time at which they were due."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+
+from hekla.apps.jobs.models import Job
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.schedules import Skip
+
+
+class Schedule(models.Model):
+    """A job that recurs. `owner`: in whose name its jobs are submitted, who is the last to have said what they do.
+
+    All until `looked_at` is decided; `next_at` is the first instant after it, whether or not it is suspended.
+    """
+
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    name = models.CharField(max_length=40)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    spec = models.JSONField()
+    is_suspended = models.BooleanField(default=False)
+    looked_at = models.DateTimeField()
+    next_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["tenant", "name"], name="one_schedule_of_a_name")]
+        indexes = [
+            models.Index(fields=["next_at"], condition=models.Q(is_suspended=False), name="schedule_by_next_time")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Run(models.Model):
+    """What came of one time, or of `count` times that were missed between `due_at` and `until`."""
+
+    class Outcome(models.TextChoices):
+        STARTED = "started"
+        SKIPPED = "skipped"
+        MISSED = "missed"
+
+    schedule = models.ForeignKey(Schedule, on_delete=models.CASCADE, related_name="runs")
+    due_at = models.DateTimeField()
+    by_hand = models.BooleanField(default=False)
+    outcome = models.CharField(max_length=8, choices=Outcome.choices)
+    reason = models.CharField(max_length=16, blank=True, choices=[(skip.value, skip.value) for skip in Skip])
+    message = models.TextField(blank=True)
+    until = models.DateTimeField(null=True)
+    count = models.PositiveIntegerField(default=1)
+    job = models.OneToOneField(Job, null=True, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["schedule", "due_at", "by_hand"], name="one_outcome_of_a_time"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.schedule_id} at {self.due_at}: {self.outcome}"

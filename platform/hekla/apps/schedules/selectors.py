@@ -1,0 +1,87 @@
+"""Questions about schedules. What is outside one's tenants does not exist."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.outbox import selectors as outbox
+from hekla.apps.outbox.models import Event
+from hekla.apps.schedules.models import Run, Schedule
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.domain.errors import NotFound
+from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase
+from hekla.domain.schedules import ScheduleSpec
+
+_FINAL = [phase.value for phase in FINAL_JOB_PHASES]
+
+
+def visible_to(user: User) -> QuerySet[Schedule]:
+    """The schedules that exist for this person, by name."""
+    found = Schedule.objects.select_related("tenant", "owner")
+    if not accounts.may(user, Permission.SEE_EVERYTHING):
+        found = found.filter(tenant__in=tenancy.where(user, Permission.SEE_TENANT))
+    return found.order_by("name", "id")
+
+
+def get(uid: UUID, user: User) -> Schedule:
+    """One schedule. Raises NotFound."""
+    schedule = visible_to(user).filter(uid=uid).first()
+    if schedule is None:
+        raise NotFound("There is no such schedule.")
+    return schedule
+
+
+def spec_of(schedule: Schedule) -> ScheduleSpec:
+    """What was asked for, as it is now."""
+    return ScheduleSpec.parse({**schedule.spec, "suspended": schedule.is_suspended})
+
+
+def may_act(user: User, schedule: Schedule) -> bool:
+    """Whether the person may suspend, resume or delete it."""
+    own = schedule.owner_id == user.pk and tenancy.may(user, schedule.tenant_id, Permission.ACT_ON_OWN_JOBS)
+    wide = tenancy.may(user, schedule.tenant_id, Permission.ACT_ON_TENANT_JOBS)
+    return own or wide or accounts.may(user, Permission.ACT_ON_ANY_JOB)
+
+
+def may_start(user: User, schedule: Schedule) -> bool:
+    """Whether the person may change it or start a run, whose job is theirs then."""
+    return may_act(user, schedule) and tenancy.may(user, schedule.tenant_id, Permission.SUBMIT_JOBS)
+
+
+def runs(schedule: Schedule) -> QuerySet[Run]:
+    """What came of its times, the newest first."""
+    return Run.objects.filter(schedule=schedule).select_related("job").order_by("-due_at", "-id")
+
+
+def last_runs(schedules: Sequence[Schedule]) -> dict[int, Run]:
+    """The newest run of each schedule (by row id)."""
+    newest = Run.objects.filter(schedule__in=schedules).order_by("schedule_id", "-due_at", "-id")
+    return {run.schedule_id: run for run in newest.distinct("schedule_id").select_related("job")}
+
+
+def running(schedule: Schedule) -> list[Run]:
+    """Its runs whose jobs are not over."""
+    return list(runs(schedule).filter(outcome=Run.Outcome.STARTED).exclude(job__phase__in=_FINAL))
+
+
+def history(schedule: Schedule) -> QuerySet[Event]:
+    """Everything that happened to the schedule itself, oldest first."""
+    return outbox.about(f"schedule:{schedule.uid}")
+
+
+def due(now: datetime) -> list[int]:
+    """The row ids of schedules that must be looked at."""
+    found = Schedule.objects.filter(is_suspended=False, next_at__lte=now)
+    return list(found.order_by("next_at", "id").values_list("pk", flat=True))
+
+
+def finished() -> list[Run]:
+    """Runs whose jobs are over for good and still on the lists, the newest first."""
+    over = [phase for phase in _FINAL if phase != JobPhase.ABORTED]
+    found = Run.objects.filter(job__phase__in=over, job__deleted_at=None)
+    return list(found.select_related("schedule", "job").order_by("schedule_id", "-due_at", "-id"))

@@ -1,0 +1,241 @@
+"""Changes to schedules, and what the beat does for them."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.db import IntegrityError
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.models import Job
+from hekla.apps.outbox.services import PLATFORM, Actor, record, unit_of_work
+from hekla.apps.schedules import selectors
+from hekla.apps.schedules.models import Run, Schedule
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import events, schedules
+from hekla.domain.errors import Forbidden, HeklaError, NotFound, Refused
+from hekla.domain.phases import JobPhase
+from hekla.domain.schedules import Concurrency, Missed, Plan, ScheduleSpec, Skip
+
+log = logging.getLogger(__name__)
+MOST_RUNS = 500
+"""So many runs of a schedule are remembered; the event log knows all."""
+
+
+class NameTaken(Refused):
+    """The tenant has a schedule of that name."""
+
+    code = "name_taken"
+
+
+class StillRunning(Refused):
+    """A run is not over, and the schedule forbids two at once."""
+
+    code = "still_running"
+
+
+def create(*, spec: ScheduleSpec, tenant: Tenant, user: User, now: datetime) -> Schedule:
+    """A new schedule. Raises NameTaken, and what submitting its job at once would raise, but for the job's name."""
+    jobs.check(spec=spec.job, tenant=tenant, user=user)
+    try:
+        with unit_of_work():
+            schedule = Schedule(name=spec.name, tenant=tenant, owner=user, created_at=now)
+            _write(schedule, spec, now)
+            schedule.save(force_insert=True)
+            event = events.ScheduleCreated(name=spec.name, cron=spec.cron, time_zone=spec.time_zone)
+            _tell(schedule, event, actor_of(user), now)
+    except IntegrityError as error:
+        sentence = _("%(tenant)s has a schedule called “%(name)s” already. Choose another name.")
+        raise NameTaken(sentence % {"tenant": tenant, "name": spec.name}, "name") from error
+    return schedule
+
+
+def change(schedule: Schedule, spec: ScheduleSpec, *, user: User, now: datetime) -> Schedule:
+    """Change all but its name; from now on its jobs are this person's. Raises Forbidden, and what `create` raises."""
+    _require(selectors.may_start(user, schedule))
+    if spec.name != schedule.name:
+        raise Refused(_("A schedule cannot be renamed; make another one."), "name")
+    jobs.check(spec=spec.job, tenant=schedule.tenant, user=user)
+    with unit_of_work():
+        schedule = _locked(schedule)
+        event = events.ScheduleChanged(name=schedule.name, changes=_changes(selectors.spec_of(schedule), spec))
+        schedule.owner = user
+        _write(schedule, spec, now)
+        schedule.save()
+        _tell(schedule, event, actor_of(user), now)
+    return schedule
+
+
+def set_suspended(schedule: Schedule, *, suspended: bool, user: User, now: datetime) -> Schedule:
+    """Let nothing be due for a while, or again. What would have been due meanwhile is not made up for."""
+    _require(selectors.may_act(user, schedule))
+    with unit_of_work():
+        schedule = _locked(schedule)
+        if schedule.is_suspended != suspended:
+            _write(schedule, selectors.spec_of(schedule).model_copy(update={"suspended": suspended}), now)
+            schedule.save()
+            kind = events.ScheduleSuspended if suspended else events.ScheduleResumed
+            _tell(schedule, kind(name=schedule.name), actor_of(user), now)
+    return schedule
+
+
+def delete(schedule: Schedule, *, user: User, now: datetime) -> None:
+    """Take a schedule away; jobs that it started stay as they are."""
+    _require(selectors.may_act(user, schedule))
+    with unit_of_work():
+        schedule = _locked(schedule)
+        _tell(schedule, events.ScheduleDeleted(name=schedule.name), actor_of(user), now)
+        schedule.delete()
+
+
+def run_now(schedule: Schedule, *, user: User, now: datetime) -> Run:
+    """Start a run at once, as this person's job; a second time within the minute gives the same run.
+
+    Raises Forbidden, StillRunning, and what submitting raises.
+    """
+    _require(selectors.may_start(user, schedule))
+    minute = now.replace(second=0, microsecond=0)
+    with unit_of_work():
+        schedule = _locked(schedule)
+        known = selectors.runs(schedule).filter(due_at=minute, by_hand=True).first()
+        if known is not None:
+            return known
+        spec, running = selectors.spec_of(schedule), selectors.running(schedule)
+        if running and spec.concurrency is Concurrency.FORBID:
+            raise StillRunning(_("%s is not over, and this schedule forbids two runs at once.") % running[0].job)
+        job = jobs.submit(spec=spec.run(minute, by_hand=True), tenant=schedule.tenant, user=user, now=now)
+        if spec.concurrency is Concurrency.REPLACE:
+            _end(running, now)
+        return _started(schedule, minute, job, by_hand=True, actor=actor_of(user), now=now)
+
+
+def start_due(*, now: datetime) -> None:
+    """Decide about all that is due. To do it twice, or in two processes at once, is to do it once."""
+    for pk in selectors.due(now):
+        try:
+            _look(pk, now)
+        except HeklaError as error:  # what is written down can be read no more; it must not stop the others
+            log.error("schedule %s cannot be looked at: %s", pk, error)
+
+
+def _look(pk: int, now: datetime) -> None:
+    with unit_of_work():
+        found = Schedule.objects.select_for_update(of=("self",), skip_locked=True).select_related("tenant", "owner")
+        schedule = found.filter(pk=pk, is_suspended=False, next_at__lte=now).first()
+        if schedule is None:
+            return
+        spec = selectors.spec_of(schedule)
+        running = {run.pk: run for run in selectors.running(schedule)}
+        plan = schedules.plan(spec, schedule.looked_at, now, list(running))
+        _carry_out(schedule, spec, plan, running, now)
+        _write(schedule, spec, now)
+        schedule.save(update_fields=["spec", "is_suspended", "looked_at", "next_at"])
+        _forget_old_runs(schedule)
+
+
+def _carry_out(schedule: Schedule, spec: ScheduleSpec, plan: Plan, running: Mapping[int, Run], now: datetime) -> None:
+    if plan.missed is not None:
+        _missed(schedule, plan.missed, now)
+    if plan.due_at is None:
+        return
+    if plan.skip is not None:
+        _skipped(schedule, plan.due_at, plan.skip, _names(list(running.values())), now)
+        return
+    try:
+        job = jobs.submit(spec=spec.run(plan.due_at), tenant=schedule.tenant, user=schedule.owner, now=now)
+    except HeklaError as refusal:
+        _skipped(schedule, plan.due_at, Skip.REFUSED, refusal.message, now)
+        return
+    _end([running[pk] for pk in plan.replaces], now)
+    _started(schedule, plan.due_at, job, by_hand=False, actor=PLATFORM, now=now)
+
+
+def tidy(*, now: datetime) -> int:
+    """Finished jobs of which more are there than their schedule keeps go off the lists. Returns how many."""
+    by_schedule: dict[Schedule, list[Run]] = defaultdict(list)
+    for run in selectors.finished():
+        by_schedule[run.schedule].append(run)
+    too_many = [pk for schedule, runs in by_schedule.items() for pk in _too_many(schedule, runs)]
+    return sum(jobs.delete_finished(pk, actor=PLATFORM, now=now) for pk in too_many)
+
+
+def _too_many(schedule: Schedule, runs: list[Run]) -> list[int]:
+    """The row ids of jobs, of these runs that are newest first."""
+    over = [run.job for run in runs if run.job is not None]
+    successful = [job.pk for job in over if job.phase == JobPhase.COMPLETED]
+    failed = [job.pk for job in over if job.phase != JobPhase.COMPLETED]
+    return schedules.kept(successful, failed, selectors.spec_of(schedule))
+
+
+def _write(schedule: Schedule, spec: ScheduleSpec, now: datetime) -> None:
+    """The fields that follow from the specification, all until now being decided (not saved yet)."""
+    schedule.spec = spec.document()
+    schedule.is_suspended = spec.suspended
+    schedule.looked_at = now
+    schedule.next_at = next(iter(spec.next_times(now, 1)), None)
+
+
+def _changes(old: ScheduleSpec, new: ScheduleSpec) -> dict[str, events.Change]:
+    """What is now otherwise; of the job only that it is, since the log holds no documents."""
+    before, after = (spec.model_dump(mode="json", include={*ScheduleSpec.changeable}) for spec in (old, new))
+    changed = {name: events.Change(old=before[name], new=after[name]) for name in before if before[name] != after[name]}
+    return changed if old.job == new.job else {**changed, "job": events.Change()}
+
+
+def _started(schedule: Schedule, due_at: datetime, job: Job, *, by_hand: bool, actor: Actor, now: datetime) -> Run:
+    _tell(schedule, events.ScheduleRan(due_at=due_at, job=job.name, by_hand=by_hand), actor, now)
+    return Run.objects.create(schedule=schedule, due_at=due_at, outcome=Run.Outcome.STARTED, job=job, by_hand=by_hand)
+
+
+def _skipped(schedule: Schedule, due_at: datetime, why: Skip, message: str, now: datetime) -> None:
+    _tell(schedule, events.ScheduleSkipped(due_at=due_at, reason=why, message=message), PLATFORM, now)
+    Run.objects.create(schedule=schedule, due_at=due_at, outcome=Run.Outcome.SKIPPED, reason=why, message=message)
+
+
+def _missed(schedule: Schedule, missed: Missed, now: datetime) -> None:
+    event = events.ScheduleMissed(first=missed.first, last=missed.last, count=missed.count)
+    _tell(schedule, event, PLATFORM, now)
+    Run.objects.create(
+        schedule=schedule, due_at=missed.first, until=missed.last, count=missed.count, outcome=Run.Outcome.MISSED
+    )
+
+
+def _end(running: list[Run], now: datetime) -> None:
+    """These make way for a newer run."""
+    for run in running:
+        if run.job is not None:
+            jobs.end(run.job.pk, actor=PLATFORM, now=now)
+
+
+def _names(running: list[Run]) -> str:
+    return ", ".join(str(run.job) for run in running[:5])
+
+
+def _forget_old_runs(schedule: Schedule) -> None:
+    """Of very many, those whose jobs are over are forgotten."""
+    old = list(selectors.runs(schedule).values_list("pk", flat=True)[MOST_RUNS:])
+    if old:
+        still = [run.pk for run in selectors.running(schedule)]
+        Run.objects.filter(pk__in=old).exclude(pk__in=still).delete()
+
+
+def _locked(schedule: Schedule) -> Schedule:
+    """The row as it is now, ours until the end of the transaction. Raises NotFound where it was deleted meanwhile."""
+    rows = Schedule.objects.select_for_update(of=("self",)).select_related("tenant", "owner")
+    found = rows.filter(pk=schedule.pk).first()
+    if found is None:
+        raise NotFound(_("There is no such schedule."))
+    return found
+
+
+def _require(may: bool) -> None:
+    if not may:
+        raise Forbidden(_("Only the schedule's owner and the admins of its tenant may do this."))
+
+
+def _tell(schedule: Schedule, event: events.Event, actor: Actor, now: datetime) -> None:
+    record(event, subject=f"schedule:{schedule.uid}", tenant=schedule.tenant_id, actor=actor, at=now)

@@ -1,0 +1,91 @@
+"""What the pages of schedules show: gathered once, for the page itself and for its live parts alike."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hekla.apps.accounts.models import User
+from hekla.apps.schedules import selectors
+from hekla.apps.schedules.models import Run, Schedule
+from hekla.domain import cron, formats
+from hekla.domain.schedules import MAX_COUNTED, ScheduleSpec, Skip
+
+MOST_RUNS = 100
+_NEXT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A schedule in the list."""
+
+    schedule: Schedule
+    spec: ScheduleSpec
+    last: Run | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """A time at which it will be due; `wall`: as the clock of its own time zone shows it."""
+
+    at: datetime
+    wall: str
+
+
+def rows(user: User) -> list[Row]:
+    """The schedules that one may see."""
+    found = list(selectors.visible_to(user))
+    last = selectors.last_runs(found)
+    return [_row(schedule, last.get(schedule.pk)) for schedule in found]
+
+
+def _row(schedule: Schedule, last: Run | None) -> Row:
+    return Row(schedule, selectors.spec_of(schedule), last, why(last) if last else "")
+
+
+def detail(schedule: Schedule, user: User, *, now: datetime) -> dict[str, Any]:
+    """Everything that the page of a schedule shows."""
+    spec = selectors.spec_of(schedule)
+    return {
+        "schedule": schedule,
+        "spec": spec,
+        "runs": [{"run": run, "why": why(run)} for run in selectors.runs(schedule)[:MOST_RUNS]],
+        "coming": [] if schedule.is_suspended else coming(spec, now),
+        "manifest": formats.dump(spec.job.model_copy(update={"name": spec.name})),
+        "may_act": selectors.may_act(user, schedule),
+        "may_start": selectors.may_start(user, schedule),
+    }
+
+
+def coming(spec: ScheduleSpec, now: datetime) -> list[Coming]:
+    """The next times at which it is due."""
+    zone = cron.zone(spec.time_zone)
+    return [
+        Coming(moment, moment.astimezone(zone).strftime("%Y-%m-%d %H:%M %Z")) for moment in spec.next_times(now, _NEXT)
+    ]
+
+
+def why(run: Run) -> str:
+    """What came of a time, where that was no run: in a sentence."""
+    if run.outcome == Run.Outcome.MISSED:
+        return _missed(run)
+    told = {
+        Skip.STILL_RUNNING: _("An earlier run was not over (%s), and this schedule forbids two at once.") % run.message,
+        Skip.TOO_LATE: _("It was later than it may start, as after a pause of the console."),
+        Skip.REFUSED: _("Its job was refused: %s") % run.message,
+    }
+    return told[Skip(run.reason)] if run.reason else ""
+
+
+def _missed(run: Run) -> str:
+    if run.count > MAX_COUNTED:
+        return _("More than %d times went by while nothing ran here; they are not made up for.") % MAX_COUNTED
+    sentence = ngettext(
+        "%d time went by while nothing ran here; it is not made up for.",
+        "%d times went by while nothing ran here; they are not made up for.",
+        run.count,
+    )
+    return sentence % run.count

@@ -1,0 +1,431 @@
+"""Schedules: what is started, skipped and kept, and by whom they are seen and changed."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.messages import get_messages
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.models import Job
+from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.apps.schedules import selectors, services
+from hekla.apps.schedules.models import Run, Schedule
+from hekla.apps.tenancy import services as tenancy
+from hekla.domain.errors import Forbidden, Invalid, NotFound, Refused
+from hekla.domain.phases import JobPhase
+from hekla.domain.policies import Action
+from hekla.domain.schedules import ScheduleSpec
+from hekla.lib import clock
+from hekla.project import fragments
+
+As = Callable[[User], Client]
+NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+JOB = {"tasks": [{"name": "main", "command": ["true"], "resources": {"cpu": "1"}}]}
+MANIFEST = """\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: whatever}
+spec: {tasks: [{name: main, template: {spec: {containers: [{name: m, command: [python, train.py]}]}}}]}
+"""
+
+
+def spec(**changes: object) -> ScheduleSpec:
+    return ScheduleSpec.parse({"name": "hourly", "cron": "0 * * * *", "job": JOB, **changes})
+
+
+def make(people: People, now: datetime = NOON - MINUTE, **changes: object) -> Schedule:
+    return services.create(spec=spec(**changes), tenant=people.lab, user=people.alice, now=now)
+
+
+def outcomes(schedule: Schedule) -> list[tuple[str, str]]:
+    return [(run.outcome, run.reason) for run in selectors.runs(schedule).order_by("due_at", "id")]
+
+
+def names() -> list[str]:
+    return list(Job.objects.order_by("id").values_list("name", flat=True))
+
+
+def kinds(schedule: Schedule) -> list[str]:
+    return [event.kind for event in selectors.history(schedule)]
+
+
+def name_at(moment: datetime) -> str:
+    return f"hourly-{int(moment.timestamp()) // 60}"
+
+
+def test_what_is_due_is_submitted_once_however_often_one_looks(people: People) -> None:
+    schedule = make(people)
+    for _ in range(3):
+        services.start_due(now=NOON + timedelta(seconds=2))
+    assert names() == [name_at(NOON)]
+    job = Job.objects.get()
+    assert (job.owner, job.tenant) == (people.alice, people.lab)
+    assert kinds(schedule) == ["ScheduleCreated", "ScheduleRan"]
+    schedule.refresh_from_db()
+    assert schedule.next_at == NOON + HOUR
+
+
+def test_nothing_is_submitted_before_its_time(people: People) -> None:
+    make(people)
+    services.start_due(now=NOON - timedelta(seconds=1))
+    assert names() == []
+
+
+def test_a_process_that_comes_too_late_with_an_old_clock_starts_nothing_twice(people: People) -> None:
+    schedule = make(people)
+    services.start_due(now=NOON + HOUR)
+    services.start_due(now=NOON)
+    assert names() == [name_at(NOON + HOUR)]
+    assert outcomes(schedule) == [("missed", ""), ("started", "")]
+
+
+def test_after_a_downtime_the_latest_starts_and_the_others_are_told_as_missed(people: People) -> None:
+    schedule = make(people)
+    services.start_due(now=NOON + 3 * HOUR + MINUTE)
+    assert names() == [name_at(NOON + 3 * HOUR)]
+    missed = selectors.runs(schedule).get(outcome="missed")
+    assert (missed.due_at, missed.until, missed.count) == (NOON, NOON + 2 * HOUR, 3)
+    assert kinds(schedule) == ["ScheduleCreated", "ScheduleMissed", "ScheduleRan"]
+
+
+def test_later_than_its_deadline_nothing_starts(people: People) -> None:
+    schedule = make(people, starting_deadline_seconds=60)
+    services.start_due(now=NOON + 2 * MINUTE)
+    assert names() == []
+    assert outcomes(schedule) == [("skipped", "too_late")]
+
+
+def test_while_one_runs_a_forbidding_schedule_skips_and_says_of_which(people: People, as_: As) -> None:
+    schedule = make(people, concurrency="Forbid")
+    services.start_due(now=NOON)
+    services.start_due(now=NOON + HOUR)
+    Job.objects.update(phase="completed")
+    services.start_due(now=NOON + 2 * HOUR)
+    assert names() == [name_at(NOON), name_at(NOON + 2 * HOUR)]
+    assert outcomes(schedule) == [("started", ""), ("skipped", "still_running"), ("started", "")]
+    page = as_(people.bob).get(reverse("schedules:detail", args=[schedule.uid])).content.decode()
+    assert f"An earlier run was not over ({name_at(NOON)})" in page
+
+
+def test_a_replacing_schedule_ends_the_earlier_run(people: People) -> None:
+    make(people, concurrency="Replace")
+    services.start_due(now=NOON)
+    services.start_due(now=NOON + HOUR)
+    first, second = Job.objects.order_by("id")
+    assert first.phase in (JobPhase.TERMINATING, JobPhase.TERMINATED)
+    assert second.phase == JobPhase.PENDING
+    commanded = Event.objects.get(kind="JobCommanded", subject=f"job:{first.uid}")
+    assert (commanded.payload["action"], commanded.actor_id) == (Action.TERMINATE_JOB, None)
+
+
+def test_by_default_both_run(people: People) -> None:
+    make(people)
+    services.start_due(now=NOON)
+    services.start_due(now=NOON + HOUR)
+    assert set(Job.objects.values_list("phase", flat=True)) == {JobPhase.PENDING}
+    assert Job.objects.count() == 2
+
+
+# Refusals.
+
+
+def _queue_closed(people: People) -> str:
+    queues.set_open(people.queue, is_open=False, by=people.ada, actor=PLATFORM, now=NOON)
+    return "is closed since"
+
+
+def _not_a_member(people: People) -> str:
+    tenancy.add_member(people.lab, people.ada, "admin", actor=PLATFORM, now=NOON)
+    tenancy.remove_member(people.lab, people.alice.pk, actor=PLATFORM, now=NOON)
+    return "no such tenant"
+
+
+def _name_taken(people: People) -> str:
+    people.submit(name_at(NOON))
+    return "already"
+
+
+@pytest.mark.parametrize("arrange", [_queue_closed, _not_a_member, _name_taken])
+def test_a_refused_job_is_told_and_the_schedule_goes_on(people: People, arrange: Callable[[People], str]) -> None:
+    schedule = make(people)
+    sentence = arrange(people)
+    services.start_due(now=NOON)
+    refused = selectors.runs(schedule).get()
+    assert (refused.outcome, refused.reason) == ("skipped", "refused")
+    assert sentence in refused.message
+    schedule.refresh_from_db()
+    assert schedule.next_at == NOON + HOUR
+
+
+def test_one_that_is_refused_stops_no_other(people: People) -> None:
+    make(people, name="first", job={**JOB, "queue": "default"})
+    queues.create(cluster=people.cluster, name="second", actor=PLATFORM, now=NOON)
+    make(people, name="other", job={**JOB, "queue": "second"})
+    queues.set_open(people.queue, is_open=False, by=people.ada, actor=PLATFORM, now=NOON)
+    services.start_due(now=NOON)
+    assert names() == [f"other-{int(NOON.timestamp()) // 60}"]
+
+
+def test_one_that_cannot_be_read_any_more_stops_no_other(people: People, caplog: pytest.LogCaptureFixture) -> None:
+    broken = make(people, name="broken")
+    make(people)
+    Schedule.objects.filter(pk=broken.pk).update(spec={**broken.spec, "cron": "once"})
+    services.start_due(now=NOON)
+    assert names() == [name_at(NOON)]
+    assert f"schedule {broken.pk} cannot be looked at" in caplog.text
+
+
+def test_a_job_that_could_never_run_is_refused_when_the_schedule_is_made(people: People) -> None:
+    with pytest.raises(Invalid, match="largest node"):
+        make(people, job={"tasks": [{"name": "main", "command": ["true"], "resources": {"cpu": "64"}}]})
+    assert not Schedule.objects.exists()
+
+
+def test_a_name_is_given_once_in_a_tenant(people: People) -> None:
+    make(people)
+    with pytest.raises(services.NameTaken):
+        make(people)
+    services.create(spec=spec(), tenant=people.other, user=people.charlie, now=NOON)
+
+
+def test_a_viewer_makes_none(people: People) -> None:
+    with pytest.raises(Forbidden):
+        services.create(spec=spec(), tenant=people.lab, user=people.bob, now=NOON)
+
+
+# Changes.
+
+
+def test_what_was_due_while_it_was_suspended_is_not_made_up_for(people: People) -> None:
+    schedule = make(people)
+    services.set_suspended(schedule, suspended=True, user=people.alice, now=NOON - MINUTE)
+    services.start_due(now=NOON)
+    services.set_suspended(schedule, suspended=False, user=people.alice, now=NOON + 90 * MINUTE)
+    services.start_due(now=NOON + 91 * MINUTE)
+    assert names() == []
+    services.start_due(now=NOON + 2 * HOUR)
+    assert names() == [name_at(NOON + 2 * HOUR)]
+    assert kinds(schedule) == ["ScheduleCreated", "ScheduleSuspended", "ScheduleResumed", "ScheduleRan"]
+
+
+def test_to_suspend_twice_is_told_once(people: People) -> None:
+    schedule = make(people)
+    for _ in range(2):
+        services.set_suspended(schedule, suspended=True, user=people.alice, now=NOON)
+    assert kinds(schedule) == ["ScheduleCreated", "ScheduleSuspended"]
+
+
+def test_who_changes_it_is_whose_its_jobs_are(people: People) -> None:
+    schedule = make(people)
+    tenancy.change_role(people.lab, people.bob.pk, "admin", actor=PLATFORM, now=NOON)
+    services.change(schedule, spec(cron="30 * * * *", job={**JOB, "priority": 3}), user=people.bob, now=NOON - MINUTE)
+    services.start_due(now=NOON + 30 * MINUTE)
+    job = Job.objects.get()
+    assert (job.owner, job.priority, job.name) == (people.bob, 3, name_at(NOON + 30 * MINUTE))
+    changed = Event.objects.get(kind="ScheduleChanged")
+    assert changed.payload["changes"]["cron"] == {"old": "0 * * * *", "new": "30 * * * *"}
+    assert set(changed.payload["changes"]) == {"cron", "job"}
+
+
+def test_it_keeps_its_name(people: People) -> None:
+    with pytest.raises(Refused, match="renamed"):
+        services.change(make(people), spec(name="other"), user=people.alice, now=NOON)
+
+
+def test_a_deleted_one_leaves_its_jobs(people: People) -> None:
+    schedule = make(people)
+    services.start_due(now=NOON)
+    services.delete(schedule, user=people.alice, now=NOON)
+    assert not Schedule.objects.exists()
+    assert Job.objects.get().deleted_at is None
+    assert kinds(schedule)[-1] == "ScheduleDeleted"
+    with pytest.raises(NotFound):
+        services.delete(schedule, user=people.alice, now=NOON)
+
+
+def test_a_run_by_hand_is_started_once_a_minute(people: People) -> None:
+    schedule = make(people)
+    for seconds in (1, 20):
+        services.run_now(schedule, user=people.alice, now=NOON + timedelta(seconds=seconds))
+    services.start_due(now=NOON + timedelta(seconds=30))
+    assert names() == [f"{name_at(NOON)}-now", name_at(NOON)]
+    assert [run.by_hand for run in selectors.runs(schedule).order_by("id")] == [True, False]
+
+
+def test_two_at_once_are_forbidden_by_hand_too(people: People) -> None:
+    schedule = make(people, concurrency="Forbid")
+    services.start_due(now=NOON)
+    with pytest.raises(services.StillRunning, match=name_at(NOON)):
+        services.run_now(schedule, user=people.alice, now=NOON + MINUTE)
+
+
+# What is kept.
+
+
+def test_of_finished_jobs_the_newest_are_kept(people: People) -> None:
+    make(people, successful_jobs_kept=2, failed_jobs_kept=1)
+    ends = ["completed", "failed", "completed", "terminated", "completed", "aborted", "completed"]
+    for hour, phase in enumerate(ends):
+        services.start_due(now=NOON + hour * HOUR)
+        Job.objects.filter(phase="pending").update(phase=phase)
+    services.start_due(now=NOON + 7 * HOUR)
+    assert services.tidy(now=NOON + 8 * HOUR) == 3
+    assert services.tidy(now=NOON + 8 * HOUR) == 0
+    left = Job.objects.filter(deleted_at=None).order_by("id").values_list("phase", flat=True)
+    assert list(left) == ["terminated", "completed", "aborted", "completed", "pending"]
+    assert Event.objects.filter(kind="JobDeleted").count() == 3
+
+
+def test_jobs_of_no_schedule_are_left_alone(people: People) -> None:
+    make(people, successful_jobs_kept=0)
+    job = people.submit("mine")
+    Job.objects.update(phase="completed")
+    assert services.tidy(now=NOON) == 0
+    job.refresh_from_db()
+    assert job.deleted_at is None
+
+
+def test_of_very_many_runs_the_oldest_are_forgotten(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(services, "MOST_RUNS", 2)
+    schedule = make(people)
+    for hour in range(4):
+        services.start_due(now=NOON + hour * HOUR)
+    assert Run.objects.filter(schedule=schedule).count() == 4  # they are not over
+    Job.objects.update(phase="completed")
+    services.start_due(now=NOON + 4 * HOUR)
+    assert [run.due_at for run in selectors.runs(schedule)] == [NOON + 4 * HOUR, NOON + 3 * HOUR]
+
+
+# Pages.
+
+
+def fill(**changes: Any) -> dict[str, Any]:
+    return {
+        "name": "nightly", "cron": "30 2 * * *", "time_zone": "Europe/Berlin", "concurrency": "Forbid",
+        "successful_jobs_kept": "3", "failed_jobs_kept": "1", "manifest": MANIFEST, **changes,
+    }  # fmt: skip
+
+
+def test_the_form_makes_one_and_its_page_tells_all(people: People, as_: As) -> None:
+    answer = as_(people.alice).post(reverse("schedules:create"), fill(starting_deadline_seconds="600"))
+    made = Schedule.objects.get()
+    assert answer["Location"] == reverse("schedules:detail", args=[made.uid])
+    page = as_(people.bob).get(answer["Location"]).content.decode()
+    assert "30 2 * * *" in page
+    assert "Europe/Berlin" in page
+    assert "The later one is skipped" in page
+    assert page.count("02:30 CE") == 5
+    assert "Run now" not in page
+    assert "Run now" in as_(people.alice).get(answer["Location"]).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"cron": "99 * * * *"}, "is not a number from 0 to 59"),
+        ({"time_zone": "Europe/Berlim"}, "did you mean"),
+        ({"manifest": MANIFEST.replace("train.py", "'train.py', 7")}, "text"),
+        ({"manifest": "just words"}, "must be a mapping"),
+        ({"name": "Night"}, "is not a name"),
+        ({"failed_jobs_kept": "-1"}, "greater than or equal to 0"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_typed_is_lost(
+    people: People, as_: As, changes: dict[str, str], says: str
+) -> None:
+    page = as_(people.alice).post(reverse("schedules:create"), fill(**changes)).content.decode()
+    assert says in page
+    assert "metadata: {name: whatever}" in page or "manifest" in changes
+    assert 'value="Europe/Berlin"' in page or "time_zone" in changes
+    assert not Schedule.objects.exists()
+
+
+def test_a_job_that_there_is_can_be_repeated(people: People, as_: As) -> None:
+    job = people.submit("train-7")
+    page = as_(people.alice).get(f"{reverse('schedules:create')}?job={job.uid}").content.decode()
+    assert 'value="train-7"' in page
+    assert "kind: Job" in page
+    assert as_(people.charlie).get(f"{reverse('schedules:create')}?job={job.uid}").status_code == 404
+
+
+def test_the_form_begins_with_what_there_is(people: People, as_: As) -> None:
+    schedule = make(people, time_zone="Asia/Shanghai", concurrency="Replace")
+    address = reverse("schedules:edit", args=[schedule.uid])
+    page = as_(people.alice).get(address).content.decode()
+    assert 'value="Asia/Shanghai"' in page
+    assert '<option value="Replace" selected>' in page
+    as_(people.alice).post(address, fill(cron="@daily"))
+    schedule.refresh_from_db()
+    assert (selectors.spec_of(schedule).cron, schedule.name) == ("@daily", "hourly")
+
+
+def test_a_cron_job_goes_in_and_comes_out(people: People, as_: As) -> None:
+    schedule = make(people, time_zone="Asia/Shanghai", suspended=True)
+    text = as_(people.bob).get(reverse("schedules:manifest", args=[schedule.uid])).content.decode()
+    assert "kind: CronJob" in text
+    services.delete(schedule, user=people.alice, now=NOON)
+    as_(people.alice).post(reverse("schedules:create_yaml"), {"text": text})
+    assert selectors.spec_of(Schedule.objects.get()) == spec(time_zone="Asia/Shanghai", suspended=True)
+    wrong = as_(people.alice).post(reverse("schedules:create_yaml"), {"text": text.replace("schedule:", "shedule:")})
+    assert "did you mean" in wrong.content.decode()
+
+
+def test_a_stranger_finds_nothing(people: People, as_: As) -> None:
+    schedule = make(people)
+    stranger = as_(people.charlie)
+    assert stranger.get(reverse("schedules:detail", args=[schedule.uid])).status_code == 404
+    assert stranger.post(reverse("schedules:run", args=[schedule.uid])).status_code == 404
+    assert "hourly" not in stranger.get(reverse("schedules:list")).content.decode()
+    assert "hourly" not in fragments._schedules(people.charlie, {})
+    with pytest.raises(NotFound):
+        fragments._schedule_topics(people.charlie, {"uid": str(schedule.uid)})
+
+
+def test_the_buttons_do_what_they_say(people: People, as_: As) -> None:
+    schedule = make(people, now=clock.now())
+    alice = as_(people.alice)
+    alice.post(reverse("schedules:suspend", args=[schedule.uid]), {"suspend": "yes"})
+    assert "suspended" in fragments._schedule(people.alice, {"uid": str(schedule.uid)})
+    alice.post(reverse("schedules:suspend", args=[schedule.uid]), {"suspend": "no"})
+    answer = alice.post(reverse("schedules:run", args=[schedule.uid]))
+    assert "was submitted" in " ".join(map(str, get_messages(answer.wsgi_request)))
+    assert Run.objects.get().job.owner == people.alice
+    alice.post(reverse("schedules:delete", args=[schedule.uid]))
+    assert not Schedule.objects.exists()
+
+
+def test_the_list_asks_the_database_as_often_for_many_as_for_one(
+    people: People, as_: As, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(12):
+        make(people, name=f"s{number}")
+    services.start_due(now=NOON)
+    client = as_(people.alice)
+    client.get(reverse("schedules:list"))
+    with django_assert_max_num_queries(14):
+        page = client.get(reverse("schedules:list")).content.decode()
+    assert page.count('<span class="badge phase-pending"') == 12
+
+
+def test_the_empty_list_says_what_to_do(people: People, as_: As) -> None:
+    page = as_(people.charlie).get(reverse("schedules:list")).content.decode()
+    assert "No schedules yet" in page
+    assert reverse("schedules:create") in page
+
+
+def test_a_deleted_job_is_still_in_the_history(people: People, as_: As) -> None:
+    schedule = make(people)
+    services.start_due(now=NOON)
+    Job.objects.update(phase="completed")
+    jobs.delete(Job.objects.get(), user=people.alice, now=NOON)
+    page = as_(people.alice).get(reverse("schedules:detail", args=[schedule.uid])).content.decode()
+    assert f'{name_at(NOON)}</a> <span class="muted">(deleted)' in page
