@@ -56,6 +56,8 @@ _COMMANDS = {
     "flow": ("flows", "Show one flow, its steps, and why they wait."),
     "stop": ("flows", "Stop a flow and its jobs."),
     "templates": ("flows", "List the templates that flows are made from."),
+    "schedules": ("schedules", "List schedules: jobs that recur."),
+    "schedule": ("schedules", "Make a schedule, show it, run, suspend, resume or delete it."),
     "queues": ("places", "List the queues that you may submit to."),
     "nodes": ("places", "List the machines and what is free on them."),
     "replay": ("replay", "Replay recorded scenarios through the engine."),

@@ -32,7 +32,7 @@ class Read:
 
 def read(path: Path, *, name: str | None, queue: str | None) -> Read:
     """The job in a manifest of any kind, or in a JobSpec document. Raises Failure."""
-    text, folder = _bytes(path), path.resolve().parent
+    text, folder = bytes_of(path), path.resolve().parent
     try:
         spec, warnings, wished, secrets = _load(text)
         files = _beside(folder, spec, wished)
@@ -41,7 +41,7 @@ def read(path: Path, *, name: str | None, queue: str | None) -> Read:
         sent = JobSpec.parse(document).document() | ({"secrets": dict(secrets)} if secrets else {})
         return Read(sent, warnings, tuple(files))
     except Invalid as error:
-        raise _unfit(path, error) from error
+        raise unfit(path, error) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def read_flow(path: Path, *, name: str | None) -> ReadFlow | None:
     """The flow and the templates in a manifest; None where it speaks of neither. Raises Failure."""
     folder = path.resolve().parent
     try:
-        documents = yaml_text.read(_bytes(path))
+        documents = yaml_text.read(bytes_of(path))
         if not formats.holds_flows(documents):
             return None
         wishes = {_name_of(document): _take_wish(document) for document in documents if _is_template(document)}
@@ -67,7 +67,7 @@ def read_flow(path: Path, *, name: str | None) -> ReadFlow | None:
         specs = [_with_files(spec, files[spec.name]) for spec in loaded.templates]
         flow = FlowSpec.parse(loaded.flow.document() | ({"name": name} if name else {})) if loaded.flow else None
     except Invalid as error:
-        raise _unfit(path, error) from error
+        raise unfit(path, error) from error
     text = formats.dump_flow(flow, specs) if flow else "---\n".join(map(formats.dump_template, specs))
     return ReadFlow(
         text, flow is not None, loaded.warnings, tuple(sorted({each for some in files.values() for each in some}))
@@ -91,25 +91,27 @@ def described(path: Path) -> tuple[JobSpec, tuple[str, ...]]:
     """The job in a manifest alone (`-` is standard input), and what in it has no effect. Raises Failure."""
     try:
         spec, warnings, wished, secrets = _load(
-            sys.stdin.buffer.read(MAX_BYTES + 1) if str(path) == "-" else _bytes(path)
+            sys.stdin.buffer.read(MAX_BYTES + 1) if str(path) == "-" else bytes_of(path)
         )
     except Invalid as error:
-        raise _unfit(path, error) from error
+        raise unfit(path, error) from error
     beside = f"metadata.annotations.{_FILES}: not honoured: only a submission takes files along."
     unsaid = f"secrets: their values are not written: {', '.join(sorted(secrets))}."
     return spec, (*warnings, *([beside] if wished else []), *([unsaid] if secrets else []))
 
 
-def _bytes(path: Path) -> bytes:
+def bytes_of(path: Path) -> bytes:
+    """What the file holds. Raises Failure."""
     try:
         return path.read_bytes()
     except OSError as error:
         raise Failure(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def _unfit(path: Path, error: Invalid) -> Failure:
+def unfit(path: Path, error: Invalid, what: str = "cannot be submitted") -> Failure:
+    """That the file is not what it should be, with every problem."""
     problems = [(problem.path, problem.message) for problem in error.problems]
-    return Failure(f"{path} cannot be submitted:", problems)
+    return Failure(f"{path} {what}:", problems)
 
 
 def _load(text: bytes) -> tuple[JobSpec, tuple[str, ...], list[str], Mapping[str, str]]:

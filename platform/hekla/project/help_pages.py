@@ -16,7 +16,8 @@ from hekla.project.checkout import CHECKOUT
 
 FOLDER = CHECKOUT / "platform" / "help"
 _ORDER = (
-    "first-five-minutes", "jobs", "submitting", "flows", "openpai", "queues", "environments", "administration", "examples",
+    "first-five-minutes", "jobs", "submitting", "flows", "schedules", "openpai", "queues", "environments",
+    "administration", "examples",
     "demonstrations",
 )  # fmt: skip
 

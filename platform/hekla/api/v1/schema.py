@@ -9,17 +9,21 @@ from hekla.api.throttles import PerPerson
 from hekla.domain.flows import FlowSpec
 from hekla.domain.phases import FlowPhase, GangPhase, JobPhase, PodPhase
 from hekla.domain.scaling import Size
+from hekla.domain.schedules import ScheduleSpec
 
 JOB_SPEC = {"$ref": "#/components/schemas/JobSpec"}
 JOB_SIZE = {"$ref": "#/components/schemas/JobSize"}
 FLOW_SPEC = {"$ref": "#/components/schemas/FlowSpec"}
+SCHEDULE_SPEC = {"$ref": "#/components/schemas/ScheduleSpec"}
 _PHASES = (JobPhase, FlowPhase, GangPhase, PodPhase)
+_DOCUMENTS = {"FlowSpec": FlowSpec, "ScheduleSpec": ScheduleSpec, "JobSize": Size}
+"""What is sent, besides a JobSpec, which stands in some of them."""
 
 
 def _components() -> dict[str, Any]:
     """The models that judge what is sent, each with those that it is made of."""
     found: dict[str, Any] = {}
-    for name, model in (("FlowSpec", FlowSpec), ("JobSize", Size)):  # in a flow stands a JobSpec
+    for name, model in _DOCUMENTS.items():
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         found |= {**schema.pop("$defs"), name: schema}
     return found

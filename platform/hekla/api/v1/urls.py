@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from hekla.api.v1 import flows, following, jobs, people, places
+from hekla.api.v1 import flows, following, jobs, people, places, schedules
 from hekla.api.v1.schema import Schema
 
 app_name = "v1"
@@ -24,6 +24,9 @@ urlpatterns = [
     path("flows/<uuid:uid>/stop", flows.StopFlow.as_view(), name="flow_stop"),
     path("templates", flows.Templates.as_view(), name="templates"),
     path("templates/<uuid:uid>", flows.OneTemplate.as_view(), name="template"),
+    path("schedules", schedules.Schedules.as_view(), name="schedules"),
+    path("schedules/<uuid:uid>", schedules.OneSchedule.as_view(), name="schedule"),
+    path("schedules/<uuid:uid>/actions", schedules.ScheduleActions.as_view(), name="schedule_actions"),
     path("queues", places.Queues.as_view(), name="queues"),
     path("queues/<slug:name>", places.OneQueue.as_view(), name="queue"),
     path("clusters", places.Clusters.as_view(), name="clusters"),

@@ -1,0 +1,174 @@
+"""Schedules: make, list, look, act."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiRequest, extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
+from hekla.api.v1.asked import tenant_of
+from hekla.api.v1.schema import SCHEDULE_SPEC
+from hekla.api.views import Paging, View, checked, person, told
+from hekla.apps.schedules import selectors, services, shown
+from hekla.apps.schedules.models import Run, Schedule
+from hekla.domain import formats
+from hekla.domain.schedules import ScheduleSpec
+from hekla.lib import clock
+
+_NEXT = 5
+_ACTIONS = ("run", "suspend", "resume")
+
+
+class _ByName(Paging):
+    ordering = ("name", "id")
+
+
+class RunSerializer(serializers.ModelSerializer[Run]):
+    """What came of a time; of several, where they were missed."""
+
+    job = serializers.CharField(source="job.name", default=None, allow_null=True)
+    job_uid = serializers.UUIDField(source="job.uid", default=None, allow_null=True)
+    phase = serializers.CharField(source="job.phase", default=None, allow_null=True)
+    sentence = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Run
+        fields = ["due_at", "until", "count", "by_hand", "outcome", "reason", "sentence", "job", "job_uid", "phase"]
+
+    def get_sentence(self, run: Run) -> str:
+        """Why there was no run; else empty."""
+        return shown.why(run)
+
+
+class ScheduleSerializer(serializers.ModelSerializer[Schedule]):
+    """A schedule in a list."""
+
+    tenant = serializers.CharField(source="tenant.slug")
+    owner = serializers.CharField(source="owner.username")
+    cron = serializers.CharField(source="spec.cron")
+    time_zone = serializers.CharField(source="spec.time_zone", default="UTC")
+
+    class Meta:
+        model = Schedule
+        fields = ["uid", "name", "tenant", "owner", "cron", "time_zone", "is_suspended", "next_at", "created_at"]
+
+
+class ScheduleDetailSerializer(ScheduleSerializer):
+    """A schedule with what was asked for, the next times, and what came of the last ones."""
+
+    spec = serializers.JSONField()
+    next_times = serializers.SerializerMethodField()
+    runs = serializers.SerializerMethodField()
+
+    class Meta(ScheduleSerializer.Meta):
+        fields = [*ScheduleSerializer.Meta.fields, "spec", "next_times", "runs"]
+
+    @extend_schema_field(serializers.ListField(child=serializers.DateTimeField()))
+    def get_next_times(self, schedule: Schedule) -> Any:  # noqa: ANN401  (what the renderer makes of them)
+        """The next times at which it is due; none while it is suspended."""
+        return [] if schedule.is_suspended else selectors.spec_of(schedule).next_times(clock.now(), _NEXT)
+
+    @extend_schema_field(RunSerializer(many=True))
+    def get_runs(self, schedule: Schedule) -> Any:  # noqa: ANN401  (what the serializer makes of them)
+        """The newest first."""
+        return RunSerializer(selectors.runs(schedule)[: shown.MOST_RUNS], many=True).data
+
+
+class MadeSerializer(serializers.Serializer[Any]):
+    schedule = ScheduleDetailSerializer()
+    warnings = serializers.ListField(child=serializers.CharField())
+
+
+class ScheduleActionSerializer(serializers.Serializer[Any]):
+    action = serializers.ChoiceField(choices=_ACTIONS)
+
+
+class Schedules(View, ListAPIView[Schedule]):
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
+    serializer_class = ScheduleSerializer
+    pagination_class = _ByName
+
+    def get_queryset(self) -> QuerySet[Schedule]:
+        found = selectors.visible_to(person(self.request))
+        asked = self.request.query_params
+        wanted = {"name": asked.get("name"), "tenant__slug": asked.get("tenant")}
+        return found.filter(**{field: value for field, value in wanted.items() if value})
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("name", str, description="exactly this name"),
+            OpenApiParameter("tenant", str, description="the tenant's short name"),
+        ]
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
+        """The schedules that you may see, by name."""
+        return super().get(request, *args, **kwargs)
+
+    @extend_schema(
+        parameters=[OpenApiParameter("tenant", str, description="short name; without it the first of yours")],
+        request={
+            "application/json": OpenApiRequest(SCHEDULE_SPEC),
+            "application/yaml": OpenApiRequest(OpenApiTypes.STR),
+        },
+        responses={201: MadeSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Make a schedule: a ScheduleSpec document, or a CronJob of Volcano in YAML."""
+        user = person(request)
+        tenant = tenant_of(request)
+        spec, warnings = _asked(request.data)
+        schedule = services.create(spec=spec, tenant=tenant, user=user, now=clock.now())
+        return told(MadeSerializer({"schedule": schedule, "warnings": warnings}), 201)
+
+
+class OneSchedule(View):
+    @extend_schema(responses=ScheduleDetailSerializer)
+    def get(self, request: Request, uid: UUID) -> Response:
+        """One schedule: what was asked for, when it comes next, and what came of the last times."""
+        return told(ScheduleDetailSerializer(selectors.get(uid, person(request))))
+
+    @extend_schema(request={"application/json": OpenApiRequest(SCHEDULE_SPEC)}, responses=ScheduleDetailSerializer)
+    def patch(self, request: Request, uid: UUID) -> Response:
+        """Change the fields that are sent, all but the name; its jobs are yours from now on."""
+        user = person(request)
+        schedule = selectors.get(uid, user)
+        document: Any = request.data
+        spec = ScheduleSpec.parse({**selectors.spec_of(schedule).document(), **document})
+        return told(ScheduleDetailSerializer(services.change(schedule, spec, user=user, now=clock.now())))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, uid: UUID) -> Response:
+        """Take a schedule away; jobs that it started stay."""
+        user = person(request)
+        services.delete(selectors.get(uid, user), user=user, now=clock.now())
+        return Response(status=204)
+
+
+class ScheduleActions(View):
+    @extend_schema(request=ScheduleActionSerializer, responses=ScheduleDetailSerializer)
+    def post(self, request: Request, uid: UUID) -> Response:
+        """Start a run now, suspend, or resume."""
+        user = person(request)
+        schedule = selectors.get(uid, user)
+        action = checked(ScheduleActionSerializer(data=request.data))["action"]
+        if action == "run":
+            services.run_now(schedule, user=user, now=clock.now())
+        else:
+            suspended = action == "suspend"
+            schedule = services.set_suspended(schedule, suspended=suspended, user=user, now=clock.now())
+        return told(ScheduleDetailSerializer(schedule))
+
+
+def _asked(body: Any) -> tuple[ScheduleSpec, tuple[str, ...]]:  # noqa: ANN401  (what a parser made of it)
+    if isinstance(body, ManifestText):
+        loaded = formats.load_schedule(body["text"])
+        return loaded.spec, loaded.warnings
+    spec = ScheduleSpec.parse(body)
+    return spec, tuple(f"job.{remark}" for remark in spec.job.remarks)

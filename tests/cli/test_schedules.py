@@ -1,0 +1,53 @@
+"""Schedules from the command line."""
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
+CRON_JOB = """\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: CronJob
+metadata: {name: nightly}
+spec:
+  schedule: "0 2 * * *"
+  jobTemplate:
+    spec: {tasks: [{name: main, template: {spec: {containers: [{name: m, command: ["true"]}]}}}]}
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "nightly.yaml"
+    path.write_text(CRON_JOB)
+    return path
+
+
+def test_a_schedule_through_its_life(console, file):
+    assert "no schedules" in console("schedules").output
+    assert "nightly runs next at" in console("schedule", "create", file).output
+    assert "0 2 * * *" in console("schedules").output
+    assert "Submitted nightly-" in console("schedule", "run", "nightly").output
+    assert "It has not run yet" not in console("schedule", "show", "nightly").output
+    assert "is suspended" in console("schedule", "suspend", "nightly").output
+    assert "Suspended" in console("schedule", "show", "nightly").output
+    assert "runs next at" in console("schedule", "resume", "nightly").output
+    assert json.loads(console("schedule", "show", "nightly", "--json").output)["name"] == "nightly"
+    assert "is deleted" in console("schedule", "delete", "nightly").output
+    gone = console("schedule", "show", "nightly")
+    assert (gone.exit_code, "There is no schedule called" in gone.output) == (1, True)
+
+
+def test_a_document_is_taken_too(console, tmp_path):
+    path = tmp_path / "document.yaml"
+    path.write_text("{name: often, cron: '*/5 * * * *', job: {tasks: [{name: main, command: [ls]}]}}")
+    assert console("schedule", "create", path).exit_code == 0
+    assert "*/5 * * * *" in console("schedules").output
+
+
+def test_what_is_wrong_is_said_with_its_place(console, file):
+    file.write_text(CRON_JOB.replace("0 2 *", "0 25 *"))
+    wrong = console("schedule", "create", file)
+    assert wrong.exit_code == 1
+    assert "is not a schedule that can be made" in wrong.output
+    assert "spec.schedule: In the hour" in wrong.output
