@@ -13,6 +13,7 @@ from tests.apps.conftest import People
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import ApiToken, User
+from hekla.apps.batches import services as batches
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Node
 from hekla.apps.demonstrations import services as demonstrations
@@ -28,6 +29,7 @@ from hekla.apps.tenancy import services as tenancy
 from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.schedules import ScheduleSpec
+from hekla.domain.sweeps import SweepSpec
 from hekla.lib import clock
 from hekla.project import help_pages
 
@@ -95,6 +97,7 @@ spec:
   jobTemplate:
     spec: {tasks: [{name: main, template: {spec: {containers: [{name: m, command: ["true"]}]}}}]}
 """
+SWEPT = {"tasks": [{"name": "main", "command": ["echo", "{{ n }}"]}]}
 SPEC = {"name": "sent", "tasks": [{"name": "main", "command": ["true"]}]}
 SIZE = {"tasks": {"main": {"replicas": 2}}}
 SIZE_FORM = {"size-revision": "1", "size-replicas-0": "2", "size-least-0": "1"}
@@ -163,6 +166,12 @@ ROUTES: dict[str, Declared] = {
     "flows:delete_template": Declared(post=ACTS_ON_THE_JOB),
     "flows:submit_template": Declared(post=TENANT, data={"name": "again"}),
     "flows:template_manifest": Declared(TENANT),
+    "batches:list": Declared(SIGNED_IN),
+    "batches:sweep": Declared(SIGNED_IN, SIGNED_IN),
+    "batches:file": Declared(SIGNED_IN, SIGNED_IN, {"name": "sent", "text": MANIFEST}),
+    "batches:detail": Declared(TENANT),
+    "batches:stop": Declared(post=ACTS_ON_THE_JOB),
+    "batches:retry": Declared(post=STARTS_ITS_RUNS),
     "schedules:list": Declared(SIGNED_IN),
     "schedules:create": Declared(SIGNED_IN, SIGNED_IN),
     "schedules:create_yaml": Declared(SIGNED_IN, SIGNED_IN, {"text": CRON_JOB}),
@@ -328,6 +337,10 @@ def world(people: People, monkeypatch: pytest.MonkeyPatch, settings, tmp_path) -
     schedule = schedules.create(spec=spec, tenant=people.lab, user=people.alice, now=now)
     arguments |= {name: [schedule.uid] for name in ROUTES if name.startswith(("schedules:", "api:v1:schedule"))}
     arguments |= {name: [] for name in _WITHOUT_SCHEDULE}
+    sweep = SweepSpec.parse({"name": "many", "parameters": {"n": ["1"]}, "job": SWEPT})
+    batch = batches.submit_sweep(spec=sweep, tenant=people.lab, user=people.alice, now=now)
+    arguments |= {name: [batch.uid] for name in ROUTES if name.startswith(("batches:", "api:v1:batch"))}
+    arguments |= {name: [] for name in _WITHOUT_BATCH}
     return World(people, roles, job, pod, arguments)
 
 
@@ -357,6 +370,7 @@ def _of_openpai(owner: str, name: str) -> dict[str, list[Any]]:
     }
 
 
+_WITHOUT_BATCH = {"batches:list", "batches:sweep", "batches:file", "api:v1:batches"}
 _WITHOUT_SCHEDULE = {"schedules:list", "schedules:create", "schedules:create_yaml", "api:v1:schedules"}
 _WITHOUT_JOB = {"jobs:list", "jobs:submit", "jobs:submit_yaml", "api:v1:jobs"}
 
@@ -405,6 +419,7 @@ def test_a_viewer_submits_nothing(world: World) -> None:
     page = client.post(reverse("jobs:submit_yaml"), {"text": MANIFEST})
     assert "but not submit to it" in page.content.decode()
     assert not Job.objects.filter(name="sent").exists()
+    assert Job.objects.filter(name="sent").count() == 0
 
 
 def test_members_act_on_their_own_jobs(world: World) -> None:

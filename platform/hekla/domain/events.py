@@ -285,6 +285,29 @@ class FlowDeleted(Event):
     name: Name
 
 
+# Batches. The subject is the batch.
+
+
+class BatchSubmitted(Event):
+    name: Name
+    batch_kind: Name
+    jobs: int
+
+
+class BatchStopped(Event):
+    """So many of its jobs were asked to stop."""
+
+    name: Name
+    jobs: int
+
+
+class BatchRetried(Event):
+    """So many of its jobs had failed and were submitted again."""
+
+    name: Name
+    jobs: int
+
+
 # Schedules. The subject is the schedule.
 
 

@@ -8,6 +8,8 @@ from django.template.loader import render_to_string
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.batches import selectors as batches
+from hekla.apps.batches import shown as batches_shown
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.demonstrations import catalogue as demonstrations
 from hekla.apps.demonstrations import shown as demonstrations_shown
@@ -108,6 +110,21 @@ def _demonstration(user: User, params: Params) -> str:
     return render_to_string("demonstrations/_run.html", context)
 
 
+def _batches(user: User, _params: Params) -> str:
+    return render_to_string("batches/_list.html", {"rows": batches_shown.rows(user)})
+
+
+def _batch_topics(user: User, params: Params) -> frozenset[str]:
+    """Its own topic, and its tenant's: what its jobs do is told there."""
+    batch = batches.get(_uid(params), user)
+    return frozenset({f"batch:{batch.uid}", f"tenant:{batch.tenant_id}"})
+
+
+def _batch(user: User, params: Params) -> str:
+    query = QueryDict(params.get("query", "")[:2000])
+    return render_to_string("batches/_live.html", batches_shown.detail(batches.get(_uid(params), user), user, query))
+
+
 def _schedules(user: User, _params: Params) -> str:
     return render_to_string("schedules/_list.html", {"rows": schedules_shown.rows(user)})
 
@@ -141,6 +158,8 @@ def register_all() -> None:
     register("queues", LiveView(_cluster_topics, _queues))
     register("queue", LiveView(_queue_topics, _queue))
     register("demonstration", LiveView(_demonstration_topics, _demonstration))
+    register("batches", LiveView(_tenant_topics, _batches))
+    register("batch", LiveView(_batch_topics, _batch))
     register("schedules", LiveView(_tenant_topics, _schedules))
     register("schedule", LiveView(_schedule_topics, _schedule))
     register("nodes", LiveView(_cluster_topics, _nodes))

@@ -46,6 +46,7 @@ INSTALLED_APPS = [
     "hekla.apps.jobs",
     "hekla.apps.flows",
     "hekla.apps.openpai",
+    "hekla.apps.batches",
     "hekla.apps.schedules",
     "hekla.apps.demonstrations",
     "hekla.controller",

@@ -31,6 +31,7 @@ urlpatterns = [
     path("queues/", include((_queues, "queues"))),
     path("jobs/", include("hekla.apps.jobs.urls")),
     path("flows/", include("hekla.apps.flows.urls")),
+    path("batches/", include("hekla.apps.batches.urls")),
     path("schedules/", include("hekla.apps.schedules.urls")),
     path("demonstrations/", include("hekla.apps.demonstrations.urls")),
     path("api/", include("hekla.api.urls")),

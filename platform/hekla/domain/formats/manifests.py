@@ -19,7 +19,8 @@ from hekla.domain.formats.reading import Reading, without_none
 from hekla.domain.formats.volcano import VOLCANO
 from hekla.domain.formats.writing import config_map
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.validation import shown
+from hekla.domain.sweeps import MAX_JOBS, MAX_PROBLEMS
+from hekla.domain.validation import join, shown
 
 FLOW_KINDS = ("JobTemplate", "JobFlow")
 _NOT_A_JOB = (
@@ -60,6 +61,38 @@ def load_documents(documents: list[Any]) -> Loaded:
     for remark in frameworks.remarks(spec):
         findings.remark(remark.path, remark.message)
     return Loaded(spec, findings.warnings(), reading.secrets)
+
+
+def load_many(text: str | bytes) -> tuple[Loaded, ...]:
+    """Every job in a YAML (or JSON) stream: manifests of any kind, and documents of a JobSpec, in their order.
+
+    ConfigMaps serve all jobs of the stream. Raises Invalid with every problem and its path, such as `document 3.spec`.
+    """
+    documents = yaml_text.read(text)
+    maps = [one for one in documents if _is_config_map(one)]
+    jobs = [(number, one) for number, one in enumerate(documents, start=1) if not _is_config_map(one)]
+    if not 0 < len(jobs) <= MAX_JOBS:
+        raise _refusal(f"The text holds {len(jobs):,} jobs; from 1 to {MAX_JOBS:,} are expected.")
+    found, problems = [], []
+    for number, document in jobs:
+        try:
+            found.append(_load_one(document, maps))
+        except Invalid as error:
+            problems += [Problem(join(f"document {number}", each.path), each.message) for each in error.problems]
+    if problems:
+        raise Invalid(problems[:MAX_PROBLEMS])
+    return tuple(found)
+
+
+def _load_one(document: Any, maps: list[Any]) -> Loaded:  # noqa: ANN401  (whatever the YAML holds)
+    if isinstance(document, dict) and "tasks" in document and "kind" not in document:
+        spec = JobSpec.parse(document)
+        return Loaded(spec, spec.remarks)
+    return load_documents([*maps, document])
+
+
+def _is_config_map(document: Any) -> bool:  # noqa: ANN401  (whatever the YAML holds)
+    return isinstance(document, dict) and document.get("kind") == "ConfigMap"
 
 
 def write(spec: JobSpec, form: Format = VOLCANO) -> Written:

@@ -2,6 +2,7 @@
 
 from hekla.apps.jobs.services.commands import command, require_right
 from hekla.apps.jobs.services.decisions import commit
+from hekla.apps.jobs.services.many import check_many, submit_many
 from hekla.apps.jobs.services.observations import observe
 from hekla.apps.jobs.services.removal import (
     delete,
@@ -19,6 +20,7 @@ from hekla.apps.jobs.services.upkeep import end, settle, sync, would_sync
 
 __all__ = [
     "check",
+    "check_many",
     "command",
     "commit",
     "delete",
@@ -36,6 +38,7 @@ __all__ = [
     "scaling_remarks",
     "settle",
     "submit",
+    "submit_many",
     "sync",
     "take_off",
     "would_sync",

@@ -1,0 +1,110 @@
+"""Batches as people fill them in."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from hekla.apps.jobs.forms import ManifestForm
+from hekla.domain import formats, sweeps
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.sweeps import MAX_JOBS, MAX_NAME, How, SweepSpec
+
+_HOW = [
+    (How.GRID.value, _("All combinations")),
+    (How.LIST.value, _("The first values together, then the second …")),
+    (How.RANDOM.value, _("Drawn at random")),
+]
+_NAME_HELP = _("Small letters, digits, hyphens.")
+
+
+def _code(rows: int) -> forms.Textarea:
+    return forms.Textarea(attrs={"rows": rows, "class": "code-input", "spellcheck": "false"})
+
+
+class SweepForm(forms.Form):
+    """A sweep: parameters, and the job in which their placeholders stand."""
+
+    name = forms.CharField(
+        label=_("Name"), max_length=MAX_NAME, help_text=_("The jobs are called by it and their number: lr-1, lr-2 …")
+    )
+    how = forms.ChoiceField(label=_("Which jobs"), choices=_HOW)
+    count = forms.IntegerField(
+        label=_("How many are drawn"), required=False, min_value=1, max_value=MAX_JOBS, help_text=_("At random only.")
+    )
+    seed = forms.IntegerField(
+        label=_("Seed"), required=False, min_value=0, help_text=_("The same seed draws the same values.")
+    )
+    parameters = forms.CharField(
+        label=_("Parameters"),
+        widget=_code(4),
+        help_text=_("One a line: lr = 0.1, 0.01. To draw also lr = 0.0001..0.1 log, or width = 16..256 whole."),
+    )
+    manifest = forms.CharField(
+        label=_("Job"),
+        strip=False,
+        widget=_code(20),
+        help_text=_("A job manifest of any kind. {{ lr }} in commands and variables stands for the value of lr."),
+    )
+
+    def clean_parameters(self) -> dict[str, Any]:
+        """Names and values, in their order."""
+        found: dict[str, Any] = {}
+        for line in self.cleaned_data["parameters"].splitlines():
+            if not line.strip():
+                continue
+            try:
+                name, values = sweeps.parameter(line)
+            except ValueError as error:
+                raise forms.ValidationError(str(error)) from error
+            if name in found:
+                raise forms.ValidationError(_("“%s” is given twice.") % name)
+            found[name] = values
+        return found
+
+    def spec(self) -> tuple[SweepSpec, tuple[str, ...]]:
+        """What was filled in, and what has no effect. Raises Invalid, with each problem at its field."""
+        given = self.cleaned_data
+        try:
+            loaded = formats.load(given["manifest"])
+        except Invalid as error:
+            raise Invalid([_at("manifest", problem) for problem in error.problems]) from error
+        optional = {name: given[name] for name in ("count", "seed") if given[name] is not None}
+        document = {"name": given["name"], "how": given["how"], "parameters": given["parameters"], **optional}
+        try:
+            return SweepSpec.parse({**document, "job": loaded.spec.document()}), loaded.warnings
+        except Invalid as error:
+            raise Invalid([_in_form(problem) for problem in error.problems]) from error
+
+
+class FileForm(ManifestForm):
+    """Many manifests in one text."""
+
+    name = forms.CharField(label=_("Name"), max_length=MAX_NAME, help_text=_NAME_HELP)
+    field_order = ["name", "text", "upload"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **kwargs)
+        self.fields["text"].help_text = _("Up to 1,000 job manifests of any kind, with --- between, at most 1 MiB.")
+
+    def specs(self) -> tuple[list[JobSpec], tuple[str, ...]]:
+        """The jobs, and what has no effect. Raises Invalid."""
+        loaded = formats.load_many(self.cleaned_data["text"])
+        warnings = [f"{one.spec.name}: {warning}" for one in loaded for warning in one.warnings]
+        return [one.spec for one in loaded], tuple(warnings[:20])
+
+
+def first_job(job: JobSpec) -> dict[str, Any]:
+    """The form for a sweep of a job that there is."""
+    return {"name": job.name[:MAX_NAME].rstrip("-"), "manifest": formats.dump(job)}
+
+
+def _at(field: str, problem: Problem) -> Problem:
+    return Problem(field, f"{problem.path}: {problem.message}" if problem.path else problem.message)
+
+
+def _in_form(problem: Problem) -> Problem:
+    first, _dot, rest = problem.path.partition(".")
+    field = {"job": "manifest", "parameters": "parameters"}.get(first)
+    return _at(field, Problem(rest, problem.message)) if field else problem

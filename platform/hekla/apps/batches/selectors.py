@@ -1,0 +1,77 @@
+"""Questions about batches. What is outside one's tenants does not exist."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.batches.models import Batch, Member
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.domain.errors import NotFound
+from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase
+
+FAILED = (JobPhase.FAILED.value, JobPhase.TERMINATED.value)
+_ENDING = [JobPhase.ABORTING.value, JobPhase.TERMINATING.value, JobPhase.COMPLETING.value]
+_OVER = [*(phase.value for phase in FINAL_JOB_PHASES), *_ENDING]
+
+
+def visible_to(user: User) -> QuerySet[Batch]:
+    """The batches that exist for this person, newest first."""
+    found = Batch.objects.select_related("tenant", "owner")
+    if not accounts.may(user, Permission.SEE_EVERYTHING):
+        found = found.filter(tenant__in=tenancy.where(user, Permission.SEE_TENANT))
+    return found.order_by("-submitted_at", "-id")
+
+
+def get(uid: UUID, user: User) -> Batch:
+    """One batch. Raises NotFound."""
+    batch = visible_to(user).filter(uid=uid).first()
+    if batch is None:
+        raise NotFound("There is no such batch.")
+    return batch
+
+
+def may_act(user: User, batch: Batch) -> bool:
+    """Whether the person may stop its jobs."""
+    own = batch.owner_id == user.pk and tenancy.may(user, batch.tenant_id, Permission.ACT_ON_OWN_JOBS)
+    wide = tenancy.may(user, batch.tenant_id, Permission.ACT_ON_TENANT_JOBS)
+    return own or wide or accounts.may(user, Permission.ACT_ON_ANY_JOB)
+
+
+def may_retry(user: User, batch: Batch) -> bool:
+    """Whether the person may submit jobs of it again, which are theirs then."""
+    return may_act(user, batch) and tenancy.may(user, batch.tenant_id, Permission.SUBMIT_JOBS)
+
+
+def _last() -> QuerySet[Member]:
+    """The last attempt of every number."""
+    newest = Member.objects.filter(batch=OuterRef("batch"), number=OuterRef("number")).order_by("-attempt")
+    return Member.objects.filter(pk=Subquery(newest.values("pk")[:1]))
+
+
+def current(batch: Batch) -> list[Member]:
+    """The last attempt of every number, in order; those whose jobs were deleted too."""
+    return list(_last().filter(batch=batch).select_related("job__queue", "job__cluster").order_by("number"))
+
+
+def unfinished(batch: Batch) -> list[Member]:
+    """Its jobs that are neither over nor about to be."""
+    found = Member.objects.filter(batch=batch).exclude(job__phase__in=_OVER)
+    return list(found.select_related("job").order_by("number"))
+
+
+def failed(batch: Batch) -> list[Member]:
+    """Numbers of which the last attempt failed."""
+    return list(_last().filter(batch=batch, job__phase__in=FAILED).select_related("job").order_by("number"))
+
+
+def phase_counts(batches: Sequence[Batch]) -> dict[int, dict[str, int]]:
+    """For each batch (by row id) how many of its numbers are in each phase."""
+    counts: dict[int, dict[str, int]] = {batch.pk: {} for batch in batches}
+    rows = _last().filter(batch__in=batches).values_list("batch_id", "job__phase").annotate(count=Count("pk"))
+    for batch_id, phase, count in rows.order_by():
+        counts[batch_id][phase] = count
+    return counts

@@ -1,0 +1,167 @@
+"""Changes to batches: submit, stop, try again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import IntegrityError
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.batches import selectors
+from hekla.apps.batches.models import Batch, Member
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.models import Job
+from hekla.apps.outbox.services import record, unit_of_work
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import events
+from hekla.domain.errors import Forbidden, HeklaError, Invalid, Problem, Refused
+from hekla.domain.jobspec import MAX_JOB_NAME, JobSpec
+from hekla.domain.policies import Action
+from hekla.domain.sweeps import MAX_ATTEMPTS, MAX_NAME, SweepSpec
+from hekla.domain.validation import join
+
+
+class NameTaken(Refused):
+    """The tenant has a batch of that name."""
+
+    code = "name_taken"
+
+
+@dataclass(frozen=True, slots=True)
+class One:
+    """A job to come, and the parameters by which it differs from the others."""
+
+    spec: JobSpec
+    parameters: dict[str, str]
+
+
+def check_sweep(*, spec: SweepSpec, tenant: Tenant, user: User) -> list[One]:
+    """The jobs of a sweep, as they would be submitted. Raises what `submit_sweep` raises, but for a name taken."""
+    found = _points(spec)
+    jobs.check_many(specs=[one.spec for one in found], tenant=tenant, user=user)
+    return found
+
+
+def submit_sweep(*, spec: SweepSpec, tenant: Tenant, user: User, now: datetime) -> Batch:
+    """Submit all jobs of a sweep. Raises Invalid (with paths), NameTaken, and what submitting a job raises."""
+    batch = Batch(name=spec.name, kind=Batch.Kind.SWEEP, spec=spec.document())
+    return _submit(batch, _points(spec), tenant, user, now)
+
+
+def check_file(*, name: str, specs: Sequence[JobSpec], tenant: Tenant, user: User) -> list[One]:
+    """The jobs of a file, as they would be submitted together."""
+    _require_name(name)
+    jobs.check_many(specs=specs, tenant=tenant, user=user)
+    return [One(spec, {}) for spec in specs]
+
+
+def submit_file(*, name: str, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: datetime) -> Batch:
+    """Submit all jobs that came in a file, each under its own name. Raises as `submit_sweep` does."""
+    _require_name(name)
+    batch = Batch(name=name, kind=Batch.Kind.FILE)
+    return _submit(batch, [One(spec, {}) for spec in specs], tenant, user, now)
+
+
+def stop(batch: Batch, *, user: User, now: datetime) -> int:
+    """Abort every job that is not over; each can be resumed by itself. Returns how many were asked to stop.
+
+    Each job is a unit of work of its own: one that ended meanwhile keeps no other from being stopped.
+    """
+    _require(selectors.may_act(user, batch))
+    asked = [member.job for member in selectors.unfinished(batch)]
+    stopped = sum(_abort(job, user, now) for job in asked)
+    if stopped:
+        with unit_of_work():
+            _tell(batch, events.BatchStopped(name=batch.name, jobs=stopped), user, now)
+    return stopped
+
+
+def retry_failed(batch: Batch, *, user: User, now: datetime) -> int:
+    """Submit those whose last attempt failed again, as new jobs of this person. Returns how many.
+
+    Raises Forbidden, and what submitting raises.
+    """
+    _require(selectors.may_retry(user, batch))
+    with unit_of_work():
+        Batch.objects.select_for_update().get(pk=batch.pk)
+        failed = selectors.failed(batch)
+        again = [_again(member) for member in failed]
+        if again:
+            made = jobs.submit_many(specs=again, tenant=batch.tenant, user=user, now=now)
+            Member.objects.bulk_create(
+                Member(batch=batch, number=old.number, attempt=old.attempt + 1, parameters=old.parameters, job=job)
+                for old, job in zip(failed, made, strict=True)
+            )
+            _tell(batch, events.BatchRetried(name=batch.name, jobs=len(again)), user, now)
+    return len(again)
+
+
+def _points(spec: SweepSpec) -> list[One]:
+    return [One(point.spec, point.parameters) for point in spec.points()]
+
+
+def _submit(batch: Batch, ones: Sequence[One], tenant: Tenant, user: User, now: datetime) -> Batch:
+    if Batch.objects.filter(tenant=tenant, name=batch.name).exists():
+        raise _name_taken(batch.name, tenant)
+    try:
+        with unit_of_work():
+            batch.tenant, batch.owner, batch.submitted_at = tenant, user, now
+            made = jobs.submit_many(specs=[one.spec for one in ones], tenant=tenant, user=user, now=now)
+            batch.save(force_insert=True)
+            Member.objects.bulk_create(
+                Member(batch=batch, number=number, parameters=one.parameters, job=job)
+                for number, (one, job) in enumerate(zip(ones, made, strict=True), start=1)
+            )
+            _tell(batch, events.BatchSubmitted(name=batch.name, batch_kind=batch.kind, jobs=len(made)), user, now)
+    except IntegrityError as error:
+        raise _name_taken(batch.name, tenant) from error
+    return batch
+
+
+def _abort(job: Job, user: User, now: datetime) -> bool:
+    try:
+        jobs.command(job, Action.ABORT_JOB, user=user, now=now)
+    except HeklaError:  # it ended meanwhile, or is ending
+        return False
+    return True
+
+
+def _again(member: Member) -> JobSpec:
+    """The same job under the name of the next attempt. Raises Invalid where no name fits any more."""
+    attempt = member.attempt + 1
+    if attempt > MAX_ATTEMPTS:
+        raise Refused(_("%s was tried so often that it is not tried again.") % member.job)
+    ending = f"-r{attempt}"
+    stem = member.job.name.removesuffix(f"-r{member.attempt}") if member.attempt > 1 else member.job.name
+    name = stem[: MAX_JOB_NAME - len(ending)].rstrip("-") + ending
+    try:
+        return JobSpec.parse({**member.job.spec, "name": name})
+    except Invalid as error:
+        problems = [Problem(join("jobs", member.number, each.path), each.message) for each in error.problems]
+        raise Invalid(problems) from error
+
+
+def _require_name(name: str) -> None:
+    """A batch of a file is named as a sweep is. Raises Invalid."""
+    try:
+        JobSpec.parse({"name": name[: MAX_NAME + 1], "tasks": [{"name": "x", "command": ["x"]}]})
+    except Invalid as error:
+        raise Invalid([problem for problem in error.problems if problem.path == "name"]) from error
+    if len(name) > MAX_NAME:
+        raise Invalid([Problem("name", _("A batch's name has at most %d letters.") % MAX_NAME)])
+
+
+def _name_taken(name: str, tenant: Tenant) -> NameTaken:
+    sentence = _("%(tenant)s has a batch called “%(name)s” already. Choose another name.")
+    return NameTaken(sentence % {"tenant": tenant, "name": name}, "name")
+
+
+def _require(may: bool) -> None:
+    if not may:
+        raise Forbidden(_("Only the batch's owner and the admins of its tenant may do this."))
+
+
+def _tell(batch: Batch, event: events.Event, user: User, now: datetime) -> None:
+    record(event, subject=f"batch:{batch.uid}", tenant=batch.tenant_id, actor=actor_of(user), at=now)

@@ -1,0 +1,92 @@
+"""Many jobs in one submission: all are taken in, or none."""
+
+from collections.abc import Hashable, Sequence
+from datetime import datetime, timedelta
+from itertools import count
+
+from django.db import IntegrityError
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.services.submission import NameTaken, check
+from hekla.apps.jobs.services.telling import tell
+from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import events
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.validation import join
+
+_MOST_PROBLEMS = 20
+
+
+def submit_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: datetime) -> list[Job]:
+    """Take in jobs, in their order. Raises what `submit` raises; Invalid with paths such as `jobs.3.tasks`."""
+    queues = check_many(specs=specs, tenant=tenant, user=user)
+    jobs = [
+        Job(
+            name=spec.name,
+            tenant=tenant,
+            queue=queue,
+            cluster=queue.cluster,
+            owner=user,
+            spec=spec.document(),
+            kind=spec.kind,
+            priority=spec.priority,
+            replicas=spec.replicas,
+            submitted_at=now + timedelta(microseconds=place),  # who comes first is told by the time
+        )
+        for place, spec, queue in zip(count(), specs, queues, strict=False)
+    ]
+    try:
+        with unit_of_work():
+            made = Job.objects.bulk_create(jobs, batch_size=500)
+            for job in made:
+                event = events.JobSubmitted(
+                    name=job.name, queue=job.queue.name, job_kind=job.kind, replicas=job.replicas
+                )
+                tell(job, event, actor=actor_of(user), now=now)
+    except IntegrityError as error:
+        raise _taken([spec.name for spec in specs], tenant) from error
+    return made
+
+
+def check_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User) -> list[Queue]:
+    """Whether these could be submitted together; the queue of each. Jobs that are alike are judged once."""
+    known: dict[Hashable, Queue] = {}
+    problems: list[Problem] = []
+    names: set[str] = set()
+    for number, spec in enumerate(specs, start=1):
+        if spec.name in names:
+            problems.append(Problem(join("jobs", number, "name"), _("Another job here is called so already.")))
+        names.add(spec.name)
+        shape = _shape(spec)
+        if shape in known or len(problems) >= _MOST_PROBLEMS:
+            continue
+        try:
+            known[shape] = check(spec=spec, tenant=tenant, user=user)
+        except Invalid as error:
+            problems += [Problem(join("jobs", number, each.path), each.message) for each in error.problems]
+    if problems:
+        raise Invalid(problems[:_MOST_PROBLEMS])
+    taken = Job.objects.filter(tenant=tenant, name__in=names, deleted_at=None).order_by("id")
+    if first := list(taken.values_list("name", flat=True)[:5]):
+        raise _taken(first, tenant)
+    return [known[_shape(spec)] for spec in specs]
+
+
+def _shape(spec: JobSpec) -> Hashable:
+    """All of a job that decides whether it could ever run here."""
+    tasks = tuple(
+        (task.replicas, task.min_available, task.environment, tuple(sorted(task.resources.items())))
+        for task in spec.tasks
+    )
+    return spec.queue, spec.min_available, tasks
+
+
+def _taken(names: Sequence[str], tenant: Tenant) -> NameTaken:
+    sentence = _("%(tenant)s has jobs of these names already: %(names)s. Choose another name, or delete those jobs.")
+    return NameTaken(sentence % {"tenant": tenant, "names": ", ".join(names[:5])}, "name")

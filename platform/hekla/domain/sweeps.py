@@ -1,0 +1,281 @@
+"""A sweep: one job many times, with other parameters each time.
+
+`{{ lr }}` stands for the value of the parameter `lr` in the words of commands and in the values of variables, nowhere
+else. Values are text from people: each replaces its placeholder inside one word, once, and what comes out is not looked
+at again, neither for placeholders nor by a shell. A word stays one word whatever the value holds. Where the person's
+own command gives a word to a shell (`sh -c "train {{ lr }}"`), that shell reads the value as it reads the rest: who
+writes so decides so, and `sh -c 'train "$0"' "{{ lr }}"`, or a variable, keeps it a value.
+"""
+
+import csv
+import math
+import random
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice, product
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
+
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.jobspec import JobSpec, Label, TaskSpec, Text, Whole
+from hekla.domain.validation import Inconsistent, explain, join, nearest, shown
+
+MAX_NAME = 40
+MAX_JOBS = 1000
+MAX_ATTEMPTS = 999
+MAX_PARAMETERS = 20
+MAX_PROBLEMS = 20
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_KIND = re.compile(r"^(parameters\.[^.]+)\.(?:values|range)(?=\.|$)")
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_RANGE = re.compile(rf"(?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})(?P<words>(?:\s+(?:log|whole))*)", re.ASCII)
+
+
+class How(StrEnum):
+    """Which jobs there are: all combinations; the first values together, then the second …; or values drawn."""
+
+    GRID = "grid"
+    LIST = "list"
+    RANDOM = "random"
+
+
+def _is_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError("A parameter's name has letters, digits and underscores, and begins with no digit.")
+    return name
+
+
+def _as_text(value: object) -> object:
+    """YAML and JSON write numbers and truths without quotes; what a program is told is text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+Value = Annotated[Text, Field(max_length=4096), BeforeValidator(_as_text)]
+Values = Annotated[tuple[Value, ...], Field(min_length=1, max_length=MAX_JOBS)]
+Name = Annotated[str, Field(max_length=63), AfterValidator(_is_name)]
+
+
+class Range(BaseModel):
+    """Numbers from which one is drawn: evenly, or evenly by their logarithm; whole ones where that is said."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    low: Annotated[float, Field(ge=-1e100, le=1e100)]
+    high: Annotated[float, Field(ge=-1e100, le=1e100)]
+    log: bool = False
+    whole: bool = False
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if self.low > self.high:
+            raise Inconsistent([Problem("high", f"This must be at least {self.low:g}, where the range begins.")])
+        if self.log and self.low <= 0:
+            raise Inconsistent([Problem("low", "A logarithm needs a range above 0.")])
+        if self.whole and math.ceil(self.low) > math.floor(self.high):
+            raise Inconsistent([Problem("whole", "There is no whole number in this range.")])
+        return self
+
+    def draw(self, part: float) -> str:
+        """The value at a part of the way, from 0 to less than 1."""
+        if self.whole:
+            low, high = math.ceil(self.low), math.floor(self.high)
+            return str(min(max(math.floor(self._at(part, low, high + 1)), low), high))
+        return f"{self._at(part, self.low, self.high):.6g}"
+
+    def _at(self, part: float, low: float, high: float) -> float:
+        if self.log:
+            return math.exp(math.log(low) + part * (math.log(high) - math.log(low)))
+        return low + part * (high - low)
+
+
+def _kind_of(value: object) -> str:
+    return "range" if isinstance(value, Mapping | Range) else "values"
+
+
+Choice = Annotated[Annotated[Values, Tag("values")] | Annotated[Range, Tag("range")], Discriminator(_kind_of)]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One job of a sweep: its number from 1, its parameters, and the job."""
+
+    number: int
+    parameters: dict[str, str]
+    spec: JobSpec
+
+
+class SweepSpec(BaseModel):
+    """A sweep as it was asked for. The job's own name is not used: each has the sweep's with a number."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[Label, Field(max_length=MAX_NAME)]
+    how: How = How.GRID
+    parameters: Annotated[dict[Name, Choice], Field(min_length=1, max_length=MAX_PARAMETERS)]
+    count: Annotated[Whole, Field(ge=1, le=MAX_JOBS)] | None = None
+    seed: Annotated[Whole, Field(ge=0, le=2**53)] = 0
+    job: JobSpec
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> "SweepSpec":
+        """The sweep that this JSON-like document describes. Raises Invalid with every problem in it."""
+        try:
+            return cls.model_validate(_with_job_named(document))
+        except ValidationError as error:
+            raise Invalid(_without_echoes(explain(error, cls))) from error
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        problems = [*self._problems_of_values(), *self._problems_of_placeholders()]
+        if problems:
+            raise Inconsistent(problems)
+        return self
+
+    def document(self) -> dict[str, Any]:
+        """As JSON-like data without what is left at its default; `parse` reads it back."""
+        job = {name: value for name, value in self.job.document().items() if name != "name"}
+        return {**self.model_dump(mode="json", exclude_defaults=True, exclude={"job"}), "job": job}
+
+    def size(self) -> int:
+        """How many jobs there are."""
+        if self.how is How.RANDOM:
+            return self.count or 0
+        lengths = [len(values) for values in self.parameters.values() if isinstance(values, tuple)]
+        return math.prod(lengths) if self.how is How.GRID else lengths[0]
+
+    def points(self, most: int = MAX_JOBS) -> list[Point]:
+        """The first `most` jobs. Raises Invalid, with a path such as `jobs.3.tasks.0.command.0`, where one is none."""
+        found, problems = [], []
+        for number, parameters in enumerate(islice(self._parameters(), most), start=1):
+            try:
+                found.append(Point(number, parameters, self._job(number, parameters)))
+            except Invalid as error:
+                problems += [Problem(join("jobs", number, each.path), each.message) for each in error.problems]
+        if problems:
+            raise Invalid(problems[:MAX_PROBLEMS])
+        return found
+
+    def _parameters(self) -> Iterator[dict[str, str]]:
+        names = list(self.parameters)
+        if self.how is How.RANDOM:
+            yield from self._drawn()
+            return
+        lists = [values for values in self.parameters.values() if isinstance(values, tuple)]
+        rows = product(*lists) if self.how is How.GRID else zip(*lists, strict=True)
+        for row in rows:
+            yield dict(zip(names, row, strict=True))
+
+    def _drawn(self) -> Iterator[dict[str, str]]:
+        """The same for the same seed, by every Python: only `random()` itself is used."""
+        dice = random.Random(self.seed)  # noqa: S311  (nothing secret is drawn)
+        for _ in range(self.count or 0):
+            yield {
+                name: values.draw(dice.random())
+                if isinstance(values, Range)
+                else values[int(dice.random() * len(values))]
+                for name, values in self.parameters.items()
+            }
+
+    def _job(self, number: int, parameters: Mapping[str, str]) -> JobSpec:
+        document = self.job.document()
+        tasks = [_filled_task(task, parameters) for task in document["tasks"]]
+        return JobSpec.parse({**document, "name": f"{self.name}-{number}", "tasks": tasks})
+
+    def _problems_of_values(self) -> Iterator[Problem]:
+        ranges = [name for name, values in self.parameters.items() if isinstance(values, Range)]
+        if self.how is How.RANDOM:
+            if self.count is None:
+                yield Problem("count", "How many jobs are drawn must be given.")
+            return
+        if self.count is not None:
+            yield Problem("count", "Only of a random sweep the number of jobs is chosen.")
+        for name in ranges:
+            yield Problem(join("parameters", name), "A range is for random sweeps; list the values here.")
+        lengths = {len(values) for values in self.parameters.values() if isinstance(values, tuple)}
+        if self.how is How.LIST and len(lengths) > 1:
+            yield Problem("parameters", f"In a list all parameters have as many values; these have {_told(lengths)}.")
+        elif not ranges and self.size() > MAX_JOBS:
+            yield Problem("parameters", f"These are {self.size():,} jobs; at most {MAX_JOBS:,} are submitted at once.")
+
+    def _problems_of_placeholders(self) -> Iterator[Problem]:
+        used = set()
+        for path, text in _places(self.job.tasks):
+            for name in _PLACEHOLDER.findall(text):
+                used.add(name)
+                if name not in self.parameters:
+                    hint = nearest(name, self.parameters) or f"; there are {', '.join(self.parameters)}."
+                    yield Problem(join("job", path), f"There is no parameter {shown(name)}{hint}")
+        for name in self.parameters:
+            if name not in used:
+                sentence = f"No command and no variable contains {{{{ {name} }}}}, so all jobs would be alike in it."
+                yield Problem(join("parameters", name), sentence)
+
+
+def parameter(text: str) -> tuple[str, list[str] | dict[str, Any]]:
+    """A name and what it is, as people type it: `lr=0.1,0.01`, `lr=0.001..0.1 log`. Raises ValueError."""
+    name, equals, values = (part.strip() for part in text.partition("="))
+    if not equals or not _NAME.fullmatch(name):
+        raise ValueError(f"{shown(text)} is not of the form name=value,value or name=low..high.")
+    if match := _RANGE.fullmatch(values):
+        words = match["words"].split()
+        given = {"low": float(match["low"]), "high": float(match["high"])}
+        return name, given | dict.fromkeys(words, True)
+    try:
+        rows = list(csv.reader([values], skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        raise ValueError(f"{shown(text)}: a quotation mark is open.") from error
+    return name, [value.strip() for value in rows[0]] if rows and rows[0] else [""]
+
+
+def fill(text: str, parameters: Mapping[str, str]) -> str:
+    """The text with the values in their places; placeholders of other names stay."""
+    return _PLACEHOLDER.sub(lambda match: parameters.get(match[1], match[0]), text)
+
+
+def _filled_task(task: Mapping[str, Any], parameters: Mapping[str, str]) -> dict[str, Any]:
+    env = {name: fill(value, parameters) for name, value in task.get("env", {}).items()}
+    command = [fill(word, parameters) for word in task["command"]]
+    return {**task, "command": command, **({"env": env} if env else {})}
+
+
+def _places(tasks: tuple[TaskSpec, ...]) -> Iterator[tuple[str, str]]:
+    """Every text that may hold placeholders, with its path."""
+    for place, task in enumerate(tasks):
+        for number, word in enumerate(task.command):
+            yield join("tasks", place, "command", number), word
+        for name, value in task.env.items():
+            yield join("tasks", place, "env", name), value
+
+
+def _with_job_named(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The job is judged under the longest name that one of the sweep can have."""
+    if not isinstance(document, Mapping) or not isinstance(document.get("job"), Mapping):
+        return document
+    name = str(document.get("name", ""))[:MAX_NAME]
+    return {**document, "job": {**document["job"], "name": f"{name}-{MAX_JOBS}-r{MAX_ATTEMPTS}"}}
+
+
+def _without_echoes(problems: list[Problem]) -> list[Problem]:
+    """A wrong name of the sweep is not told again as one of its job; paths have no names of kinds in them."""
+    found = [problem for problem in problems if problem.path != "job.name"] or problems
+    return [Problem(_KIND.sub(r"\1", problem.path), problem.message) for problem in found]
+
+
+def _told(numbers: set[int]) -> str:
+    return " and ".join(map(str, sorted(numbers)))

@@ -1,0 +1,311 @@
+"""Batches: many jobs at once or none, stopped and tried again together, and seen by whom."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.messages import get_messages
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People
+
+from hekla.apps.accounts.models import User
+from hekla.apps.batches import selectors, services
+from hekla.apps.batches.models import Batch, Member
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.models import Job
+from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.domain import formats
+from hekla.domain.errors import Forbidden, Invalid, NotFound, Refused
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.sweeps import SweepSpec
+from hekla.lib import clock
+from hekla.project import fragments
+
+As = Callable[[User], Client]
+JOB = {"tasks": [{"name": "main", "command": ["train", "{{ lr }}"], "resources": {"cpu": "1"}}]}
+MANIFEST = """\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: whatever}
+spec: {tasks: [{name: main, template: {spec: {containers: [{name: m, command: [train, "{{ lr }}"]}]}}}]}
+"""
+
+
+def sweep(**changes: object) -> SweepSpec:
+    return SweepSpec.parse({"name": "lr", "parameters": {"lr": [3, 20, 100]}, "job": JOB, **changes})
+
+
+def submit(people: People, **changes: object) -> Batch:
+    return services.submit_sweep(spec=sweep(**changes), tenant=people.lab, user=people.alice, now=clock.now())
+
+
+def names() -> list[str]:
+    return list(Job.objects.order_by("submitted_at").values_list("name", flat=True))
+
+
+def kinds(batch: Batch) -> list[str]:
+    found = Event.objects.filter(subject=f"batch:{batch.uid}").order_by("id")
+    return list(found.values_list("kind", flat=True))
+
+
+def test_a_sweep_is_submitted_in_order_with_its_parameters(people: People) -> None:
+    batch = submit(people)
+    assert names() == ["lr-1", "lr-2", "lr-3"]
+    members = selectors.current(batch)
+    assert [(m.number, m.parameters["lr"], m.job.spec["tasks"][0]["command"]) for m in members] == [
+        (1, "3", ["train", "3"]), (2, "20", ["train", "20"]), (3, "100", ["train", "100"]),
+    ]  # fmt: skip
+    assert {m.job.owner for m in members} == {people.alice}
+    assert Event.objects.filter(kind="JobSubmitted").count() == 3
+    assert kinds(batch) == ["BatchSubmitted"]
+
+
+def test_a_thousand_jobs_are_one_submission(people: People, django_assert_max_num_queries: Any) -> None:
+    with django_assert_max_num_queries(60):
+        batch = submit(people, parameters={"lr": list(range(1000))})
+    assert Member.objects.filter(batch=batch).count() == Job.objects.count() == 1000
+
+
+# All or nothing.
+
+
+def _name_taken(people: People) -> str:
+    people.submit("lr-2")
+    return "jobs of these names already: lr-2"
+
+
+def _queue_closed(people: People) -> str:
+    queues.set_open(people.queue, is_open=False, by=people.ada, actor=PLATFORM, now=clock.now())
+    return "is closed since"
+
+
+def _batch_taken(people: People) -> str:
+    services.submit_file(
+        name="lr", specs=[formats.load(MANIFEST).spec], tenant=people.lab, user=people.alice, now=clock.now()
+    )
+    return "has a batch called “lr” already"
+
+
+@pytest.mark.parametrize("arrange", [_name_taken, _queue_closed, _batch_taken])
+def test_what_stands_in_its_way_is_named_and_nothing_is_left(people: People, arrange: Callable[[People], str]) -> None:
+    sentence = arrange(people)
+    before = (Job.objects.count(), Batch.objects.count(), Event.objects.count())
+    with pytest.raises(Refused, match=sentence):
+        submit(people)
+    assert (Job.objects.count(), Batch.objects.count(), Event.objects.count()) == before
+
+
+def test_one_wrong_job_of_many_keeps_all_out_and_is_named(people: People) -> None:
+    sizes = [("small", "1"), ("large", "64"), ("other", "1"), ("small", "1")]
+    specs = [
+        JobSpec.parse({"name": name, "tasks": [{"name": "main", "command": ["ls"], "resources": {"cpu": cpu}}]})
+        for name, cpu in sizes
+    ]
+    with pytest.raises(Invalid) as raised:
+        services.submit_file(name="f", specs=specs, tenant=people.lab, user=people.alice, now=clock.now())
+    assert raised.value.problems[0].path == "jobs.2.tasks.0.resources.cpu"
+    assert raised.value.problems[-1].path == "jobs.4.name"
+    assert (Job.objects.count(), Batch.objects.count()) == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["", "Capital", "x" * 41, "-"])
+def test_a_batch_needs_a_name_that_is_one(people: People, name: str) -> None:
+    spec = formats.load(MANIFEST).spec
+    with pytest.raises(Invalid) as raised:
+        services.submit_file(name=name, specs=[spec], tenant=people.lab, user=people.alice, now=clock.now())
+    assert raised.value.problems[0].path == "name"
+
+
+def test_a_viewer_submits_none(people: People) -> None:
+    with pytest.raises(Forbidden):
+        services.submit_sweep(spec=sweep(), tenant=people.lab, user=people.bob, now=clock.now())
+
+
+# Together.
+
+
+def test_all_are_stopped_but_those_that_are_over(people: People) -> None:
+    batch = submit(people)
+    Job.objects.filter(name="lr-1").update(phase="completed")
+    assert services.stop(batch, user=people.alice, now=clock.now()) == 2
+    assert services.stop(batch, user=people.alice, now=clock.now()) == 0
+    assert set(Job.objects.exclude(name="lr-1").values_list("phase", flat=True)) <= {"aborting", "aborted"}
+    assert kinds(batch) == ["BatchSubmitted", "BatchStopped"]
+    with pytest.raises(Forbidden):
+        services.stop(batch, user=people.bob, now=clock.now())
+
+
+def test_those_that_failed_are_tried_again_until_they_do_not(people: People) -> None:
+    batch = submit(people)
+    Job.objects.filter(name="lr-1").update(phase="completed")
+    Job.objects.filter(name__in=["lr-2", "lr-3"]).update(phase="failed")
+    assert services.retry_failed(batch, user=people.alice, now=clock.now()) == 2
+    assert services.retry_failed(batch, user=people.alice, now=clock.now()) == 0
+    Job.objects.filter(name="lr-2-r2").update(phase="failed")
+    assert services.retry_failed(batch, user=people.alice, now=clock.now()) == 1
+    assert names() == ["lr-1", "lr-2", "lr-3", "lr-2-r2", "lr-3-r2", "lr-2-r3"]
+    members = selectors.current(batch)
+    assert [(m.number, m.attempt, m.parameters["lr"]) for m in members] == [(1, 1, "3"), (2, 3, "20"), (3, 2, "100")]
+    assert members[1].job.spec["tasks"][0]["command"] == ["train", "20"]
+    assert kinds(batch) == ["BatchSubmitted", "BatchRetried", "BatchRetried"]
+    assert selectors.phase_counts([batch]) == {batch.pk: {"completed": 1, "pending": 2}}
+
+
+def test_a_job_of_a_long_name_is_tried_again_under_a_shorter_one(people: People) -> None:
+    spec = formats.load_many("{name: " + "n" * 53 + ", tasks: [{name: m, command: [ls]}]}")[0].spec
+    batch = services.submit_file(name="f", specs=[spec], tenant=people.lab, user=people.alice, now=clock.now())
+    Job.objects.update(phase="failed")
+    services.retry_failed(batch, user=people.alice, now=clock.now())
+    assert names()[-1] == "n" * 50 + "-r2"
+
+
+# Pages.
+
+
+def fill(**changes: str) -> dict[str, str]:
+    return {"name": "lr", "how": "grid", "parameters": "lr = 3, 20, 100", "manifest": MANIFEST, **changes}
+
+
+def test_one_looks_first_and_then_submits(people: People, as_: As) -> None:
+    alice = as_(people.alice)
+    page = alice.post(reverse("batches:sweep"), fill(do="look")).content.decode()
+    assert "3 jobs would be submitted" in page
+    assert "<code>train 20</code>" in page
+    assert "lr = 3, 20, 100" in page
+    assert not Batch.objects.exists()
+    answer = alice.post(reverse("batches:sweep"), fill(do="submit"))
+    assert answer["Location"] == reverse("batches:detail", args=[Batch.objects.get().uid])
+    detail = as_(people.bob).get(answer["Location"]).content.decode()
+    assert "lr-3" in detail
+    assert 'aria-label="Pending : 3"' in " ".join(detail.split())
+    assert "Stop all" not in detail
+    assert "Stop all" in alice.get(answer["Location"]).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"parameters": "lr 3"}, "is not of the form"),
+        ({"parameters": "lr=1\nlr=2"}, "is given twice"),
+        ({"parameters": "lr=1\nmomentum=2"}, "contains {{ momentum }}"),
+        ({"parameters": "lr=0.1..1 log"}, "for random sweeps"),
+        ({"how": "random"}, "must be given"),
+        ({"manifest": MANIFEST.replace("{{ lr }}", "{{ rate }}")}, "no parameter “rate”"),
+        ({"manifest": "kind: Job\n"}, "apiVersion"),
+        ({"name": "Lr"}, "is not a name"),
+    ],
+)
+@pytest.mark.parametrize("do", ["look", "submit"])
+def test_what_is_wrong_is_said_and_nothing_typed_is_lost(
+    people: People, as_: As, changes: dict[str, str], says: str, do: str
+) -> None:
+    page = as_(people.alice).post(reverse("batches:sweep"), fill(do=do, **changes)).content.decode()
+    assert says in page
+    assert ">\nlr" in page or "parameters" in changes
+    assert "metadata: {name: whatever}" in page or "manifest" in changes
+    assert not Job.objects.exists()
+
+
+def test_a_file_of_many_is_looked_at_and_submitted(people: People, as_: As) -> None:
+    text = MANIFEST.replace("whatever", "first") + "---\n" + MANIFEST.replace("whatever", "second")
+    alice, address = as_(people.alice), reverse("batches:file")
+    page = alice.post(address, {"name": "both", "text": text, "do": "look"}).content.decode()
+    assert "2 jobs would be submitted" in page
+    alice.post(address, {"name": "both", "text": text, "do": "submit"})
+    assert names() == ["first", "second"]
+    wrong = alice.post(address, {"name": "again", "text": text.replace("second", "Second")}).content.decode()
+    assert "document 2.metadata.name" in wrong
+    assert "first" in wrong
+
+
+def test_values_are_shown_as_text(people: People, as_: As) -> None:
+    batch = submit(people, parameters={"lr": ["<script>alert(1)</script>"]})
+    page = as_(people.alice).get(reverse("batches:detail", args=[batch.uid])).content.decode()
+    assert "<script>alert(1)" not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
+def order(page: str) -> list[str]:
+    found = {name: page.find(f">{name}</a>") for name in ("lr-1", "lr-2", "lr-3")}
+    return sorted((name for name, place in found.items() if place >= 0), key=lambda name: found[name])
+
+
+@pytest.mark.parametrize(
+    ("query", "want"),
+    [
+        ("", ["lr-1", "lr-2", "lr-3"]),
+        ("sort=-number", ["lr-3", "lr-2", "lr-1"]),
+        ("sort=p.lr", ["lr-1", "lr-2", "lr-3"]),
+        ("sort=-p.lr", ["lr-3", "lr-2", "lr-1"]),
+        ("sort=phase", ["lr-1", "lr-3", "lr-2"]),
+        ("phase=completed", ["lr-2"]),
+        ("q=lr%3D20", ["lr-2"]),
+        ("q=LR-3", ["lr-3"]),
+        ("q=nothing", []),
+        ("sort=nonsense&page=99", ["lr-1", "lr-2", "lr-3"]),
+        ("page=%C2%B2", ["lr-1", "lr-2", "lr-3"]),
+    ],
+)
+def test_the_table_is_narrowed_and_sorted_by_the_address(people: People, as_: As, query: str, want: list[str]) -> None:
+    batch = submit(people)
+    Job.objects.filter(name="lr-2").update(phase="completed")
+    page = as_(people.alice).get(f"{reverse('batches:detail', args=[batch.uid])}?{query}").content.decode()
+    assert order(page) == want
+    assert order(fragments._batch(people.alice, {"uid": str(batch.uid), "query": query})) == want
+
+
+def test_a_large_batch_comes_in_pages(people: People, as_: As, django_assert_max_num_queries: Any) -> None:
+    batch = submit(people, parameters={"lr": list(range(250))})
+    client, address = as_(people.alice), reverse("batches:detail", args=[batch.uid])
+    with django_assert_max_num_queries(20):
+        page = client.get(f"{address}?page=3&q=lr-").content.decode()
+    assert page.count('id="member-') == 50
+    assert "page=2" in page
+
+
+def test_the_buttons_do_what_they_say(people: People, as_: As) -> None:
+    batch = submit(people)
+    alice = as_(people.alice)
+    answer = alice.post(reverse("batches:stop", args=[batch.uid]))
+    assert "3 jobs are asked to stop" in " ".join(map(str, get_messages(answer.wsgi_request)))
+    Job.objects.update(phase="failed")
+    answer = alice.post(reverse("batches:retry", args=[batch.uid]))
+    assert "3 jobs were submitted again" in " ".join(map(str, get_messages(answer.wsgi_request)))
+
+
+def test_a_stranger_finds_nothing(people: People, as_: As) -> None:
+    batch = submit(people)
+    stranger = as_(people.charlie)
+    assert stranger.get(reverse("batches:detail", args=[batch.uid])).status_code == 404
+    assert stranger.post(reverse("batches:stop", args=[batch.uid])).status_code == 404
+    assert stranger.get(f"{reverse('batches:sweep')}?job={Job.objects.first().uid}").status_code == 404
+    assert ">lr<" not in stranger.get(reverse("batches:list")).content.decode()
+    with pytest.raises(NotFound):
+        fragments._batch_topics(people.charlie, {"uid": str(batch.uid)})
+
+
+def test_the_list_tells_the_phases(people: People, as_: As) -> None:
+    assert "No batches yet" in as_(people.alice).get(reverse("batches:list")).content.decode()
+    submit(people)
+    Job.objects.filter(name="lr-2").update(phase="completed")
+    page = as_(people.bob).get(reverse("batches:list")).content.decode()
+    assert 'aria-label="Pending : 2, Completed : 1"' in " ".join(page.split())
+    assert 'width="66.667"' in page
+
+
+def test_a_job_that_there_is_can_be_swept_over(people: People, as_: As) -> None:
+    job = people.submit("train-7")
+    page = as_(people.alice).get(f"{reverse('batches:sweep')}?job={job.uid}").content.decode()
+    assert 'value="train-7"' in page
+    assert "kind: Job" in page
+
+
+def test_a_deleted_job_stays_in_its_batch(people: People, as_: As) -> None:
+    batch = submit(people)
+    Job.objects.update(phase="completed")
+    jobs.delete(Job.objects.get(name="lr-2"), user=people.alice, now=clock.now())
+    page = as_(people.alice).get(reverse("batches:detail", args=[batch.uid])).content.decode()
+    assert 'lr-2</a> <span class="muted">(deleted)' in page
