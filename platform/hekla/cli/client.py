@@ -56,11 +56,11 @@ class Client:
         """Send what is to change; the answer. Raises Failure."""
         return self._send("PATCH", path, json=document)
 
-    def post_yaml(self, path: str, text: str, **query: Any) -> Any:  # noqa: ANN401
-        """Send a manifest; the answer. Raises Failure."""
+    def post_yaml(self, path: str, text: bytes, **query: Any) -> Any:  # noqa: ANN401
+        """Send manifests; the answer. Raises Failure."""
         asked = {name: value for name, value in query.items() if value is not None}
         headers = {"Content-Type": "application/yaml"}
-        return self._send("POST", path, content=text.encode(), headers=headers, params=asked)
+        return self._send("POST", path, content=text, headers=headers, params=asked)
 
     def delete(self, path: str) -> None:
         """Raises Failure."""

@@ -19,7 +19,7 @@ def submit_flow(client: Client, read: manifest.ReadFlow, *, tenant: str | None, 
     address = "flows" if read.starts else "templates"
     if dry_run and not read.starts:
         raise Failure("Templates alone are well formed; there is nothing more to be judged before they are in a flow.")
-    answer = client.post_yaml(address, read.text, tenant=tenant, dry_run="1" if dry_run else None)
+    answer = client.post_yaml(address, read.text.encode(), tenant=tenant, dry_run="1" if dry_run else None)
     for warning in answer["warnings"]:
         click.secho(f"Note: {warning}", fg="yellow", err=True)
     if dry_run:

@@ -16,9 +16,8 @@ from hekla.project.checkout import CHECKOUT
 
 FOLDER = CHECKOUT / "platform" / "help"
 _ORDER = (
-    "first-five-minutes", "jobs", "submitting", "flows", "schedules", "openpai", "queues", "environments",
-    "administration", "examples",
-    "demonstrations",
+    "first-five-minutes", "jobs", "submitting", "flows", "batches", "schedules", "openpai", "queues", "environments",
+    "administration", "examples", "demonstrations",
 )  # fmt: skip
 
 

@@ -10,13 +10,15 @@ from hekla.domain.flows import FlowSpec
 from hekla.domain.phases import FlowPhase, GangPhase, JobPhase, PodPhase
 from hekla.domain.scaling import Size
 from hekla.domain.schedules import ScheduleSpec
+from hekla.domain.sweeps import SweepSpec
 
 JOB_SPEC = {"$ref": "#/components/schemas/JobSpec"}
 JOB_SIZE = {"$ref": "#/components/schemas/JobSize"}
 FLOW_SPEC = {"$ref": "#/components/schemas/FlowSpec"}
+SWEEP_SPEC = {"$ref": "#/components/schemas/SweepSpec"}
 SCHEDULE_SPEC = {"$ref": "#/components/schemas/ScheduleSpec"}
 _PHASES = (JobPhase, FlowPhase, GangPhase, PodPhase)
-_DOCUMENTS = {"FlowSpec": FlowSpec, "ScheduleSpec": ScheduleSpec, "JobSize": Size}
+_DOCUMENTS = {"FlowSpec": FlowSpec, "ScheduleSpec": ScheduleSpec, "SweepSpec": SweepSpec, "JobSize": Size}
 """What is sent, besides a JobSpec, which stands in some of them."""
 
 

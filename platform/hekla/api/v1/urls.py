@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from hekla.api.v1 import flows, following, jobs, people, places, schedules
+from hekla.api.v1 import batches, flows, following, jobs, people, places, schedules
 from hekla.api.v1.schema import Schema
 
 app_name = "v1"
@@ -24,6 +24,9 @@ urlpatterns = [
     path("flows/<uuid:uid>/stop", flows.StopFlow.as_view(), name="flow_stop"),
     path("templates", flows.Templates.as_view(), name="templates"),
     path("templates/<uuid:uid>", flows.OneTemplate.as_view(), name="template"),
+    path("batches", batches.Batches.as_view(), name="batches"),
+    path("batches/<uuid:uid>", batches.OneBatch.as_view(), name="batch"),
+    path("batches/<uuid:uid>/actions", batches.BatchActions.as_view(), name="batch_actions"),
     path("schedules", schedules.Schedules.as_view(), name="schedules"),
     path("schedules/<uuid:uid>", schedules.OneSchedule.as_view(), name="schedule"),
     path("schedules/<uuid:uid>/actions", schedules.ScheduleActions.as_view(), name="schedule_actions"),

@@ -1,0 +1,196 @@
+"""Batches: submit many jobs at once, list, look, act."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import (
+    OpenApiParameter,
+    OpenApiRequest,
+    extend_schema,
+    extend_schema_field,
+)
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
+from hekla.api.v1.asked import tenant_of
+from hekla.api.v1.schema import SWEEP_SPEC
+from hekla.api.views import Paging, View, checked, person, told
+from hekla.apps.accounts.models import User
+from hekla.apps.batches import selectors, services
+from hekla.apps.batches.models import Batch, Member
+from hekla.apps.batches.services import One
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import formats
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.sweeps import SweepSpec
+from hekla.lib import clock
+
+_ACTIONS = ("stop", "retry")
+_MOST_IN_PREVIEW = 5
+_MOST_WARNINGS = 20
+_PARAMETERS = [
+    OpenApiParameter("tenant", str, description="short name; without it the first tenant that you belong to"),
+    OpenApiParameter("name", str, description="the batch's name, where manifests are sent"),
+    OpenApiParameter("dry_run", bool, description="tell how many jobs there are and the first few, take nothing in"),
+]
+
+
+class MemberSerializer(serializers.ModelSerializer[Member]):
+    """A job of a batch: the last attempt of its number."""
+
+    uid = serializers.UUIDField(source="job.uid")
+    job = serializers.CharField(source="job.name")
+    phase = serializers.CharField(source="job.phase")
+    reason = serializers.CharField(source="job.reason")
+    parameters = serializers.DictField(child=serializers.CharField())
+
+    class Meta:
+        model = Member
+        fields = ["number", "attempt", "parameters", "job", "uid", "phase", "reason"]
+
+
+class BatchSerializer(serializers.ModelSerializer[Batch]):
+    """A batch in a list."""
+
+    tenant = serializers.CharField(source="tenant.slug")
+    owner = serializers.CharField(source="owner.username")
+    kind = serializers.CharField(help_text="sweep or file")
+
+    class Meta:
+        model = Batch
+        fields = ["uid", "name", "tenant", "owner", "kind", "submitted_at"]
+
+
+class BatchDetailSerializer(BatchSerializer):
+    """A batch with its jobs, and how many of them are in which phase."""
+
+    phases = serializers.SerializerMethodField()
+    jobs = serializers.SerializerMethodField()
+
+    class Meta(BatchSerializer.Meta):
+        fields = [*BatchSerializer.Meta.fields, "phases", "jobs"]
+
+    def get_phases(self, batch: Batch) -> dict[str, int]:
+        """How many jobs are in which phase."""
+        return selectors.phase_counts([batch])[batch.pk]
+
+    @extend_schema_field(MemberSerializer(many=True))
+    def get_jobs(self, batch: Batch) -> Any:  # noqa: ANN401  (what the serializer makes of them)
+        """In the order of their numbers."""
+        return MemberSerializer(selectors.current(batch), many=True).data
+
+
+class PreviewSerializer(serializers.Serializer[Any]):
+    """The answer to `dry_run`: how many jobs, and the first of them."""
+
+    size = serializers.IntegerField()
+    jobs = serializers.ListField(child=serializers.JSONField())
+    warnings = serializers.ListField(child=serializers.CharField())
+
+
+class SubmittedBatchSerializer(serializers.Serializer[Any]):
+    batch = BatchDetailSerializer()
+    warnings = serializers.ListField(child=serializers.CharField())
+
+
+class BatchActionSerializer(serializers.Serializer[Any]):
+    action = serializers.ChoiceField(choices=_ACTIONS)
+
+
+class Batches(View, ListAPIView[Batch]):
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
+    serializer_class = BatchSerializer
+    pagination_class = Paging
+
+    def get_queryset(self) -> QuerySet[Batch]:
+        found = selectors.visible_to(person(self.request))
+        asked = self.request.query_params
+        wanted = {"name": asked.get("name"), "tenant__slug": asked.get("tenant")}
+        return found.filter(**{field: value for field, value in wanted.items() if value})
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("name", str, description="exactly this name"),
+            OpenApiParameter("tenant", str, description="the tenant's short name"),
+        ]
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
+        """The batches that you may see, newest first."""
+        return super().get(request, *args, **kwargs)
+
+    @extend_schema(
+        parameters=_PARAMETERS,
+        request={
+            "application/json": OpenApiRequest(SWEEP_SPEC),
+            "application/yaml": OpenApiRequest(OpenApiTypes.STR),
+        },
+        responses={
+            200: PreviewSerializer,
+            201: SubmittedBatchSerializer,
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Submit many jobs, all or none: a SweepSpec document, or manifests of any kind with `---` between."""
+        user = person(request)
+        tenant = tenant_of(request)
+        is_dry = request.query_params.get("dry_run") in {"1", "true"}
+        if isinstance(request.data, ManifestText):
+            return _file(request, tenant, user, is_dry=is_dry)
+        return _sweep(request, tenant, user, is_dry=is_dry)
+
+
+class OneBatch(View):
+    @extend_schema(responses=BatchDetailSerializer)
+    def get(self, request: Request, uid: UUID) -> Response:
+        """One batch with its jobs."""
+        return told(BatchDetailSerializer(selectors.get(uid, person(request))))
+
+
+class BatchActions(View):
+    @extend_schema(request=BatchActionSerializer, responses=BatchDetailSerializer)
+    def post(self, request: Request, uid: UUID) -> Response:
+        """Stop all of its jobs, or submit those that failed again."""
+        user = person(request)
+        batch = selectors.get(uid, user)
+        action = checked(BatchActionSerializer(data=request.data))["action"]
+        act = services.stop if action == "stop" else services.retry_failed
+        act(batch, user=user, now=clock.now())
+        return told(BatchDetailSerializer(batch))
+
+
+def _sweep(request: Request, tenant: Tenant, user: User, *, is_dry: bool) -> Response:
+    document: Any = request.data
+    spec = SweepSpec.parse(document)
+    warnings = [f"job.{remark}" for remark in spec.job.remarks]
+    if is_dry:
+        return _preview(services.check_sweep(spec=spec, tenant=tenant, user=user), warnings)
+    return _made(services.submit_sweep(spec=spec, tenant=tenant, user=user, now=clock.now()), warnings)
+
+
+def _file(request: Request, tenant: Tenant, user: User, *, is_dry: bool) -> Response:
+    name = request.query_params.get("name", "")
+    if not name:
+        raise Invalid([Problem("name", _("Manifests need a name for their batch, as in ?name=mine."))])
+    body: Any = request.data
+    loaded = formats.load_many(body["text"])
+    specs = [one.spec for one in loaded]
+    warnings = [f"{one.spec.name}: {warning}" for one in loaded for warning in one.warnings]
+    if is_dry:
+        return _preview(services.check_file(name=name, specs=specs, tenant=tenant, user=user), warnings)
+    return _made(services.submit_file(name=name, specs=specs, tenant=tenant, user=user, now=clock.now()), warnings)
+
+
+def _preview(found: list[One], warnings: list[str]) -> Response:
+    jobs = [{"parameters": one.parameters, "spec": one.spec.document()} for one in found[:_MOST_IN_PREVIEW]]
+    return told(PreviewSerializer({"size": len(found), "jobs": jobs, "warnings": warnings[:_MOST_WARNINGS]}))
+
+
+def _made(batch: Batch, warnings: list[str]) -> Response:
+    return told(SubmittedBatchSerializer({"batch": batch, "warnings": warnings[:_MOST_WARNINGS]}), 201)

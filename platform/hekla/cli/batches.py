@@ -1,0 +1,134 @@
+"""Many jobs in one submission."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hekla.cli import manifest, output
+from hekla.cli.client import Client, Failure, client_of
+from hekla.cli.servers import Choice
+from hekla.domain import sweeps
+from hekla.domain.sweeps import How
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUES", help="As in lr=0.1,0.01.")
+@click.option("--list", "as_list", is_flag=True, help="The first values together, then the second, and so on.")
+@click.option("--random", "count", type=click.IntRange(1, sweeps.MAX_JOBS), help="Draw so many, also from lr=0.1..1.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="The same seed draws the same values.")
+@click.option("--name", help="What the batch is called; without it as the job in FILE.")
+@click.option("--queue", help="Instead of the queue in the manifest.")
+@click.option("--tenant", help="For which of your tenants (short name); without it for the first.")
+@click.option("--dry-run", is_flag=True, help="Only say how many jobs there are, and the first few.")
+@click.pass_obj
+def sweep(
+    choice: Choice,
+    file: Path,
+    parameters: tuple[str, ...],
+    as_list: bool,
+    count: int | None,
+    seed: int,
+    name: str | None,
+    queue: str | None,
+    tenant: str | None,
+    dry_run: bool,
+) -> None:
+    """Submit the job in FILE many times; {{ lr }} in its commands and variables stands for the parameter lr.
+
+    Without parameters, FILE holds many manifests with --- between, and --name is needed.
+    """
+    client, dry = client_of(choice), "1" if dry_run else None
+    if not parameters:
+        answer = _send_file(client, file, name, tenant, dry)
+    else:
+        how = How.RANDOM if count else How.LIST if as_list else How.GRID
+        document = _document(file, parameters, how, name, queue) | ({"count": count, "seed": seed} if count else {})
+        answer = client.post("batches", document, tenant=tenant, dry_run=dry)
+    for warning in answer["warnings"]:
+        click.secho(f"Note: {output.plain(warning)}", fg="yellow", err=True)
+    if dry_run:
+        _preview(answer)
+        return
+    batch = answer["batch"]
+    where = f"{client.server.url}/batches/{batch['uid']}/"
+    click.echo(f"Submitted {len(batch['jobs'])} jobs as {batch['name']} of {batch['tenant']}: {where}")
+
+
+@click.command()
+@click.option("--tenant", help="Only batches of this tenant (short name).")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="At most so many.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def batches(choice: Choice, tenant: str | None, limit: int, as_json: bool) -> None:
+    """List batches, newest first."""
+    found = client_of(choice).pages("batches", limit, tenant=tenant)
+    if as_json:
+        output.as_json(found)
+        return
+    rows = [(b["name"], b["kind"], b["tenant"], b["owner"], output.moment(b["submitted_at"])) for b in found]
+    heads = ("NAME", "KIND", "TENANT", "OWNER", "SUBMITTED")
+    output.table(heads, rows, "There are no batches. `hekla sweep` submits one.")
+
+
+@click.command()
+@click.argument("name")
+@click.option("--stop", is_flag=True, help="Abort all of its jobs that are not over.")
+@click.option("--retry-failed", is_flag=True, help="Submit those that failed again.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def batch(choice: Choice, name: str, stop: bool, retry_failed: bool, as_json: bool) -> None:
+    """Show batch NAME: its jobs with their parameters and phases; stop them all, or retry what failed."""
+    client = client_of(choice)
+    found = _named(client, name)
+    for action in [*(["stop"] if stop else []), *(["retry"] if retry_failed else [])]:
+        found = client.post(f"batches/{found['uid']}/actions", {"action": action})
+    if as_json:
+        output.as_json(found)
+        return
+    counts = ", ".join(f"{count} {output.phase(phase)}" for phase, count in found["phases"].items())
+    click.echo(f"{found['name']} of {found['owner']} in {found['tenant']}: {counts}\n")
+    rows = [(j["number"], j["job"], output.phase(j["phase"]), _values(j["parameters"])) for j in found["jobs"]]
+    output.table(("NUMBER", "JOB", "PHASE", "PARAMETERS"), rows, "It has no jobs.")
+
+
+def _document(file: Path, parameters: tuple[str, ...], how: How, name: str | None, queue: str | None) -> dict[str, Any]:
+    """The sweep that is sent, judged here as far as this machine can. Raises Failure."""
+    job = manifest.read(file, name=None, queue=queue).document
+    try:
+        values = dict(sweeps.parameter(text) for text in parameters)
+    except ValueError as error:
+        raise Failure(str(error)) from error
+    return {"name": name or job["name"], "how": how.value, "parameters": values, "job": job}
+
+
+def _send_file(client: Client, file: Path, name: str | None, tenant: str | None, dry: str | None) -> dict[str, Any]:
+    if not name:
+        raise Failure("Say over what to sweep (-p lr=0.1,0.01), or name the batch of a file of many jobs (--name).")
+    found: dict[str, Any] = client.post_yaml("batches", manifest.bytes_of(file), name=name, tenant=tenant, dry_run=dry)
+    return found
+
+
+def _preview(answer: dict[str, Any]) -> None:
+    click.echo(f"{answer['size']} jobs would be submitted, the first of them:\n")
+    rows = [(one["spec"]["name"], _values(one["parameters"]), _command(one["spec"])) for one in answer["jobs"]]
+    output.table(("JOB", "PARAMETERS", "COMMAND"), rows, "None.")
+
+
+def _command(spec: dict[str, Any]) -> str:
+    """That of the first task."""
+    return output.plain(shlex.join(spec["tasks"][0]["command"]))[:80]
+
+
+def _values(parameters: dict[str, str]) -> str:
+    return output.plain(" ".join(f"{name}={value}" for name, value in parameters.items()))[:120] or "–"
+
+
+def _named(client: Client, name: str) -> dict[str, Any]:
+    found = client.get("batches", name=name, limit=1)["results"]
+    if not found:
+        raise Failure(f"There is no batch called “{name}”. `hekla batches` lists those that you may see.")
+    document: dict[str, Any] = client.get(f"batches/{found[0]['uid']}")
+    return document

@@ -1,0 +1,112 @@
+"""Batches over REST."""
+
+import pytest
+
+from hekla.apps.jobs.models import Job
+
+BATCHES = "/api/v1/batches"
+SWEEP = {
+    "name": "lr",
+    "parameters": {"lr": [0.1, 0.01]},
+    "job": {"tasks": [{"name": "main", "command": ["train", "--lr", "{{ lr }}"], "resources": {"cpu": "1"}}]},
+}
+MANIFESTS = """\
+{name: first, tasks: [{name: main, command: [ls]}]}
+---
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: second, labels: {a: b}}
+spec: {tasks: [{name: main, template: {spec: {containers: [{name: m, command: ["true"]}]}}}]}
+"""
+
+
+@pytest.fixture
+def made(alice):
+    answer = alice.post(BATCHES, SWEEP, format="json")
+    assert answer.status_code == 201, answer.json()
+    return answer.json()["batch"]
+
+
+def at(batch):
+    return f"{BATCHES}/{batch['uid']}"
+
+
+def send(client, text, query="name=both"):
+    return client.generic("POST", f"{BATCHES}?{query}", text, content_type="application/yaml")
+
+
+def test_a_sweep_is_submitted_and_told(alice, made):
+    told = alice.get(at(made)).json()
+    assert (told["kind"], told["phases"], told["owner"]) == ("sweep", {"pending": 2}, "alice")
+    assert [(job["number"], job["job"], job["parameters"]) for job in told["jobs"]] == [
+        (1, "lr-1", {"lr": "0.1"}), (2, "lr-2", {"lr": "0.01"}),
+    ]  # fmt: skip
+    assert [batch["name"] for batch in alice.get(BATCHES).json()["results"]] == ["lr"]
+
+
+def test_one_looks_first(alice):
+    answer = alice.post(f"{BATCHES}?dry_run=1", SWEEP, format="json")
+    assert (answer.status_code, answer.json()["size"]) == (200, 2)
+    assert answer.json()["jobs"][1]["spec"]["tasks"][0]["command"] == ["train", "--lr", "0.01"]
+    assert send(alice, MANIFESTS, "name=both&dry_run=1").json()["size"] == 2
+    assert not Job.objects.exists()
+
+
+def test_manifests_are_submitted_together(alice):
+    answer = send(alice, MANIFESTS)
+    assert answer.status_code == 201, answer.json()
+    assert [job["job"] for job in answer.json()["batch"]["jobs"]] == ["first", "second"]
+    assert answer.json()["warnings"] == ["second: metadata.labels: not honoured."]
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "path"),
+    [
+        ({"parameters": {}}, 400, "parameters"),
+        ({"parameters": []}, 400, "parameters"),
+        ({"parameters": {"lr": [None]}}, 400, "parameters.lr.0"),
+        ({"parameters": {"x": [1]}}, 400, "job.tasks.0.command.2"),
+        ({"job": {}}, 400, "job.tasks"),
+        ({"name": "\u0000"}, 400, "name"),
+        ({"how": "perhaps"}, 400, "how"),
+        ({"parameters": {"lr": {"low": 0, "high": 1e308}}, "how": "random", "count": 2}, 400, "parameters.lr.high"),
+        ({"job": {"tasks": [{"name": "m", "command": ["{{ lr }}"], "resources": {"cpu": "64"}}]}},
+         400, "jobs.1.tasks.0.resources.cpu"),
+    ],
+)  # fmt: skip
+def test_a_wrong_field_is_named(alice, changes, status, path):
+    answer = alice.post(BATCHES, {**SWEEP, **changes}, format="json")
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (status, path)
+    assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "path"),
+    [
+        (MANIFESTS, "", "name"),
+        (MANIFESTS.replace("second", "Second"), "name=x", "document 2.metadata.name"),
+        (MANIFESTS.replace("second", "first"), "name=x", "jobs.2.name"),
+    ],
+)
+def test_what_is_wrong_with_manifests_is_named(alice, text, query, path):
+    answer = send(alice, text, query)
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, path)
+    assert not Job.objects.exists()
+
+
+def test_it_is_stopped_and_what_failed_is_tried_again(alice, made):
+    stopped = alice.post(f"{at(made)}/actions", {"action": "stop"}, format="json").json()
+    assert set(stopped["phases"]) <= {"aborting", "aborted"}
+    Job.objects.update(phase="failed")
+    again = alice.post(f"{at(made)}/actions", {"action": "retry"}, format="json").json()
+    assert [(job["job"], job["attempt"], job["phase"]) for job in again["jobs"]] == [
+        ("lr-1-r2", 2, "pending"), ("lr-2-r2", 2, "pending"),
+    ]  # fmt: skip
+    assert alice.post(f"{at(made)}/actions", {"action": "dance"}, format="json").status_code == 400
+
+
+def test_a_mate_sees_it_and_a_stranger_does_not(bob, charlie, made):
+    assert bob.get(at(made)).status_code == 200
+    assert bob.post(f"{at(made)}/actions", {"action": "stop"}, format="json").status_code == 403
+    assert charlie.get(at(made)).status_code == 404
+    assert charlie.get(BATCHES).json()["results"] == []
