@@ -12,6 +12,7 @@ import { startLogs } from "./log_view.js";
 import { startMenus } from "./menu.js";
 import { startPalette } from "./palette.js";
 import { startPlots } from "./plots.js";
+import { startRefresh } from "./refresh.js";
 import { startRows } from "./rows.js";
 import { startSizes } from "./size.js";
 import { startTabs } from "./tabs.js";
@@ -33,11 +34,13 @@ startTime();
 startToasts();
 startDrafts();
 startLive();
+startRefresh();
 
 for (const start of [startTabs, startPlots, startLogs]) {
   start(document);
   document.addEventListener("htmx:load", (event) => start(event.detail.elt));
   document.addEventListener("hekla:live", () => start(document));
+  document.addEventListener("hekla:refreshed", (event) => event.detail.elements.forEach((element) => start(element)));
 }
 
 document.querySelector("[data-focus-first]")?.focus();

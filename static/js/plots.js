@@ -31,8 +31,20 @@ function themed(layout = {}) {
   };
 }
 
+/** Instants of the server ("…Z") as the clock of who looks shows them; the library knows no time zones. */
+function local(instant) {
+  const at = new Date(instant);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, -1);
+}
+
+function localised(data) {
+  const isInstant = (x) => typeof x === "string" && x.endsWith("Z");
+  return data.map((trace) => ({ ...trace, x: trace.x?.map((x) => (isInstant(x) ? local(x) : x)) }));
+}
+
 function draw(figure) {
-  const { data, layout } = JSON.parse(document.getElementById(figure.dataset.plot).textContent);
+  const { data: given, layout } = JSON.parse(document.getElementById(figure.dataset.plot).textContent);
+  const data = localised(given);
   const area = figure.querySelector("[data-plot-area]");
   Promise.resolve(window.Plotly.react(area, data, themed(layout), CONFIG)).catch(() => {
     area.textContent = say("plot_failed");

@@ -56,7 +56,7 @@ function tellAll() {
 
 export function startTime() {
   tellAll();
-  for (const event of ["hekla:live", "htmx:load", "visibilitychange"]) document.addEventListener(event, tellAll);
+  for (const event of ["hekla:live", "hekla:refreshed", "htmx:load", "visibilitychange"]) document.addEventListener(event, tellAll);
   let seconds = 0;
   setInterval(() => {
     if (document.hidden) return;

@@ -184,6 +184,8 @@ ROUTES: dict[str, Declared] = {
     "demonstrations:list": Declared(SIGNED_IN),
     "demonstrations:detail": Declared(SIGNED_IN),
     "demonstrations:start": Declared(post=SUBMITS),
+    "usage:job": Declared(TENANT),
+    "usage:pod": Declared(TENANT),
     "live:results": Declared(TENANT),
     "live:download_log": Declared(TENANT),
     "api:v1:schema": Declared(SIGNED_IN),
@@ -323,6 +325,7 @@ def world(people: People, monkeypatch: pytest.MonkeyPatch, settings, tmp_path) -
         "tenancy:remove_member": ["lab", bob], "clusters:cordon": [Node.objects.get().pk],
         "clusters:edit_environment": ["digits"], "clusters:edit": ["sim"], "queues:edit": ["labs-own"],
         "queues:set_open": ["labs-own"], "queues:detail": ["labs-own"], "live:download_log": [pod.pk],
+        "usage:job": [job.uid], "usage:pod": [pod.pk],
         "tenancy:set_retention": ["lab"], "api:v1:retention": ["lab"], "api:v1:token": [token.pk],
         "api:v1:queue": ["labs-own"], "api:v1:pod_log": [job.uid, "main", 0],
     }  # fmt: skip

@@ -308,3 +308,35 @@ def test_keys_that_look_alike_are_different_pods(place):
     place.backend.start(first)
     place.backend.start(second)
     assert {pod.key for pod in place.backend.observe(None).pods} == {first.key, second.key}
+
+
+BUSY = "i=0; while :; do i=$((i+1)); done"
+
+
+def test_a_backend_says_what_a_running_pod_uses_or_that_it_does_not_measure(place):
+    key = place.started(place.order(script=BUSY, runs_seconds=1_000_000))
+    place.until(key, PodPhase.RUNNING)
+    if not place.backend.capabilities.measures_use:
+        assert place.backend.use([key]) == []
+        return
+    first = _use_above(place, key, 0.0)
+    assert (first.key, first.at.tzinfo) == (key, UTC)
+    assert first.memory_bytes > 0
+    assert _use_above(place, key, first.cpu_seconds).at > first.at
+
+
+def test_pods_that_do_not_run_use_nothing(place):
+    ended = place.started(place.order())
+    place.ended(ended)
+    assert place.backend.use([ended, NOBODY]) == []
+    assert place.backend.use([]) == []
+
+
+def _use_above(place, key, cpu_seconds):
+    """What it uses once that is more than so much CPU time."""
+    for _ in range(200):
+        found = [use for use in place.backend.use([key]) if use.cpu_seconds > cpu_seconds]
+        if found:
+            return found[0]
+        place.backend.wait(0.05)
+    raise AssertionError("it never used more")

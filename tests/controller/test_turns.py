@@ -1,6 +1,8 @@
 """From a submission to its end, with the real engine and real backends."""
 
 import stat
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,10 @@ from tests.support import auditor
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.models import Event
+from hekla.apps.usage.models import Sample
+from hekla.backends.base import BackendError
 from hekla.controller import turns
+from hekla.controller.backends import backend_of
 from hekla.controller.carry_out import order_of
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import Action
@@ -162,3 +167,33 @@ def test_pods_get_keys_that_nobody_else_reads_and_that_no_page_or_event_shows(wo
     assert secret not in str(Job.objects.values().get()) + str(list(Pod.objects.values()))
     others = [path for path in Path(settings.HEKLA_HOME).rglob("*") if path.is_file() and path.name != "id_ed25519"]
     assert not [path for path in others if secret.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize("world", ["local"], indirect=True)
+def test_what_running_pods_use_is_measured_as_the_controller_turns(world: World, monkeypatch) -> None:
+    monkeypatch.setattr("hekla.controller.use.EVERY", timedelta(0))
+    job = submit(world, "busy", ["sh", "-c", "while :; do :; done"])
+    other = submit(world, "asleep", ["sleep", "60"])
+
+    def done() -> bool:
+        return Sample.objects.filter(pod__job=job, cpu_ms__gt=0).count() > 2
+
+    world.turn_until(done)
+    used = dict(Sample.objects.order_by("at").values_list("pod__job__name", "cpu_ms"))
+    assert used["busy"] > used.get("asleep", 0)
+    for one in (job, other):
+        services.command(one, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    world.turn_until(lambda: phase(job) == phase(other) == "aborted")
+
+
+def test_a_backend_that_cannot_measure_now_stops_no_turn(world: World, monkeypatch) -> None:
+    def away(_keys: object) -> None:
+        raise BackendError("not now")
+
+    monkeypatch.setattr("hekla.controller.use.EVERY", timedelta(0))
+    backend = backend_of(world.cluster)
+    monkeypatch.setattr(backend, "use", away)
+    monkeypatch.setattr(backend, "capabilities", replace(backend.capabilities, measures_use=True))
+    job = submit(world, "one", ["sleep", "0.3"], seconds=3)
+    world.turn_until(lambda: phase(job) == "completed")
+    assert not Sample.objects.exists()

@@ -101,12 +101,29 @@ class LogChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """What a pod used up to an instant.
+
+    `cpu_seconds`: of all its processes since it began, also those that have ended; it only grows. `gpus_busy`: how
+    many GPUs it kept busy lately (1.5 of 2). GPU figures are None where none of its processes is known to use one.
+    """
+
+    key: PodKey
+    at: datetime
+    cpu_seconds: float
+    memory_bytes: int
+    gpus_busy: float | None = None
+    gpu_memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Capabilities:
     """What this backend can do, each a question."""
 
     simulated: bool  # are its pods imagined?
     enforces_limits: bool  # does a pod that asks for 1 GiB get killed above it?
     has_endpoints: bool  # can a person's browser be brought to a port of a pod?
+    measures_use: bool = False  # can it say what a running pod uses?
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +188,9 @@ class Backend(Protocol):
 
     def logs(self, key: PodKey, *, offset: int, limit: int) -> LogChunk:
         """Up to `limit` bytes of standard output and error together, from `offset`. Raises UnknownPod."""
+
+    def use(self, keys: Sequence[PodKey]) -> Sequence[Use]:
+        """What these pods use now. Those that do not run, or cannot be measured, are left out."""
 
     def endpoint(self, key: PodKey, port: int) -> tuple[str, int]:
         """Host and port where a server in the pod listens. Raises UnknownPod."""

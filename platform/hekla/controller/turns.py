@@ -21,8 +21,9 @@ from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import job_facts
 from hekla.apps.jobs.models import Job
 from hekla.apps.outbox import selectors as outbox
+from hekla.apps.usage import services as usage
 from hekla.backends.base import BackendError
-from hekla.controller import decisions, nodes, observations, removal
+from hekla.controller import decisions, nodes, observations, removal, use
 from hekla.controller.backends import backend_of
 from hekla.controller.carry_out import carry_out
 from hekla.controller.observations import Hold, Memory
@@ -54,6 +55,8 @@ class Keeper:
     acted_on: int = -1
     looked_at: datetime | None = None
     nodes_at: datetime | None = None
+    measured_at: datetime | None = None
+    thinned_at: datetime | None = None
     purged_at: datetime | None = None
     policy: tuple[str, Policy] | None = None
     picture: Picture = field(default_factory=Picture)
@@ -103,12 +106,25 @@ def _turn(cluster: Cluster, keeper: Keeper) -> None:
     hold = Hold(cluster.pk, epoch, backend, keeper.memory)
     keeper.picture.refresh(cluster, hold.memory.nominated, now=now)
     observations.take_down(hold, keeper.picture.pods(), now=now)
+    _measure(keeper, hold, now)
     if _is_quiet(keeper, now):
         return
     last = outbox.last_number()
     _decide(cluster, keeper, hold)
     _clean(keeper, hold, now)
     keeper.acted_on, keeper.looked_at = last, now
+
+
+def _measure(keeper: Keeper, hold: Hold, now: datetime) -> None:
+    """What pods use, where the backend can tell; and what was kept of it, thinned as it grows old."""
+    if not hold.backend.capabilities.measures_use:
+        return
+    if keeper.measured_at is None or now - keeper.measured_at >= use.EVERY:
+        use.measure(hold, keeper.picture.pods())
+        keeper.measured_at = now
+    if keeper.thinned_at is None or now - keeper.thinned_at >= use.THIN_EVERY:
+        usage.thin(now=now)
+        keeper.thinned_at = now
 
 
 def _is_quiet(keeper: Keeper, now: datetime) -> bool:

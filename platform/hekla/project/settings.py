@@ -48,6 +48,7 @@ INSTALLED_APPS = [
     "hekla.apps.openpai",
     "hekla.apps.batches",
     "hekla.apps.schedules",
+    "hekla.apps.usage",
     "hekla.apps.demonstrations",
     "hekla.controller",
     "hekla.live",

@@ -33,6 +33,7 @@ urlpatterns = [
     path("flows/", include("hekla.apps.flows.urls")),
     path("batches/", include("hekla.apps.batches.urls")),
     path("schedules/", include("hekla.apps.schedules.urls")),
+    path("use/", include("hekla.apps.usage.urls")),
     path("demonstrations/", include("hekla.apps.demonstrations.urls")),
     path("api/", include("hekla.api.urls")),
     path("rest-server/api/", include("hekla.api.openpai.urls")),

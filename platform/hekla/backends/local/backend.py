@@ -34,8 +34,9 @@ from hekla.backends.base import (
     PodOrder,
     StartRefused,
     UnknownPod,
+    Use,
 )
-from hekla.backends.local import addresses, care, inventory, limits, machine, names, orders, removal
+from hekla.backends.local import addresses, care, inventory, limits, machine, measuring, names, orders, removal
 from hekla.backends.local.podfolder import FINAL, PodFolder, Status, StopRequest
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
@@ -69,7 +70,12 @@ class LocalBackend:
         self._pipe: int | None = None
         self._make_folders()
         self._cgroup = limits.group_for_pods(_group_name(self._root))
-        self.capabilities = Capabilities(simulated=False, enforces_limits=bool(self._cgroup), has_endpoints=True)
+        self.capabilities = Capabilities(
+            simulated=False,
+            enforces_limits=bool(self._cgroup),
+            has_endpoints=True,
+            measures_use=measuring.can_measure(),
+        )
 
     def nodes(self) -> Sequence[NodeInfo]:
         """This machine."""
@@ -140,6 +146,11 @@ class LocalBackend:
         ended = status is not None and status["phase"] in FINAL
         return LogChunk(data, begin, begin + len(data), complete=ended and begin + len(data) >= size)
 
+    def use(self, keys: Sequence[PodKey]) -> Sequence[Use]:
+        """By the pods' control groups, else by their processes; one look at the machine for all of them."""
+        found = {key: folder for key in keys if (folder := self._measurable(key))}
+        return measuring.measure(found, at=self._clock()) if found else []
+
     def endpoint(self, key: PodKey, port: int) -> tuple[str, int]:
         """The pod's own address."""
         order = self._known(key).order()
@@ -192,6 +203,13 @@ class LocalBackend:
         if not os.path.isdir(folder.path):
             raise UnknownPod(f"There is no pod {key.name} here")
         return folder
+
+    def _measurable(self, key: PodKey) -> PodFolder | None:
+        with contextlib.suppress(UnknownPod):
+            folder = self._known(key)
+            status = folder.status()
+            return folder if status and status["phase"] == PodPhase.RUNNING else None
+        return None
 
     def _claim(self, order: PodOrder, folder: PodFolder) -> None:
         with self._draft(folder) as draft:

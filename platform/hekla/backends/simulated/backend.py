@@ -24,6 +24,7 @@ from hekla.backends.base import (
     PodKey,
     PodOrder,
     UnknownPod,
+    Use,
 )
 from hekla.backends.simulated.config import SimulatedConfig
 from hekla.backends.simulated.journal import Entry, Journal
@@ -114,6 +115,10 @@ class SimulatedBackend:
         data = text[begin : begin + limit]
         end = begin + len(data)
         return LogChunk(data, begin, end, complete=course.phase(now).is_final and end == len(text))
+
+    def use(self, keys: Sequence[PodKey]) -> Sequence[Use]:  # noqa: ARG002
+        """Nothing runs, so nothing is used, and no figures are made up."""
+        return []
 
     def endpoint(self, key: PodKey, port: int) -> tuple[str, int]:
         """Where it would be; nobody answers there."""

@@ -1,0 +1,28 @@
+"""What was measured. A sample is a row of about 60 bytes, and as much again in the two indexes."""
+
+from django.db import models
+
+from hekla.apps.jobs.models import Pod
+
+
+class Sample(models.Model):
+    """What a pod had used by an instant. It stands for `span_seconds`: coarser samples replace finer ones.
+
+    `cpu_ms` counts from the pod's start, so what it used between two instants is exact, however many samples between
+    them were given up. Of a coarser sample the memory is the greatest of its time, the GPUs' work the mean.
+    """
+
+    pk = models.CompositePrimaryKey("pod_id", "span_seconds", "at")
+    pod = models.ForeignKey(Pod, on_delete=models.CASCADE, related_name="+", db_index=False)
+    at = models.DateTimeField()
+    cpu_ms = models.BigIntegerField()
+    memory_bytes = models.BigIntegerField()
+    gpu_memory_bytes = models.BigIntegerField(null=True)
+    gpu_thousandths = models.IntegerField(null=True)
+    span_seconds = models.SmallIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["span_seconds", "at"], name="sample_by_age")]
+
+    def __str__(self) -> str:
+        return f"pod {self.pod_id} at {self.at:%F %T}"

@@ -1,0 +1,73 @@
+"""What pods used, as courses over time. What one may see of a pod is for `apps.jobs` to say."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection
+
+from hekla.apps.jobs.models import Pod
+from hekla.apps.usage.levels import FINEST
+from hekla.apps.usage.models import Sample
+
+MOST_READ = 100_000
+"""At most about so many samples are read for one picture: of a job with many pods, those of its last hours."""
+POINTS = 240
+"""To so many points a course is thinned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What a line of a picture (a pod, or a task with all its pods) used around `at`; None where nobody knows."""
+
+    line: str
+    at: datetime
+    cores: float | None
+    memory_bytes: int
+    gpus: float | None
+    gpu_memory_bytes: int | None
+
+
+def samples(pod: Pod) -> list[Sample]:
+    """All that is kept of one attempt, oldest first."""
+    return list(Sample.objects.filter(pod=pod).order_by("at"))
+
+
+def course(pods: Sequence[Pod], *, by_task: bool, now: datetime) -> list[Point]:
+    """What these pods used over time: a line each, attempts of a replica in one, or a line a task with their sum."""
+    if not pods:
+        return []
+    since, span = _window(pods, now)
+    lines = [pod.task if by_task else str(pod) for pod in pods]
+    with connection.cursor() as cursor:
+        cursor.execute(_COURSE, {"pods": [pod.pk for pod in pods], "lines": lines, "since": since, "span": span})
+        return [Point(*row) for row in cursor.fetchall()]
+
+
+def _window(pods: Sequence[Pod], now: datetime) -> tuple[datetime, int]:
+    """From when on, and how many seconds a point stands for."""
+    until = max(pod.finished_at or now for pod in pods)
+    since = min(pod.started_at or pod.created_at for pod in pods)
+    since = max(since, until - timedelta(seconds=FINEST * MOST_READ // len(pods)))
+    span = (until - since).total_seconds() / POINTS
+    return since, max(FINEST, int(-(-span // FINEST) * FINEST))
+
+
+_COURSE = """
+WITH wanted AS (
+    SELECT * FROM unnest(%(pods)s::bigint[], %(lines)s::text[]) AS asked (pod_id, line)
+), steps AS (
+    SELECT line, pod_id, at, memory_bytes, gpu_memory_bytes, gpu_thousandths,
+        cpu_ms - lag(cpu_ms) OVER before AS used_ms, extract(epoch FROM at - lag(at) OVER before) AS seconds
+    FROM usage_sample JOIN wanted USING (pod_id)
+    WHERE at >= %(since)s
+    WINDOW before AS (PARTITION BY pod_id ORDER BY at)
+), pods AS (
+    SELECT line, date_bin(make_interval(secs => %(span)s), at, 'epoch'::timestamptz) AS bin,
+        greatest(sum(used_ms), 0) / nullif(sum(seconds) FILTER (WHERE used_ms IS NOT NULL), 0) / 1000.0 AS cores,
+        avg(memory_bytes) AS memory, avg(gpu_thousandths) / 1000.0 AS gpus, avg(gpu_memory_bytes) AS gpu_memory
+    FROM steps GROUP BY line, pod_id, bin
+)
+SELECT line, bin, sum(cores)::float8, sum(memory)::bigint, sum(gpus)::float8, sum(gpu_memory)::bigint
+FROM pods GROUP BY line, bin ORDER BY line, bin
+"""

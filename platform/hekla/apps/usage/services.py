@@ -1,0 +1,87 @@
+"""Keeping what was measured, and giving up its detail as it grows old.
+
+Samples are no events: nobody acts on one, and the log would hold little else. They are written as they come, all of
+one look at a cluster in one statement, and thinned once a minute:
+
+    span        kept for    rows of a pod that runs all that time
+    10 s        1 hour        360
+    1 min       1 day       1,380
+    10 min      30 days     4,176
+
+So a pod has at most 5,916 rows, about 0.7 MB; one that ran for an hour has 360 that day, 6 after it, and none after 30
+days. Thinning costs what has grown old since the last time, which is what came in a minute, whatever is kept.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from django.db import connection, transaction
+
+from hekla.apps.clusters import leases
+from hekla.apps.usage.levels import FINEST, LEVELS, Level
+from hekla.apps.usage.models import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a pod (by its row) had used at `at`."""
+
+    pod_id: int
+    at: datetime
+    cpu_seconds: float
+    memory_bytes: int
+    gpus_busy: float | None = None
+    gpu_memory_bytes: int | None = None
+
+
+def record(cluster_id: int, epoch: int, readings: Sequence[Reading]) -> None:
+    """Keep these. Raises LeaseLost."""
+    rows = [_row(reading) for reading in readings]
+    with transaction.atomic():
+        leases.assert_held(cluster_id, epoch)
+        Sample.objects.bulk_create(rows, batch_size=2000, ignore_conflicts=True)
+
+
+def _row(reading: Reading) -> Sample:
+    busy = reading.gpus_busy
+    return Sample(
+        pod_id=reading.pod_id,
+        at=reading.at,
+        cpu_ms=round(reading.cpu_seconds * 1000),
+        memory_bytes=reading.memory_bytes,
+        gpu_memory_bytes=reading.gpu_memory_bytes,
+        gpu_thousandths=None if busy is None else round(busy * 1000),
+        span_seconds=FINEST,
+    )
+
+
+def thin(*, now: datetime) -> None:
+    """What is too old for its detail becomes fewer rows; the oldest goes. To repeat it changes nothing."""
+    with transaction.atomic():
+        for fine, coarse in pairwise(LEVELS):
+            _merge(fine, coarse, now)
+        Sample.objects.filter(span_seconds=LEVELS[-1].span_seconds, at__lt=now - LEVELS[-1].kept).delete()
+
+
+def _merge(fine: Level, coarse: Level, now: datetime) -> None:
+    """Only whole spans, so that none is merged in two halves."""
+    until = (now - fine.kept).timestamp() // coarse.span_seconds * coarse.span_seconds
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _MERGE,
+            {"fine": fine.span_seconds, "coarse": coarse.span_seconds, "until": datetime.fromtimestamp(until, tz=UTC)},
+        )
+
+
+_MERGE = """
+WITH old AS (
+    DELETE FROM usage_sample WHERE span_seconds = %(fine)s AND at < %(until)s
+    RETURNING pod_id, at, cpu_ms, memory_bytes, gpu_memory_bytes, gpu_thousandths
+)
+INSERT INTO usage_sample (pod_id, span_seconds, at, cpu_ms, memory_bytes, gpu_memory_bytes, gpu_thousandths)
+SELECT pod_id, %(coarse)s, max(at), max(cpu_ms), max(memory_bytes), max(gpu_memory_bytes), avg(gpu_thousandths)::int
+FROM old
+GROUP BY pod_id, date_bin(make_interval(secs => %(coarse)s), at, 'epoch'::timestamptz)
+"""

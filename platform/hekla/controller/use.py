@@ -1,0 +1,35 @@
+"""What running pods use, measured every ten seconds in one look at the backend, and kept."""
+
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+
+from hekla.apps.jobs.models import Pod
+from hekla.apps.usage import services
+from hekla.apps.usage.levels import FINEST
+from hekla.apps.usage.services import Reading
+from hekla.backends.base import BackendError
+from hekla.controller.observations import Hold, key_of
+from hekla.domain.phases import PodPhase
+
+log = logging.getLogger(__name__)
+EVERY = timedelta(seconds=FINEST)
+THIN_EVERY = timedelta(minutes=1)
+
+
+def measure(hold: Hold, pods: Sequence[Pod]) -> None:
+    """Keep what these pods use, as far as they run. A backend that cannot tell now is asked next time."""
+    running = {key_of(pod): pod.pk for pod in pods if pod.phase == PodPhase.RUNNING}
+    if not running:
+        return
+    try:
+        found = hold.backend.use(list(running))
+    except BackendError as error:
+        log.warning("could not measure pods, will try again: %s", error)
+        return
+    readings = [
+        Reading(running[use.key], use.at, use.cpu_seconds, use.memory_bytes, use.gpus_busy, use.gpu_memory_bytes)
+        for use in found
+    ]
+    if readings:
+        services.record(hold.cluster_id, hold.epoch, readings)
