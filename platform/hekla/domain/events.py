@@ -117,10 +117,13 @@ class JobCommanded(Event):
 
 
 class JobPhaseChanged(Event):
+    """`said`: the message as facts, for who reads another language than English."""
+
     old: JobPhase
     new: JobPhase
     reason: Name = ""
     message: Message = ""
+    said: Annotated[tuple[dict[str, JsonValue], ...], Field(max_length=64), AfterValidator(_bounded)] = ()
     version: int = 1
     retry_count: int = 0
 

@@ -20,6 +20,7 @@ def _choices(phases: type[JobPhase] | type[GangPhase] | type[PodPhase]) -> list[
 class Job(models.Model):
     """A job. `version` counts full restarts from 1; `waiting` holds the engine's reasons while it waits.
 
+    `said` is the message as facts, to be told in any language; empty where it has none.
     `revision` counts from 1 how often its specification changed: whoever decided by another one decided in vain.
     `deadline_at`: when it must have ended, once it has begun; `expires_at`: when it goes, once it has ended.
     `reserved_slots`: where some tasks wait for others, or the job grew, the slots of all replicas in the order of the
@@ -49,6 +50,7 @@ class Job(models.Model):
     retry_count = models.PositiveIntegerField(default=0)
     reason = models.CharField(max_length=64, blank=True)
     message = models.TextField(blank=True)
+    said = models.JSONField(default=list)
     waiting = models.JSONField(default=list)
     reserved_slots = models.JSONField(default=list)
     submitted_at = models.DateTimeField()

@@ -25,6 +25,7 @@ The semantics are Volcano's. Where its bookkeeping works against the person who 
 """
 
 from hekla.domain.lifecycle.facts import JobFacts, PodFacts, PodRef, Target
+from hekla.domain.lifecycle.saying import Said, facts_in
 from hekla.domain.lifecycle.stages import Stage, stage_of
 from hekla.domain.lifecycle.stimuli import Stimulus, overdue, resized, resolve, stimuli_of
 from hekla.domain.lifecycle.targets import target_of
@@ -37,12 +38,14 @@ __all__ = [
     "Outcome",
     "PodFacts",
     "PodRef",
+    "Said",
     "Stage",
     "Step",
     "Stimulus",
     "Target",
     "advance",
     "expire",
+    "facts_in",
     "overdue",
     "resized",
     "resolve",

@@ -12,13 +12,14 @@ from typing import NamedTuple
 from hekla.domain.errors import Refused
 from hekla.domain.jobspec import TaskSpec
 from hekla.domain.lifecycle.facts import JobFacts, PodFacts, PodRef, Roster, Slot, Target
+from hekla.domain.lifecycle.saying import Fact, Said, fact
 from hekla.domain.lifecycle.stages import Stage, stage
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 from hekla.domain.policies import Action
 
 
 class Step(NamedTuple):
-    """A phase that was entered, and why."""
+    """A phase that was entered, and why; the message is mostly a `Said`, which knows its facts."""
 
     phase: JobPhase
     reason: str
@@ -87,9 +88,8 @@ def advance(
 def expire(job: JobFacts, pods: Sequence[PodFacts]) -> Outcome:
     """End a job whose time is over, wherever it stands: it has failed, and what lives is stopped."""
     course = _Course(job, Roster(job.spec, pods), None, counted=False)
-    seconds = job.spec.active_deadline_seconds or 0
-    message = f"It was to run for {_long(seconds)} at most, restarts among it, and was not done by then."
-    _finish(course, JobPhase.FAILED, "DeadlineExceeded", message)
+    said = Said(fact("out_of_time", seconds=job.spec.active_deadline_seconds or 0))
+    _finish(course, JobPhase.FAILED, "DeadlineExceeded", said)
     return course.outcome()
 
 
@@ -209,7 +209,8 @@ def _start(course: _Course) -> None:
     """Pending: enough pods have come to work."""
     tally = course.tally()
     if tally.stage.minimum <= tally.running + tally.succeeded + tally.failed:
-        course.enter(JobPhase.RUNNING, "GangStarted", f"{tally.running} of {course.spec.replicas} pods run.")
+        said = Said(fact("pods_run", running=tally.running, replicas=course.spec.replicas))
+        course.enter(JobPhase.RUNNING, "GangStarted", said)
 
 
 def _judge(course: _Course) -> None:
@@ -218,45 +219,45 @@ def _judge(course: _Course) -> None:
     if not spec.replicas:
         return
     if spec.min_success is not None and tally.succeeded >= spec.min_success:
-        _finish(course, JobPhase.COMPLETED, "MinSuccessReached", f"{tally.succeeded} pods succeeded, as was asked.")
+        said = Said(fact("as_many_as_asked", succeeded=tally.succeeded))
+        _finish(course, JobPhase.COMPLETED, "MinSuccessReached", said)
     elif not tally.unfinished:
         _finish(course, *_verdict(course, tally))
     elif tally.pending > spec.replicas - len(tally.stage.held) - tally.stage.minimum:
-        message = f"{tally.pending} pods wait for a place; fewer than {tally.stage.minimum} are at work."
-        course.enter(JobPhase.PENDING, "TooFewPods", message)
+        said = Said(fact("too_few_at_work", pending=tally.pending, minimum=tally.stage.minimum))
+        course.enter(JobPhase.PENDING, "TooFewPods", said)
     elif tally.failed_pods:
-        fact = f"{_told(tally.failed_pods)}. No policy says what to do then"
-        course.note = ("PodFailed", f"{fact}, so the others go on; the job is judged when all have ended.")
+        course.note = ("PodFailed", Said(_told(tally.failed_pods), fact("no_policy")))
 
 
 def _verdict(course: _Course, tally: _Tally) -> tuple[JobPhase, str, str]:
     """How a job ends whose pods have all ended. What still waits for another task will never begin."""
     spec = course.spec
-    failed = f"{_told(tally.failed_pods)}. " if tally.failed_pods else ""
-    failures = (failed + _never_begun(tally.stage)).strip()
-    summary = f"{tally.succeeded} of {spec.replicas} pods succeeded. {failures}".strip()
+    failures = [_told(tally.failed_pods)] if tally.failed_pods else []
+    failures += _never_begun(tally.stage)
+    summary = [fact("pods_succeeded", succeeded=tally.succeeded, replicas=spec.replicas), *failures]
     if spec.gang_minimum >= sum(task.minimum for task in spec.tasks):
         for task in spec.tasks:
             done = tally.succeeded_by_task.get(task.name, 0)
             if task.min_available is not None and done < task.min_available:
-                needed = f"Task {task.name} needed {task.min_available} successes and had {done}. "
-                return JobPhase.FAILED, "TaskFailed", needed + failures
+                needed = fact("task_needed", task=task.name, needed=task.min_available, had=done)
+                return JobPhase.FAILED, "TaskFailed", Said(needed, *failures)
     if spec.min_success is not None:
-        return JobPhase.FAILED, "TooFewSuccesses", f"{spec.min_success} successes were asked for. {summary}"
+        return JobPhase.FAILED, "TooFewSuccesses", Said(fact("successes_asked", asked=spec.min_success), *summary)
     if tally.succeeded >= spec.gang_minimum:
-        return JobPhase.COMPLETED, "PodsSucceeded", summary
-    return JobPhase.FAILED, "PodsFailed", summary
+        return JobPhase.COMPLETED, "PodsSucceeded", Said(*summary)
+    return JobPhase.FAILED, "PodsFailed", Said(*summary)
 
 
-def _never_begun(stage: Stage) -> str:
+def _never_begun(stage: Stage) -> list[Fact]:
     """“train never began: it waited for prepare.”"""
-    return " ".join(f"{name} never began: it waited for {', '.join(waits)}." for name, waits in stage.waits.items())
+    return [fact("never_begun", task=name, others=", ".join(waits)) for name, waits in stage.waits.items()]
 
 
 def _begin_again(course: _Course) -> None:
     """Restarting: enough of the old pods are gone."""
     if course.spec.replicas - course.tally().ending >= course.spec.gang_minimum:
-        course.enter(JobPhase.PENDING, course.note[0] or "Restarted", course.note[1] or "The old pods are gone.")
+        course.enter(JobPhase.PENDING, course.note[0] or "Restarted", course.note[1] or Said(fact("old_pods_gone")))
 
 
 def _ended(phase: JobPhase, message: str) -> "Move":
@@ -327,16 +328,17 @@ def _restart_slots(course: _Course, slots: AbstractSet[Slot]) -> None:
 
 def _take_retry(course: _Course) -> bool:
     """Count a restart and enter Restarting; or fail the job when there were as many as allowed."""
-    cause, limit = _cause(course), course.spec.max_retry
+    limit = course.spec.max_retry
     if not course.counted:
-        course.enter(JobPhase.RESTARTING, "RestartRequested", "A person asked for a restart.")
+        course.enter(JobPhase.RESTARTING, "RestartRequested", Said(fact("restart_asked")))
         return True
     if course.retry_count >= limit:
-        message = f"{cause}The job was restarted {_times(limit)} already, as often as is allowed."
-        _finish(course, JobPhase.FAILED, "RetriesExhausted", message)
+        said = Said(*_cause(course), fact("restarted_often", times=limit))
+        _finish(course, JobPhase.FAILED, "RetriesExhausted", said)
         return False
     course.retry_count += 1
-    course.enter(JobPhase.RESTARTING, "Restarting", f"{cause}Restart {course.retry_count} of {limit}.")
+    counted = fact("restart_counted", count=course.retry_count, limit=limit)
+    course.enter(JobPhase.RESTARTING, "Restarting", Said(*_cause(course), counted))
     return True
 
 
@@ -345,17 +347,17 @@ def _resume(course: _Course) -> None:
     unfinished = [pod for pod in course.current().values() if pod.phase is not PodPhase.SUCCEEDED]
     course.stop(unfinished)
     course.gang_phase = GangPhase.PENDING
-    course.enter(JobPhase.RESTARTING, "Resumed", "What had succeeded is kept; the rest runs again.")
+    course.enter(JobPhase.RESTARTING, "Resumed", Said(fact("resumed")))
 
 
 def _end(phase: JobPhase, reason: str) -> "Move":
     """Stop what runs, keep what has ended, and lead to a final phase."""
 
     def move(course: _Course) -> None:
-        message = _cause(course).strip()
+        said = Said(*_cause(course))
         course.stop(course.alive())
         course.gang_phase = GangPhase.PENDING
-        course.enter(phase, reason, message)
+        course.enter(phase, reason, said)
 
     return move
 
@@ -370,33 +372,19 @@ def _is_in(slot: Slot, target: Target) -> bool:
     return slot.task == target.task and target.index in (None, slot.index)
 
 
-def _cause(course: _Course) -> str:
-    """A sentence about the pod that gave rise to an action, with a space behind it; nothing where none did."""
+def _cause(course: _Course) -> list[Fact]:
+    """The pod that gave rise to an action; nothing where none did."""
     if course.target is None:
-        return ""
+        return []
     pods = [pod for slot, pod in course.current().items() if _is_in(slot, course.target)]
     guilty = [pod for pod in pods if pod.phase in (PodPhase.FAILED, PodPhase.LOST)]
-    return f"{_told(guilty)}. " if guilty else ""
+    return [_told(guilty)] if guilty else []
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
-
-
-def _long(seconds: int) -> str:
-    """“1 h 30 min”."""
-    parts = ((seconds // 3600, "h"), (seconds // 60 % 60, "min"), (seconds % 60, "s"))
-    return " ".join(f"{number} {unit}" for number, unit in parts if number)
-
-
-def _told(failed: Sequence[PodFacts]) -> str:
-    """“worker-1 failed with exit code 1, and 3 other pods failed too”."""
-    first = failed[0]
-    code = f" with exit code {first.exit_code}" if first.exit_code is not None else ""
-    how = "was lost" if first.phase is PodPhase.LOST else f"failed{code}"
-    others = len(failed) - 1
-    more = f", and {others} other pod{'s' if others > 1 else ''} failed too" if others else ""
-    return f"{first.slot} {how}{more}"
+def _told(failed: Sequence[PodFacts]) -> Fact:
+    """“worker-1 failed with exit code 1, and 3 other pods failed too.”"""
+    first, is_lost = failed[0], failed[0].phase is PodPhase.LOST
+    return fact("pod_failed", pod=str(first.slot), exit_code=first.exit_code, lost=is_lost, others=len(failed) - 1)
 
 
 Move = Callable[[_Course], None]
@@ -409,9 +397,9 @@ def _table() -> Mapping[tuple[JobPhase, Action], Move]:
     abort = _end(phase.ABORTING, "AbortRequested")
     finish = _end(phase.COMPLETING, "CompleteRequested")
     kill = _end(phase.TERMINATING, "TerminateRequested")
-    is_aborted = _ended(phase.ABORTED, "All pods have stopped; the job can be resumed.")
-    is_finished = _ended(phase.COMPLETED, "All pods have stopped.")
-    is_killed = _ended(phase.TERMINATED, "All pods have stopped.")
+    is_aborted = _ended(phase.ABORTED, Said(fact("can_be_resumed")))
+    is_finished = _ended(phase.COMPLETED, Said(fact("all_stopped")))
+    is_killed = _ended(phase.TERMINATED, Said(fact("all_stopped")))
     again, rest, gap = _begin_again, _rest, None
     columns = (
         Action.SYNC_JOB, Action.RESTART_JOB, Action.RESTART_TASK, Action.RESTART_POD, Action.RESTART_PARTITION,

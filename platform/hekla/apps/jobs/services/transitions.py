@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import connection
 
@@ -10,12 +11,13 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.outbox.services import Actor
 from hekla.domain import events, lifecycle
-from hekla.domain.lifecycle import Outcome, PodRef, Target
+from hekla.domain.lifecycle import Outcome, PodRef, Target, facts_in
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 from hekla.domain.policies import Action
 
 AddressOf = Callable[[int], str]
 SCALED_DOWN = "ScaledDown"
+_MOST_FACTS = 64
 
 
 def advance(
@@ -69,7 +71,7 @@ def _write_job(job: Job, outcome: Outcome, actor: Actor, now: datetime) -> bool:
     for step in outcome.steps:
         _enter(job, step.phase, step.reason, step.message, actor, now)
     if outcome.reason or outcome.message:
-        job.reason, job.message = outcome.reason[:64], outcome.message
+        job.reason, job.message, job.said = outcome.reason[:64], outcome.message, _said(outcome.message)
     set_gang_phase(job, outcome.gang_phase, actor=actor, now=now)
     if (job.phase, job.gang_phase, job.version, job.retry_count, job.reason, job.message) == before:
         return False
@@ -83,10 +85,11 @@ def _enter(job: Job, phase: JobPhase, reason: str, message: str, actor: Actor, n
         new=phase,
         reason=reason,
         message=message,
+        said=tuple(_said(message)),
         version=job.version,
         retry_count=job.retry_count,
     )
-    job.phase, job.reason, job.message = phase, reason[:64], message
+    job.phase, job.reason, job.message, job.said = phase, reason[:64], message, _said(message)
     if phase is JobPhase.RUNNING and job.started_at is None:
         job.started_at = now
     job.deadline_at = _deadline(job, now)
@@ -104,6 +107,11 @@ def _deadline(job: Job, now: datetime) -> datetime | None:
         return None
     begins = seconds is not None and job.deadline_at is None and job.phase == JobPhase.RUNNING
     return now + timedelta(seconds=seconds or 0) if begins else job.deadline_at
+
+
+def _said(message: str) -> list[dict[str, Any]]:
+    """The facts of a message, as far as there are no more than a row or an event takes."""
+    return facts_in(message)[:_MOST_FACTS]
 
 
 def _expiry(job: Job, now: datetime) -> datetime | None:

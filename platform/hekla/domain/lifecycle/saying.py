@@ -1,0 +1,90 @@
+"""What the lifecycle says of a job: sentences in English that remember the facts which they tell.
+
+Rows and events keep both. Pages tell the facts in the reader's language; programs that read a message, and what was
+written before there were facts, have the English sentence.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One sentence: which one, and what is filled in (only what JSON knows)."""
+
+    code: str
+    args: Mapping[str, Any]
+
+    def data(self) -> dict[str, Any]:
+        """As it is stored."""
+        return {"code": self.code, **self.args}
+
+
+class Said(str):
+    """An English text that knows its facts. A plain `str` beside it is one that has none."""
+
+    facts: tuple[Fact, ...]
+
+    def __new__(cls, *facts: Fact) -> "Said":
+        """The sentences of these facts, one behind the other."""
+        text = super().__new__(cls, " ".join(ENGLISH[fact.code](fact.args) for fact in facts))
+        text.facts = facts
+        return text
+
+
+def fact(code: str, **args: Any) -> Fact:  # noqa: ANN401  (whatever JSON knows)
+    """A fact of one of the kinds in ENGLISH."""
+    return Fact(code, args)
+
+
+def facts_in(text: str) -> list[dict[str, Any]]:
+    """What is stored of a message beside its text; nothing of one that has no facts."""
+    return [fact.data() for fact in text.facts] if isinstance(text, Said) else []
+
+
+def _pod_failed(args: Mapping[str, Any]) -> str:
+    """“worker-1 failed with exit code 1, and 3 other pods failed too.”"""
+    code = f" with exit code {args['exit_code']}" if args["exit_code"] is not None else ""
+    how = "was lost" if args["lost"] else f"failed{code}"
+    others = args["others"]
+    more = f", and {others} other pod{'s' if others > 1 else ''} failed too" if others else ""
+    return f"{args['pod']} {how}{more}."
+
+
+def _restarted_often(args: Mapping[str, Any]) -> str:
+    times = "once" if args["times"] == 1 else f"{args['times']} times"
+    return f"The job was restarted {times} already, as often as is allowed."
+
+
+def _out_of_time(args: Mapping[str, Any]) -> str:
+    """“It was to run for 1 h 30 min at most …”"""
+    seconds = args["seconds"]
+    parts = ((seconds // 3600, "h"), (seconds // 60 % 60, "min"), (seconds % 60, "s"))
+    long = " ".join(f"{number} {unit}" for number, unit in parts if number)
+    return f"It was to run for {long} at most, restarts among it, and was not done by then."
+
+
+def _plain(sentence: str) -> Callable[[Mapping[str, Any]], str]:
+    return sentence.format_map
+
+
+ENGLISH: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "pods_run": _plain("{running} of {replicas} pods run."),
+    "pods_succeeded": _plain("{succeeded} of {replicas} pods succeeded."),
+    "as_many_as_asked": _plain("{succeeded} pods succeeded, as was asked."),
+    "successes_asked": _plain("{asked} successes were asked for."),
+    "task_needed": _plain("Task {task} needed {needed} successes and had {had}."),
+    "too_few_at_work": _plain("{pending} pods wait for a place; fewer than {minimum} are at work."),
+    "pod_failed": _pod_failed,
+    "no_policy": _plain("No policy says what to do then, so the others go on; the job is judged when all have ended."),
+    "never_begun": _plain("{task} never began: it waited for {others}."),
+    "restart_asked": _plain("A person asked for a restart."),
+    "restart_counted": _plain("Restart {count} of {limit}."),
+    "restarted_often": _restarted_often,
+    "out_of_time": _out_of_time,
+    "old_pods_gone": _plain("The old pods are gone."),
+    "resumed": _plain("What had succeeded is kept; the rest runs again."),
+    "all_stopped": _plain("All pods have stopped."),
+    "can_be_resumed": _plain("All pods have stopped; the job can be resumed."),
+}
