@@ -158,3 +158,15 @@ def test_a_job_grows_and_shrinks(console, manifest):
     assert console("scale", "talk", "main=1", "--min", "main=1", "--min-all", "1", "--json").exit_code == 0
     console("abort", "talk")
     console("watch", "talk")
+
+
+def test_logs_are_searched(console, manifest):
+    script = "echo Ready; for n in 1 2 3; do echo step $n; done; printf '\\033[31mERROR at step 3\\n'"
+    console("submit", manifest(command=f"[sh, -c, {json.dumps(script)}]"), "--watch")
+    assert console("logs", "talk", "--search", "step").output.splitlines() == [
+        "2: step 1", "3: step 2", "4: step 3", "5: ERROR at step 3",
+    ]  # fmt: skip
+    assert console("logs", "talk", "-s", "error").output == ""
+    assert console("logs", "talk", "-s", "error", "-i").output == "5: ERROR at step 3\n"
+    both = console("logs", "talk", "--search", "x", "--follow")
+    assert (both.exit_code, "cannot go with --follow" in both.output) == (1, True)

@@ -59,7 +59,7 @@ def render(settings):
     ],
 )
 def test_text_of_users_stays_text(render, source):
-    pod = SimpleNamespace(name=EVIL, phase=EVIL, url=EVIL)
+    pod = SimpleNamespace(name=EVIL, title=EVIL, phase=EVIL, url=EVIL)
     html = render(
         source,
         text=EVIL,

@@ -1,15 +1,21 @@
 """A log followed by offset: every byte once, in order, whatever the characters; strangers see nothing."""
 
+import html
+import re
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.test import Client
+from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.controller.conftest import World, world
 from tests.support.websocket import Socket
 
 from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.services import PLATFORM
@@ -82,3 +88,54 @@ def test_figures_are_read_from_the_log(world: World, tmp_path: Path) -> None:
     pod = run_job(world, "echo ::metric step=1 loss=0.5; echo noise; echo ::metric step=2 loss=0.25 accuracy=0.9")
     found = {series.name: (series.steps, series.values) for series in metrics.of_pods([pod])}
     assert found == {"loss": ([1.0, 2.0], [0.5, 0.25]), "accuracy": ([2.0], [0.9])}
+
+
+def page(user: User, name: str, pod: Pod, **asked: str) -> str:
+    client = Client()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return client.get(reverse(name, args=[pod.pk]), asked).content.decode()
+
+
+@only_local
+def test_the_whole_log_is_searched_in_steps(world: World, monkeypatch) -> None:
+    monkeypatch.setattr("hekla.live.views._HITS", 2)
+    pod = run_job(world, "for n in 1 2 3; do echo row $n; echo ROW '<b>' $n; done")
+    found = page(world.alice, "live:search_log", pod, q="row")
+    assert "row 1" in found
+    assert "row 2" in found
+    assert "row 3" not in found
+    more = dict(parse_qsl(html.unescape(re.findall(r'hx-get="[^"?]*\?([^"]*)"', found)[0])))
+    rest = page(world.alice, "live:search_log", pod, **more)
+    assert re.findall(r'href="#L(\d)"', rest) == ["5"]
+    assert "That is all of it." in rest
+    every = page(world.alice, "live:search_log", pod, q="<B>", ignore_case="on")
+    assert "ROW &lt;b&gt; 1" in every
+    assert "nowhere" in page(world.alice, "live:search_log", pod, q="absent")
+    assert "required" in page(world.alice, "live:search_log", pod)
+
+
+@only_local
+def test_the_end_of_the_log_is_evidence(world: World) -> None:
+    pod = run_job(world, "seq 1000; echo '<script>'; echo \"ModuleNotFoundError: No module named 'torch'\"; exit 1")
+    found = page(world.alice, "live:evidence", pod)
+    assert "The Python package torch is missing." in found
+    assert "&lt;script&gt;" in found
+    assert "\n1000\n" in found
+    assert "\n900\n" not in found
+
+
+@only_local
+def test_logs_of_earlier_attempts_stay(world: World) -> None:
+    restart = [{"events": ["PodFailed"], "action": "RestartJob"}]
+    task = {"name": "main", "command": ["sh", "-c", "echo attempt; exit 1"]}
+    spec = JobSpec.parse({"name": "again", "tasks": [task], "policies": restart, "max_retry": 1})
+    job = services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+    world.turn_until(lambda: Job.objects.get(pk=job.pk).is_final)
+    first, second = Pod.objects.filter(job=job).order_by("attempt")
+    for pod in (first, second):
+        assert logs.read(pod.pk, world.alice, 0).text == "attempt\n"
+    client = Client()
+    client.force_login(world.alice, backend="django.contrib.auth.backends.ModelBackend")
+    shown = client.get(reverse("jobs:pod", args=[job.uid, first.pk])).content.decode()
+    assert reverse("live:download_log", args=[second.pk]) in shown
+    assert "there is a later one" in shown

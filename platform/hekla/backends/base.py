@@ -187,7 +187,10 @@ class Backend(Protocol):
         """
 
     def logs(self, key: PodKey, *, offset: int, limit: int) -> LogChunk:
-        """Up to `limit` bytes of standard output and error together, from `offset`. Raises UnknownPod."""
+        """Up to `limit` bytes of standard output and error together, from `offset`. Raises UnknownPod.
+
+        An offset behind the end is taken for the end, and told so.
+        """
 
     def use(self, keys: Sequence[PodKey]) -> Sequence[Use]:
         """What these pods use now. Those that do not run, or cannot be measured, are left out."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from hekla.backends.base import Backend, BackendError, LogChunk, PodKey, UnknownPod
 
 _Utf8 = codecs.getincrementaldecoder("utf-8")
+_BEHIND = 2**62
+"""Behind the end of any log: whoever asks for it is told where the end is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,14 @@ def read_bytes(backend: Backend, key: PodKey, *, offset: int, limit: int, ended:
         return LogChunk(b"", offset, offset, complete=ended)
     except BackendError:
         return LogChunk(b"", offset, offset, complete=False)
+
+
+def tail(backend: Backend, key: PodKey, *, limit: int, ended: bool) -> str:
+    """The last `limit` bytes of a log as text, from the first whole line on where something was left out."""
+    size = read_bytes(backend, key, offset=_BEHIND, limit=1, ended=ended).offset
+    begin = max(0, size - limit) if size < _BEHIND else 0
+    text = read_bytes(backend, key, offset=begin, limit=limit, ended=ended).data.decode(errors="replace")
+    return text.partition("\n")[2] or text if begin else text
 
 
 def whole_characters(data: bytes) -> bytes:

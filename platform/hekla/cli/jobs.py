@@ -9,6 +9,7 @@ from hekla.cli import output
 from hekla.cli.client import client_of
 from hekla.cli.servers import Choice
 from hekla.cli.watch import follow
+from hekla.lib.text import plain
 
 
 @click.command()
@@ -68,7 +69,7 @@ def job(choice: Choice, name: str, as_json: bool) -> None:
             pod["node"] or "–",
             "–" if pod["exit_code"] is None else pod["exit_code"],
             output.moment(pod["started_at"]),
-            output.plain(pod["message"])[:80],
+            plain(pod["message"])[:80],
         )
         for pod in found["pods"]
     ]
@@ -85,7 +86,7 @@ def watch(choice: Choice, name: str) -> None:
 
 
 def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
-    why = output.plain(": ".join(filter(None, (found["reason"], found["message"]))))
+    why = plain(": ".join(filter(None, (found["reason"], found["message"]))))
     return [
         ("Job", f"{found['name']}  ({found['uid']})"),
         ("Phase", output.phase(found["phase"]) + (f"  {why}" if why else "")),

@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from hekla.cli import output
 from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.servers import Choice
+from hekla.lib.text import plain
 
 _LOOK_EVERY_SECONDS = 0.5
 _PIECE = 1024 * 1024
@@ -19,9 +19,22 @@ _PIECE = 1024 * 1024
 @click.option("--index", type=click.IntRange(0), help="Which replica of it.")
 @click.option("--attempt", type=click.IntRange(0), help="Which attempt; without it the last.")
 @click.option("--follow", "-f", is_flag=True, help="Go on until the pod ends.")
+@click.option("--search", "-s", metavar="TEXT", help="Only lines that hold this text, with their numbers.")
+@click.option("--ignore-case", "-i", is_flag=True, help="Small and capital letters are the same to --search.")
 @click.pass_obj
-def logs(choice: Choice, job: str, task: str | None, index: int | None, attempt: int | None, follow: bool) -> None:
+def logs(
+    choice: Choice,
+    job: str,
+    task: str | None,
+    index: int | None,
+    attempt: int | None,
+    follow: bool,
+    search: str | None,
+    ignore_case: bool,
+) -> None:
     """Print what the pods of JOB (a name or uid) wrote; each under its name where there are several."""
+    if follow and search is not None:
+        raise Failure("--search looks through what is there; it cannot go with --follow.")
     client = client_of(choice)
     found = client.job(job)
     pods = [pod for pod in found["pods"] if task in (None, pod["task"]) and index in (None, pod["index"])]
@@ -33,14 +46,18 @@ def logs(choice: Choice, job: str, task: str | None, index: int | None, attempt:
         if len(pods) > 1:
             click.secho(f"== {pod['task']}-{pod['index']}", bold=True)
         where = f"jobs/{found['uid']}/pods/{pod['task']}/{pod['index']}/log"
-        _print(client, where, pod["attempt"] if attempt is None else attempt, follow)
+        chosen = pod["attempt"] if attempt is None else attempt
+        if search is None:
+            _print(client, where, chosen, follow)
+        else:
+            _search(client, where, chosen, search, ignore_case)
 
 
 def _print(client: Client, where: str, attempt: int, follow: bool) -> None:
     offset, last = 0, "\n"
     while True:
         piece = client.get(where, offset=offset, limit=_PIECE, attempt=attempt)
-        click.echo("\n".join(output.plain(line) for line in piece["text"].split("\n")), nl=False)
+        click.echo("\n".join(plain(line) for line in piece["text"].split("\n")), nl=False)
         last = piece["text"][-1:] or last
         grew, offset = piece["next_offset"] > offset, piece["next_offset"]
         if piece["complete"] or not (grew or follow):
@@ -49,6 +66,17 @@ def _print(client: Client, where: str, attempt: int, follow: bool) -> None:
             time.sleep(_LOOK_EVERY_SECONDS)
     if last != "\n":
         click.echo()
+
+
+def _search(client: Client, where: str, attempt: int, text: str, ignore_case: bool) -> None:
+    position = {"offset": 0, "line": 1}
+    while True:
+        found = client.get(f"{where}/search", q=text, ignore_case=ignore_case, attempt=attempt, **position)
+        for hit in found["hits"]:
+            click.echo(f"{click.style(str(hit['line']), dim=True)}: {plain(hit['text'])}")
+        if found["complete"]:
+            return
+        position = {"offset": found["next_offset"], "line": found["next_line"]}
 
 
 def _none(found: dict[str, Any], task: str | None, index: int | None) -> str:

@@ -1,14 +1,12 @@
 """How things look in a terminal. What jobs wrote is text and nothing else: it cannot steer the terminal."""
 
 import json
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 import click
 
-_STEERING = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)?|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 COLOURS = {  # by the phase of a job or a pod
     "pending": "yellow",
     "running": "blue",
@@ -19,11 +17,6 @@ COLOURS = {  # by the phase of a job or a pod
     "aborted": "magenta",
     "terminated": "magenta",
 }
-
-
-def plain(text: str) -> str:
-    """The text without what would move the cursor, recolour or rename the terminal."""
-    return _STEERING.sub("", text)
 
 
 def phase(name: str) -> str:

@@ -5,6 +5,7 @@ import click
 from hekla.cli import output
 from hekla.cli.client import client_of
 from hekla.cli.servers import Choice
+from hekla.lib.text import plain
 
 
 @click.command()
@@ -47,7 +48,7 @@ def nodes(choice: Choice, as_json: bool) -> None:
             _state(node["is_ready"], node["is_cordoned"]),
             output.amounts(node["allocatable"]),
             output.amounts(node["used"]),
-            output.plain(node["message"]),
+            plain(node["message"]),
         )
         for node in found
     ]

@@ -9,6 +9,7 @@ import click
 
 from hekla.cli import output
 from hekla.cli.client import Client, Unreachable
+from hekla.lib.text import plain
 
 EXIT_INTERRUPTED = 130
 MOST_TAILS = 20
@@ -107,7 +108,7 @@ class _Watch:
         if event["sentence"]:
             clock = click.style(output.moment(event["at"])[11:], dim=True)
             colour = output.COLOURS.get(str(facts.get("new")))
-            click.echo(f"{clock} {click.style(output.plain(event['sentence']), fg=colour)}")
+            click.echo(f"{clock} {click.style(plain(event['sentence']), fg=colour)}")
 
     def _open(self, facts: dict[str, Any]) -> None:
         pod = (facts["task"], facts["index"], facts["attempt"])
@@ -129,7 +130,7 @@ class _Watch:
             piece = self.client.get(where, offset=tail.offset, attempt=attempt)
             *lines, tail.rest = (tail.rest + piece["text"]).split("\n")
             for line in lines:
-                click.echo(tail.prefix + output.plain(line))
+                click.echo(tail.prefix + plain(line))
             tail.complete = piece["complete"]
             if piece["next_offset"] == tail.offset:
                 break
@@ -137,7 +138,7 @@ class _Watch:
 
     def _flush(self, tail: Tail) -> None:
         if tail.rest:
-            click.echo(tail.prefix + output.plain(tail.rest))
+            click.echo(tail.prefix + plain(tail.rest))
 
 
 def _name(facts: dict[str, Any]) -> str:

@@ -5,13 +5,17 @@ from django.conf import settings
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Pod
-from hekla.backends import logs
+from hekla.backends import logs, searching
 from hekla.backends.base import Backend, LogChunk, PodKey
 from hekla.backends.logs import LogText
 from hekla.backends.opened import opened
+from hekla.backends.searching import Found, Needle
+from hekla.lib.text import plain, shortened
 
 LOOK_EVERY_SECONDS = 0.2
 _CHUNK_BYTES = 64 * 1024
+_TAIL_BYTES = 16 * 1024
+_LONGEST_LINE = 500
 
 
 def read(pod_id: int, user: User, offset: int) -> LogText:
@@ -23,6 +27,18 @@ def read(pod_id: int, user: User, offset: int) -> LogText:
 def read_bytes(pod: Pod, *, offset: int, limit: int) -> LogChunk:
     """Up to `limit` bytes; none for a pod that has not begun, or whose backend cannot answer now."""
     return logs.read_bytes(_backend(pod), _key(pod), offset=offset, limit=limit, ended=pod.is_final)
+
+
+def search(pod_id: int, user: User, needle: Needle, *, offset: int, line: int, most: int) -> Found:
+    """The next hits in a pod's log. Raises NotFound for who may not see it."""
+    pod = jobs.pod(pod_id, user)
+    return searching.search(_backend(pod), _key(pod), needle, offset=offset, line=line, most=most, ended=pod.is_final)
+
+
+def last_lines(pod: Pod, most: int) -> list[str]:
+    """The last lines of a pod's log, each fit to be shown."""
+    text = logs.tail(_backend(pod), _key(pod), limit=_TAIL_BYTES, ended=pod.is_final)
+    return [shortened(plain(line.rpartition("\r")[2]), _LONGEST_LINE) for line in text.rstrip().split("\n")[-most:]]
 
 
 def _key(pod: Pod) -> PodKey:

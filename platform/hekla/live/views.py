@@ -3,19 +3,27 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from hekla.apps.accounts.models import User
+from hekla.apps.jobs import failures
 from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.forms import LogSearchForm
 from hekla.apps.jobs.models import Pod
+from hekla.backends.searching import Needle
+from hekla.live import logs as read_logs
 from hekla.live import metrics
 from hekla.live.logs import read_bytes
 
 _DOWNLOAD_CHUNK = 1024 * 1024
+_HITS = 100
+_EVIDENCE_LINES = 40
 
 
 def _person(request: HttpRequest) -> User:
@@ -55,6 +63,32 @@ class Plot:
             return None
         lines = [{"x": one.steps, "y": one.values, "mode": "lines", "name": one.pod} for one in self.series]
         return {"data": lines, "layout": {"xaxis": {"title": {"text": "step"}}}}
+
+
+@require_GET
+def search_log(request: HttpRequest, pod_id: int) -> HttpResponse:
+    """The next lines of a pod's log that hold a text."""
+    jobs.pod(pod_id, _person(request))
+    asked = LogSearchForm(request.GET)
+    if not asked.is_valid():
+        return render(request, "jobs/_log_found.html", {"problems": asked.errors})
+    wanted = asked.cleaned_data
+    needle = Needle(wanted["q"], ignore_case=wanted["ignore_case"])
+    offset, line = wanted["offset"] or 0, wanted["line"] or 1
+    found = read_logs.search(pod_id, _person(request), needle, offset=offset, line=line, most=_HITS)
+    more = {"q": needle.text, "offset": found.next_offset, "line": found.next_line}
+    more |= {"ignore_case": "on"} if needle.ignore_case else {}
+    address = f"{reverse('live:search_log', args=[pod_id])}?{urlencode(more)}"
+    return render(request, "jobs/_log_found.html", {"found": found, "more": address, "is_first": not offset})
+
+
+@require_GET
+def evidence(request: HttpRequest, pod_id: int) -> HttpResponse:
+    """What the end of a pod's log says about how it ended."""
+    pod = jobs.pod(pod_id, _person(request))
+    lines = read_logs.last_lines(pod, _EVIDENCE_LINES)
+    context = {"pod": pod, "text": "\n".join(lines), "seen": failures.seen_in("\n".join(lines))}
+    return render(request, "jobs/_evidence.html", context)
 
 
 @require_GET

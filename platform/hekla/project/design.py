@@ -92,7 +92,10 @@ def devices() -> list[dict[str, Any]]:
 def gang(name: str, counts: dict[PodPhase, int]) -> dict[str, Any]:
     """A task with so many pods in each phase."""
     phases = [phase for phase, count in counts.items() for _ in range(count)]
-    pods = [{"name": f"{name}-{index}", "phase": phase} for index, phase in enumerate(phases)]
+    pods = [
+        {"name": f"{name}-{index}", "title": f"{name}-{index}: {phase}", "phase": phase}
+        for index, phase in enumerate(phases)
+    ]
     return {"name": name, "summary": f"{counts[PodPhase.RUNNING]} / {len(pods)}", "pods": pods}
 
 

@@ -16,8 +16,9 @@ from hekla.apps.demonstrations import shown as demonstrations_shown
 from hekla.apps.flows import selectors as flows
 from hekla.apps.flows import shown as flows_shown
 from hekla.apps.flows.views import list_context as flow_list
+from hekla.apps.jobs import podstory, shown
 from hekla.apps.jobs import selectors as jobs
-from hekla.apps.jobs import shown
+from hekla.apps.jobs.models import Pod
 from hekla.apps.jobs.views import list_context
 from hekla.apps.queues import selectors as queues
 from hekla.apps.schedules import selectors as schedules
@@ -43,6 +44,22 @@ def _job_topics(user: User, params: Params) -> frozenset[str]:
 
 def _job(user: User, params: Params) -> str:
     return render_to_string("jobs/_live.html", shown.detail(jobs.get(_uid(params), user), user, params))
+
+
+def _pod_of(user: User, params: Params) -> Pod:
+    text = params.get("pod", "")
+    pod = jobs.pod(int(text), user) if text.isdigit() and len(text) < 19 else None  # noqa: PLR2004
+    if pod is None or pod.job.uid != _uid(params):
+        raise NotFound("There is no such pod.")
+    return pod
+
+
+def _pod_topics(user: User, params: Params) -> frozenset[str]:
+    return frozenset({f"job:{_pod_of(user, params).job.uid}"})
+
+
+def _pod(user: User, params: Params) -> str:
+    return render_to_string("jobs/_pod_live.html", podstory.page(_pod_of(user, params), now=clock.now()))
 
 
 def _tenant_topics(user: User, _params: Params) -> frozenset[str]:
@@ -151,6 +168,7 @@ def flags(user: User) -> dict[str, bool]:
 def register_all() -> None:
     """Make the pages live."""
     register("job", LiveView(_job_topics, _job))
+    register("pod", LiveView(_pod_topics, _pod))
     register("jobs", LiveView(_tenant_topics, _list))
     register("flow", LiveView(_flow_topics, _flow))
     register("flows", LiveView(_tenant_topics, _flows))

@@ -10,15 +10,23 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.v1.serializers import EventsSerializer, LogSerializer
+from hekla.api.v1.serializers import (
+    AttemptSerializer,
+    EventsSerializer,
+    FoundSerializer,
+    LogSerializer,
+    SampleSerializer,
+)
 from hekla.api.views import View, person, told
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.models import Event
+from hekla.apps.usage import selectors as usage
 from hekla.backends.base import Backend, PodKey
 from hekla.backends.logs import read_text
 from hekla.backends.opened import opened
+from hekla.backends.searching import MOST_HITS, MOST_NEEDLE, Needle, search
 from hekla.domain.errors import NotFound
 
 LONGEST_WAIT_SECONDS = 25
@@ -39,6 +47,18 @@ class _LogQuery(serializers.Serializer[None]):
     attempt = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
 
 
+class _UseQuery(serializers.Serializer[None]):
+    attempt = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
+
+
+class _SearchQuery(_UseQuery):
+    q = serializers.CharField(max_length=MOST_NEEDLE, trim_whitespace=False)
+    ignore_case = serializers.BooleanField(default=False)
+    offset = serializers.IntegerField(min_value=0, max_value=_MOST, default=0)
+    line = serializers.IntegerField(min_value=1, max_value=_MOST, default=1)
+    limit = serializers.IntegerField(min_value=1, max_value=MOST_HITS, default=100)
+
+
 class Events(View):
     @extend_schema(
         parameters=[
@@ -54,6 +74,62 @@ class Events(View):
         after = query.validated_data["after"]
         events = _await(selectors.get(uid, person(request)), after, query.validated_data["wait"])
         return told(EventsSerializer({"events": events, "next_after": events[-1].pk if events else after}))
+
+
+class Attempts(View):
+    @extend_schema(responses=AttemptSerializer(many=True))
+    def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
+        """Every attempt of a replica, the first first: its times, where it ran, how it ended and what to try."""
+        attempts = selectors.attempts(selectors.get(uid, person(request)), [(task, index)])
+        if not attempts:
+            raise NotFound(_("There is no such pod, or it was not created yet."))
+        return told(AttemptSerializer(attempts, many=True))
+
+
+class Use(View):
+    @extend_schema(
+        parameters=[OpenApiParameter("attempt", int, description="without it the last")],
+        responses=SampleSerializer(many=True),
+    )
+    def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
+        """What an attempt used over time: every 10 seconds of the last hour, with less detail before."""
+        query = _UseQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        pod = _pod(uid, person(request), task, index, query.validated_data.get("attempt"))
+        return told(SampleSerializer(usage.samples(pod), many=True))
+
+
+class LogSearch(View):
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("q", str, required=True, description="plain text, in one line"),
+            OpenApiParameter("ignore_case", bool),
+            OpenApiParameter("offset", int, description="the first byte, of the line `line`; as `next_offset` says"),
+            OpenApiParameter("line", int, description="the number of the line that begins there, from 1"),
+            OpenApiParameter("limit", int, description=f"at most so many lines, up to {MOST_HITS}"),
+            OpenApiParameter("attempt", int, description="without it the last"),
+        ],
+        responses=FoundSerializer,
+    )
+    def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
+        """Lines of a pod's log that hold a text, from a position on; a long log takes several requests."""
+        selectors.get(uid, person(request))
+        query = _SearchQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        asked = query.validated_data
+        pod = _pod(uid, person(request), task, index, asked.get("attempt"))
+        key = PodKey(job=uid.hex, task=task, index=index, attempt=pod.attempt)
+        needle = Needle(asked["q"], ignore_case=asked["ignore_case"])
+        found = search(
+            _backend(pod.job),
+            key,
+            needle,
+            offset=asked["offset"],
+            line=asked["line"],
+            most=asked["limit"],
+            ended=pod.is_final,
+        )
+        return told(FoundSerializer(found))
 
 
 class Log(View):

@@ -9,13 +9,14 @@ from rest_framework import serializers
 from hekla.apps.accounts.models import ApiToken
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster, Environment, Node
-from hekla.apps.jobs import selectors, story, wording
+from hekla.apps.jobs import failures, selectors, story, wording
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.models import Event
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import MAX_DAYS_KEPT, Tenant
+from hekla.apps.usage.models import Sample
 from hekla.domain.policies import Action
 from hekla.domain.resources import BadQuantity, Resources
 
@@ -161,6 +162,67 @@ class PodSerializer(serializers.ModelSerializer[Pod]):
         model = Pod
         fields = ["task", "index", "attempt", "phase", "node", "address", "reason", "message", "exit_code"]
         fields += ["created_at", "bound_at", "started_at", "finished_at"]
+
+
+class AttemptSerializer(PodSerializer):
+    """One attempt, with what its end means."""
+
+    exit_meaning = serializers.SerializerMethodField()
+    cause = serializers.SerializerMethodField(help_text="why it failed, as a sentence; empty where it did not")
+    advice = serializers.SerializerMethodField(help_text="what to try")
+
+    class Meta(PodSerializer.Meta):
+        fields = [*PodSerializer.Meta.fields, "exit_meaning", "cause", "advice"]
+
+    def get_exit_meaning(self, pod: Pod) -> str:
+        """The exit code with what it stands for: a signal, out of memory, no such program."""
+        return wording.exit_of(pod)
+
+    def get_cause(self, pod: Pod) -> str:
+        """Why it failed."""
+        why = failures.explain(pod)
+        return why.cause if why else ""
+
+    def get_advice(self, pod: Pod) -> str:
+        """What to try."""
+        why = failures.explain(pod)
+        return why.advice if why else ""
+
+
+class SampleSerializer(serializers.Serializer[Any]):
+    """What an attempt had used by an instant; the difference of two is what it used between them."""
+
+    at = serializers.DateTimeField()
+    cpu_seconds = serializers.SerializerMethodField(help_text="since the pod began")
+    memory_bytes = serializers.IntegerField()
+    gpus_busy = serializers.SerializerMethodField(help_text="how many GPUs it kept at work; null where it used none")
+    gpu_memory_bytes = serializers.IntegerField(allow_null=True)
+    span_seconds = serializers.IntegerField(help_text="for how long a time this sample stands")
+
+    def get_cpu_seconds(self, sample: Sample) -> float:
+        """CPU time of all its processes."""
+        return sample.cpu_ms / 1000
+
+    def get_gpus_busy(self, sample: Sample) -> float | None:
+        """1.5 of 2, say."""
+        return None if sample.gpu_thousandths is None else sample.gpu_thousandths / 1000
+
+
+class HitSerializer(serializers.Serializer[Any]):
+    """A line that holds the text: its number, its first byte, and the text around the place."""
+
+    line = serializers.IntegerField()
+    offset = serializers.IntegerField()
+    text = serializers.CharField()
+
+
+class FoundSerializer(serializers.Serializer[Any]):
+    """`complete`: the log was looked through to its end; else ask again from `next_offset` and `next_line`."""
+
+    hits = HitSerializer(many=True)
+    next_offset = serializers.IntegerField()
+    next_line = serializers.IntegerField()
+    complete = serializers.BooleanField()
 
 
 class JobDetailSerializer(JobSerializer):

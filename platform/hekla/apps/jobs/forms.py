@@ -218,3 +218,19 @@ class ManifestForm(forms.Form):
         if not given.get("text") and not self.errors:
             self.add_error("text", _("Type a manifest, or choose a file."))
         return given
+
+
+class LogSearchForm(forms.Form):
+    """What to look for in a log, and from where on."""
+
+    q = forms.CharField(label=gettext_lazy("Search in the whole log"), max_length=200, strip=False)
+    ignore_case = forms.BooleanField(label=gettext_lazy("Ignore case"), required=False)
+    offset = forms.IntegerField(min_value=0, max_value=2**62, required=False)
+    line = forms.IntegerField(min_value=1, max_value=2**62, required=False)
+
+    def clean_q(self) -> str:
+        """A line cannot hold a line break, nor text a zero."""
+        text: str = self.cleaned_data["q"]
+        if "\n" in text:
+            raise forms.ValidationError(_("Search for something that stands in one line."))
+        return text

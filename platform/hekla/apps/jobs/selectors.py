@@ -90,9 +90,25 @@ def current_pods(job: Job) -> list[Pod]:
     return [pod for pod in last if not pod.is_final or is_wanted(job, pod)]
 
 
+def replicas_with_phase(job: Job) -> list[tuple[str, int, str]]:
+    """Every replica that has a pod, with the phase of its last attempt, in order."""
+    last = Pod.objects.filter(job=job).order_by("task", "index", "-attempt").distinct("task", "index")
+    return list(last.values_list("task", "index", "phase"))
+
+
+def attempts(job: Job, refs: Collection[tuple[str, int]]) -> list[Pod]:
+    """All attempts of these replicas, in order."""
+    if not refs:
+        return []
+    wanted = Q()
+    for task in {task for task, _index in refs}:
+        wanted |= Q(task=task, index__in=[index for other, index in refs if other == task])
+    return list(pods(job).filter(wanted))
+
+
 def pod(pod_id: int, user: User) -> Pod:
     """One pod. Raises NotFound."""
-    found = Pod.objects.select_related("job__cluster").filter(pk=pod_id).first()
+    found = Pod.objects.select_related("job__cluster", "job__queue", "job__tenant").filter(pk=pod_id).first()
     if found is None or not known_to(user).filter(pk=found.job_id).exists():
         raise NotFound("There is no such pod.")
     return found
@@ -101,6 +117,17 @@ def pod(pod_id: int, user: User) -> Pod:
 def history(job: Job) -> QuerySet[Event]:
     """Everything that happened to the job, oldest first."""
     return outbox.about(f"job:{job.uid}")
+
+
+def pod_history(pod: Pod) -> list[Event]:
+    """What was told of one attempt, oldest first."""
+    facts = {"payload__task": pod.task, "payload__index": pod.index, "payload__attempt": pod.attempt}
+    return list(history(pod.job).filter(**facts))
+
+
+def of_kinds(job: Job, kinds: Sequence[str], *, limit: int) -> list[Event]:
+    """The newest events of these kinds about the job, oldest first."""
+    return list(history(job).filter(kind__in=kinds).order_by("-id")[:limit])[::-1]
 
 
 def pod_counts(jobs: Sequence[Job]) -> dict[int, dict[str, int]]:

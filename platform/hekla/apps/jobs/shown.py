@@ -4,9 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.urls import reverse
+
 from hekla.apps.accounts.models import User
-from hekla.apps.jobs import selectors, story, wording
+from hekla.apps.jobs import failures, selectors, story, wording
 from hekla.apps.jobs.facts import all_pod_facts, is_wanted, job_facts, spec_of
+from hekla.apps.jobs.failures import Explanation
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.lifecycle import TRANSITIONS, stage_of
 from hekla.domain.phases import JobPhase, PodPhase
@@ -14,7 +17,8 @@ from hekla.domain.policies import Action
 
 _OFFERED = (Action.ABORT_JOB, Action.RESUME_JOB, Action.RESTART_JOB)
 _MOST_EVENTS = 200
-_MOST_PODS_SHOWN = 300
+_MOST_FAILURES = 3
+_MOST_PODS_SHOWN = 100
 PAGE = 50
 
 
@@ -26,6 +30,15 @@ class TaskStrip:
     summary: str
     pods: Sequence[dict[str, Any]]
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A pod that failed, why, and how many others failed likewise."""
+
+    pod: Pod
+    why: Explanation
+    others: int
 
 
 def detail(job: Job, user: User, params: Mapping[str, str]) -> dict[str, Any]:
@@ -50,6 +63,7 @@ def detail(job: Job, user: User, params: Mapping[str, str]) -> dict[str, Any]:
         "actions": offered(job) if may_act and job.deleted_at is None else [],
         "may_delete": may_act and job.is_final and job.deleted_at is None,
         "deletion": deletion(job),
+        "failures": _failures(job, current),
         "is_waiting": bool(job.waiting) and not job.is_final,
     }
 
@@ -60,6 +74,18 @@ def deletion(job: Job) -> dict[str, Any]:
     lost = [wording.files_go(job.replicas)] * has_files + [wording.logs_go()] * keeps_no_logs
     kept = wording.kept_after_deletion(job.tenant.log_days, job.tenant.history_days)
     return {"text": " ".join([*lost, kept]), "is_final": bool(lost)}
+
+
+def _failures(job: Job, current: Sequence[Pod]) -> list[Failed]:
+    """Why the job failed: a pod for each way in which one did, those that ended first before the others."""
+    if job.phase != JobPhase.FAILED:
+        return []
+    found: dict[tuple[str, int | None], list[Pod]] = {}
+    for pod in sorted(current, key=lambda pod: (pod.finished_at is None, pod.finished_at, pod.pk)):
+        if failures.explain(pod):
+            found.setdefault((pod.reason, pod.exit_code), []).append(pod)
+    alike = list(found.values())[:_MOST_FAILURES]
+    return [Failed(pods[0], why, len(pods) - 1) for pods in alike if (why := failures.explain(pods[0]))]
 
 
 def _log(pods: Sequence[Pod], current: Sequence[Pod], chosen: str) -> Pod | None:
@@ -90,11 +116,11 @@ def offered(job: Job) -> list[str]:
 def strips(job: Job, current: Sequence[Pod]) -> list[TaskStrip]:
     """The gang strip: every replica that the job should have, also those without a pod yet."""
     phases = {(pod.task, pod.index): pod for pod in current}
-    notes = _waiting_tasks(job, current)
+    notes, place = _waiting_tasks(job, current), reverse("jobs:detail", args=[job.uid])
     found = []
     for task in job.spec["tasks"]:
         name, replicas = task["name"], task.get("replicas", 1)
-        pods = [_square(name, index, phases.get((name, index))) for index in range(replicas)]
+        pods = [_square(name, index, phases.get((name, index)), place) for index in range(replicas)]
         running = sum(pod["phase"] == PodPhase.RUNNING for pod in pods)
         done = sum(pod["phase"] == PodPhase.SUCCEEDED for pod in pods)
         found.append(TaskStrip(name, f"{done or running} / {replicas}", pods, notes.get(name, "")))
@@ -109,9 +135,11 @@ def _waiting_tasks(job: Job, current: Sequence[Pod]) -> dict[str, str]:
     return {name: wording.waits_for(spec_of(job).task(name), others) for name, others in waits.items()}
 
 
-def _square(task: str, index: int, pod: Pod | None) -> dict[str, Any]:
-    phase = pod.phase if pod else PodPhase.PENDING.value
-    return {"name": f"{task}-{index}", "phase": phase, "url": f"#pod-{pod.pk}" if pod else ""}
+def _square(task: str, index: int, pod: Pod | None, place: str) -> dict[str, Any]:
+    """Written out here, word and all: a job may have a thousand of them."""
+    phase, name = pod.phase if pod else PodPhase.PENDING.value, f"{task}-{index}"
+    url = f"{place}pods/{pod.pk}/" if pod else ""
+    return {"name": name, "phase": phase, "url": url, "title": f"{name}: {wording.phase(phase)}"}
 
 
 def rows(jobs: Sequence[Job]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from hekla.apps.jobs import victims, wording
+from hekla.apps.jobs import saying, victims, wording
 from hekla.apps.outbox.models import Event
 
 
@@ -44,7 +44,8 @@ def _submitted(facts: Mapping[str, Any]) -> tuple[str, str]:
 def _phase(facts: Mapping[str, Any]) -> tuple[str, str]:
     words = _PHASE_WORDS.get(facts["new"])
     sentence = str(words()) if words else facts["new"]
-    return _STATES.get(facts["new"], "neutral"), f"{sentence} {facts['message']}".strip()
+    message = saying.told(facts.get("said", ()), facts["message"])
+    return _STATES.get(facts["new"], "neutral"), f"{sentence} {message}".strip()
 
 
 def _gang(facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -68,7 +69,8 @@ def _pod(facts: Mapping[str, Any]) -> tuple[str, str]:
     teller = _POD_WORDS.get(facts["new"])
     if teller is None:
         return "neutral", ""
-    detail = f" {facts['message']}" if facts["message"] else ""
+    said = wording.detail(facts["reason"], facts["message"])
+    detail = f" {said}" if said else ""
     code = _(" Exit code %s.") % facts["exit_code"] if facts["exit_code"] else ""
     return _STATES.get(facts["new"], "neutral"), (teller() % facts) + code + detail
 

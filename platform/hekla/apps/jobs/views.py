@@ -1,6 +1,7 @@
 """Pages of jobs: the list, the submission, one job and what can be done with it."""
 
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
@@ -13,9 +14,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.forms import attach
-from hekla.apps.jobs import exports, presets, selectors, services, shown
+from hekla.apps.jobs import exports, gantt, podstory, presets, selectors, services, shown
 from hekla.apps.jobs.filters import JobFilter
-from hekla.apps.jobs.forms import MAX_MANIFEST_BYTES, ManifestForm
+from hekla.apps.jobs.forms import MAX_MANIFEST_BYTES, LogSearchForm, ManifestForm
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.size_form import SizeForm
 from hekla.apps.jobs.submission_form import First, SubmissionForm
@@ -25,7 +26,7 @@ from hekla.apps.queues import selectors as queues
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats
-from hekla.domain.errors import Forbidden, HeklaError, Refused
+from hekla.domain.errors import Forbidden, HeklaError, NotFound, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import Action
 from hekla.lib import clock
@@ -76,10 +77,35 @@ def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 def _detail(request: HttpRequest, job: Job, size: SizeForm | None) -> HttpResponse:
     since = outbox.last_number()
-    context = shown.detail(job, person(request), request.GET)
-    context |= {"since": since, "manifest": formats.dump(_spec(job)), "size": size}
+    context = shown.detail(job, person(request), request.GET) | gantt.chart(job, request.GET, now=clock.now())
+    context |= {"since": since, "manifest": formats.dump(_spec(job)), "size": size, "query": _gantt_query(request)}
     context |= {"size_remarks": services.scaling_remarks(job) if size else ()}
     return render(request, "jobs/detail.html", context)
+
+
+@require_safe
+def timeline(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """The job's pods along the time, as they are now: the page asks again."""
+    job = selectors.get(uid, person(request))
+    context = gantt.chart(job, request.GET, now=clock.now())
+    return render(request, "jobs/_gantt.html", context | {"job": job, "query": _gantt_query(request)})
+
+
+@require_safe
+def pod(request: HttpRequest, uid: UUID, pod_id: int) -> HttpResponse:
+    """One attempt of a replica, with all that is known of it."""
+    since = outbox.last_number()
+    found = selectors.pod(pod_id, person(request))
+    if found.job.uid != uid:
+        raise NotFound(_("There is no such pod."))
+    context = {"since": since, "search": LogSearchForm()}
+    return render(request, "jobs/pod.html", podstory.page(found, now=clock.now()) | context)
+
+
+def _gantt_query(request: HttpRequest) -> str:
+    """What of the address narrows the picture, and nothing else."""
+    kept = {name: request.GET[name] for name in ("task", "phase", "pods", "since") if name in request.GET}
+    return urlencode(kept)
 
 
 def _spec(job: Job) -> JobSpec:

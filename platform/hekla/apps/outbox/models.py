@@ -28,6 +28,12 @@ class Event(models.Model):
             models.Index(fields=["subject", "id"], name="event_by_subject"),
             models.Index(fields=["tenant_id", "id"], name="event_by_tenant"),
             models.Index(fields=["at"], name="event_by_time"),
+            # Few among all that is told of a job's pods, and asked for each time that its page is opened.
+            models.Index(
+                fields=["subject", "id"],
+                condition=models.Q(kind__in=["JobWaits", "JobPhaseChanged"]),
+                name="event_of_course",
+            ),
         ]
 
     def __str__(self) -> str:

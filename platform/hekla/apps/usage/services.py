@@ -8,7 +8,7 @@ one look at a cluster in one statement, and thinned once a minute:
     1 min       1 day       1,380
     10 min      30 days     4,176
 
-So a pod has at most 5,916 rows, about 0.7 MB; one that ran for an hour has 360 that day, 6 after it, and none after 30
+So a pod has at most 5,916 rows, about 0.8 MB; one that ran for an hour has 360 that day, 6 after it, and none after 30
 days. Thinning costs what has grown old since the last time, which is what came in a minute, whatever is kept.
 """
 

@@ -7,8 +7,8 @@ from django import template
 
 from hekla.apps.flows import selectors as flows
 from hekla.apps.flows.models import Flow
-from hekla.apps.jobs import wording
-from hekla.apps.jobs.models import Job
+from hekla.apps.jobs import saying, wording
+from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.resources import Resources, format_quantity
 
 register = template.Library()
@@ -27,9 +27,21 @@ def in_words(quantities: Mapping[str, str]) -> str:
 
 
 @register.filter
-def exit_in_words(code: int | None) -> str:
-    """A process's exit code, with what it means."""
-    return wording.exit_code(code)
+def message_of(job: Job) -> str:
+    """Why a job stands as it does, in the reader's language."""
+    return saying.of_job(job)
+
+
+@register.filter
+def detail_of(pod: Pod) -> str:
+    """What is said of an attempt's end beyond its exit code."""
+    return wording.detail(pod.reason, pod.message)
+
+
+@register.filter
+def exit_of(pod: Pod) -> str:
+    """How an attempt's process ended, with all that its backend knows."""
+    return wording.exit_of(pod)
 
 
 @register.filter

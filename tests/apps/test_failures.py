@@ -1,0 +1,123 @@
+"""Why pods fail, in words: every reason and exit code has a cause and something to try."""
+
+import re
+
+import pytest
+from django.utils import translation
+
+from hekla.apps.jobs import failures, wording
+from hekla.apps.jobs.models import Pod
+from hekla.project.settings import CHECKOUT
+
+BACKENDS = CHECKOUT / "platform" / "hekla"
+
+
+def a_pod(**changes: object) -> Pod:
+    return Pod(**{"task": "worker", "index": 3, "attempt": 1, "phase": "failed", "node": "n1", **changes})
+
+
+@pytest.mark.parametrize(
+    ("reason", "code", "exit_words", "cause", "advice"),
+    [
+        ("Error", 1, "1", "exit code 1", "end of its log"),
+        ("Error", 2, "2", "called in a wrong way", "arguments"),
+        ("Error", 42, "42", "exit code 42", "end of its log"),
+        ("CommandNotExecutable", 126, "126, not executable", "cannot be run", "right to be executed"),
+        ("Error", 126, "126, not executable", "could not be run", "letter by letter"),
+        ("CommandNotFound", 127, "127, no such program", "no program of that name", "letter by letter"),
+        ("Error", 127, "127, no such program", "A command was not found", "letter by letter"),
+        ("Error", 130, "130, ended by SIGINT", "interrupted", "processes sent it"),
+        ("SIGABRT", 134, "134, ended by SIGABRT", "gave up by itself", "end of its log"),
+        ("SIGBUS", 135, "135, ended by SIGBUS", "not there (SIGBUS)", "shared memory"),
+        ("OOMKilled", 137, "137, out of memory", "more memory than it asked for", "more memory"),
+        ("SIGKILL", 137, "137, ended by SIGKILL", "for want of memory", "more memory"),
+        ("SIGKILL", -9, "-9, ended by SIGKILL", "killed (SIGKILL)", "more memory"),
+        ("SIGSEGV", 139, "139, ended by SIGSEGV", "crashed (SIGSEGV)", "faulthandler"),
+        ("SIGTERM", 143, "143, ended by SIGTERM", "asked to end", "eviction"),
+        ("SIGHUP", 129, "129, ended by SIGHUP", "A signal ended", "end of its log"),
+        ("StartRefused", None, "–", "never start", "message"),
+        ("EnvironmentFailed", None, "–", "could not be built", "package"),
+        ("NodeLost", None, "–", "node n1 does not answer", "again"),
+        ("SomethingNew", None, "–", "could not be started", "message"),
+    ],
+)
+def test_a_failure_is_explained(reason: str, code: int | None, exit_words: str, cause: str, advice: str) -> None:
+    pod = a_pod(reason=reason, exit_code=code)
+    why = failures.explain(pod)
+    assert why is not None
+    assert cause in why.cause
+    assert advice in why.advice
+    assert wording.exit_of(pod) == exit_words
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        a_pod(phase="running"), a_pod(phase="succeeded", exit_code=0), a_pod(reason="Stopped", exit_code=143),
+    ],
+)  # fmt: skip
+def test_what_did_not_fail_is_not_explained(pod: Pod) -> None:
+    assert failures.explain(pod) is None
+
+
+def test_a_pod_that_was_lost_is_explained_whatever_the_reason() -> None:
+    why = failures.explain(a_pod(phase="lost", reason="Unheard"))
+    assert why is not None
+    assert "Nobody knows" in why.cause
+
+
+def test_every_reason_of_the_backends_is_known() -> None:
+    found: set[str] = set()
+    for path in [*(BACKENDS / "backends").rglob("*.py"), *(BACKENDS / "controller").rglob("*.py")]:
+        text = path.read_text(encoding="utf-8")
+        found |= set(re.findall(r'(?:Refused|end)\((?:folder, "\w+", )?"([A-Z]\w+)"', text))
+        found |= set(re.findall(r'reason="([A-Z]\w+)"', text))
+        found |= set(re.findall(r'"failed", "([A-Z]\w+)"', text))
+    assert len(found) > 9, "the search itself has broken"
+    assert found - {"Error", "Stopped"} <= set(failures._BY_REASON)
+
+
+@pytest.mark.parametrize(
+    ("log", "cause", "advice"),
+    [
+        ("x\nModuleNotFoundError: No module named 'torch'\n", "package torch is missing", "environment"),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate", "GPU's memory was full", "Smaller batches"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '/data/x'", "/data/x is not there", "bring it"),
+        ("PermissionError: [Errno 13] Permission denied: '/root'", "may not touch /root", "own folder"),
+        ("OSError: [Errno 28] No space left on device", "disk was full", "elsewhere"),
+        ("OSError: [Errno 98] Address already in use", "port already", "another port"),
+        ("ConnectionRefusedError: [Errno 111] Connection refused", "Nobody listened", "dependsOn"),
+        ("socket.gaierror: [Errno -2] Name or service not known", "name could not be found", "svc"),
+        ("MemoryError", "more memory than it could get", "memory"),
+        ("NCCL WARN Call to connect returned", "GPUs could not speak", "NCCL_DEBUG"),
+        ("Traceback (most recent call last):\n  File\nValueError: no", "ended with ValueError", "lines above"),
+        (
+            "ConnectionRefusedError\nTraceback (most recent call last):\n  x\nModuleNotFoundError: No module named 'a'",
+            "package a is missing",
+            "environment",
+        ),
+    ],
+)
+def test_what_programs_say_at_the_end_is_known_by_sight(log: str, cause: str, advice: str) -> None:
+    seen = failures.seen_in(log)
+    assert seen is not None
+    assert cause in seen.cause
+    assert advice in seen.advice
+
+
+def test_a_log_that_says_nothing_known_is_left_alone() -> None:
+    assert failures.seen_in("epoch 3 loss 0.2\nall is well\n") is None
+
+
+def test_percent_signs_in_a_log_are_text() -> None:
+    seen = failures.seen_in("FileNotFoundError: [Errno 2] No such file or directory: '100%s%(x)s'")
+    assert seen is not None
+    assert "100%s%(x)s" in seen.cause
+
+
+def test_every_explanation_can_be_told_in_both_languages() -> None:
+    for language in ("en", "zh-hans"):
+        with translation.override(language):
+            for cause, advice in [*failures._BY_REASON.values(), *failures._BY_EXIT_CODE.values()]:
+                assert cause() % {"code": 1, "node": "n"}
+                assert advice()

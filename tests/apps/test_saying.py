@@ -1,0 +1,94 @@
+"""What the lifecycle says is told in the reader's language, and in English as it was written."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+from django.utils import translation
+from tests.apps.conftest import People
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs import saying, services
+from hekla.apps.jobs.models import Job
+from hekla.apps.outbox.models import Event
+from hekla.domain.lifecycle.saying import ENGLISH, Said, fact, facts_in
+from hekla.domain.policies import Action
+from hekla.lib import clock
+
+As = Callable[[User], Client]
+FACTS: dict[str, list[dict[str, Any]]] = {
+    "pods_run": [{"running": 2, "replicas": 3}],
+    "pods_succeeded": [{"succeeded": 3, "replicas": 3}],
+    "as_many_as_asked": [{"succeeded": 2}],
+    "successes_asked": [{"asked": 4}],
+    "task_needed": [{"task": "ps", "needed": 2, "had": 1}],
+    "too_few_at_work": [{"pending": 2, "minimum": 3}],
+    "pod_failed": [
+        {"pod": "w-1", "exit_code": code, "lost": lost, "others": others}
+        for code in (None, 1)
+        for lost in (False, True)
+        for others in (0, 1, 3)
+    ],
+    "no_policy": [{}],
+    "never_begun": [{"task": "train", "others": "ps, data"}],
+    "restart_asked": [{}],
+    "restart_counted": [{"count": 1, "limit": 3}],
+    "restarted_often": [{"times": 1}, {"times": 3}],
+    "old_pods_gone": [{}],
+    "resumed": [{}],
+    "all_stopped": [{}],
+    "can_be_resumed": [{}],
+}
+
+
+def test_every_fact_is_told_here() -> None:
+    assert set(FACTS) == set(ENGLISH) == set(saying.SENTENCES)
+
+
+@pytest.mark.parametrize(("code", "args"), [(code, args) for code, several in FACTS.items() for args in several])
+def test_in_english_a_fact_is_told_as_it_was_written_and_in_chinese_otherwise(code: str, args: dict[str, Any]) -> None:
+    said = Said(fact(code, **args))
+    assert saying.told(facts_in(said), "") == str(said)
+    with translation.override("zh-hans"):
+        chinese = saying.told(facts_in(said), "")
+    assert chinese != str(said)
+    assert "%" not in chinese
+
+
+def test_several_facts_are_several_sentences() -> None:
+    said = Said(fact("restart_asked"), fact("all_stopped"))
+    assert said == "A person asked for a restart. All pods have stopped."
+    assert saying.told(facts_in(said), said) == said
+
+
+@pytest.mark.parametrize("said", [[], [{"code": "from a later version"}], [{"code": "all_stopped"}, {"code": "?"}]])
+def test_what_has_no_facts_or_unknown_ones_is_told_as_it_was_written(said: list[dict[str, Any]]) -> None:
+    assert saying.told(said, "As it was.") == "As it was."
+
+
+def test_a_job_and_its_events_keep_the_facts_and_pages_tell_them(people: People, as_: As) -> None:
+    job = people.submit()
+    services.command(job, Action.ABORT_JOB, user=people.alice, now=clock.now())
+    job.refresh_from_db()
+    assert (job.message, job.said) == (
+        "All pods have stopped; the job can be resumed.",
+        [{"code": "can_be_resumed"}],
+    )
+    event = Event.objects.filter(kind="JobPhaseChanged").latest("id")
+    assert event.payload["said"] == [{"code": "can_be_resumed"}]
+    client = as_(people.alice)
+    address = reverse("jobs:detail", args=[job.uid])
+    assert job.message in client.get(address).content.decode()
+    client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
+    page = client.get(address).content.decode()
+    assert job.message not in page
+    assert "作业可以恢复运行" in page
+
+
+def test_rows_from_before_there_were_facts_are_still_told(people: People, as_: As) -> None:
+    job = people.submit()
+    Job.objects.filter(pk=job.pk).update(phase="completed", message="1 of 1 pods succeeded.")
+    assert "1 of 1 pods succeeded." in as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
