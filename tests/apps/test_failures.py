@@ -5,7 +5,7 @@ import re
 import pytest
 from django.utils import translation
 
-from hekla.apps.jobs import failures, wording
+from hekla.apps.jobs import endings, failures
 from hekla.apps.jobs.models import Pod
 from hekla.project.settings import CHECKOUT
 
@@ -47,7 +47,7 @@ def test_a_failure_is_explained(reason: str, code: int | None, exit_words: str, 
     assert why is not None
     assert cause in why.cause
     assert advice in why.advice
-    assert wording.exit_of(pod) == exit_words
+    assert endings.exit_of(pod) == exit_words
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_a_row_shows_waiting_by_cause_starting_running_and_the_end_of_each_attem
         (0, 200, "waiting reason-capacity"), (200, 100, "starting"), (300, 300, "failed"),
         (600, 100, "waiting"), (700, 1.5, "starting"), (700, 300, "running"),
     ]  # fmt: skip
-    assert (row.name, row.attempts, row.phase) == ("main-0", 2, "running")
+    assert (row.name, row.attempts, row.look) == ("main-0", 2, "running")
     assert row.words == (
         "attempt 1, waited 20 s, ran for 30 s, n1, Failed; attempt 2, waited 10 s, ran for 30 s, n1, Running"
     )
@@ -139,11 +139,12 @@ def test_the_first_row_is_the_job_s_own(job: Job) -> None:
 def test_a_pod_that_never_started_and_one_that_was_stopped_are_told_apart(job: Job) -> None:
     refused = a_pod(job, 0, phase="failed", bound=10, finished=20)
     stopped = a_pod(job, 1, phase="failed", bound=10, started=20, finished=100)
-    Pod.objects.filter(pk=stopped.pk).update(stopping=True)
+    Pod.objects.filter(pk=stopped.pk).update(stopping=True, reason="Stopped")
     _job, first, second = chart(job, now=100)["rows"]
     assert [kind for _s, _w, kind in bars(first)] == ["waiting", "starting", "failed"]
     assert [kind for _s, _w, kind in bars(second)] == ["waiting", "starting", "stopped"]
     assert (first.pod_id, first.outcome, second.outcome) == (refused.pk, "Failed", "Stopped")
+    assert (first.look, second.look) == ("failed", "terminated")
 
 
 def test_it_may_begin_where_the_job_did(job: Job) -> None:

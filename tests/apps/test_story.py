@@ -49,3 +49,33 @@ def test_a_pod_that_ends_because_it_was_asked_to_did_not_fail() -> None:
 def test_a_tag_is_told() -> None:
     assert told("JobTagged", tag="odd") == ("neutral", "Tagged “odd”.")
     assert told("JobTagged", tag="odd", is_on=False) == ("neutral", "The tag “odd” was taken off.")
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "sentence"),
+    [
+        ("Error", "Its process ended with exit code 3", "worker-7 failed. Exit code 3."),
+        ("SIGSEGV", "Its process was ended by SIGSEGV", "worker-7 failed. Exit code 3."),
+        (
+            "OOMKilled",
+            "x",
+            "worker-7 failed. Exit code 3. It took more memory than it asked for, and was ended for that.",
+        ),
+        (
+            "CommandNotFound",
+            "There is no command “x” here",
+            "worker-7 failed. Exit code 3. There is no command “x” here",
+        ),
+    ],
+)
+def test_what_the_exit_code_says_already_is_not_said_twice(reason: str, message: str, sentence: str) -> None:
+    assert told("PodPhaseChanged", **pod("failed", reason=reason, message=message, exit_code=3))[1] == sentence
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [("AbortRequested", "the job is aborted"), ("MadeUp", "MadeUp"), ("Restarting", "the job restarts")],
+)
+def test_why_a_pod_is_asked_to_stop_is_told_in_words(reason: str, words: str) -> None:
+    facts = {"task": "worker", "index": 7, "attempt": 1, "reason": reason, "message": ""}
+    assert told("PodStopRequested", **facts) == ("stopped", f"worker-7 is asked to stop ({words}).")

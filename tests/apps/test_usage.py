@@ -146,9 +146,11 @@ def test_pictures_have_a_unit_a_line_for_what_was_asked_and_gpus_only_where_ther
     assert [line["name"] for line in memory.figure["data"]] == ["main-0", "asked for"]
     assert memory.figure["data"][1]["y"] == [1024, 1024]
     assert cpu.figure["data"][0]["x"][0] == "2026-11-21T12:00:00Z"
-    with_gpu = [selectors.Point("main-0", NOW, 0.5, MIB, 0.9, 2**31)]
+    with_gpu = [selectors.Point("main-0", when, 0.5, MIB, 0.9, 2**31) for when in at]
     assert [picture.title for picture in pictures.pictures(with_gpu, asked)][2:] == ["GPUs at work", "GPU memory (GiB)"]
     assert pictures.pictures([], asked) == []
+    assert pictures.pictures(points[:1], asked) == []
+    assert [row.most_memory for row in pictures.rows(points[:1], asked)] == ["512 MiB"]
 
 
 def test_use_is_shown_to_who_may_see_the_job(people: People, as_: As) -> None:

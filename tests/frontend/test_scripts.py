@@ -298,3 +298,52 @@ def test_times_are_told_for_people(page):
     assert page.inner_text("#l") == "1h 30m"
     assert "10:00" in page.get_attribute("#l", "title")
     assert "2026" in page.get_attribute("#a", "title")
+
+
+PART = """<div id="part" data-refresh="/part/" data-refresh-seconds="1" {more}><b>{words}</b>
+<details id="more"><summary>m</summary>x</details><input id="typed"></div>"""
+
+
+def parts(page, answers):
+    """Answers the part's requests in turn, the last one for ever; the list of what was asked."""
+    asked = []
+
+    def answer(route):
+        status, body = answers[min(len(asked), len(answers) - 1)]
+        asked.append(route.request.headers.get("hx-request"))
+        route.fulfill(status=status, body=body, content_type="text/html")
+
+    page.route("**/part/", answer)
+    return asked
+
+
+def test_a_part_asks_for_itself_again_disturbs_nobody_and_stops_when_it_is_told_no_more(page):
+    show(page, PART.format(more="", words="first"))
+    asked = parts(page, [(200, PART.format(more="", words="second")), (200, '<div id="part"><b>last</b></div>')])
+    page.click("#more summary")
+    page.fill("#typed", "half a wo")
+    page.wait_for_selector("text=second")
+    assert page.evaluate("document.getElementById('more').open")
+    assert page.input_value("#typed") == "half a wo"
+    page.wait_for_selector("text=last")
+    page.wait_for_timeout(2500)
+    assert asked == ["true", "true"]
+
+
+def test_a_part_that_could_not_be_had_stays_as_it_is_and_is_asked_for_again(page):
+    show(page, PART.format(more="", words="first"))
+    parts(page, [(503, '<div id="part">trouble</div>'), (200, '<div id="part"><b>there</b></div>')])
+    page.wait_for_selector("text=there", timeout=6000)
+
+
+def test_instants_of_a_plot_are_shown_as_the_clock_here_says(page):
+    """The library draws what it is given: text without a zone."""
+    figure = json.dumps({"data": [{"x": ["2026-11-21T12:00:00Z", 3], "y": [1, 2]}]})
+    body = f"""<figure class="plot" data-plot="p"><script type="application/json" id="p">{figure}</script>
+    <div data-plot-area></div></figure>"""
+    page.add_init_script("window.drawn = []; window.Plotly = { react: (area, data) => window.drawn.push(data) };")
+    show(page, body)
+    until(page, "window.drawn.length > 0")
+    shown = page.evaluate("window.drawn[0][0].x")
+    local = "new Date(Date.parse('2026-11-21T12:00:00Z') - new Date('2026-11-21').getTimezoneOffset() * 60000)"
+    assert shown == [page.evaluate(f"{local}.toISOString().slice(0, -1)"), 3]

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from hekla.apps.accounts.models import ApiToken
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster, Environment, Node
-from hekla.apps.jobs import failures, selectors, story, wording
+from hekla.apps.jobs import endings, failures, selectors, story, wording
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.models import Event
 from hekla.apps.queues import selectors as queues
@@ -176,7 +176,7 @@ class AttemptSerializer(PodSerializer):
 
     def get_exit_meaning(self, pod: Pod) -> str:
         """The exit code with what it stands for: a signal, out of memory, no such program."""
-        return wording.exit_of(pod)
+        return endings.exit_of(pod)
 
     def get_cause(self, pod: Pod) -> str:
         """Why it failed."""

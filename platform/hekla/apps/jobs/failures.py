@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from hekla.apps.jobs import wording
+from hekla.apps.jobs import endings
 from hekla.apps.jobs.models import Pod
 from hekla.domain.phases import PodPhase
 
@@ -54,7 +54,7 @@ def _plain(pod: Pod) -> tuple[Phrase, Phrase]:
         return _lost, _try_again
     if pod.exit_code is None:
         return (lambda: _("It could not be started.")), _ask_message
-    if pod.exit_code > _SIGNALLED and wording.signal_name(pod.exit_code):
+    if pod.exit_code > _SIGNALLED and endings.signal_name(pod.exit_code):
         return (lambda: _("A signal ended its process.")), _ask_log
     return (
         lambda: _("Its program ended with exit code %(code)s, by which it says that something went wrong.")

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from hekla.apps.jobs import selectors, waits, wording
+from hekla.apps.jobs import endings, selectors, waits, wording
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.waits import Stretch
 from hekla.domain.phases import PodPhase
@@ -43,11 +43,11 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A replica, or the job itself. `words` tell the same as the bars."""
+    """A replica, or the job itself. `words` tell the same as the bars; `look` is the phase whose colour it has."""
 
     name: str
     pod_id: int | None
-    phase: str
+    look: str
     outcome: str
     attempts: int
     bars: Sequence[Bar]
@@ -74,12 +74,10 @@ class Scale:
         width = max((right - left).total_seconds() / self.seconds * _WHOLE, _LEAST_WIDTH)
         return Bar(round(min(start, _WHOLE - width), 1), round(width, 1), kind, words)
 
-    def ticks(self) -> list[dict[str, Any]]:
-        """Where the axis is labelled, and with what."""
-        return [
-            {"at": _WHOLE * n / _TICKS, "words": wording.duration(self.seconds * n / _TICKS) if n else "0"}
-            for n in range(_TICKS + 1)
-        ]
+    def ticks(self) -> list[str]:
+        """The labels of the axis, from its beginning to its end; one that says no more than the last is left empty."""
+        words = ["0", *(wording.duration(self.seconds * n / _TICKS) for n in range(1, _TICKS + 1))]
+        return [word if word not in words[:place] else "" for place, word in enumerate(words)]
 
 
 def chart(job: Job, params: Mapping[str, str], *, now: datetime) -> dict[str, Any]:
@@ -172,7 +170,8 @@ def _replica(attempts: Sequence[Pod], waited: Sequence[Stretch], scale: Scale) -
     last = attempts[-1]
     bars = [bar for pod in attempts for bar in _attempt(pod, waited, scale)]
     words = "; ".join(_told(pod, scale.end) for pod in attempts)
-    return Row(str(last), last.pk, last.phase, wording.outcome(last), last.attempt, bars, words)
+    look = "terminated" if endings.was_stopped(last) else last.phase
+    return Row(str(last), last.pk, look, endings.outcome(last), last.attempt, bars, words)
 
 
 def _attempt(pod: Pod, waited: Sequence[Stretch], scale: Scale) -> Iterator[Bar]:
@@ -185,7 +184,7 @@ def _attempt(pod: Pod, waited: Sequence[Stretch], scale: Scale) -> Iterator[Bar]
     if pod.started_at:
         pieces.append((began, over, _ran(pod), _("ran for %s")))
     elif pod.is_final:
-        pieces.append((over, over, _ran(pod), wording.outcome(pod).replace("%", "%%") + " (%s)"))
+        pieces.append((over, over, _ran(pod), endings.outcome(pod).replace("%", "%%") + " (%s)"))
     for begin, end, kind, words in pieces:
         told = f"#{pod.attempt}: {words % wording.duration((end - begin).total_seconds())}"
         if bar := scale.bar(begin, end, kind, told):
@@ -196,7 +195,7 @@ def _ran(pod: Pod) -> str:
     """The colour of its run: how it ended, if it has."""
     if not pod.is_final:
         return "running"
-    return "stopped" if pod.stopping and pod.phase == PodPhase.FAILED else _ENDED[PodPhase(pod.phase)]
+    return "stopped" if endings.was_stopped(pod) else _ENDED[PodPhase(pod.phase)]
 
 
 def _told(pod: Pod, now: datetime) -> str:
@@ -207,5 +206,5 @@ def _told(pod: Pod, now: datetime) -> str:
     parts.append(_("waited %(long)s") % {"long": wording.duration(waited)})
     if pod.started_at:
         parts.append(_("ran for %s") % wording.duration((over - pod.started_at).total_seconds()))
-    parts += [pod.node, wording.outcome(pod)]
+    parts += [pod.node, endings.outcome(pod)]
     return ", ".join(filter(None, parts))

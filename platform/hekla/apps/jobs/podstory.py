@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from hekla.apps.jobs import failures, selectors, story, waits, wording
+from hekla.apps.jobs import endings, failures, selectors, story, waits, wording
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Pod
 from hekla.apps.jobs.waits import Stretch
@@ -36,7 +36,7 @@ def page(pod: Pod, *, now: datetime) -> dict[str, Any]:
         "attempts": attempts,
         "is_last": attempts[-1].pk == pod.pk,
         "states": _states(pod, waited, now),
-        "exit": wording.exit_of(pod),
+        "exit": endings.exit_of(pod),
         "failure": failures.explain(pod),
         "asked": wording.amounts(spec_of(pod.job).task(pod.task).request),
     }

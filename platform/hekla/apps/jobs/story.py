@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from hekla.apps.jobs import saying, victims, wording
+from hekla.apps.jobs import endings, saying, victims, wording
 from hekla.apps.outbox.models import Event
 
 
@@ -69,14 +69,15 @@ def _pod(facts: Mapping[str, Any]) -> tuple[str, str]:
     teller = _POD_WORDS.get(facts["new"])
     if teller is None:
         return "neutral", ""
-    said = wording.detail(facts["reason"], facts["message"])
+    said = endings.detail(facts["reason"], facts["message"])
     detail = f" {said}" if said else ""
     code = _(" Exit code %s.") % facts["exit_code"] if facts["exit_code"] else ""
     return _STATES.get(facts["new"], "neutral"), (teller() % facts) + code + detail
 
 
 def _stop(facts: Mapping[str, Any]) -> tuple[str, str]:
-    return "stopped", _("%(task)s-%(index)s is asked to stop (%(reason)s).") % facts
+    told = {**facts, "reason": endings.stop_reason(facts["reason"])}
+    return "stopped", _("%(task)s-%(index)s is asked to stop (%(reason)s).") % told
 
 
 def _evicted(facts: Mapping[str, Any]) -> tuple[str, str]:

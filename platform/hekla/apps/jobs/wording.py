@@ -1,6 +1,5 @@
 """Sentences about jobs: amounts, and why a job waits."""
 
-import signal
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,12 +7,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hekla.apps.jobs import victims
-from hekla.apps.jobs.models import Pod
 from hekla.domain.jobspec import Iteration, TaskSpec
-from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
 
-_SIGNALS = {number.value: number.name for number in signal.Signals}
 _UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20))
 _ORDER = {"cpu": 0, "memory": 1}
 _NOTHING = "–"
@@ -43,28 +39,6 @@ def _figure(name: str, value: float) -> str:
     return f"{value / size:.3g} {unit}"
 
 
-def exit_code(code: int | None) -> str:
-    """How a process ended: its code, and what that code means where it means something."""
-    if code is None:
-        return "–"
-    if name := signal_name(code):
-        return _("%(code)d, ended by %(signal)s") % {"code": code, "signal": name}
-    meaning = {126: _("not executable"), 127: _("no such program")}.get(code)
-    return f"{code}, {meaning}" if meaning else str(code)
-
-
-def signal_name(code: int) -> str:
-    """The signal that an exit code stands for (137: SIGKILL); nothing for one that stands for none."""
-    return _SIGNALS.get(-code if code < 0 else code - 128, "")
-
-
-def exit_of(pod: Pod) -> str:
-    """How an attempt's process ended; the backend may know more than the code says."""
-    if pod.reason == "OOMKilled":
-        return _("%(code)s, out of memory") % {"code": pod.exit_code}
-    return exit_code(pod.exit_code)
-
-
 def duration(seconds: float) -> str:
     """How long, in the two greatest units that matter: `1 h 4 min`, `12 s`."""
     whole = max(0, round(seconds))
@@ -85,13 +59,6 @@ def phase(value: str) -> str:
     return word() if word else value
 
 
-def outcome(pod: Pod) -> str:
-    """Where an attempt stands, with its exit code where that says something."""
-    if pod.phase == PodPhase.FAILED and pod.stopping:
-        return _("Stopped")
-    return f"{phase(pod.phase)} · {pod.exit_code}" if pod.exit_code else phase(pod.phase)
-
-
 _PHASES = {
     "pending": lambda: _("Pending"),
     "bound": lambda: _("Bound"),
@@ -108,15 +75,6 @@ _PHASES = {
     "failed": lambda: _("Failed"),
     "lost": lambda: _("Lost"),
 }
-
-
-def detail(reason: str, message: str) -> str:
-    """What a backend says of a pod's end beyond its exit code, told in the reader's language where it can be."""
-    if reason == "Error" or reason.startswith("SIG"):
-        return ""
-    if reason == "OOMKilled":
-        return _("It took more memory than it asked for, and was ended for that.")
-    return message
 
 
 def waits_for(task: TaskSpec, others: Sequence[str]) -> str:

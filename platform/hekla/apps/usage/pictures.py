@@ -36,8 +36,11 @@ class Row:
 
 
 def pictures(points: Sequence[Point], asked: Mapping[str, Resources]) -> list[Picture]:
-    """CPU and memory, and GPUs where some were seen. `asked`: what each line asked for."""
-    if not points:
+    """CPU and memory, and GPUs where some were seen. `asked`: what each line asked for.
+
+    None where no line has two points: then the table says it all.
+    """
+    if not any(len(some) > 1 for some in _by_line(points).values()):
         return []
     unit, size = _size(max(point.memory_bytes for point in points))
     found = [

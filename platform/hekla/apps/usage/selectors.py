@@ -63,11 +63,11 @@ WITH wanted AS (
     WHERE at >= %(since)s
     WINDOW before AS (PARTITION BY pod_id ORDER BY at)
 ), pods AS (
-    SELECT line, date_bin(make_interval(secs => %(span)s), at, 'epoch'::timestamptz) AS bin,
+    SELECT line, date_bin(make_interval(secs => %(span)s), at, 'epoch'::timestamptz) AS bin, max(at) AS at,
         greatest(sum(used_ms), 0) / nullif(sum(seconds) FILTER (WHERE used_ms IS NOT NULL), 0) / 1000.0 AS cores,
         avg(memory_bytes) AS memory, avg(gpu_thousandths) / 1000.0 AS gpus, avg(gpu_memory_bytes) AS gpu_memory
     FROM steps GROUP BY line, pod_id, bin
 )
-SELECT line, bin, sum(cores)::float8, sum(memory)::bigint, sum(gpus)::float8, sum(gpu_memory)::bigint
+SELECT line, max(at), sum(cores)::float8, sum(memory)::bigint, sum(gpus)::float8, sum(gpu_memory)::bigint
 FROM pods GROUP BY line, bin ORDER BY line, bin
 """

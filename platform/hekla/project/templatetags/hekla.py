@@ -7,7 +7,7 @@ from django import template
 
 from hekla.apps.flows import selectors as flows
 from hekla.apps.flows.models import Flow
-from hekla.apps.jobs import saying, wording
+from hekla.apps.jobs import endings, saying, wording
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.resources import Resources, format_quantity
 
@@ -35,13 +35,19 @@ def message_of(job: Job) -> str:
 @register.filter
 def detail_of(pod: Pod) -> str:
     """What is said of an attempt's end beyond its exit code."""
-    return wording.detail(pod.reason, pod.message)
+    return endings.detail(pod.reason, pod.message)
+
+
+@register.filter
+def stop_reason_of(pod: Pod) -> str:
+    """Why an attempt was asked to end."""
+    return endings.stop_reason(pod.stop_reason)
 
 
 @register.filter
 def exit_of(pod: Pod) -> str:
     """How an attempt's process ended, with all that its backend knows."""
-    return wording.exit_of(pod)
+    return endings.exit_of(pod)
 
 
 @register.filter

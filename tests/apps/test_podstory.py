@@ -1,0 +1,110 @@
+"""The page of one attempt: all of its states, why it failed, and the attempts beside it."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs import podstory
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services.telling import tell
+from hekla.apps.outbox.services import CONTROLLER, unit_of_work
+from hekla.domain import events
+from hekla.domain.phases import PodPhase
+from hekla.lib import clock
+
+As = Callable[[User], Client]
+NOW = clock.now()
+FULL = {
+    "cause": "capacity", "action": "allocate", "plugin": "", "code": "cluster_is_full", "need": {"cpu": "4"},
+    "have": {}, "tasks": 1, "nodes": {}, "ever": True,
+}  # fmt: skip
+
+
+@pytest.fixture
+def pod(people: People) -> Pod:
+    """An attempt that waited for ten seconds, ran for twenty, and failed; after one that was lost."""
+    job = people.submit("story")
+    common = {"job": job, "task": "main", "index": 0, "version": 1, "slot": 1, "address": ""}
+    Pod.objects.create(**common, attempt=1, phase="lost", reason="NodeRestarted", node="n0", created_at=at(-9))
+    made = Pod.objects.create(
+        **common, attempt=2, phase="failed", reason="SIGSEGV", message="<b>x</b>", exit_code=139, node="n1",
+        created_at=at(0), bound_at=at(10), started_at=at(10), finished_at=at(30),
+    )  # fmt: skip
+    with unit_of_work():
+        tell(job, events.JobWaits(reasons=(FULL,)), actor=CONTROLLER, now=at(4))
+        tell(job, events.PodBound(task="main", index=0, attempt=2, node="n1"), actor=CONTROLLER, now=at(10))
+        _changes(job, PodPhase.RUNNING, 10)
+        _changes(job, PodPhase.FAILED, 30, exit_code=139, reason="SIGSEGV")
+        tell(job, events.PodBound(task="main", index=1, attempt=2, node="else"), actor=CONTROLLER, now=at(11))
+    return made
+
+
+def at(seconds: int):
+    return NOW + timedelta(seconds=seconds)
+
+
+def _changes(job: Job, new: PodPhase, seconds: int, exit_code: int | None = None, reason: str = "") -> None:
+    changed = events.PodPhaseChanged(
+        task="main", index=0, attempt=2, old=PodPhase.BOUND, new=new, node="n1", exit_code=exit_code, reason=reason
+    )
+    tell(job, changed, actor=CONTROLLER, now=at(seconds))
+
+
+def test_every_state_has_its_time_its_reason_and_how_long_it_lasted(pod: Pod) -> None:
+    states = podstory.page(pod, now=at(60))["states"]
+    assert [((told.at - NOW).total_seconds(), told.state, told.sentence, told.lasted) for told in states] == [
+        (0, "waiting", "Attempt 2 is made, and waits for a place.", "4 s"),
+        (4, "waiting", "Waits for 4 CPU; all of the cluster is given out.", "6 s"),
+        (10, "admitted", "main-0 placed on n1.", "0 s"),
+        (10, "running", "main-0 runs on n1.", "20 s"),
+        (30, "failed", "main-0 failed. Exit code 139.", ""),
+    ]
+
+
+def test_the_page_says_why_it_failed_and_leads_to_the_other_attempts(people: People, as_: As, pod: Pod) -> None:
+    address = reverse("jobs:pod", args=[pod.job.uid, pod.pk])
+    page = as_(people.bob).get(address).content.decode()
+    assert "crashed (SIGSEGV)" in page
+    assert "faulthandler" in page
+    assert "139, ended by SIGSEGV" in page
+    assert reverse("live:evidence", args=[pod.pk]) in page
+    first = Pod.objects.get(attempt=1)
+    assert reverse("jobs:pod", args=[pod.job.uid, first.pk]) in page
+    lost = as_(people.bob).get(reverse("jobs:pod", args=[pod.job.uid, first.pk])).content.decode()
+    assert "The machine was started anew while it ran." in lost
+
+
+def test_a_pod_of_another_job_is_not_found_under_this_one(people: People, as_: As, pod: Pod) -> None:
+    other = people.submit("other")
+    assert as_(people.alice).get(reverse("jobs:pod", args=[other.uid, pod.pk])).status_code == 404
+
+
+def test_the_page_asks_the_database_no_more_than_this(
+    people: People, as_: As, pod: Pod, django_assert_max_num_queries: Callable[[int], object]
+) -> None:
+    client = as_(people.alice)
+    with django_assert_max_num_queries(13):
+        client.get(reverse("jobs:pod", args=[pod.job.uid, pod.pk]))
+
+
+def test_a_failed_job_names_a_pod_for_each_way_in_which_one_failed(people: People, as_: As, pod: Pod) -> None:
+    Job.objects.filter(pk=pod.job.pk).update(phase="failed", finished_at=at(30), message="Told.")
+    common = {"job": pod.job, "task": "main", "attempt": 1, "version": 1, "slot": 1, "address": "", "phase": "failed"}
+    for index in (1, 2):
+        Pod.objects.create(
+            **common, index=index, exit_code=137, reason="OOMKilled", created_at=at(0), finished_at=at(9)
+        )
+    Pod.objects.create(**common, index=3, exit_code=143, reason="Stopped", created_at=at(0), finished_at=at(9))
+    client = as_(people.alice)
+    page = client.get(reverse("jobs:detail", args=[pod.job.uid])).content.decode()
+    assert "and 1 other ·" in page.replace("\n", " ")
+    assert page.index("more memory than it asked for") < page.index("crashed (SIGSEGV)")
+    assert reverse("live:evidence", args=[Pod.objects.get(index=1).pk]) in page
+    client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
+    assert "因此被结束" in client.get(reverse("jobs:detail", args=[pod.job.uid])).content.decode()
