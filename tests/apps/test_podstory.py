@@ -1,5 +1,6 @@
 """The page of one attempt: all of its states, why it failed, and the attempts beside it."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -15,8 +16,10 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.outbox.services import CONTROLLER, unit_of_work
 from hekla.domain import events
+from hekla.domain.errors import NotFound
 from hekla.domain.phases import PodPhase
 from hekla.lib import clock
+from hekla.live import registry
 
 As = Callable[[User], Client]
 NOW = clock.now()
@@ -108,3 +111,18 @@ def test_a_failed_job_names_a_pod_for_each_way_in_which_one_failed(people: Peopl
     assert reverse("live:evidence", args=[Pod.objects.get(index=1).pk]) in page
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
     assert "因此被结束" in client.get(reverse("jobs:detail", args=[pod.job.uid])).content.decode()
+
+
+def test_the_page_of_a_pod_follows_its_job_for_who_may_see_it(people: People, pod: Pod) -> None:
+    view, params = registry.find("pod"), {"uid": str(pod.job.uid), "pod": str(pod.pk)}
+    assert view.topics(people.bob, params) == {f"job:{pod.job.uid}"}
+    html = view.render(people.bob, params)
+    assert {"pod-head", "pod-failure", "pod-states", "pod-attempts"} <= set(re.findall(r'id="([\w-]+)"', html))
+    for user, wrong in (
+        (people.charlie, params),
+        (people.bob, params | {"pod": "0"}),
+        (people.bob, params | {"pod": "x"}),
+        (people.bob, params | {"uid": str(people.submit("other").uid)}),
+    ):
+        with pytest.raises(NotFound):
+            view.render(user, wrong)

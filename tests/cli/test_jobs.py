@@ -160,6 +160,21 @@ def test_a_job_grows_and_shrinks(console, manifest):
     console("watch", "talk")
 
 
+def test_what_became_of_a_pod_is_shown_attempt_by_attempt(console, manifest):
+    path = manifest(command="[sh, -c, 'exit 137']")
+    retry = "spec:\n  maxRetry: 1\n  policies: [{event: PodFailed, action: RestartJob}]"
+    path.write_text(path.read_text().replace("spec:", retry, 1))
+    console("submit", path, "--watch")
+    shown = console("pod", "talk").output
+    assert shown.count("main-0, attempt") == 2
+    assert shown.count("137, ended by SIGKILL") == 2
+    assert "Ask for more memory" in shown
+    told = json.loads(console("pod", "talk", "--task", "main", "--json").output)
+    assert [attempt["attempt"] for attempt in told] == [1, 2]
+    absent = console("pod", "talk", "--index", "7")
+    assert (absent.exit_code, "no such pod" in absent.output) == (1, True)
+
+
 def test_logs_are_searched(console, manifest):
     script = "echo Ready; for n in 1 2 3; do echo step $n; done; printf '\\033[31mERROR at step 3\\n'"
     console("submit", manifest(command=f"[sh, -c, {json.dumps(script)}]"), "--watch")

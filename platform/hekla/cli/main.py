@@ -46,6 +46,7 @@ _COMMANDS = {
     "jobs": ("jobs", "List jobs, newest first."),
     "job": ("jobs", "Show one job, its pods, and why it waits."),
     "watch": ("jobs", "Follow a job until it ends."),
+    "pod": ("pods", "Show every attempt of a pod, and why it failed."),
     "logs": ("logs", "Print what a job's pods wrote."),
     "abort": ("acts", "Stop a job; it can be resumed."),
     "resume": ("acts", "Let an aborted job go on."),

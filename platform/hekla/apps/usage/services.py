@@ -8,8 +8,9 @@ one look at a cluster in one statement, and thinned once a minute:
     1 min       1 day       1,380
     10 min      30 days     4,176
 
-So a pod has at most 5,916 rows, about 0.8 MB; one that ran for an hour has 360 that day, 6 after it, and none after 30
-days. Thinning costs what has grown old since the last time, which is what came in a minute, whatever is kept.
+So a pod has at most 5,916 rows, less than 1 MB; one that ran for an hour has 360 at its end, 60 an hour later, 6 a day
+later, and none after thirty. Thinning costs what has grown old since the last time: what came in a minute, whatever is
+kept.
 """
 
 from collections.abc import Sequence

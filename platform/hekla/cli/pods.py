@@ -1,0 +1,65 @@
+"""Showing what became of one pod."""
+
+from typing import Any
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import Failure, client_of
+from hekla.cli.servers import Choice
+from hekla.lib.text import plain
+
+_MIB = 2**20
+
+
+@click.command()
+@click.argument("job")
+@click.option("--task", help="Its task; needed where there are several.")
+@click.option("--index", type=click.IntRange(0), default=0, show_default=True, help="Which replica of it.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def pod(choice: Choice, job: str, task: str | None, index: int, as_json: bool) -> None:
+    """Show every attempt of a pod of JOB (a name or uid): when, where, how it ended, and what to try."""
+    client = client_of(choice)
+    found = client.job(job)
+    where = f"jobs/{found['uid']}/pods/{task or _only_task(found)}/{index}"
+    attempts = client.get(where)
+    if as_json:
+        output.as_json(attempts)
+        return
+    for attempt in attempts:
+        _show(attempt, client.get(f"{where}/use", attempt=attempt["attempt"]))
+
+
+def _only_task(found: dict[str, Any]) -> str:
+    tasks = sorted({task["name"] for task in found["spec"]["tasks"]})
+    if len(tasks) > 1:
+        raise Failure(f"{found['name']} has the tasks {', '.join(tasks)}; name one with --task.")
+    return str(tasks[0])
+
+
+def _show(attempt: dict[str, Any], samples: list[dict[str, Any]]) -> None:
+    head = click.style(f"{attempt['task']}-{attempt['index']}, attempt {attempt['attempt']}", bold=True)
+    click.echo(f"{head}  {output.phase(attempt['phase'])}")
+    for label, value in (*_facts(attempt), *_use(samples)):
+        if value:
+            click.echo(f"  {label:<9} {value}")
+
+
+def _facts(attempt: dict[str, Any]) -> list[tuple[str, str]]:
+    times = [("Created", "created_at"), ("Placed", "bound_at"), ("Started", "started_at"), ("Ended", "finished_at")]
+    return [
+        *((label, output.moment(attempt[name]) if attempt[name] else "") for label, name in times),
+        ("Node", attempt["node"]),
+        ("Exit", attempt["exit_meaning"] if attempt["exit_code"] is not None else ""),
+        ("Message", plain(attempt["message"])),
+        ("Cause", attempt["cause"]),
+        ("Try", attempt["advice"]),
+    ]
+
+
+def _use(samples: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    if not samples:
+        return []
+    most = max(sample["memory_bytes"] for sample in samples)
+    return [("Used", f"{samples[-1]['cpu_seconds']:.1f} s of CPU, {most / _MIB:.0f} MiB of memory at most")]
