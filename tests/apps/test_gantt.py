@@ -1,7 +1,7 @@
 """The timeline of a job: what each pod did when, bounded whatever the job's size, and the same in words."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -109,7 +109,7 @@ def job(people: People) -> Job:
 
 
 def test_a_row_shows_waiting_by_cause_starting_running_and_the_end_of_each_attempt(job: Job) -> None:
-    Event.objects.bulk_create([_of(job, says(0, FULL)), _of(job, became("running", 30))])
+    keep(job, [says(0, FULL), became("running", 30)])
     a_pod(job, phase="failed", bound=20, started=30, finished=60)
     a_pod(job, attempt=2, created=60, bound=70, started=70)
     _job, row = chart(job, now=100)["rows"]
@@ -124,13 +124,16 @@ def test_a_row_shows_waiting_by_cause_starting_running_and_the_end_of_each_attem
     assert "all of the cluster is given out" in row.bars[0].words
 
 
-def _of(job: Job, told: Event) -> Event:
-    told.subject = f"job:{job.uid}"
-    return told
+def keep(job: Job, told: Iterable[Event]) -> None:
+    """Into the log, behind all that stands there."""
+    events = list(told)
+    for number, one in enumerate(events, start=10**6 + Event.objects.count()):
+        one.pk, one.subject = number, f"job:{job.uid}"
+    Event.objects.bulk_create(events)
 
 
 def test_the_first_row_is_the_job_s_own(job: Job) -> None:
-    Event.objects.bulk_create([_of(job, says(5, SHARE)), _of(job, became("running", 50))])
+    keep(job, [says(5, SHARE), became("running", 50)])
     job.phase = "running"
     (row,) = chart(job, now=100)["rows"]
     assert bars(row) == [(0, 50, "waiting"), (50, 450, "waiting reason-quota"), (500, 500, "running")]
@@ -185,10 +188,8 @@ def test_a_large_job_asks_the_database_no_more_than_a_small_one(
 ) -> None:
     _many(job, 1000)
     noise = {"task": "main", "attempt": 1, "old": "bound", "new": "running", "reason": "", "message": "", "node": "n1"}
-    Event.objects.bulk_create(
-        _of(job, event("PodPhaseChanged", n, **noise, index=n % 1000, exit_code=None)) for n in range(3000)
-    )
-    Event.objects.bulk_create(_of(job, says(n, (FULL, SHARE)[n % 2])) for n in range(500))
+    keep(job, (event("PodPhaseChanged", n, **noise, index=n % 1000, exit_code=None) for n in range(3000)))
+    keep(job, (says(n, (FULL, SHARE)[n % 2]) for n in range(500)))
     client, address = as_(people.alice), reverse(name, args=[job.uid])
     with django_assert_max_num_queries(15):
         page = client.get(address).content.decode()

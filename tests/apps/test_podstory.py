@@ -126,3 +126,13 @@ def test_the_page_of_a_pod_follows_its_job_for_who_may_see_it(people: People, po
     ):
         with pytest.raises(NotFound):
             view.render(user, wrong)
+
+
+def test_where_the_logs_are_gone_nobody_is_told_that_the_pod_wrote_nothing(people: People, as_: As, pod: Pod) -> None:
+    Job.objects.filter(pk=pod.job.pk).update(phase="failed", deleted_at=NOW, cleaned_at=NOW, logs_purged_at=NOW)
+    for address in (reverse("jobs:pod", args=[pod.job.uid, pod.pk]), reverse("jobs:detail", args=[pod.job.uid])):
+        page = as_(people.alice).get(address).content.decode()
+        assert "Its logs are gone" in page
+        assert "crashed (SIGSEGV)" in page
+        assert reverse("live:evidence", args=[pod.pk]) not in page
+        assert reverse("live:download_log", args=[pod.pk]) not in page

@@ -182,3 +182,10 @@ def test_a_large_job_is_shown_by_task(people: People, as_: As) -> None:
     page = as_(people.alice).get(reverse("usage:job", args=[job.uid])).content.decode()
     assert '"name": "main"' in page
     assert '"name": "main-0"' not in page
+
+
+def test_with_the_history_of_a_job_its_use_goes_too(people: People) -> None:
+    job, other = people.submit(), people.submit("other")
+    measured(people, *steady(a_pod(job), 5), *steady(a_pod(other), 3))
+    Job.objects.filter(pk=job.pk).delete()
+    assert Sample.objects.count() == 3
