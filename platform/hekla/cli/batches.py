@@ -11,6 +11,7 @@ from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.servers import Choice
 from hekla.domain import sweeps
 from hekla.domain.sweeps import How
+from hekla.lib.text import plain
 
 
 @click.command()
@@ -48,7 +49,7 @@ def sweep(
         document = _document(file, parameters, how, name, queue) | ({"count": count, "seed": seed} if count else {})
         answer = client.post("batches", document, tenant=tenant, dry_run=dry)
     for warning in answer["warnings"]:
-        click.secho(f"Note: {output.plain(warning)}", fg="yellow", err=True)
+        click.secho(f"Note: {plain(warning)}", fg="yellow", err=True)
     if dry_run:
         _preview(answer)
         return
@@ -119,11 +120,11 @@ def _preview(answer: dict[str, Any]) -> None:
 
 def _command(spec: dict[str, Any]) -> str:
     """That of the first task."""
-    return output.plain(shlex.join(spec["tasks"][0]["command"]))[:80]
+    return plain(shlex.join(spec["tasks"][0]["command"]))[:80]
 
 
 def _values(parameters: dict[str, str]) -> str:
-    return output.plain(" ".join(f"{name}={value}" for name, value in parameters.items()))[:120] or "–"
+    return plain(" ".join(f"{name}={value}" for name, value in parameters.items()))[:120] or "–"
 
 
 def _named(client: Client, name: str) -> dict[str, Any]:

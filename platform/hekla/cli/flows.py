@@ -10,6 +10,7 @@ import click
 from hekla.cli import manifest, output
 from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.servers import Choice
+from hekla.lib.text import plain
 
 LOOK_EVERY_SECONDS = 1.0
 
@@ -106,7 +107,7 @@ def _show(found: dict[str, Any]) -> None:
             step["name"],
             output.phase(step["phase"]),
             ", ".join(step["waits_for"]) or "–",
-            output.plain(" ".join(step["reasons"]))[:100],
+            plain(" ".join(step["reasons"]))[:100],
         )
         for step in found["steps"]
     ]

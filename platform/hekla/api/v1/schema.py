@@ -3,6 +3,7 @@
 from typing import Any
 
 from drf_spectacular.views import SpectacularJSONAPIView
+from pydantic import BaseModel
 from rest_framework.views import APIView
 
 from hekla.api.throttles import PerPerson
@@ -18,7 +19,12 @@ FLOW_SPEC = {"$ref": "#/components/schemas/FlowSpec"}
 SWEEP_SPEC = {"$ref": "#/components/schemas/SweepSpec"}
 SCHEDULE_SPEC = {"$ref": "#/components/schemas/ScheduleSpec"}
 _PHASES = (JobPhase, FlowPhase, GangPhase, PodPhase)
-_DOCUMENTS = {"FlowSpec": FlowSpec, "ScheduleSpec": ScheduleSpec, "SweepSpec": SweepSpec, "JobSize": Size}
+_DOCUMENTS: dict[str, type[BaseModel]] = {
+    "FlowSpec": FlowSpec,
+    "ScheduleSpec": ScheduleSpec,
+    "SweepSpec": SweepSpec,
+    "JobSize": Size,
+}
 """What is sent, besides a JobSpec, which stands in some of them."""
 
 
