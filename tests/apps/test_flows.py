@@ -337,6 +337,18 @@ def test_a_probe_of_a_task_lets_the_next_step_begin_while_the_first_runs(people:
     assert begun() == ["flow-a", "flow-b"]
 
 
+def test_a_probe_counts_by_the_present_size_of_the_job(people: People) -> None:
+    start(people, AB[0], {**AB[1], "probes": [{"task": "main", "state": "running"}]})
+    larger = {"name": "flow-a", "tasks": [{**TASK, "replicas": 2}]}
+    Job.objects.filter(name="flow-a").update(phase="running", spec=larger, replicas=2, revision=2)
+    _pod("a", phase="running")
+    look()
+    assert begun() == ["flow-a"]
+    _pod("a", phase="running", index=1, slot=2)
+    look()
+    assert begun() == ["flow-a", "flow-b"]
+
+
 @pytest.fixture
 def server() -> Iterator[tuple[int, list[bytes]]]:
     """A port that answers every request with what stands first in the list, or says nothing where it is empty."""

@@ -6,10 +6,10 @@ from functools import lru_cache
 from uuid import UUID
 
 from hekla.apps.flows.models import Flow, Step
+from hekla.apps.jobs import facts as job_facts
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.flows import FlowSpec
-from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import FlowPhase, JobPhase, PodPhase
 from hekla.domain.progress import StepFacts, TaskFacts
 
@@ -30,7 +30,7 @@ def _cached_spec(_uid: UUID) -> list[FlowSpec]:
 def facts_of(flow: Flow, steps: Sequence[Step], pods: Mapping[int, Sequence[Pod]]) -> dict[str, StepFacts]:
     """What the jobs of these steps are, of those that have begun. `pods`: by the row of their job."""
     return {
-        step.name: StepFacts(_phase(step.job), _tasks(step, pods.get(step.job.pk, ()))) if step.job else _gone(flow)
+        step.name: StepFacts(_phase(step.job), _tasks(step.job, pods.get(step.job.pk, ()))) if step.job else _gone(flow)
         for step in steps
         if step.begun_at is not None
     }
@@ -64,7 +64,8 @@ def _phase(job: Job) -> JobPhase:
     return JobPhase.TERMINATED if job.deleted_at is not None and phase is JobPhase.ABORTED else phase
 
 
-def _tasks(step: Step, pods: Sequence[Pod]) -> dict[str, TaskFacts]:
+def _tasks(job: Job, pods: Sequence[Pod]) -> dict[str, TaskFacts]:
+    """By the job's present size, which may no longer be that with which it was submitted."""
     phases = Counter((pod.task, pod.phase) for pod in pods if not pod.stopping)
     return {
         task.name: TaskFacts(
@@ -72,5 +73,5 @@ def _tasks(step: Step, pods: Sequence[Pod]) -> dict[str, TaskFacts]:
             running=phases[task.name, PodPhase.RUNNING.value],
             succeeded=phases[task.name, PodPhase.SUCCEEDED.value],
         )
-        for task in (JobSpec.parse(step.spec).tasks if pods else ())
+        for task in (job_facts.spec_of(job).tasks if pods else ())
     }
