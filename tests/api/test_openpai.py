@@ -15,6 +15,7 @@ from hekla.apps.openpai.models import Submission
 from hekla.apps.outbox.models import Event
 from hekla.apps.outbox.services import PLATFORM
 from hekla.apps.queues import services as queues
+from hekla.apps.secrets import selectors as secrets
 from hekla.apps.secrets.models import JobSecrets
 from hekla.apps.tenancy import services as tenancy
 from hekla.domain.phases import JobPhase, PodPhase
@@ -141,7 +142,8 @@ def test_a_secret_is_shown_nowhere_again(alice, bob, caplog):
     assert not [text for text in told if SECRET in text]
     assert yaml.safe_load(told[1])["secrets"] == "******"
     assert "<% $secrets.token %>" in told[1]
-    assert JobSecrets.objects.get().values == {"token": SECRET}
+    assert secrets.of_job(job.uid) == {"token": SECRET}
+    assert SECRET.encode() not in bytes(JobSecrets.objects.get().values)
 
 
 def test_a_secret_goes_with_its_job(alice):

@@ -16,7 +16,7 @@ spec:
     PS: {replicas: 1, template: {spec: {containers: [{name: tensorflow, command: [ps]}]}}}
     Worker: {replicas: 2, template: {spec: {containers: [{name: tensorflow, command: [work]}]}}}
 """
-DEADLINE = TFJOB.replace("spec:\n", "spec:\n  runPolicy: {activeDeadlineSeconds: 9}\n", 1)
+SUSPENDED = TFJOB.replace("spec:\n", "spec:\n  runPolicy: {suspend: true}\n", 1)
 
 
 @pytest.fixture
@@ -55,12 +55,12 @@ def test_what_is_lost_on_either_side_is_noted_beside_the_manifest(file):
     result = hekla("convert", file(formats.dump(spec)), "--to", "tfjob")
     assert (result.exit_code, yaml.safe_load(result.stdout)["kind"]) == (0, "TFJob")
     assert "Note: min_success: a TFJob cannot say this (1).\n" in result.stderr
-    result = hekla("convert", file(DEADLINE), "--to", "volcano")
+    result = hekla("convert", file(SUSPENDED), "--to", "volcano")
     assert (result.exit_code, yaml.safe_load(result.stdout)["kind"]) == (0, "Job")
-    assert "Note: spec.runPolicy.activeDeadlineSeconds: not honoured" in result.stderr
+    assert "Note: spec.runPolicy.suspend: not honoured" in result.stderr
 
 
-@pytest.mark.parametrize(("text", "status"), [(TFJOB, 0), (DEADLINE, 1)])
+@pytest.mark.parametrize(("text", "status"), [(TFJOB, 0), (SUSPENDED, 1)])
 def test_strictly_a_loss_is_a_failure_and_nothing_is_written(file, text, status):
     result = hekla("convert", file(text), "--to", "volcano", "--strict")
     assert (result.exit_code, result.stdout == "") == (status, status == 1)

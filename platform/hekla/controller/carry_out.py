@@ -5,6 +5,8 @@ import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cache
+from uuid import UUID
 
 from django.conf import settings
 
@@ -37,15 +39,19 @@ def carry_out(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> None:
 
 def _start(hold: Hold, job: Job, pods: list[Pod], now: datetime) -> None:
     hosts = selectors.addresses(job, hold.backend.address)
-    values = secrets.of_job(job.uid) if "openpai" in spec_of(job).plugins else {}
+    values_of = cache(secrets.of_job) if "openpai" in spec_of(job).plugins else _none
     for pod in pods:
         try:
-            hold.backend.start(order_of(job, pod, hosts, values))
+            hold.backend.start(order_of(job, pod, hosts, values_of(job.uid)))
             hold.memory.seen.add(key_of(pod))
         except (StartRefused, NotFound) as refusal:
             _refused(hold, pod, str(refusal), now)
         except BackendError as error:
             log.warning("could not start %s of %s, will try again: %s", pod, job, error)
+
+
+def _none(_job: UUID) -> Mapping[str, str]:
+    return {}
 
 
 def order_of(

@@ -3,9 +3,10 @@
 from uuid import UUID
 
 from hekla.apps.secrets.models import JobSecrets
+from hekla.apps.secrets.sealed import opened
 
 
 def of_job(uid: UUID) -> dict[str, str]:
-    """The job's secrets by their names."""
+    """The job's secrets by their names. Raises NotFound where they cannot be read any more."""
     kept = JobSecrets.objects.filter(job_uid=uid).first()
-    return dict(kept.values) if kept else {}
+    return opened(kept.values) if kept else {}

@@ -5,13 +5,14 @@ from uuid import UUID
 
 from hekla.apps.outbox.services import unit_of_work
 from hekla.apps.secrets.models import JobSecrets
+from hekla.apps.secrets.sealed import closed
 
 
 def keep(uid: UUID, values: Mapping[str, str]) -> None:
     """Keep a new job's secrets."""
     if values:
         with unit_of_work():
-            JobSecrets.objects.create(job_uid=uid, values=dict(values))
+            JobSecrets.objects.create(job_uid=uid, values=closed(values))
 
 
 def forget(uid: UUID) -> None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps
-from hekla.lib.ed25519 import KeyPair, key_pair
+from hekla.lib.sshkeys import KeyPair, key_pair
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec

@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("job_uid", models.UUIDField(editable=False, unique=True)),
-                ("values", models.JSONField()),
+                ("values", models.BinaryField()),
             ],
         ),
     ]

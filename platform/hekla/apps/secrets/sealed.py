@@ -1,0 +1,32 @@
+"""Secrets as they lie in the database: sealed with a key that is made from the console's own secret."""
+
+import json
+from collections.abc import Mapping
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from hekla.domain.errors import NotFound
+from hekla.lib.sealing import Seal, Unreadable
+
+
+def closed(values: Mapping[str, str]) -> bytes:
+    """To be kept."""
+    return _seal().close(json.dumps(dict(values)))
+
+
+def opened(kept: bytes | memoryview) -> dict[str, str]:
+    """What was kept. Raises NotFound where the console's secret is another by now, and the old one is not among
+    `SECRET_KEY_FALLBACKS`.
+    """
+    try:
+        values: dict[str, str] = json.loads(_seal().open(bytes(kept)))
+    except Unreadable as error:
+        sentence = _("Its secrets cannot be read: the console's own secret was changed. Submit the job again.")
+        raise NotFound(sentence) from error
+    return values
+
+
+def _seal() -> Seal:
+    keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    return Seal([str(key) for key in keys], "hekla: secrets of jobs")

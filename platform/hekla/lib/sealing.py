@@ -1,0 +1,35 @@
+"""Texts that are kept so that only who has the key can read them (Fernet: AES-128-CBC with HMAC-SHA256)."""
+
+import base64
+from collections.abc import Sequence
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+
+class Unreadable(Exception):
+    """It was sealed with another key, or changed."""
+
+
+class Seal:
+    """Keys for one purpose, made from secrets: the first seals, all of them open."""
+
+    def __init__(self, secrets: Sequence[str], purpose: str) -> None:
+        self._keys = MultiFernet([Fernet(_key(secret, purpose)) for secret in secrets])
+
+    def close(self, text: str) -> bytes:
+        """The text, sealed."""
+        return self._keys.encrypt(text.encode())
+
+    def open(self, sealed: bytes) -> str:
+        """What was sealed. Raises Unreadable."""
+        try:
+            return self._keys.decrypt(sealed).decode()
+        except InvalidToken as error:
+            raise Unreadable("It was sealed with another key, or changed") from error
+
+
+def _key(secret: str, purpose: str) -> bytes:
+    derived = HKDF(SHA256(), 32, salt=None, info=purpose.encode()).derive(secret.encode())
+    return base64.urlsafe_b64encode(derived)
