@@ -180,6 +180,7 @@ def test_one_looks_first_and_then_submits(people: People, as_: As) -> None:
     assert answer["Location"] == reverse("batches:detail", args=[Batch.objects.get().uid])
     detail = as_(people.bob).get(answer["Location"]).content.decode()
     assert "lr-3" in detail
+    assert "?sort=p.lr" in detail
     assert 'aria-label="Pending : 3"' in " ".join(detail.split())
     assert "Stop all" not in detail
     assert "Stop all" in alice.get(answer["Location"]).content.decode()
