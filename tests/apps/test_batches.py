@@ -111,6 +111,17 @@ def test_one_wrong_job_of_many_keeps_all_out_and_is_named(people: People) -> Non
     assert (Job.objects.count(), Batch.objects.count()) == (0, 0)
 
 
+def test_a_job_that_lacks_a_secret_is_found_among_others_that_need_none(people: People) -> None:
+    def job(name: str, word: str) -> JobSpec:
+        task = {"name": "main", "command": ["echo", word]}
+        return JobSpec.parse({"name": name, "tasks": [task], "plugins": {"openpai": []}})
+
+    specs = [job("open", "hello"), job("closed", "<% $secrets.key %>")]
+    with pytest.raises(Invalid, match="secret “key” is not known"):
+        services.submit_file(name="f", specs=specs, tenant=people.lab, user=people.alice, now=clock.now())
+    assert not Job.objects.exists()
+
+
 @pytest.mark.parametrize("name", ["", "Capital", "x" * 41, "-"])
 def test_a_batch_needs_a_name_that_is_one(people: People, name: str) -> None:
     spec = formats.load(MANIFEST).spec

@@ -16,6 +16,7 @@ from hekla.apps.outbox.services import unit_of_work
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
+from hekla.domain import secrets as naming
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.validation import join
@@ -81,10 +82,16 @@ def check_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User) -> list[
 def _shape(spec: JobSpec) -> Hashable:
     """All of a job that decides whether it could ever run here."""
     tasks = tuple(
-        (task.replicas, task.min_available, task.environment, tuple(sorted(task.resources.items())))
+        (
+            task.replicas,
+            task.min_available,
+            task.environment,
+            tuple(sorted(task.resources.items())),
+            frozenset(naming.named(task.command)),
+        )
         for task in spec.tasks
     )
-    return spec.queue, spec.min_available, tasks
+    return spec.queue, spec.min_available, frozenset(spec.plugins), tasks
 
 
 def _taken(names: Sequence[str], tenant: Tenant) -> NameTaken:
