@@ -196,7 +196,7 @@ def plugin(name, **parameters):
         ({"extras": {"tensorBoard": {"x": 1}}}, "extras.tensorBoard: not honoured."),
         ({"extras": {"jobStatusChangeNotification": {"running": True}}}, "jobStatusChangeNotification: not honoured"),
         ({"extras": {"hivedScheduler": {"taskRoles": {"ps": {"skuType": "V"}}}}}, "hivedScheduler.taskRoles: not"),
-        (plugin("ssh", jobssh=True), "runtimeplugin[0] (ssh): not honoured: pods cannot log in"),
+        (plugin("ssh", jobssh=True), "runtimeplugin[0] (ssh): not honoured: no sshd is started in pods"),
         (plugin("tensorboard"), "(tensorboard): not honoured: no TensorBoard"),
         (plugin("teamwise_storage"), "(teamwise_storage): not honoured: no storage"),
         (plugin("git"), "(git): not honoured: it belongs to OpenPAI"),

@@ -12,7 +12,7 @@ PRIORITIES = {"crit": 120, "prod": 100, "test": 10, "oppo": -1}
 
 _EVENTS = {"containerStarts": True, "containerEnds": False}
 _TOLD = {
-    "ssh": "pods cannot log in to each other; with the job plugin mpi, mpirun starts its ranks without that.",
+    "ssh": "no sshd is started in pods; the job plugin ssh gives them keys, and mpirun needs none with the plugin mpi.",
     "tensorboard": "no TensorBoard is started in the pod.",
     "teamwise_storage": "no storage of OpenPAI is mounted.",
 }
