@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import AddressValueError, IPv4Address
 from typing import TYPE_CHECKING
 
 from hekla.domain.errors import Problem
@@ -13,6 +14,7 @@ if TYPE_CHECKING:  # a JobSpec is checked with the help of this package
 Value = str | int | bool
 Options = Mapping[str, Value]
 MAX_PORT = 65_535
+_FIRST_OWN_PORT, _OWN_PORTS = 10_000, 22_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,26 @@ class Place:
         suffix = "" if port is None else f":{port}"
         return [f"{self.addresses[task.name, index]}{suffix}" for index in range(task.replicas)]
 
+    def servers_of(self, task: "TaskSpec", port: int) -> list[str]:
+        """As `addresses_of`, for servers that listen on all addresses of their machine (`port_at`)."""
+        return [f"{address}:{port_at(address, port)}" for address in self.addresses_of(task)]
+
     def find(self, name: Value) -> "TaskSpec | None":
         """The job's task of that name."""
         return task_called(name, self.spec.tasks)
+
+
+def port_at(address: str, port: int) -> int:
+    """The port for a server there that listens on every address of its machine.
+
+    All loopback addresses are one machine's, so such servers would be in each other's way: there each address has a port
+    of its own, beside those that Linux gives to outgoing connections.
+    """
+    try:
+        number = IPv4Address(address)
+    except AddressValueError:
+        return port
+    return _FIRST_OWN_PORT + int(number) % _OWN_PORTS if number.is_loopback else port
 
 
 @dataclass(frozen=True, slots=True)

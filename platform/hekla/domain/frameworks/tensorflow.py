@@ -1,5 +1,6 @@
 """`tensorflow`: TF_CONFIG, the description of the cluster and of the pod's role that TensorFlow reads.
 
+TensorFlow's servers listen on every address of their machine, so pods of the local cluster have ports of their own.
 A job of a single pod gets none, since TensorFlow then trains alone; neither do pods of tasks that have no role in it.
 """
 
@@ -20,7 +21,7 @@ def _settings(place: Place, options: Options) -> PodSettings:
     own_role = next((role for role, task in tasks.items() if task.name == place.task), None)
     if own_role is None or place.spec.replicas == 1:
         return PodSettings()
-    cluster = {role: place.addresses_of(task, options["port"]) for role, task in tasks.items()}
+    cluster = {role: place.servers_of(task, int(options["port"])) for role, task in tasks.items()}
     config = {"cluster": cluster, "task": {"type": own_role, "index": place.index}}
     return PodSettings(env={"TF_CONFIG": json.dumps(config)})
 
