@@ -41,6 +41,7 @@ FACTS: dict[str, list[dict[str, Any]]] = {
     "resumed": [{}],
     "all_stopped": [{}],
     "can_be_resumed": [{}],
+    "out_of_time": [{"seconds": 5400}],
 }
 
 

@@ -82,6 +82,8 @@ _STOP_REASONS: dict[str, Callable[[], str]] = {
     "TooFewSuccesses": _has_failed,
     "PodsSucceeded": _is_done,
     "MinSuccessReached": _is_done,
+    "DeadlineExceeded": lambda: _("the time of the job is over"),
+    "ScaledDown": lambda: _("the job is to have fewer pods"),
     "preempt": lambda: _("a more urgent job needs its place"),
     "reclaim": lambda: _("another queue takes its share back"),
 }
