@@ -191,7 +191,7 @@ def test_a_large_job_asks_the_database_no_more_than_a_small_one(
     keep(job, (event("PodPhaseChanged", n, **noise, index=n % 1000, exit_code=None) for n in range(3000)))
     keep(job, (says(n, (FULL, SHARE)[n % 2]) for n in range(500)))
     client, address = as_(people.alice), reverse(name, args=[job.uid])
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(18):
         page = client.get(address).content.decode()
     assert len(re.findall(r'class="gantt-row"', page)) == 100
     assert "pods 1 to 100 of 1000" in page

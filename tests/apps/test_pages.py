@@ -271,7 +271,7 @@ def test_a_job_asks_the_database_no_more_than_this(
     people: People, as_: As, django_assert_max_num_queries: Callable[[int], Any]
 ) -> None:
     job, client = people.submit(), as_(people.alice)
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(18):
         client.get(reverse("jobs:detail", args=[job.uid]))
 
 

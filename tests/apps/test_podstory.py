@@ -32,7 +32,8 @@ FULL = {
 @pytest.fixture
 def pod(people: People) -> Pod:
     """An attempt that waited for ten seconds, ran for twenty, and failed; after one that was lost."""
-    job = people.submit("story")
+    task = {"name": "main", "replicas": 4, "command": ["true"], "resources": {"cpu": "1"}}
+    job = people.submit("story", tasks=[task])
     common = {"job": job, "task": "main", "index": 0, "version": 1, "slot": 1, "address": ""}
     Pod.objects.create(**common, attempt=1, phase="lost", reason="NodeRestarted", node="n0", created_at=at(-9))
     made = Pod.objects.create(
