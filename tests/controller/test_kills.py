@@ -1,0 +1,171 @@
+"""SIGKILL to the processes that turn the clusters, again and again under load: nothing is lost, doubled or left over.
+
+`HEKLA_KILLS` says how often (15); the auditor has the last word.
+"""
+
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from tests.controller.conftest import World
+from tests.support import auditor
+from tests.support.workers import Workers
+
+from hekla.apps.clusters import services as clusters
+from hekla.apps.clusters.models import Lease
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.apps.tenancy.models import Tenant
+from hekla.controller import turns
+from hekla.domain.errors import Refused
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import FINAL_JOB_PHASES
+from hekla.domain.policies import Action
+from hekla.lib import clock
+
+KILLS = int(os.environ.get("HEKLA_KILLS", "15"))
+SETTLED_WITHIN_SECONDS = 240
+RESTART = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
+SIMULATED = {
+    "nodes": [{"name": "node", "count": 4, "allocatable": {"cpu": "8", "memory": "16Gi"}}],
+    "seed": 5,
+    "speed": 20,
+    "run_seconds": {"min": 10, "max": 60},
+    "failure_rate": 0.1,
+}
+
+
+class Load:
+    """What people do meanwhile: submit, abort, resume, delete. Also on this machine, where pods keep a diary."""
+
+    def __init__(self, world: World, diary: Path) -> None:
+        self.dice = random.Random(11)
+        self.names: list[str] = []
+        self._world = world
+        script = f'f={diary}/$HEKLA_POD; echo begin >> "$f"; sleep "$1"; echo end >> "$f"'
+        self._command = ["sh", "-c", script, "pod"]
+
+    def go_on(self, number: int) -> None:
+        """A few new jobs, and something done to one that is there."""
+        for at in range(2):
+            more: dict[str, Any] = {"ttl_seconds_after_finished": 1} if at == 0 else {}
+            self._submit(f"sim-{number}-{at}", "simulated", replicas=self.dice.randint(1, 6), policies=RESTART, **more)
+        if number % 3 == 0:
+            self._submit(f"local-{number}", "local", replicas=2)
+        self._act()
+
+    def is_over(self) -> bool:
+        """Every job has ended, and every deleted one is cleaned."""
+        unfinished = Job.objects.exclude(phase__in=[phase.value for phase in FINAL_JOB_PHASES])
+        return not unfinished.exists() and not Job.objects.filter(deleted_at__isnull=False, cleaned_at=None).exists()
+
+    def _submit(self, name: str, queue: str, **more: Any) -> None:
+        seconds = f"{self.dice.uniform(0.3, 2):.1f}"
+        task = {"name": "w", "replicas": more.pop("replicas"), "command": [*self._command, seconds], "grace_seconds": 1}
+        task["resources"] = {"cpu": "1" if queue == "simulated" else "100m"}
+        spec = JobSpec.parse({"name": name, "queue": queue, "tasks": [task], "max_retry": 3, **more})
+        services.submit(spec=spec, tenant=self._world.tenant, user=self._world.alice, now=clock.now())
+        self.names.append(name)
+
+    def _act(self) -> None:
+        """To a job of the simulated cluster: those of this machine are to run to their end."""
+        jobs = list(Job.objects.filter(queue__name="simulated", deleted_at=None).order_by("pk"))
+        job = self.dice.choice(jobs)
+        deed = self.dice.choice([self._abort, self._resume, self._delete, self._delete])
+        try:
+            deed(job)
+        except Refused:
+            return  # its phase does not allow it
+
+    def _abort(self, job: Job) -> None:
+        services.command(job, Action.ABORT_JOB, user=self._world.alice, now=clock.now())
+
+    def _resume(self, job: Job) -> None:
+        services.command(job, Action.RESUME_JOB, user=self._world.alice, now=clock.now())
+
+    def _delete(self, job: Job) -> None:
+        services.delete(job, user=self._world.alice, now=clock.now())
+
+
+@pytest.fixture
+def both(transactional_db: None, settings: Any, tmp_path: Path) -> World:
+    """This machine, and a simulated cluster."""
+    settings.HEKLA_HOME = tmp_path / "home"
+    turns.forget_all()
+    world = World.found("local", {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "40"}})
+    queues.create(cluster=world.cluster, name="local", actor=PLATFORM, now=clock.now())
+    simulated = clusters.create(name="sim", kind="simulated", config=SIMULATED, actor=PLATFORM, now=clock.now())
+    queues.create(cluster=simulated, name="simulated", actor=PLATFORM, now=clock.now())
+    Tenant.objects.update(log_days=0)
+    return world
+
+
+@pytest.mark.slow
+def test_whoever_is_killed_nothing_is_lost_doubled_or_left_over(both: World, tmp_path: Path) -> None:
+    diary = tmp_path / "diary"
+    diary.mkdir()
+    load = Load(both, diary)
+    with Workers(tmp_path).at_work() as workers:
+        _until(lambda: Event.objects.filter(kind="LeaseTaken").exists(), workers)
+        for number in range(KILLS):
+            load.go_on(number)
+            time.sleep(load.dice.uniform(0.2, 2.5))
+            role = load.dice.choice(workers.roles)
+            workers.kill(role)
+            workers.start(role)
+        _until(load.is_over, workers)
+        said = workers.said()
+    auditor.audit_everything()
+    assert sorted(Job.objects.values_list("name", flat=True)) == sorted(load.names)
+    _read(diary)
+    assert "Traceback" not in said, said[-4000:]
+    assert "what the engine kept is not what there is" not in said
+    _report()
+
+
+def _until(done: Callable[[], bool], workers: Workers) -> None:
+    deadline = time.monotonic() + SETTLED_WITHIN_SECONDS
+    while not done():
+        assert time.monotonic() < deadline, _describe(workers)
+        time.sleep(0.2)
+
+
+def _describe(workers: Workers) -> str:
+    """What is not over, and what everybody does."""
+    left = Job.objects.exclude(phase__in=[phase.value for phase in FINAL_JOB_PHASES])
+    held = [(lease.cluster_id, lease.holder, lease.expires_at.isoformat()) for lease in Lease.objects.all()]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pid, state, wait_event, query_start, left(query, 200) FROM pg_stat_activity")
+        asked = cursor.fetchall()
+    facts = [[f"{job}: {job.phase}" for job in left], held, *asked, workers.said()[-3000:], workers.stacks()]
+    return "\n".join(map(str, facts))
+
+
+def _read(diary: Path) -> None:
+    """Every pod on this machine began once and ended once, and every one that should did."""
+    pods = Pod.objects.filter(job__queue__name="local")
+    pages = {page.name: page.read_text().split() for page in diary.iterdir()}
+    assert set(pages) == {f"{pod.job.uid.hex}:{pod.task}-{pod.index}-{pod.attempt}" for pod in pods}
+    assert {tuple(page) for page in pages.values()} == {("begin", "end")}
+
+
+def _report() -> None:
+    """What the run was made of, for whoever runs it by hand with `-s`."""
+    figures = {
+        "kills": KILLS,
+        "jobs": dict(Counter(Job.objects.values_list("phase", flat=True))),
+        "deleted": Job.objects.filter(cleaned_at__isnull=False).count(),
+        "pods": Pod.objects.count(),
+        "events": Event.objects.count(),
+        "leases": Event.objects.filter(kind="LeaseTaken").count(),
+    }
+    print(figures)

@@ -1,0 +1,103 @@
+"""The processes that turn a Hekla, real ones, on the database of the test that starts them; to be killed at will."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import connection
+
+from hekla.project.embedded import spawn
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+_CELERY = (sys.executable, "-m", "celery", "--quiet", "-A", "hekla.project.celery")
+_SHAPE = ("--pool", "threads", "--loglevel", "warning", "--without-gossip", "--without-mingle")
+PATIENCE_SECONDS = 30.0
+
+
+class Workers:
+    """Two that may turn the clusters, one for all other work, and the beat. Whoever is killed is started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._log = folder / "workers.log"
+        schedule = ("beat", "--schedule", str(folder / "beat"), "--pidfile=", "--loglevel", "warning")
+        self._commands = {
+            "control-1": _worker("control", "control-1"),
+            "control-2": _worker("control", "control-2"),
+            "default": _worker("default", "default"),
+            "beat": (*_CELERY, *schedule),
+        }
+        self._environment = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(CHECKOUT / "platform"),
+            "PYTHONWARNINGS": "ignore",
+            "DATABASE_URL": _test_database(),
+            "VALKEY_URL": os.environ["VALKEY_URL"],
+            "HEKLA_HOME": str(settings.HEKLA_HOME),
+            "HEKLA_SECRET_KEY": "test",
+            "HEKLA_CHECK_ENGINE": "1",
+        }
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    @property
+    def roles(self) -> list[str]:
+        """What there is to kill."""
+        return list(self._commands)
+
+    def start(self, role: str) -> None:
+        """Start it; it is at work some seconds later."""
+        with self._log.open("ab") as log:
+            self._processes[role] = spawn(self._commands[role], output=log.fileno(), env=self._environment)
+
+    def kill(self, role: str) -> None:
+        """SIGKILL: it can say and finish nothing."""
+        self._processes[role].kill()
+        self._processes[role].wait(PATIENCE_SECONDS)
+
+    def said(self) -> str:
+        """What they wrote, for a failing test."""
+        return self._log.read_text(errors="replace")
+
+    def stacks(self) -> str:
+        """What each thread of each worker does now, for a failing test: Celery writes it down when it is asked."""
+        before = len(self.said())
+        for role in ("control-1", "control-2"):
+            self._processes[role].send_signal(signal.SIGUSR1)
+        time.sleep(2)
+        return self.said()[before:]
+
+    @contextmanager
+    def at_work(self) -> Iterator["Workers"]:
+        """All of them, until the end."""
+        try:
+            for role in self._commands:
+                self.start(role)
+            yield self
+        finally:
+            for process in self._processes.values():
+                process.terminate()
+            for process in self._processes.values():
+                _end(process)
+
+
+def _worker(queue: str, name: str) -> tuple[str, ...]:
+    return (*_CELERY, "worker", "--queues", queue, "--concurrency", "4", "--hostname", f"{name}@%h", *_SHAPE)
+
+
+def _test_database() -> str:
+    """The URL that this run was given, but of the database that its tests were given."""
+    return urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{connection.settings_dict['NAME']}").geturl()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.kill()
+    process.wait(PATIENCE_SECONDS)
