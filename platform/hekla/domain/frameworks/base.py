@@ -80,8 +80,8 @@ class Place:
 def port_at(address: str, port: int) -> int:
     """The port for a server there that listens on every address of its machine.
 
-    All loopback addresses are one machine's, so such servers would be in each other's way: there each address has a port
-    of its own, beside those that Linux gives to outgoing connections.
+    All loopback addresses are one machine's, so such servers would be in each other's way: there each address has a
+    port of its own, below those that Linux gives to outgoing connections.
     """
     try:
         number = IPv4Address(address)
