@@ -19,7 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
-from hekla.api.v1.asked import tenant_of
+from hekla.api.v1.asked import NAME_AND_TENANT, narrowed, tenant_of
 from hekla.api.v1.schema import SWEEP_SPEC
 from hekla.api.views import Paging, View, checked, person, told
 from hekla.apps.accounts.models import User
@@ -110,17 +110,9 @@ class Batches(View, ListAPIView[Batch]):
     pagination_class = Paging
 
     def get_queryset(self) -> QuerySet[Batch]:
-        found = selectors.visible_to(person(self.request))
-        asked = self.request.query_params
-        wanted = {"name": asked.get("name"), "tenant__slug": asked.get("tenant")}
-        return found.filter(**{field: value for field, value in wanted.items() if value})
+        return narrowed(self.request, selectors.visible_to(person(self.request)))
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("name", str, description="exactly this name"),
-            OpenApiParameter("tenant", str, description="the tenant's short name"),
-        ]
-    )
+    @extend_schema(parameters=NAME_AND_TENANT)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
         """The batches that you may see, newest first."""
         return super().get(request, *args, **kwargs)

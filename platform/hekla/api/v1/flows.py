@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
-from hekla.api.v1.asked import is_dry_run, key_of, tenant_of
+from hekla.api.v1.asked import NAME_AND_TENANT, is_dry_run, key_of, narrowed, tenant_of
 from hekla.api.v1.flow_serializers import (
     CheckedFlowSerializer,
     FlowDetailSerializer,
@@ -36,11 +36,6 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import FlowPhase
 from hekla.lib import clock
 
-_NAMED = [
-    OpenApiParameter("tenant", str, description="the tenant's short name"),
-    OpenApiParameter("name", str, description="exactly this name"),
-]
-
 
 class NewestFlows(Paging):
     ordering = ("-started_at", "-id")
@@ -57,11 +52,14 @@ class Flows(View, ListAPIView[Flow]):
 
     def get_queryset(self) -> QuerySet[Flow]:
         asked = self.request.query_params
-        flows = selectors.visible_to(person(self.request)).defer("spec").filter(**_named(asked))
+        flows = narrowed(self.request, selectors.visible_to(person(self.request)).defer("spec"))
         return flows.filter(phase__in=asked.getlist("phase")) if asked.get("phase") else flows
 
     @extend_schema(
-        parameters=[OpenApiParameter("phase", str, many=True, enum=[phase.value for phase in FlowPhase]), *_NAMED]
+        parameters=[
+            OpenApiParameter("phase", str, many=True, enum=[phase.value for phase in FlowPhase]),
+            *NAME_AND_TENANT,
+        ]
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
         """The flows that you may see, newest first."""
@@ -129,9 +127,9 @@ class Templates(View, ListAPIView[JobTemplate]):
     pagination_class = ByName
 
     def get_queryset(self) -> QuerySet[JobTemplate]:
-        return selectors.templates(person(self.request)).defer("spec").filter(**_named(self.request.query_params))
+        return narrowed(self.request, selectors.templates(person(self.request)).defer("spec"))
 
-    @extend_schema(parameters=_NAMED)
+    @extend_schema(parameters=NAME_AND_TENANT)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
         """The templates that you may see, by name."""
         return super().get(request, *args, **kwargs)
@@ -161,11 +159,6 @@ class OneTemplate(View):
         user = person(request)
         services.delete_template(selectors.template(uid, user), user=user, now=clock.now())
         return Response(status=204)
-
-
-def _named(asked: Any) -> dict[str, str]:  # noqa: ANN401  (query parameters)
-    fields = {"tenant": "tenant__slug", "name": "name"}
-    return {field: asked[name] for name, field in fields.items() if asked.get(name)}
 
 
 def _flow_in(body: Any) -> LoadedFlow:  # noqa: ANN401  (what a parser made of it)

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
-from hekla.api.v1.asked import tenant_of
+from hekla.api.v1.asked import NAME_AND_TENANT, narrowed, tenant_of
 from hekla.api.v1.schema import SCHEDULE_SPEC
 from hekla.api.views import Paging, View, checked, person, told
 from hekla.apps.schedules import selectors, services, shown
@@ -96,17 +96,9 @@ class Schedules(View, ListAPIView[Schedule]):
     pagination_class = _ByName
 
     def get_queryset(self) -> QuerySet[Schedule]:
-        found = selectors.visible_to(person(self.request))
-        asked = self.request.query_params
-        wanted = {"name": asked.get("name"), "tenant__slug": asked.get("tenant")}
-        return found.filter(**{field: value for field, value in wanted.items() if value})
+        return narrowed(self.request, selectors.visible_to(person(self.request)))
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("name", str, description="exactly this name"),
-            OpenApiParameter("tenant", str, description="the tenant's short name"),
-        ]
-    )
+    @extend_schema(parameters=NAME_AND_TENANT)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
         """The schedules that you may see, by name."""
         return super().get(request, *args, **kwargs)

@@ -13,7 +13,7 @@ from hekla.apps.flows.facts import current_pods, facts_of, spec_of
 from hekla.apps.flows.models import Flow, Step
 from hekla.apps.flows.services.telling import tell
 from hekla.apps.jobs import services as job_services
-from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.models import Pod
 from hekla.apps.outbox.services import PLATFORM, unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import HeklaError, Invalid
@@ -125,10 +125,11 @@ def write(flow: Flow, stands: Progress, steps: Sequence[Step], now: datetime) ->
     if stands.is_over:
         flow.ended_at = now
         if stands.phase is FlowPhase.SUCCEEDED and spec_of(flow).retain is Retain.DELETE:
-            _take_off([step.job for step in steps if step.job is not None], now)
+            _delete_jobs(steps, now)
     flow.save(update_fields=["phase", "ended_at"])
 
 
-def _take_off(jobs: Sequence[Job], now: datetime) -> None:
-    for job in jobs:
-        job_services.take_off(job, actor=PLATFORM, now=now)
+def _delete_jobs(steps: Sequence[Step], now: datetime) -> None:
+    for step in steps:
+        if step.job is not None:
+            job_services.delete_finished(step.job.pk, actor=PLATFORM, now=now)

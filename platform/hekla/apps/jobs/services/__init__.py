@@ -10,7 +10,6 @@ from hekla.apps.jobs.services.removal import (
     delete_finished,
     end_pods,
     mark_cleaned,
-    take_off,
 )
 from hekla.apps.jobs.services.retention import mark_logs_purged, purge_history
 from hekla.apps.jobs.services.scaling import is_scalable, scale
@@ -40,6 +39,5 @@ __all__ = [
     "submit",
     "submit_many",
     "sync",
-    "take_off",
     "would_sync",
 ]

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.jobs.models import Job
-from hekla.apps.jobs.services.submission import NameTaken, check
+from hekla.apps.jobs.services.submission import NameTaken, check, new_row
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.outbox.services import unit_of_work
 from hekla.apps.queues.models import Queue
@@ -28,18 +28,8 @@ def submit_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: da
     """Take in jobs, in their order. Raises what `submit` raises; Invalid with paths such as `jobs.3.tasks`."""
     queues = check_many(specs=specs, tenant=tenant, user=user)
     jobs = [
-        Job(
-            name=spec.name,
-            tenant=tenant,
-            queue=queue,
-            cluster=queue.cluster,
-            owner=user,
-            spec=spec.document(),
-            kind=spec.kind,
-            priority=spec.priority,
-            replicas=spec.replicas,
-            submitted_at=now + timedelta(microseconds=place),  # who comes first is told by the time
-        )
+        # Who comes first is told by the time.
+        new_row(spec, tenant=tenant, queue=queue, user=user, at=now + timedelta(microseconds=place))
         for place, spec, queue in zip(count(), specs, queues, strict=False)
     ]
     try:

@@ -26,16 +26,11 @@ _MOST_EXPIRED = 200
 def delete(job: Job, *, user: User, now: datetime) -> None:
     """Take a finished job off the lists, and let what is attached to it go. Raises Refused while it is not finished."""
     require_right(job, user)
-    take_off(job, actor=actor_of(user), now=now)
-
-
-def take_off(job: Job, *, actor: Actor, now: datetime) -> None:
-    """As `delete`, where nobody's right is asked. Raises Refused while it is not finished."""
     with unit_of_work():
         job = Job.objects.select_for_update().get(pk=job.pk)
         if not job.is_final:
             raise Refused(_("The job is not finished. Abort it first, then delete it."))
-        _delete(job, actor, now)
+        _delete(job, actor_of(user), now)
 
 
 def delete_expired(cluster_id: int, epoch: int, *, now: datetime) -> None:

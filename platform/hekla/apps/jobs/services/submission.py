@@ -71,7 +71,9 @@ def submit(
         raise _name_taken(spec, tenant)
     try:
         with unit_of_work():
-            job = _create(uid, spec, tenant, queue, user, now)
+            job = new_row(spec, tenant=tenant, queue=queue, user=user, at=now)
+            job.uid = uid
+            job.save(force_insert=True)
             event = events.JobSubmitted(name=spec.name, queue=queue.name, job_kind=spec.kind, replicas=spec.replicas)
             tell(job, event, actor=actor_of(user), now=now)
             keeping.keep(uid, secrets or {})
@@ -112,9 +114,9 @@ def _is_the_same(known: Job, spec: JobSpec) -> bool:
     return without_size(JobSpec.parse(known.spec)) == without_size(spec)
 
 
-def _create(uid: UUID, spec: JobSpec, tenant: Tenant, queue: Queue, user: User, now: datetime) -> Job:
-    return Job.objects.create(
-        uid=uid,
+def new_row(spec: JobSpec, *, tenant: Tenant, queue: Queue, user: User, at: datetime) -> Job:
+    """The row of a new job, which is not written yet."""
+    return Job(
         name=spec.name,
         tenant=tenant,
         queue=queue,
@@ -124,7 +126,7 @@ def _create(uid: UUID, spec: JobSpec, tenant: Tenant, queue: Queue, user: User, 
         kind=spec.kind,
         priority=spec.priority,
         replicas=spec.replicas,
-        submitted_at=now,
+        submitted_at=at,
     )
 
 
