@@ -38,3 +38,8 @@ class Format:
     write: Callable[[JobSpec], dict[str, Any]]
     mounts_files: bool = True
     recognise: Callable[[Mapping[str, Any]], bool] | None = None
+
+    @property
+    def version(self) -> str:
+        """The version as people read it."""
+        return f"OpenPAI, version {self.api_version}" if self.recognise else self.api_version
