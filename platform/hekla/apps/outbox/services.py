@@ -41,9 +41,13 @@ PLATFORM = Actor(None, "platform")
 
 @contextmanager
 def unit_of_work() -> Iterator[None]:
-    """One transaction together with the events that tell of it. Joins the unit of work around it, if there is one."""
-    if _pending.get() is not None:
-        with transaction.atomic():
+    """One transaction together with the events that tell of it. Joins the unit of work around it, if there is one.
+
+    An inner unit that fails takes its own events along, whatever the one around it does then.
+    """
+    around = _pending.get()
+    if around is not None:
+        with _or_nothing(around), transaction.atomic():
             yield
         return
     token = _pending.set([])
@@ -53,6 +57,16 @@ def unit_of_work() -> Iterator[None]:
             _number(_pending.get() or [])
     finally:
         _pending.reset(token)
+
+
+@contextmanager
+def _or_nothing(pending: list[Event]) -> Iterator[None]:
+    before = len(pending)
+    try:
+        yield
+    except BaseException:
+        del pending[before:]
+        raise
 
 
 def record(
