@@ -103,11 +103,15 @@ def test_a_unit_inside_a_unit_is_one_transaction() -> None:
 
 @pytest.mark.django_db
 def test_what_fails_within_a_unit_of_work_is_not_told() -> None:
-    with unit_of_work():
-        tell("before")
-        with pytest.raises(RuntimeError), unit_of_work():
+    def fail() -> None:
+        with unit_of_work():
             tell("within")
             raise RuntimeError
+
+    with unit_of_work():
+        tell("before")
+        with pytest.raises(RuntimeError):
+            fail()
         tell("after")
     assert [one.payload["name"] for one in Event.objects.order_by("id")] == ["before", "after"]
 
