@@ -9,6 +9,7 @@ import { say } from "./messages.js";
 
 const DRAW_MS = 40; // what comes within this time is drawn together
 const NEAR_END = 24; // pixels
+const NEAR_SIGHT = "800px";
 const SENTENCES = { lost: "log_reconnecting", refused: "log_refused", complete: "log_complete" };
 
 class LogView {
@@ -126,13 +127,16 @@ class LogView {
   }
 }
 
-const inSight = new IntersectionObserver((entries) => {
-  for (const { isIntersecting, target } of entries) {
-    if (!isIntersecting) continue;
-    inSight.unobserve(target);
-    new LogView(target);
-  }
-});
+const inSight = new IntersectionObserver(
+  (entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      inSight.unobserve(target);
+      new LogView(target);
+    }
+  },
+  { rootMargin: NEAR_SIGHT }, // so that it is there when one scrolls to it
+);
 
 export function startLogs(root) {
   for (const element of root.querySelectorAll('[data-log]:not([data-log=""], [data-log-started])')) {

@@ -61,12 +61,23 @@ def test_svc_can_leave_the_variables_out():
     ("arguments", "port"), [([], 2222), (["--port=5000"], 5000), (["-port=5000"], 5000), (["--port=1", "--port=2"], 2)]
 )
 def test_tensorflow_describes_cluster_and_role(arguments, port):
-    settings = told(job({"tensorflow": arguments}, ps=1, worker=2), "worker", 1)
+    spec = job({"tensorflow": arguments}, ps=1, worker=2)
+    hosts = {place: address.replace("127", "10") for place, address in addresses(spec).items()}
+    settings = settings_for(spec, "worker", 1, hosts)
     assert json.loads(settings.env["TF_CONFIG"]) == {
-        "cluster": {"ps": [f"127.0.0.2:{port}"], "worker": [f"127.0.0.3:{port}", f"127.0.0.4:{port}"]},
+        "cluster": {"ps": [f"10.0.0.2:{port}"], "worker": [f"10.0.0.3:{port}", f"10.0.0.4:{port}"]},
         "task": {"type": "worker", "index": 1},
     }
     assert settings.env["VC_WORKER_NUM"] == "2"
+
+
+def test_servers_on_one_machine_have_ports_of_their_own():
+    settings = told(job({"tensorflow": []}, worker=3), "worker", 0)
+    servers = json.loads(settings.env["TF_CONFIG"])["cluster"]["worker"]
+    assert [server.partition(":")[0] for server in servers] == ["127.0.0.2", "127.0.0.3", "127.0.0.4"]
+    ports = {int(server.partition(":")[2]) for server in servers}
+    assert len(ports) == 3
+    assert all(10_000 <= port < 32_000 for port in ports)
 
 
 def test_tensorflow_takes_the_roles_names_from_its_arguments():

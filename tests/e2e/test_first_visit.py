@@ -18,6 +18,7 @@ def test_one_button_trains_digits_and_one_watches_it(hekla: Running, page: Page)
     expect(head).to_contain_text("Completed", timeout=90_000)
     expect(page.locator("#job-results")).to_contain_text("accuracy", timeout=15_000)
     page.reload()
+    page.locator("#job-logs").scroll_into_view_if_needed()
     expect(page.locator("[data-log-lines]")).to_contain_text("loss", timeout=10_000)
     expect(page.locator("#job-timeline")).to_contain_text("Completed")
 
