@@ -289,7 +289,7 @@ def test_times_are_told_for_people(page):
     times = (
         '<time id="a" datetime="2026-11-21T08:27:00Z" data-relative>x</time>'
         '<time id="d" data-from="2026-11-21T07:00:00Z" data-to="2026-11-21T08:04:00Z">x</time>'
-        '<time id="l" data-until="2026-11-21T10:00:00Z">x</time>'
+        '<time id="l" data-until="2026-11-21T10:00:50Z">x</time>'
     )
     show(page, times)
     until(page, "document.getElementById('a').textContent !== 'x'")
