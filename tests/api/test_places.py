@@ -2,8 +2,11 @@
 
 import pytest
 
+from hekla.apps.clusters import services as clusters
 from hekla.apps.jobs.models import Pod
 from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.services import PLATFORM
+from hekla.lib import clock
 
 QUEUES = "/api/v1/queues"
 
@@ -147,3 +150,60 @@ def test_what_cannot_be_kept_is_refused_at_its_field(world, wish, path):
     answer = world.as_("root").patch(KEPT, wish, format="json")
     assert answer.status_code in {400, 422}
     assert [error["path"] for error in answer.json()["errors"]] == [path]
+
+
+QUEUE = """\
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: vision}
+spec: {weight: 3, capability: {cpu: 4}, guarantee: {resource: {cpu: 2}}, parent: default, dequeueStrategy: fifo}
+"""
+
+
+def post_yaml(client, text):
+    return client.post(QUEUES, text, content_type="application/yaml")
+
+
+def test_a_queue_of_volcano_is_made_and_given_back(root, charlie):
+    made = post_yaml(root, QUEUE)
+    assert (made.status_code, made.json()["weight"], made.json()["cluster"]) == (201, 3, "sim")
+    assert [warning.partition(":")[0] for warning in made.json()["warnings"]] == ["spec.dequeueStrategy"]
+    manifest = root.get(f"{QUEUES}/vision").json()["manifest"]
+    assert "parent: default" in manifest
+    assert "parent" not in charlie.get(f"{QUEUES}/vision").json()["manifest"]
+    again = post_yaml(root, manifest.replace("name: vision", "name: second"))
+    assert again.json()["warnings"] == []
+    first, second = (root.get(f"{QUEUES}/{name}").json() for name in ("vision", "second"))
+    assert {**first, "name": "", "manifest": ""} == {**second, "name": "", "manifest": ""}
+
+
+def test_a_manifest_does_not_open_what_is_closed_to_members(alice):
+    assert post_yaml(alice, QUEUE).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "status", "path"),
+    [
+        ("weight: 3", "weight: 0", 400, "spec.weight"),
+        ("capability: {cpu: 4}", "capability: {cpu: lots}", 400, "spec.capability"),
+        ("{cpu: 2}", "{cpu: 5}", 400, "spec.guarantee.resource"),
+        ("parent: default", "parent: nowhere", 400, "spec.parent"),
+        ("name: vision", "name: theirs", 409, "metadata.name"),
+        ("{name: vision}", "{name: vision, annotations: {hekla.io/cluster: b}}", 400, "annotations.hekla.io/cluster"),
+        ("kind: Queue", "kind: Job", 400, ""),
+    ],
+)
+def test_a_wrong_manifest_is_refused_at_its_places(root, old, new, status, path):
+    answer = post_yaml(root, QUEUE.replace(old, new))
+    assert answer.status_code == status
+    assert path in " ".join(error["path"] for error in answer.json()["errors"])
+
+
+def test_a_queue_names_its_cluster_where_there_are_several(root):
+    clusters.create(name="other", kind="simulated", config={"nodes": []}, actor=PLATFORM, now=clock.now())
+    answer = post_yaml(root, QUEUE)
+    assert answer.status_code == 400
+    assert "sim, other" in answer.json()["detail"]
+    annotated = QUEUE.replace("{name: vision}", "{name: vision, annotations: {hekla.io/cluster: other}}")
+    annotated = annotated.replace("parent: default, ", "")
+    assert post_yaml(root, annotated).json()["cluster"] == "other"

@@ -88,10 +88,15 @@ def _told(error: Exception) -> tuple[str, str, list[Problem]]:
     if isinstance(error, PermissionDenied):
         return "forbidden", str(error) or _("You may not do this."), []
     if isinstance(error, exceptions.ValidationError):
-        problems = list(_flat(error.detail, ""))
+        problems = flattened(error)
         return Invalid.code, _detail(Invalid(problems)), problems
     assert isinstance(error, exceptions.APIException)  # noqa: S101  (the handler answers no others)
     return str(error.get_codes()), str(error.detail), []
+
+
+def flattened(error: exceptions.ValidationError) -> list[Problem]:
+    """What is wrong with each field that was sent."""
+    return list(_flat(error.detail, ""))
 
 
 def _flat(detail: object, path: str) -> Iterator[Problem]:

@@ -74,6 +74,15 @@ def read_flow(path: Path, *, name: str | None) -> ReadFlow | None:
     )
 
 
+def read_queue(path: Path) -> bytes | None:
+    """The text of a manifest that speaks of queues alone; None where it does not. Raises Failure."""
+    text = bytes_of(path)
+    try:
+        return text if formats.holds_queues(yaml_text.read(text)) else None
+    except Invalid as error:
+        raise unfit(path, error) from error
+
+
 def _is_template(document: Any) -> bool:  # noqa: ANN401  (whatever the YAML holds)
     return isinstance(document, dict) and document.get("kind") == "JobTemplate"
 

@@ -3,9 +3,20 @@
 import click
 
 from hekla.cli import output
-from hekla.cli.client import client_of
+from hekla.cli.client import Client, client_of
 from hekla.cli.servers import Choice
 from hekla.lib.text import plain
+
+
+def make_queue(client: Client, text: bytes, *, as_json: bool) -> None:
+    """Make the queue of a manifest."""
+    made = client.post_yaml("queues", text)
+    for warning in made["warnings"]:
+        click.secho(f"Note: {warning}", fg="yellow", err=True)
+    if as_json:
+        output.as_json(made)
+    else:
+        click.echo(f"Queue {made['name']} was made: {client.server.url}/queues/{made['name']}/")
 
 
 @click.command()

@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from hekla.cli import manifest, output
-from hekla.cli.client import Client, client_of
+from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.flows import submit_flow
+from hekla.cli.places import make_queue
 from hekla.cli.servers import Choice
 from hekla.cli.watch import follow
 
@@ -35,9 +36,15 @@ def submit(
 ) -> None:
     """Submit the job in FILE: a manifest of Volcano, Kubeflow, Kubernetes or OpenPAI in YAML, or a JobSpec document.
 
-    A JobFlow of Volcano is started, and the JobTemplates beside it are kept; --queue is for jobs alone. Files beside
-    the manifest that a command names (python train.py) go along, as do those in the annotation hekla.io/files.
+    A JobFlow of Volcano is started, and the JobTemplates beside it are kept; --queue is for jobs alone. A Queue of
+    Volcano by itself is made, if you are an operator or a platform admin. Files beside the manifest that a command
+    names (python train.py) go along, as do those in the annotation hekla.io/files.
     """
+    if (text := manifest.read_queue(file)) is not None:
+        if dry_run or watch or tenant or queue or name:
+            raise Failure("A queue is made as its manifest says; of the options it takes only --json.")
+        make_queue(client_of(choice), text, as_json=as_json)
+        return
     if flow := manifest.read_flow(file, name=name):
         _notes(flow.warnings, flow.files)
         submit_flow(client_of(choice), flow, tenant=tenant, dry_run=dry_run, watch=watch)

@@ -2,23 +2,17 @@
 
 from typing import Any
 
-from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from hekla.apps.accounts.models import ApiToken
-from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster, Environment, Node
 from hekla.apps.jobs import endings, failures, selectors, story, wording
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.models import Event
-from hekla.apps.queues import selectors as queues
-from hekla.apps.queues.models import Queue
-from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import MAX_DAYS_KEPT, Tenant
 from hekla.apps.usage.models import Sample
 from hekla.domain.policies import Action
-from hekla.domain.resources import BadQuantity, Resources
 
 _PERSON_ACTIONS = [action.value for action in Action if action is not Action.SYNC_JOB]
 _LONGEST_TOKEN_DAYS = 366
@@ -86,58 +80,6 @@ class EnvironmentSerializer(serializers.ModelSerializer[Environment]):
     class Meta:
         model = Environment
         fields = ["name", "description", "requirements"]
-
-
-class Amounts(serializers.DictField):
-    """Kubernetes quantities by resource."""
-
-    child = serializers.CharField(max_length=64)
-
-    def to_internal_value(self, data: dict[str, Any]) -> dict[str, Any]:
-        amounts = super().to_internal_value(data)
-        try:
-            Resources.parse(amounts)
-        except BadQuantity as error:
-            raise serializers.ValidationError(f"{error}.") from error
-        return dict(amounts)
-
-
-class QueueSerializer(serializers.ModelSerializer[Queue]):
-    """A queue, told and (by admins) sent. That a name is taken is for the service to say."""
-
-    name = serializers.RegexField(
-        r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z",
-        max_length=63,
-        error_messages={"invalid": _("Use small letters a–z, digits and hyphens, no hyphen at either end.")},
-    )
-    cluster = serializers.SlugRelatedField(slug_field="name", queryset=clusters.all_clusters())
-    tenants = serializers.SlugRelatedField(
-        slug_field="slug", many=True, queryset=tenancy.all_tenants(), required=False, help_text="none: open to all"
-    )
-    capability = Amounts(required=False)
-    guarantee = Amounts(required=False)
-    deserved = Amounts(required=False)
-    parent = serializers.SlugRelatedField(  # type: ignore[assignment]
-        slug_field="name", queryset=queues.all_queues(), required=False, allow_null=True, help_text="null: none"
-    )
-    weight = serializers.IntegerField(min_value=1, max_value=1_000_000, required=False)
-
-    class Meta:
-        model = Queue
-        fields = ["name", "cluster", "description", "weight", "priority", "capability", "guarantee", "deserved"]
-        fields += ["parent", "reclaimable", "is_open", "tenants"]
-
-    def validate_name(self, name: str) -> str:
-        """A queue keeps its name: jobs, events and manifests speak of it."""
-        if self.instance is not None and name != self.instance.name:
-            raise serializers.ValidationError(_("A queue cannot be renamed; make another one."))
-        return name
-
-    def validate_cluster(self, cluster: Cluster) -> Cluster:
-        """A queue stays where it is: its jobs run there."""
-        if self.instance is not None and cluster != self.instance.cluster:
-            raise serializers.ValidationError(_("A queue cannot move to another cluster; make another one."))
-        return cluster
 
 
 class JobSerializer(serializers.ModelSerializer[Job]):

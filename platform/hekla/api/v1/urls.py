@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from hekla.api.v1 import batches, flows, following, jobs, people, places, schedules
+from hekla.api.v1 import batches, flows, following, jobs, people, places, queues, schedules
 from hekla.api.v1.schema import Schema
 
 app_name = "v1"
@@ -33,8 +33,8 @@ urlpatterns = [
     path("schedules", schedules.Schedules.as_view(), name="schedules"),
     path("schedules/<uuid:uid>", schedules.OneSchedule.as_view(), name="schedule"),
     path("schedules/<uuid:uid>/actions", schedules.ScheduleActions.as_view(), name="schedule_actions"),
-    path("queues", places.Queues.as_view(), name="queues"),
-    path("queues/<slug:name>", places.OneQueue.as_view(), name="queue"),
+    path("queues", queues.Queues.as_view(), name="queues"),
+    path("queues/<slug:name>", queues.OneQueue.as_view(), name="queue"),
     path("clusters", places.Clusters.as_view(), name="clusters"),
     path("nodes", places.Nodes.as_view(), name="nodes"),
     path("environments", places.Environments.as_view(), name="environments"),

@@ -5,6 +5,7 @@ from hekla.domain.formats.cronjob import LoadedSchedule, dump_schedule, load_sch
 from hekla.domain.formats.flow_manifests import LoadedFlow, dump_flow, dump_template, holds_flows, load_flow
 from hekla.domain.formats.manifests import Written, dump, load, load_many, write
 from hekla.domain.formats.patching import patched
+from hekla.domain.formats.queue_manifest import LoadedQueue, dump_queue, holds_queues, load_queue
 from hekla.domain.formats.registry import FORMATS
 
 __all__ = [
@@ -12,16 +13,20 @@ __all__ = [
     "Format",
     "Loaded",
     "LoadedFlow",
+    "LoadedQueue",
     "LoadedSchedule",
     "Written",
     "dump",
     "dump_flow",
+    "dump_queue",
     "dump_schedule",
     "dump_template",
     "holds_flows",
+    "holds_queues",
     "load",
     "load_flow",
     "load_many",
+    "load_queue",
     "load_schedule",
     "patched",
     "write",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hekla.domain.errors import Invalid, Problem
+from hekla.domain.errors import HeklaError, Invalid, Problem, Refused
 from hekla.domain.validation import nearest, shown
 
 MAX_WARNINGS = 50
@@ -44,6 +44,14 @@ class Findings:
             known, _, last = known.rpartition(".")
             rest = f"[{last}]{rest}" if last.isdigit() else f".{last}{rest}"
         return f"{self.origins[known]}{rest}" if known else path
+
+    def told(self, error: HeklaError) -> HeklaError:
+        """An error about what was made of the manifest, with its paths in the manifest."""
+        if isinstance(error, Invalid):
+            return Invalid([Problem(self.place_of(problem.path), problem.message) for problem in error.problems])
+        if isinstance(error, Refused):
+            error.path = self.place_of(error.path)
+        return error
 
     def raise_any(self, more: Invalid | None = None) -> None:
         """Raise Invalid with what was found, and with what a JobSpec made of it complains about."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hekla.domain.errors import HeklaError, Invalid, Problem, Refused
+from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.domain.flows import FlowSpec, Probe, Retain, StepSpec
 from hekla.domain.formats import manifests, yaml_text
 from hekla.domain.formats.fields import Fields, Findings
@@ -37,13 +37,7 @@ class LoadedFlow:
 
     def told(self, error: HeklaError) -> HeklaError:
         """An error about the flow with its paths in the manifest."""
-        if isinstance(error, Invalid):
-            return Invalid(
-                [Problem(self.findings.place_of(problem.path), problem.message) for problem in error.problems]
-            )
-        if isinstance(error, Refused):
-            error.path = self.findings.place_of(error.path)
-        return error
+        return self.findings.told(error)
 
 
 def holds_flows(documents: Sequence[Any]) -> bool:

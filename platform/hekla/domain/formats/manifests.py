@@ -15,6 +15,7 @@ from hekla.domain.formats.base import Format, Loaded
 from hekla.domain.formats.fields import Fields, Findings
 from hekla.domain.formats.files import ConfigMaps
 from hekla.domain.formats.losses import losses
+from hekla.domain.formats.queue_manifest import holds_queues
 from hekla.domain.formats.reading import Reading, without_none
 from hekla.domain.formats.volcano import VOLCANO
 from hekla.domain.formats.writing import config_map
@@ -22,6 +23,10 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.sweeps import MAX_JOBS, MAX_PROBLEMS
 from hekla.domain.validation import join, shown
 
+_WHERE_QUEUES = (
+    "queues are made by operators and platform admins, from a text of their own: "
+    "by `hekla submit`, or at /api/v1/queues."
+)
 FLOW_KINDS = ("JobTemplate", "JobFlow")
 _NOT_A_JOB = (
     "The text holds a %s, which is no job: flows are started and templates kept on the page Flows, "
@@ -129,10 +134,14 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, Format, 
             jobs.append(document)
         elif document["kind"] in FLOW_KINDS:
             raise _refusal(_NOT_A_JOB % document["kind"])
+        elif holds_queues([document]):
+            findings.not_honoured(f"document {number}", _WHERE_QUEUES)
         else:
             findings.not_honoured(
                 f"document {number}", f"a {shown(document['kind'])} is nothing that can be submitted."
             )
+    if holds_queues(documents):
+        raise _refusal(f"The text holds a Queue, which is no job: {_WHERE_QUEUES}")
     if len(jobs) != 1:
         found = f"{len(jobs)} jobs" if jobs else "no job"
         raise _refusal(f"The text holds {found}; one is expected: {_kinds()}.")

@@ -11,6 +11,7 @@ from hekla.domain.formats.files import ConfigMaps
 from hekla.domain.validation import join, shown
 
 _METADATA = ("creationTimestamp", "resourceVersion", "uid", "generation", "managedFields", "selfLink")
+_TENANT = "a job belongs to the tenant for which it is submitted."
 _NUMBERS = ("priority", "min_available", "active_deadline_seconds")
 _WORDS = {"kind": words.KIND, "description": words.DESCRIPTION, "priority": words.PRIORITY}
 
@@ -42,11 +43,13 @@ class Reading:
         self.close_metadata(metadata, annotations)
         return document
 
-    def close_metadata(self, metadata: Fields, annotations: dict[str, Any]) -> None:
-        """Report what else stands in the metadata of a job or a pod, and the annotations that are left."""
+    def close_metadata(self, metadata: Fields, annotations: dict[str, Any], elsewhere: str = _TENANT) -> None:
+        """Report what else stands in the metadata of a job or a pod, and the annotations that are left.
+
+        `elsewhere` says to what it belongs, if not to a namespace.
+        """
         if metadata.take("namespace"):
-            why = "a job belongs to the tenant for which it is submitted."
-            self.findings.not_honoured(metadata.at("namespace"), why)
+            self.findings.not_honoured(metadata.at("namespace"), elsewhere)
         metadata.ignore(*_METADATA)
         metadata.close()
         for name in annotations:

@@ -1,0 +1,133 @@
+"""Volcano's Queue (`scheduling.volcano.sh/v1beta1`) in and out.
+
+What it cannot say stands in annotations: `hekla.io/cluster`, `hekla.io/description`, and in `hekla.io/tenants` who may
+submit, with commas between. A queue is closed where its status says so.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.formats import words, yaml_text
+from hekla.domain.formats.fields import Fields, Findings
+from hekla.domain.formats.files import ConfigMaps
+from hekla.domain.formats.reading import Reading, without_none
+from hekla.domain.formats.writing import filled
+from hekla.domain.validation import shown
+
+API_VERSION, KIND = "scheduling.volcano.sh/v1beta1", "Queue"
+CLUSTER, TENANTS = "hekla.io/cluster", "hekla.io/tenants"
+ROOT = "root"
+"""What Volcano calls that of which all queues are a part."""
+
+_FIELDS = ("weight", "priority", "capability", "deserved", "reclaimable", "parent")
+_CLOSED = ("Closed", "Closing")
+_NO_NAMESPACE = "a queue belongs to a cluster."
+_NO_ORDER = "a job that has no room does not hold up those behind it."
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedQueue:
+    """What a manifest says of a queue, as REST takes it, and a sentence for everything that has no effect here."""
+
+    document: dict[str, Any]
+    warnings: tuple[str, ...]
+    findings: Findings
+
+    def placed(self, clusters: Sequence[str]) -> dict[str, Any]:
+        """The document with its cluster: the one that is named, else the only one. Raises Invalid."""
+        if "cluster" in self.document:
+            return self.document
+        if len(clusters) == 1:
+            return {**self.document, "cluster": clusters[0]}
+        known = f"these are the clusters: {', '.join(clusters)}." if clusters else "there is no cluster yet."
+        raise Invalid([Problem(self.findings.place_of("cluster"), f"Name the cluster of the queue here; {known}")])
+
+
+def holds_queues(documents: Sequence[Any]) -> bool:
+    """Whether a stream speaks of queues and of nothing else."""
+    return bool(documents) and all(_is_queue(document) for document in documents)
+
+
+def load_queue(text: str | bytes) -> LoadedQueue:
+    """The queue in a YAML (or JSON) stream. Raises Invalid with every problem and its path in the manifest."""
+    findings = Findings()
+    queue = Fields(_sorted_out(yaml_text.read(text), findings), "", findings)
+    queue.ignore("apiVersion", "kind")
+    reading = Reading(ConfigMaps(findings), findings)
+    document = {**_metadata(reading, queue.fields("metadata")), **_spec(reading, queue.fields("spec"))}
+    document["is_open"] = False if queue.fields("status").take("state") in _CLOSED else None
+    queue.close()
+    findings.raise_any()
+    return LoadedQueue(without_none(document), findings.warnings(), findings)
+
+
+def dump_queue(document: Mapping[str, Any]) -> str:
+    """A queue, as REST tells of it, as a manifest."""
+    annotations = {
+        CLUSTER: document.get("cluster"),
+        words.DESCRIPTION: document.get("description") or None,
+        TENANTS: ", ".join(document.get("tenants", ())) or None,
+    }
+    fields = {name: document.get(name) for name in _FIELDS} | {"priority": document.get("priority") or None}
+    manifest = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": filled(name=document["name"], annotations=filled(**annotations)),
+        "spec": filled(**fields, guarantee=filled(resource=document.get("guarantee"))),
+        "status": {} if document.get("is_open", True) else {"state": _CLOSED[0]},
+    }
+    return yaml_text.write([filled(**manifest)])
+
+
+def _metadata(reading: Reading, metadata: Fields) -> dict[str, Any]:
+    annotations = metadata.mapping("annotations")
+    said = {"cluster": CLUSTER, "description": words.DESCRIPTION, "tenants": TENANTS}
+    for field, name in said.items():
+        reading.findings.origins[field] = f"{metadata.at('annotations')}.{name}"
+    document = {field: annotations.pop(name, None) for field, name in said.items()}
+    document["tenants"] = _listed(reading, document["tenants"])
+    document["name"] = reading.take(metadata, "name", "name")
+    reading.close_metadata(metadata, annotations, _NO_NAMESPACE)
+    return document
+
+
+def _listed(reading: Reading, names: object) -> list[str] | None:
+    if names is None or isinstance(names, str):
+        return [name.strip() for name in names.split(",") if name.strip()] if names else None
+    message = f"Name the tenants in one text, with commas between, not {shown(names)}."
+    reading.findings.problem(reading.findings.place_of("tenants"), message)
+    return None
+
+
+def _spec(reading: Reading, spec: Fields) -> dict[str, Any]:
+    document = {name: reading.take(spec, name, name) for name in _FIELDS}
+    guarantee = spec.fields("guarantee")
+    document["guarantee"] = reading.take(guarantee, "resource", "guarantee")
+    guarantee.close()
+    if document["parent"] in ("", ROOT):
+        document["parent"] = None
+    reading.unless(spec, "dequeueStrategy", ("traverse",), _NO_ORDER)
+    spec.close()
+    return document
+
+
+def _sorted_out(documents: list[Any], findings: Findings) -> dict[str, Any]:
+    """The one queue of a stream; a sentence where there is no such one."""
+    found = [document for document in documents if _is_queue(document)]
+    for number, document in enumerate(documents, start=1):
+        if not _is_queue(document):
+            kind = document.get("kind") if isinstance(document, dict) else document
+            findings.not_honoured(f"document {number}", f"{shown(kind)} is no {KIND}; submit it by itself.")
+    if len(found) != 1:
+        raise Invalid([Problem("", f"The text holds {len(found) or 'no'} {KIND} of {API_VERSION}; one is expected.")])
+    queue: dict[str, Any] = found[0]
+    if queue.get("apiVersion") != API_VERSION:
+        given = shown(queue.get("apiVersion"))
+        raise Invalid([Problem("apiVersion", f"For a {KIND} this must be {API_VERSION}, not {given}.")])
+    return queue
+
+
+def _is_queue(document: object) -> bool:
+    return isinstance(document, dict) and document.get("kind") == KIND
