@@ -1,5 +1,7 @@
 """One YAML (or JSON) stream in or out: one job of whichever kind, and ConfigMaps with the files that its pods mount.
 
+A PodGroup beside the job says how its pods are placed (`podgroup`).
+
 A file that is mounted into the container's working folder (or below it) becomes a file of the JobSpec. What a kind of
 manifest cannot hold is found by reading back what was written: whatever then differs is said, so that nothing can be
 forgotten here.
@@ -10,7 +12,7 @@ from typing import Any
 
 from hekla.domain import frameworks
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.formats import registry, yaml_text
+from hekla.domain.formats import podgroup, registry, yaml_text
 from hekla.domain.formats.base import Format, Loaded
 from hekla.domain.formats.fields import Fields, Findings
 from hekla.domain.formats.files import ConfigMaps
@@ -50,12 +52,16 @@ def load(text: str | bytes) -> Loaded:
 def load_documents(documents: list[Any]) -> Loaded:
     """The job in the documents of a stream. Raises Invalid as `load` does."""
     findings = Findings()
-    job, form, config_maps = _sorted_out(documents, findings)
+    job, groups, config_maps = _sorted_out(documents, findings)
+    form, group = _format_of(job), podgroup.chosen(job, groups, findings)
+    job = podgroup.without_name(job, group) if group else job
     reading, manifest = Reading(config_maps, findings), Fields(job, "", findings)
     if not form.recognise:
         manifest.ignore("apiVersion", "kind", "status")
     document = form.read(reading, manifest)
     manifest.close()
+    if group:
+        group.apply(reading, document)
     findings.origins["files"] = "data"
     try:
         spec = JobSpec.parse(without_none({**document, "files": config_maps.files}))
@@ -65,23 +71,32 @@ def load_documents(documents: list[Any]) -> Loaded:
     findings.raise_any()
     for remark in frameworks.remarks(spec):
         findings.remark(remark.path, remark.message)
+    if group:
+        group.compare(spec)
     return Loaded(spec, findings.warnings(), reading.secrets)
 
 
 def load_many(text: str | bytes) -> tuple[Loaded, ...]:
     """Every job in a YAML (or JSON) stream: manifests of any kind, and documents of a JobSpec, in their order.
 
-    ConfigMaps serve all jobs of the stream. Raises Invalid with every problem and its path, such as `document 3.spec`.
+    ConfigMaps serve all jobs of the stream, PodGroups those whose pods name them. Raises Invalid with every problem and
+    its path, such as `document 3.spec`.
     """
     documents = yaml_text.read(text)
     maps = [one for one in documents if _is_config_map(one)]
-    jobs = [(number, one) for number, one in enumerate(documents, start=1) if not _is_config_map(one)]
+    numbered = [(number, one) for number, one in enumerate(documents, start=1) if not _is_config_map(one)]
+    jobs = [(number, one) for number, one in numbered if not podgroup.is_group(one)]
+    groups = [one for _, one in numbered if podgroup.is_group(one)]
+    if groups and not jobs:
+        raise _refusal(podgroup.ALONE)
     if not 0 < len(jobs) <= MAX_JOBS:
         raise _refusal(f"The text holds {len(jobs):,} jobs; from 1 to {MAX_JOBS:,} are expected.")
-    found, problems = [], []
+    alone = len(jobs) == 1 and not _is_spec(jobs[0][1])
+    found, problems = [], [] if alone else _strays(numbered, [one for _, one in jobs])
     for number, document in jobs:
+        theirs = groups if alone else podgroup.named_by(document, groups)
         try:
-            found.append(_load_one(document, maps))
+            found.append(_load_one(document, [*maps, *theirs]))
         except Invalid as error:
             problems += [Problem(join(f"document {number}", each.path), each.message) for each in error.problems]
     if problems:
@@ -89,11 +104,24 @@ def load_many(text: str | bytes) -> tuple[Loaded, ...]:
     return tuple(found)
 
 
-def _load_one(document: Any, maps: list[Any]) -> Loaded:  # noqa: ANN401  (whatever the YAML holds)
-    if isinstance(document, dict) and "tasks" in document and "kind" not in document:
+def _strays(numbered: list[tuple[int, Any]], jobs: list[Any]) -> list[Problem]:
+    """That none of the jobs names a PodGroup."""
+    return [
+        Problem(f"document {number}", podgroup.STRAY)
+        for number, one in numbered
+        if podgroup.is_group(one) and not podgroup.named_by(jobs, [one])
+    ]
+
+
+def _load_one(document: Any, beside: list[Any]) -> Loaded:  # noqa: ANN401  (whatever the YAML holds)
+    if _is_spec(document):
         spec = JobSpec.parse(document)
         return Loaded(spec, spec.remarks)
-    return load_documents([*maps, document])
+    return load_documents([*beside, document])
+
+
+def _is_spec(document: Any) -> bool:  # noqa: ANN401  (whatever the YAML holds)
+    return isinstance(document, dict) and "tasks" in document and "kind" not in document
 
 
 def _is_config_map(document: Any) -> bool:  # noqa: ANN401  (whatever the YAML holds)
@@ -122,14 +150,16 @@ def _text(spec: JobSpec, form: Format) -> str:
     return yaml_text.write(documents(spec, form))
 
 
-def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, Format, ConfigMaps]:
-    """The one job of a stream, its format, and its ConfigMaps; a sentence where there is no such job."""
-    jobs, maps = [], ConfigMaps(findings)
+def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, list[Any], ConfigMaps]:
+    """The one job of a stream, its PodGroups and its ConfigMaps; a sentence where there is no such job."""
+    jobs, groups, maps = [], [], ConfigMaps(findings)
     for number, document in enumerate(documents, start=1):
         if not isinstance(document, dict):
             raise _refusal(f"Document {number} must be a mapping that begins with apiVersion, not {shown(document)}.")
         if document.get("kind") == "ConfigMap":
             maps.add(document)
+        elif podgroup.is_group(document):
+            groups.append(document)
         elif "kind" not in document or registry.recognised(document) or registry.named(document["kind"]):
             jobs.append(document)
         elif document["kind"] in FLOW_KINDS:
@@ -142,10 +172,12 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, Format, 
             )
     if holds_queues(documents):
         raise _refusal(f"The text holds a Queue, which is no job: {_WHERE_QUEUES}")
+    if groups and not jobs:
+        raise _refusal(podgroup.ALONE)
     if len(jobs) != 1:
         found = f"{len(jobs)} jobs" if jobs else "no job"
         raise _refusal(f"The text holds {found}; one is expected: {_kinds()}.")
-    return jobs[0], _format_of(jobs[0]), maps
+    return jobs[0], groups, maps
 
 
 def _format_of(job: dict[str, Any]) -> Format:

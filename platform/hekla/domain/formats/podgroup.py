@@ -1,0 +1,157 @@
+"""Volcano's PodGroup (`scheduling.volcano.sh/v1beta1`): how the pods of a job that stands beside it are placed.
+
+A job's pods name their group in an annotation; where the text holds one job and one group, they need not. What the
+group says counts, as for Volcano's scheduler, also where the job says something else.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.formats import words
+from hekla.domain.formats.fields import Fields, Findings
+from hekla.domain.formats.reading import Reading
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.resources import BadQuantity, Resources
+from hekla.domain.validation import join, shown
+
+API_VERSION, KIND = "scheduling.volcano.sh/v1beta1", "PodGroup"
+NAMES = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+ALONE = (
+    f"The text holds a {KIND} without a job: put it into one text with the job whose pods it is for, with --- between, "
+    f"and let them name it in the annotation {NAMES[0]}."
+)
+STRAY = f"No pod of a job in this text names this {KIND} in the annotation {NAMES[0]}."
+
+_NOBODY = f"no pod of the job names it in the annotation {NAMES[0]}."
+_SEVERAL = "The job's pods are in the groups %s; a job is one group here. Let them name one, or make several jobs."
+_MIN_RESOURCES = "what the pods of the gang ask for is what the queue must have: %s."
+
+
+def is_group(document: object) -> bool:
+    """Whether a document of a stream is a PodGroup."""
+    return isinstance(document, dict) and document.get("kind") == KIND
+
+
+def named_by(job: object, groups: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those of the groups that pods of a job name."""
+    names = set(_names(job))
+    return [group for group in groups if _name(group) in names]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The group of a job's pods."""
+
+    fields: Fields
+
+    def apply(self, reading: Reading, document: dict[str, Any]) -> None:
+        """Let a job's document say what the group says; what it cannot say is reported."""
+        self.fields.ignore("apiVersion", "kind", "status")
+        metadata, spec = self.fields.fields("metadata"), self.fields.fields("spec")
+        metadata.ignore("name")
+        annotations = metadata.mapping("annotations")
+        theirs = {name: annotations.pop(name) for name in words.SCHEDULING if name in annotations}
+        document["annotations"] = theirs | (document.get("annotations") or {})
+        reading.close_metadata(metadata, annotations)
+        _say(reading, document, "queue", spec, "queue")
+        _say(reading, document, "min_available", spec, "minMember")
+        _say_of_tasks(reading, document, spec.fields("minTaskMember"))
+        reading.no_priority_class(spec, "priorityClassName")
+        spec.mapping("minResources")  # `compare` looks at it
+        spec.close()
+        self.fields.close()
+
+    def compare(self, job: JobSpec) -> None:
+        """Report what the group wants to be free before the job starts, if that is not what the job's gang needs."""
+        spec = self.fields.fields("spec")
+        least = job.minimum_resources()
+        wanted = spec.mapping("minResources")
+        try:
+            same = all(least.amount(name) == amount for name, amount in Resources.parse(wanted).items())
+        except BadQuantity:
+            same = False
+        if not same:
+            self.fields.findings.not_honoured(spec.at("minResources"), _MIN_RESOURCES % _told(least))
+
+
+def chosen(job: dict[str, Any], groups: Sequence[dict[str, Any]], findings: Findings) -> Group | None:
+    """The group of the only job of a stream, if it has one; the others are reported. Raises Invalid."""
+    named = named_by(job, groups)
+    if len(named) > 1:
+        names = " and ".join(_name(group) for group in named)
+        raise Invalid([Problem(KIND, _SEVERAL % names)])
+    found = named or (list(groups) if len(groups) == 1 and not any(_names(job)) else [])
+    for group in groups:
+        if not any(group is one for one in found):
+            findings.not_honoured(_path(group), _NOBODY)
+    if not found:
+        return None
+    if found[0].get("apiVersion") != API_VERSION:
+        given = shown(found[0].get("apiVersion"))
+        findings.problem(join(_path(found[0]), "apiVersion"), f"For a {KIND} this must be {API_VERSION}, not {given}.")
+    return Group(Fields(found[0], _path(found[0]), findings))
+
+
+def without_name(data: Any, group: Group) -> Any:  # noqa: ANN401  (whatever the YAML holds)
+    """A job without the annotations that name its group: they have done what they are for."""
+    if isinstance(data, list):
+        return [without_name(one, group) for one in data]
+    if not isinstance(data, dict):
+        return data
+    name = group.fields.fields("metadata").take("name")
+    return {
+        key: {one: said for one, said in value.items() if one not in NAMES or said != name}
+        if key == "annotations" and isinstance(value, dict)
+        else without_name(value, group)
+        for key, value in data.items()
+    }
+
+
+def _say(reading: Reading, document: dict[str, Any], field: str, spec: Fields, name: str) -> None:
+    before, place = document.get(field), reading.findings.place_of(field)
+    value = spec.take(name)
+    if value in (None, "") or (value == 0 and not isinstance(value, bool)):
+        return
+    document[field] = reading.take(spec, name, field)
+    if before not in (None, 1, document[field]):
+        reading.findings.not_honoured(place, f"the {KIND} of the pods says {shown(document[field])}.")
+
+
+def _say_of_tasks(reading: Reading, document: dict[str, Any], least: Fields) -> None:
+    tasks = {str(task.get("name")): (place, task) for place, task in enumerate(document["tasks"])}
+    for name in least.names():
+        if name in tasks:
+            place, task = tasks[name]
+            task["min_available"] = reading.take(least, name, join("tasks", place, "min_available"))
+        else:
+            least.ignore(name)
+            reading.findings.not_honoured(least.at(name), "the job has no such task.")
+    least.close()
+
+
+def _names(data: object) -> Iterator[str]:
+    """The groups that pods name, anywhere in a job."""
+    if isinstance(data, list):
+        for one in data:
+            yield from _names(one)
+    elif isinstance(data, dict):
+        for key, value in data.items():
+            if key == "annotations" and isinstance(value, dict):
+                yield from (value[name] for name in NAMES if isinstance(value.get(name), str))
+            else:
+                yield from _names(value)
+
+
+def _name(group: dict[str, Any]) -> str:
+    metadata = group.get("metadata")
+    return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
+
+
+def _path(group: dict[str, Any]) -> str:
+    return f"{KIND} {_name(group)}".strip()
+
+
+def _told(amounts: Resources) -> str:
+    return ", ".join(f"{name} {amount}" for name, amount in amounts.quantities().items())

@@ -1,0 +1,158 @@
+"""PodGroups beside jobs."""
+
+import pytest
+
+from hekla.domain import formats
+from hekla.domain.errors import Invalid
+from hekla.domain.formats import yaml_text
+
+NAMED = {"scheduling.k8s.io/group-name": "gang"}
+NAMED_BY_VOLCANO = {"scheduling.volcano.sh/group-name": "gang"}
+
+
+def group(name="gang", annotations=None, version="v1beta1", **spec):
+    metadata = {"name": name, "annotations": annotations or {}}
+    return {
+        "apiVersion": f"scheduling.volcano.sh/{version}", "kind": "PodGroup", "metadata": metadata, "spec": spec,
+    }  # fmt: skip
+
+
+def template(annotations=None):
+    container = {"name": "main", "command": ["true"], "resources": {"requests": {"cpu": "2"}}}
+    return {"metadata": {"annotations": annotations or {}}, "spec": {"containers": [container]}}
+
+
+def batch(pods=None, name="fit", annotations=None, **spec):
+    fields = {"parallelism": 4, "completions": 4, "backoffLimit": 0, "template": template(pods), **spec}
+    metadata = {"name": name, "annotations": annotations or {}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": fields}
+
+
+def volcano(pods=None, **spec):
+    tasks = [{"name": name, "replicas": count, "template": template(pods)} for name, count in (("ps", 1), ("w", 4))]
+    fields = {"tasks": tasks, **spec}
+    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "fit"}, "spec": fields}
+
+
+def torch(pods=None, **scheduling):
+    replicas = {"Worker": {"replicas": 4, "restartPolicy": "Never", "template": template(pods)}}
+    fields = {"runPolicy": {"schedulingPolicy": scheduling}, "pytorchReplicaSpecs": replicas}
+    return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "fit"}, "spec": fields}
+
+
+def load(*documents):
+    """The job, and the paths that are not honoured."""
+    loaded = formats.load(yaml_text.write(list(documents)))
+    return loaded.spec, [warning.partition(": not")[0] for warning in loaded.warnings]
+
+
+OTHER = {"scheduling.volcano.sh/group-name": "b"}
+JOBS = [batch, volcano, torch]
+
+
+@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize("names", [None, NAMED, NAMED_BY_VOLCANO])
+@pytest.mark.parametrize("first", [True, False])
+def test_the_group_says_how_many_start_together_and_where(job, names, first):
+    said = group(minMember=3, queue="vision")
+    spec, ignored = load(said, job(names)) if first else load(job(names), said)
+    assert (spec.min_available, spec.queue, ignored) == (3, "vision", [])
+
+
+@pytest.mark.parametrize(
+    ("job", "said", "ignored"),
+    [
+        (batch(), {"minMember": 3, "priorityClassName": "high"}, ["PodGroup gang.spec.priorityClassName"]),
+        (batch(), {"minMember": 3, "minResources": {"cpu": "6"}}, []),
+        (batch(), {"minMember": 3, "minResources": {"cpu": 6000}}, ["PodGroup gang.spec.minResources"]),
+        (batch(), {"minMember": 3, "minResources": {"cpu": "lots"}}, ["PodGroup gang.spec.minResources"]),
+        (batch(), {"minMember": 3, "minResources": {"memory": "1Gi"}}, ["PodGroup gang.spec.minResources"]),
+        (batch(), {"minMember": 3, "networkTopology": {"mode": "hard"}}, ["PodGroup gang.spec.networkTopology"]),
+        (batch(), {"minMember": 3, "subGroupPolicy": [{"name": "a"}]}, ["PodGroup gang.spec.subGroupPolicy"]),
+        (batch(), {"minMember": 3, "minTaskMember": {"ps": 1}}, ["PodGroup gang.spec.minTaskMember.ps"]),
+        (volcano(minAvailable=2), {"minMember": 3}, ["spec.minAvailable"]),
+        (volcano(minAvailable=3, queue="default"), {"minMember": 3, "queue": "default"}, []),
+        (volcano(queue="b"), {"minMember": 3, "queue": "a"}, ["spec.queue"]),
+        (torch(minAvailable=4), {"minMember": 3}, ["spec.runPolicy.schedulingPolicy.minAvailable"]),
+    ],
+)
+def test_what_it_cannot_do_is_named(job, said, ignored):
+    spec, told = load(job, group(**said))
+    assert (spec.min_available, told) == (3, ignored)
+
+
+def test_a_group_that_says_nothing_changes_nothing():
+    assert load(volcano(minAvailable=2, queue="a"), group(minMember=0, queue="")) == load(
+        volcano(minAvailable=2, queue="a")
+    )
+
+
+def test_all_completions_are_still_wanted():
+    spec, _ = load(batch(), group(minMember=2))
+    assert (spec.min_available, spec.min_success) == (2, 4)
+
+
+def test_the_least_of_each_task_and_what_plugins_read_go_with_the_job():
+    waits = {"sla-waiting-time": "1h"}
+    spec, ignored = load(volcano(), group(annotations=waits, minMember=3, minTaskMember={"ps": 1, "w": 2}))
+    assert [task.min_available for task in spec.tasks] == [1, 2]
+    assert (spec.annotations, ignored) == (waits, [])
+
+
+def test_the_group_that_the_pods_name_is_the_one_that_counts():
+    spec, ignored = load(group("other", minMember=2), batch(NAMED), group(minMember=3))
+    assert (spec.min_available, ignored) == (3, ["PodGroup other"])
+
+
+def test_groups_that_pods_do_not_name_are_named():
+    elsewhere = {"scheduling.k8s.io/group-name": "elsewhere"}
+    spec, ignored = load(batch(elsewhere), group(minMember=3))
+    assert spec.min_available == 1
+    assert sorted(path.rpartition(".")[2] for path in ignored) == ["PodGroup gang", "io/group-name"]
+    assert load(batch(), group(minMember=2), group("b"))[1] == ["PodGroup gang", "PodGroup b"]
+
+
+@pytest.mark.parametrize(
+    ("documents", "path", "says"),
+    [
+        ([group(minMember=3)], "", "put it into one text with the job"),
+        ([batch(), group(minMember=5)], "PodGroup gang.spec.minMember", "4 replicas"),
+        ([batch(), group(minMember="3")], "PodGroup gang.spec.minMember", ""),
+        ([batch(), group(minMember=True)], "PodGroup gang.spec.minMember", ""),
+        ([batch(), group(minMembers=3)], "PodGroup gang.spec.minMembers", "did you mean “minMember”"),
+        ([batch(), group(minResources=[1])], "PodGroup gang.spec.minResources", "must be a mapping"),
+        ([volcano(), group(minTaskMember={"w": 5})], "PodGroup gang.spec.minTaskMember.w", "4 replicas"),
+        ([batch(), group(version="v1")], "PodGroup gang.apiVersion", "scheduling.volcano.sh/v1beta1"),
+        (
+            [batch(NAMED, annotations=OTHER), group(), group("b")],
+            "PodGroup",
+            "and b",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_place(documents, path, says):
+    with pytest.raises(Invalid) as raised:
+        load(*documents)
+    assert any(problem.path == path and says in problem.message for problem in raised.value.problems)
+
+
+def test_of_several_jobs_each_has_the_group_that_it_names():
+    second = {"scheduling.k8s.io/group-name": "second"}
+    documents = [group(minMember=3), batch(NAMED), group("second", minMember=2), batch(second, name="b")]
+    loaded = formats.load_many(yaml_text.write(documents))
+    assert [(one.spec.min_available, one.warnings) for one in loaded] == [(3, ()), (2, ())]
+    assert formats.load_many(yaml_text.write([batch(), group(minMember=3)]))[0].spec.min_available == 3
+
+
+@pytest.mark.parametrize(
+    ("documents", "path"),
+    [
+        ([group()], ""),
+        ([batch(NAMED), batch(name="b"), group(), group("stray")], "document 4"),
+        ([group(), {"name": "c", "tasks": [{"name": "t", "command": ["true"]}]}], "document 1"),
+    ],
+)
+def test_groups_that_no_job_of_many_names_are_refused(documents, path):
+    with pytest.raises(Invalid) as raised:
+        formats.load_many(yaml_text.write(documents))
+    assert [problem.path for problem in raised.value.problems] == [path]
