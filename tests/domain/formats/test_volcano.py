@@ -2,7 +2,7 @@
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.domain.specs import SPECS
 
@@ -424,6 +424,7 @@ TREES = st.recursive(
 )
 
 
+@example({"spec": {"tasks": [{"name": [None]}]}})
 @given(st.dictionaries(WORDS, TREES))
 def test_any_tree_is_a_job_or_gets_problems(tree):
     text = yaml.safe_dump({"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", **tree})

@@ -102,7 +102,7 @@ def _task(reading: Reading, task: Fields, place: int, commands: Collection[str])
         "depends_on": _depends_on(reading, task.fields("dependsOn"), join(target, "depends_on")),
     }
     _partitions(reading, task.fields("partitionPolicy"), target, document)
-    document |= pods.read(reading, task.fields("template"), target, commanded=name in commands)
+    document |= pods.read(reading, task.fields("template"), target, commanded=str(name) in commands)
     task.close()
     return without_none(document)
 
