@@ -1,6 +1,8 @@
 """PodGroups beside jobs."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hekla.domain import formats
 from hekla.domain.errors import Invalid
@@ -156,3 +158,24 @@ def test_groups_that_no_job_of_many_names_are_refused(documents, path):
     with pytest.raises(Invalid) as raised:
         formats.load_many(yaml_text.write(documents))
     assert [problem.path for problem in raised.value.problems] == [path]
+
+
+WORDS = st.sampled_from(["metadata", "name", "annotations", "spec", "minMember", "minTaskMember", "queue", "tasks"])
+TREES = st.recursive(
+    st.sampled_from([None, True, 3, 0.5, "", "gang", "main"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4),
+    max_leaves=15,
+)
+
+
+@given(st.dictionaries(WORDS, TREES), st.dictionaries(WORDS, TREES))
+def test_any_tree_is_a_group_or_gets_problems(said, fields):
+    documents = [{**group(), **said}, {**volcano(), **fields}]
+    assert outcome(yaml_text.write(documents))
+
+
+def outcome(text):
+    try:
+        return formats.load(text).spec
+    except Invalid as error:
+        return error.problems

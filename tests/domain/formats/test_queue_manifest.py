@@ -141,3 +141,23 @@ def test_there_and_back_it_is_the_same(document: dict[str, object]) -> None:
     loaded = formats.load_queue(formats.dump_queue(document))
     assert {**USUAL, **loaded.document} == document
     assert loaded.warnings == ()
+
+
+WORDS = st.sampled_from(["metadata", "name", "annotations", "spec", "guarantee", "resource", "status", "state"])
+TREES = st.recursive(
+    st.sampled_from([None, True, 3, 0.5, "", "root"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4),
+    max_leaves=15,
+)
+
+
+@given(st.dictionaries(WORDS, TREES))
+def test_any_tree_is_a_queue_or_gets_problems(said: dict[str, object]) -> None:
+    assert outcome(yaml.safe_dump({**yaml.safe_load(MANIFEST), **said}))
+
+
+def outcome(text: str) -> object:
+    try:
+        return formats.load_queue(text)
+    except Invalid as error:
+        return error.problems
