@@ -25,7 +25,7 @@ FACTS: dict[str, list[dict[str, Any]]] = {
     "as_many_as_asked": [{"succeeded": 2}],
     "successes_asked": [{"asked": 4}],
     "task_needed": [{"task": "ps", "needed": 2, "had": 1}],
-    "too_few_at_work": [{"pending": 2, "minimum": 3}],
+    "too_few_at_work": [{"pending": 1, "minimum": 3}, {"pending": 2, "minimum": 3}],
     "pod_failed": [
         {"pod": "w-1", "exit_code": code, "lost": lost, "others": others}
         for code in (None, 1)

@@ -51,7 +51,7 @@ def _code(code: int | None) -> int | None:
 
 def _plain(pod: Pod) -> tuple[Phrase, Phrase]:
     if pod.phase == PodPhase.LOST:
-        return _lost, _try_again
+        return _lost, _replaced
     if pod.exit_code is None:
         return (lambda: _("It could not be started.")), _ask_message
     if pod.exit_code > _SIGNALLED and endings.signal_name(pod.exit_code):
@@ -67,6 +67,13 @@ def _lost() -> str:
 
 def _try_again() -> str:
     return _("Run it again. A policy for PodFailed restarts it by itself; if it is lost again, look at the node.")
+
+
+def _replaced() -> str:
+    return _(
+        "A lost pod is replaced by itself, as often as its task's max_retry allows; if it happens again, look at the "
+        "node."
+    )
 
 
 def _ask_log() -> str:
@@ -113,14 +120,17 @@ _BY_REASON: dict[str, tuple[Phrase, Phrase]] = {
     ),
     "PreparationDied": (lambda: _("Getting it ready was cut off again and again."), _try_again),
     "StartRefused": (lambda: _("It can never start as it is."), _ask_message),
-    "NodeRestarted": (lambda: _("The machine was started anew while it ran."), _try_again),
+    "NodeRestarted": (lambda: _("The machine was started anew while it ran."), _replaced),
     "ShimDied": (
         lambda: _("The process that watches over it was killed, so it was ended too."),
-        lambda: _("Was memory short on the machine? Then its system log says so. Otherwise run it again."),
+        lambda: _(
+            "Was memory short on the machine? Then its system log says so. A lost pod is replaced by itself, as often "
+            "as its task's max_retry allows."
+        ),
     ),
-    "Vanished": (lambda: _("The cluster knows nothing of it any more."), _try_again),
-    "NodeLost": (lambda: _("Its node %(node)s does not answer any more."), _try_again),
-    "Unreadable": (lambda: _("The record of how it ended is damaged."), _try_again),
+    "Vanished": (lambda: _("The cluster knows nothing of it any more."), _replaced),
+    "NodeLost": (lambda: _("Its node %(node)s does not answer any more."), _replaced),
+    "Unreadable": (lambda: _("The record of how it ended is damaged."), _replaced),
     "Evicted": (
         lambda: _("It had to leave its node."),
         lambda: _("The message says what was short there; ask for as much as it needs, and it is placed by that."),

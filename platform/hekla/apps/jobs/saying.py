@@ -45,7 +45,12 @@ def _task_needed(facts: Facts) -> str:
 
 
 def _too_few_at_work(facts: Facts) -> str:
-    return _("%(pending)s pods wait for a place; fewer than %(minimum)s are at work.") % facts
+    sentence = ngettext(
+        "%(pending)s pod waits for a place; fewer than %(minimum)s are at work.",
+        "%(pending)s pods wait for a place; fewer than %(minimum)s are at work.",
+        facts["pending"],
+    )
+    return sentence % facts
 
 
 def _pod_failed(facts: Facts) -> str:

@@ -52,6 +52,11 @@ def _pod_failed(args: Mapping[str, Any]) -> str:
     return f"{args['pod']} {how}{more}."
 
 
+def _too_few_at_work(args: Mapping[str, Any]) -> str:
+    pods = "1 pod waits" if args["pending"] == 1 else f"{args['pending']} pods wait"
+    return f"{pods} for a place; fewer than {args['minimum']} are at work."
+
+
 def _restarted_often(args: Mapping[str, Any]) -> str:
     times = "once" if args["times"] == 1 else f"{args['times']} times"
     return f"The job was restarted {times} already, as often as is allowed."
@@ -75,7 +80,7 @@ ENGLISH: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "as_many_as_asked": _plain("{succeeded} pods succeeded, as was asked."),
     "successes_asked": _plain("{asked} successes were asked for."),
     "task_needed": _plain("Task {task} needed {needed} successes and had {had}."),
-    "too_few_at_work": _plain("{pending} pods wait for a place; fewer than {minimum} are at work."),
+    "too_few_at_work": _too_few_at_work,
     "pod_failed": _pod_failed,
     "no_policy": _plain("No policy says what to do then, so the others go on; the job is judged when all have ended."),
     "never_begun": _plain("{task} never began: it waited for {others}."),

@@ -373,11 +373,13 @@ def _is_in(slot: Slot, target: Target) -> bool:
 
 
 def _cause(course: _Course) -> list[Fact]:
-    """The pod that gave rise to an action; nothing where none did."""
+    """The pod that gave rise to an action, also one that is replaced because it was lost; nothing where none did."""
     if course.target is None:
         return []
-    pods = [pod for slot, pod in course.current().items() if _is_in(slot, course.target)]
-    guilty = [pod for pod in pods if pod.phase in (PodPhase.FAILED, PodPhase.LOST)]
+    slots = [slot for slot in course.roster.slots() if _is_in(slot, course.target)]
+    pods = [attempts[-1] for slot in slots if (attempts := course.roster.attempts(slot))]
+    here = [pod for pod in pods if pod.version == course.version and not pod.stopping]
+    guilty = [pod for pod in here if pod.phase in (PodPhase.FAILED, PodPhase.LOST)]
     return [_told(guilty)] if guilty else []
 
 

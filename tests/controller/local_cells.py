@@ -1,0 +1,193 @@
+"""How processes end, what policies and people make of it, and where that leads: the tables of `test_matrix_local.py`.
+
+Every job has three pods: two of a task, of which the second one ends in some way, and a third of another task.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.policies import PARTIAL_ACTIONS, Action
+
+SCRIPT = """
+test -p "$1/$HEKLA_POD" && trap 'echo heard' TERM && read -r go < "$1/$HEKLA_POD" && eval "$2"
+exec sleep 600
+"""
+"""A pod waits at its gate, if it has one, and does what it is made for; all others go on for ever."""
+PODS = ("rest-0", "work-0", "work-1")
+RUNS, STOPPED = "running", "failed 143 Stopped"
+State = tuple[str, int, int, dict[str, list[str]]]
+"""Phase, version, restarts, and the attempts of each replica: the phase, and of an end its code and reason."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What a process does, or what is done to it (where `script` is empty), and how that is told."""
+
+    script: str
+    state: str
+    exit_words: str = ""
+    cause: str = ""
+    job_words: str = ""
+
+
+ENDINGS = {
+    "done": Ending("exit 0", "succeeded 0"),
+    "exits": Ending("exit 3", "failed 3 Error", "3", "ended with exit code 3", "failed with exit code 3."),
+    "crashes": Ending(
+        "ulimit -c 0; exec python -c 'import ctypes; ctypes.string_at(0)'",
+        "failed 139 SIGSEGV",
+        "139, ended by SIGSEGV",
+        "touched memory that is not its own",
+        "failed with exit code 139.",
+    ),
+    "outgrows": Ending(
+        "exec python -c 'import resource as r; r.setrlimit(r.RLIMIT_AS, (2**28, 2**28)); bytearray(2**30)'",
+        "failed 1 Error",
+        "1",
+        "ended with exit code 1",
+        "failed with exit code 1.",
+    ),
+    "childkilled": Ending(
+        "sh -c 'kill -KILL $$'; exit $?",
+        "failed 137 Error",
+        "137, ended by SIGKILL",
+        "was killed (SIGKILL)",
+        "failed with exit code 137.",
+    ),
+    "killed": Ending(
+        "", "failed 137 SIGKILL", "137, ended by SIGKILL", "was killed (SIGKILL)", "failed with exit code 137."
+    ),
+    "lost": Ending("", "lost None ShimDied", "–", "process that watches over it was killed", "was lost."),
+    "deaf": Ending("while :; do sleep 0.1; done", "failed 137 Stopped", "137, ended by SIGKILL"),
+    "orphaned": Ending(
+        "while :; do sleep 0.1; done", "lost None ShimDied", "–", "process that watches over it was killed"
+    ),
+}
+"""The deaf ones do not end when they are asked to; the orphaned ones lose their shim just then."""
+FAILURES = ("exits", "crashes", "outgrows", "childkilled", "killed")
+RESTARTS = (Action.RESTART_JOB, Action.RESTART_POD, Action.RESTART_TASK)
+AFTER = {
+    Action.ABORT_JOB: ["aborting", "aborted", "restarting", "pending", "running"],
+    Action.COMPLETE_JOB: ["completing", "completed"],
+    Action.TERMINATE_JOB: ["terminating", "terminated"],
+    Action.RESTART_JOB: ["restarting", "pending", "running"],
+}
+"""The phases that a job enters by each action; who aborted a job resumes it."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A job of which a pod ends in this way, and what is to be done then, by a policy or by a person."""
+
+    ending: str
+    cause: str = ""
+    action: Action | None = None
+    times: int = 1
+
+    @property
+    def name(self) -> str:
+        return f"{self.ending}-{self.cause or 'no'}-{self.action or 'policy'}-{self.times}".lower()
+
+    @property
+    def how(self) -> Ending:
+        return ENDINGS[self.ending]
+
+    @property
+    def gates(self) -> list[str]:
+        """The attempts that wait until it is time to end."""
+        names = ["work-0", "work-1"] if self.cause == "TaskCompleted" else ["work-1"]
+        attempts = range(1, self.times + 1)
+        return [f"{name}-{attempt}" for name in names for attempt in attempts if self.how.script]
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the policy speaks of such an ending at all."""
+        spoken_of = {"done": ("TaskCompleted",), "lost": ("PodEvicted", "TaskFailed")}
+        return self.cause in spoken_of.get(self.ending, ("PodFailed", "exit", "person"))
+
+    def spec(self, gates: Path) -> JobSpec:
+        task = {
+            "command": ["sh", "-c", SCRIPT, "sh", str(gates), self.how.script],
+            "resources": {"cpu": "1"},
+            "grace_seconds": 1,
+        }
+        work = {**task, "name": "work", "replicas": 2, "max_retry": 1}
+        tasks = [{**work, "policies": list(self._policies())}, {**task, "name": "rest"}]
+        return JobSpec.parse({"name": self.name, "tasks": tasks, "max_retry": 1})
+
+    def _policies(self) -> Iterator[dict[str, Any]]:
+        if self.cause == "exit":
+            yield {"exit_code": int(self.how.state.split()[1]), "action": str(self.action)}
+        elif self.cause and self.cause != "person":
+            yield {"events": [self.cause], "action": str(self.action)}
+
+    def wanted(self) -> State:
+        """Where the job comes to rest."""
+        action = self.action if self.is_answered else None
+        version = 2 if action is Action.RESTART_JOB else 1
+        restarts = action in RESTARTS and self.cause != "person"
+        return ["running", *self.phases()][-1], version, int(restarts), self._attempts(action)
+
+    def _attempts(self, action: Action | None) -> dict[str, list[str]]:
+        ended = {name[:-2]: [self.how.state] for name in self.gates} | {"work-1": [self.how.state]}
+        if action is None:
+            replaced = {"work-1": [self.how.state, RUNS]} if self.ending == "lost" else {}
+            return {pod: [RUNS] for pod in PODS} | ended | replaced
+        spared = {Action.RESTART_TASK: {"rest-0"}, Action.RESTART_POD: {"rest-0", "work-0"}}.get(action, set())
+        pods = {pod: ended.get(pod, [RUNS if pod in spared else STOPPED]) for pod in PODS}
+        kept = set(ended) if self.ending == "done" else set()
+        if action not in (Action.COMPLETE_JOB, Action.TERMINATE_JOB):
+            pods |= {pod: [*pods[pod], RUNS] for pod in set(PODS) - spared - kept}
+        return self._once_more(pods) if self.times > 1 else pods
+
+    def _once_more(self, pods: dict[str, list[str]]) -> dict[str, list[str]]:
+        """It happens again, and that was the last straw."""
+        pods = {pod: [STOPPED if state == RUNS else state for state in states] for pod, states in pods.items()}
+        return pods | {"work-1": [self.how.state] * 2}
+
+    def words_of_job(self) -> str:
+        """A sentence that must be said of it at some time."""
+        if self.ending == "lost" and not self.is_answered:
+            return "1 pod waits for a place; fewer than 3 are at work."
+        return f"work-1 {self.how.job_words}" if self.how.job_words else ""
+
+    def phases(self) -> list[str]:
+        """What it enters after it ran for the first time."""
+        if not self.is_answered or self.action is None:
+            return ["pending", "running"] if self.ending == "lost" else []
+        action = Action.RESTART_JOB if self.action in PARTIAL_ACTIONS else self.action
+        if self.times == 1:
+            return AFTER[action]
+        return ["pending", "running", *AFTER[action]] if self.cause == "TaskFailed" else [*AFTER[action], "failed"]
+
+
+ANSWERS: tuple[tuple[str, Action | None], ...] = (
+    ("", None),
+    ("PodFailed", Action.RESTART_JOB),
+    ("PodFailed", Action.RESTART_POD),
+    ("PodFailed", Action.RESTART_TASK),
+    ("PodFailed", Action.ABORT_JOB),
+    ("exit", Action.TERMINATE_JOB),
+)
+CELLS = [
+    *(Cell(ending, *answer) for ending, answer in product(FAILURES, ANSWERS)),
+    Cell("exits", "PodFailed", Action.RESTART_JOB, times=2),
+    Cell("killed", "PodFailed", Action.RESTART_POD, times=2),
+    Cell("lost"),
+    Cell("lost", "PodFailed", Action.TERMINATE_JOB),
+    Cell("lost", "PodEvicted", Action.RESTART_JOB),
+    Cell("lost", "PodEvicted", Action.RESTART_POD),
+    Cell("lost", "PodEvicted", Action.ABORT_JOB),
+    Cell("lost", "TaskFailed", Action.TERMINATE_JOB, times=2),
+    Cell("done"),
+    Cell("done", "PodFailed", Action.RESTART_JOB),
+    Cell("done", "TaskCompleted", Action.COMPLETE_JOB),
+    Cell("done", "TaskCompleted", Action.ABORT_JOB),
+    *(Cell("deaf", "person", action) for action in (*AFTER, Action.RESTART_POD)),
+    Cell("orphaned", "person", Action.ABORT_JOB),
+    Cell("orphaned", "person", Action.RESTART_TASK),
+]
