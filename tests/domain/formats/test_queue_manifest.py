@@ -161,3 +161,9 @@ def outcome(text: str) -> object:
         return formats.load_queue(text)
     except Invalid as error:
         return error.problems
+
+
+def test_where_a_job_is_expected_it_is_said_where_queues_are_made() -> None:
+    with pytest.raises(Invalid) as raised:
+        formats.load(MANIFEST)
+    assert "which is no job: queues are made by operators" in raised.value.problems[0].message
