@@ -68,6 +68,11 @@ INDEXED = {"plugins": {"indexed": []}}
             [],
         ),
         (
+            manifest({"scheduling.volcano.sh/group-min-member": "2"}, completions=4),
+            SIX | {"replicas": 4, "min_available": 2, "min_success": 4},
+            [],
+        ),
+        (
             manifest({"scheduling.volcano.sh/queue-name": "research"}, suspend=True, activeDeadlineSeconds=5),
             SIX | {"queue": "research", "active_deadline_seconds": 5},
             ["spec.suspend"],
@@ -110,7 +115,7 @@ INDEXED = {"plugins": {"indexed": []}}
             ["spec.backoffLimitPerIndex", "spec.podReplacementPolicy"],
         ),
     ],
-    ids=range(13),
+    ids=range(14),
 )
 def test_a_job_is_read(text, expected, ignored):
     assert read(text) == (expected, ignored)

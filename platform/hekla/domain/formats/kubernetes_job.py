@@ -57,13 +57,11 @@ def _counts(reading: Reading, spec: Fields, document: dict[str, Any]) -> object:
     if completions is not None and parallelism not in (None, completions):
         reading.findings.not_honoured(spec.at("parallelism"), _AT_ONCE)
     wanted = _successes(reading, spec)
-    if not isinstance(replicas, int) or replicas <= 1:
+    if not isinstance(replicas, int) or replicas <= 1 or document["min_available"] == replicas:
         document["min_available"] = None
-    elif document["min_available"] in (None, 1):
-        document["min_available"] = 1
+    else:
+        document["min_available"] = 1 if document["min_available"] is None else document["min_available"]
         wanted = replicas if wanted is None and completions is not None else wanted
-    elif document["min_available"] == replicas:
-        document["min_available"] = None
     document["min_success"] = wanted
     return replicas
 
