@@ -93,6 +93,13 @@ class Place:
             self.backend.wait(0.2)
         raise AssertionError(f"{key} never came to {phases}: {self.seen(key)}")
 
+    def works(self, *keys: PodKey) -> bool:
+        """Whether these are at work and nothing else is, once what has ended is gone altogether."""
+        backend, give_up_at = self.reopened(), time.monotonic() + PATIENCE_SECONDS
+        while not (works := backend.inventory().alive == set(keys)) and time.monotonic() < give_up_at:
+            time.sleep(0.05)
+        return works
+
     def ended(self, key: PodKey) -> Observation:
         return self.until(key, *FINAL_POD_PHASES)
 
