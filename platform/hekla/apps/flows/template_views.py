@@ -10,11 +10,12 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from hekla.apps import downloads
 from hekla.apps.flows import selectors, services
 from hekla.apps.flows.forms import JobNameForm, TemplateForm
 from hekla.apps.flows.models import JobTemplate
 from hekla.apps.flows.shown import PAGE
-from hekla.apps.flows.views import around, as_file
+from hekla.apps.flows.views import around
 from hekla.apps.forms import attach
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services as job_services
@@ -146,4 +147,4 @@ def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
 def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
     """The template as a file."""
     template = selectors.template(uid, person(request))
-    return as_file(formats.dump_template(JobSpec.parse(template.spec)), template.name)
+    return downloads.manifest(formats.dump_template(JobSpec.parse(template.spec)), template.name)

@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from hekla.apps import downloads
 from hekla.apps.accounts.models import User
 from hekla.apps.flows import selectors, services, shown, starters
 from hekla.apps.flows.facts import spec_of
@@ -124,11 +125,4 @@ def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
 def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
     """The flow as a file."""
     flow = selectors.get(uid, person(request))
-    return as_file(formats.dump_flow(spec_of(flow)), flow.name)
-
-
-def as_file(text: str, name: str) -> HttpResponse:
-    """A manifest to be kept."""
-    response = HttpResponse(text, content_type="application/yaml; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{name}.yaml"'
-    return response
+    return downloads.manifest(formats.dump_flow(spec_of(flow)), flow.name)

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from hekla.apps import downloads
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.forms import attach
 from hekla.apps.jobs import exports, gantt, podstory, presets, selectors, services, shown
@@ -159,9 +160,7 @@ def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
     """The job as a file, of the kind that `as` names; without it as the kind that holds every job whole."""
     job = selectors.get(uid, person(request))
     text = exports.text(_spec(job), request.GET.get("as", formats.FORMATS[0].word))
-    response = HttpResponse(text, content_type="application/yaml; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{job.name}.yaml"'
-    return response
+    return downloads.manifest(text, job.name)
 
 
 @require_safe

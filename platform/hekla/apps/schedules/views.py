@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from hekla.apps import downloads
 from hekla.apps.forms import attach
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.facts import spec_of
@@ -130,10 +131,7 @@ def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
 def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
     """The schedule as a CronJob."""
     schedule = selectors.get(uid, person(request))
-    text = formats.dump_schedule(selectors.spec_of(schedule))
-    response = HttpResponse(text, content_type="application/yaml; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{schedule.name}.yaml"'
-    return response
+    return downloads.manifest(formats.dump_schedule(selectors.spec_of(schedule)), schedule.name)
 
 
 def _tenant(request: HttpRequest) -> Tenant | None:
