@@ -1,7 +1,5 @@
 """`hekla bench react`: how long it takes from a pod's exit to what its job's policy does about it."""
 
-import json
-import statistics
 import time
 from datetime import datetime
 from typing import Any
@@ -9,22 +7,19 @@ from uuid import uuid4
 
 import click
 
-from hekla.cli import output
+from hekla.cli.bench import latencies
 from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.servers import Choice
 
-_GIVE_UP_SECONDS = 60.0
 _EXIT = 3
-_FIGURES = ("median", "p90", "max")
+
+
+_LABELS = {"action": "exit of the pod → restart of its job", "running": "exit of the pod → next attempt runs"}
 
 
 @click.command("react")
-@click.option("--jobs", type=click.IntRange(1, 1000), default=20, show_default=True, help="One after another.")
-@click.option("--warm-up", type=click.IntRange(0, 100), default=2, show_default=True, help="Jobs before, not counted.")
-@click.option("--queue", default="default", show_default=True, help="Where to submit.")
-@click.option("--tenant", help="For which tenant (short name).")
+@latencies.options
 @click.option("--seconds", type=click.FloatRange(0, 60), default=0.3, show_default=True, help="When each pod fails.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def react(
     choice: Choice, jobs: int, warm_up: int, queue: str, tenant: str | None, seconds: float, as_json: bool
@@ -32,18 +27,9 @@ def react(
     """Submit jobs whose pod fails and whose policy restarts them once, one after another; delete them again."""
     client = client_of(choice)
     runs = [_run(client, queue, tenant, seconds) for _ in range(warm_up + jobs)][warm_up:]
-    figures: dict[str, Any] = {"server": client.server.url, "queue": queue, "jobs": jobs, "warm_up": warm_up}
-    for place, name in enumerate(("action", "running")):
-        taken = sorted(run[place] for run in runs)
-        values = (statistics.median(taken), taken[min(len(taken) - 1, int(0.9 * len(taken)))], taken[-1])
-        figures |= {f"{name}_ms_{word}": round(value, 1) for word, value in zip(_FIGURES, values, strict=True)}
-    if as_json:
-        click.echo(json.dumps(figures))
-        return
-    click.echo(f"{jobs} jobs in queue {queue}, one after another; by the console's own times, milliseconds")
-    labels = {"action": "exit of the pod → restart of its job", "running": "exit of the pod → next attempt runs"}
-    rows = [(label, *(figures[f"{name}_ms_{word}"] for word in _FIGURES)) for name, label in labels.items()]
-    output.table(("", "MEDIAN", "P90", "MAX"), rows, "")
+    facts = {"server": client.server.url, "queue": queue, "jobs": jobs, "warm_up": warm_up}
+    head = f"{jobs} jobs in queue {queue}, one after another; by the console's own times, milliseconds"
+    latencies.tell(head, _LABELS, runs, facts, as_json=as_json)
 
 
 def _run(client: Client, queue: str, tenant: str | None, seconds: float) -> tuple[float, float]:
@@ -67,7 +53,7 @@ def _run(client: Client, queue: str, tenant: str | None, seconds: float) -> tupl
 def _times(client: Client, uid: str) -> tuple[datetime, datetime, datetime]:
     """When its pod ended, when the job began to restart, when the next attempt ran; returns once the job is over."""
     after, at = 0, dict[str, datetime]()
-    deadline = time.monotonic() + _GIVE_UP_SECONDS
+    deadline = time.monotonic() + latencies.GIVE_UP_SECONDS
     while time.monotonic() < deadline:
         answer = client.get(f"jobs/{uid}/events", after=after, wait=10)
         after = answer["next_after"]
@@ -77,7 +63,9 @@ def _times(client: Client, uid: str) -> tuple[datetime, datetime, datetime]:
         if "over" in at:
             return at["ended"], at["acted"], at["again"]
     client.post(f"jobs/{uid}/actions", {"action": "AbortJob"})
-    raise Failure(f"A job was not over within {_GIVE_UP_SECONDS:.0f} s; it was aborted. Is queue or machine full?")
+    raise Failure(
+        f"A job was not over within {latencies.GIVE_UP_SECONDS:.0f} s; it was aborted. Is queue or machine full?"
+    )
 
 
 def _step(event: dict[str, Any]) -> str:

@@ -1,0 +1,53 @@
+"""Jobs one after another on a console that runs, and how long something took for each: options and figures."""
+
+import json
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from hekla.cli import output
+
+GIVE_UP_SECONDS = 60.0
+_FIGURES = ("median", "p90", "max")
+_OPTIONS = (
+    click.option("--jobs", type=click.IntRange(1, 1000), default=20, show_default=True, help="One after another."),
+    click.option(
+        "--warm-up", type=click.IntRange(0, 100), default=2, show_default=True, help="Jobs before, not counted."
+    ),
+    click.option("--queue", default="default", show_default=True, help="Where to submit."),
+    click.option("--tenant", help="For which tenant (short name)."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+)
+
+
+def options(command: Callable[..., None]) -> Callable[..., None]:
+    """How many jobs, where, and how to tell."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def tell(
+    head: str, labels: Mapping[str, str], runs: Sequence[Sequence[float]], facts: dict[str, Any], *, as_json: bool
+) -> None:
+    """Print median, 90th percentile and most of each column of the runs, which are milliseconds.
+
+    `labels`: for each column its name in JSON, and its words in the table.
+    """
+    found = {name: _figures([run[place] for run in runs]) for place, name in enumerate(labels)}
+    if as_json:
+        named = {f"{name}_ms_{word}": value for name, row in found.items() for word, value in row.items()}
+        click.echo(json.dumps(facts | named))
+        return
+    click.echo(head)
+    rows = [(label, *found[name].values()) for name, label in labels.items()]
+    output.table(("", *(word.upper() for word in _FIGURES)), rows, "")
+
+
+def _figures(taken: Sequence[float]) -> dict[str, float]:
+    """By name, to a tenth of a millisecond."""
+    ordered = sorted(taken)
+    values = statistics.median(ordered), ordered[min(len(ordered) - 1, int(0.9 * len(ordered)))], ordered[-1]
+    return {word: round(value, 1) for word, value in zip(_FIGURES, values, strict=True)}
