@@ -1,7 +1,8 @@
 """`ssh`: the pods of a job hold one pair of keys, and know one another's addresses by name.
 
-Volcano makes a Secret and mounts it at /root/.ssh. Here the pair is made from a secret of the job (`Place.secret`), so
-it is kept nowhere but in the pods, in `.ssh` of their home. Nothing listens for ssh unless the job itself starts that.
+Volcano makes a Secret and mounts it among root's keys. Here the pair is made from a secret of the job (`Place.secret`),
+so it is kept nowhere but in the pods, in `.ssh` of their home. Nothing listens for ssh unless the job itself starts
+that.
 """
 
 from collections.abc import Sequence
