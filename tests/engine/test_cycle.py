@@ -7,7 +7,7 @@ from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
 from hekla.engine.decisions import Cause
 from hekla.engine.model import Queue, Taint, TaskStatus, Toleration
-from hekla.engine.policy import parse
+from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
 
 GIB = Resources.parse({"cpu": "1", "memory": "1Gi"})
 
@@ -114,6 +114,16 @@ def test_a_closed_queue_lets_nobody_in() -> None:
     decisions = decide([node("a")], [job("late", phase=GangPhase.PENDING)], [Queue("q", is_open=False)])
     assert decisions.phases["late"] is GangPhase.PENDING
     assert decisions.reasons["late"][0].code == "queue_closed"
+
+
+@pytest.mark.parametrize("actions", ["enqueue, allocate, backfill", "allocate"])
+def test_a_queue_that_is_drained_lets_nobody_in_and_serves_who_is_in(actions: str) -> None:
+    text = DEFAULT_POLICY_TEXT.replace("enqueue, allocate, backfill", actions)
+    jobs = [job("late", phase=GangPhase.PENDING), job("later", phase=GangPhase.PENDING), job("inside")]
+    decisions = decide([node("a")], jobs, [Queue("q", is_draining=True)], parse(text))
+    assert bound(decisions) == {"inside": 1}
+    assert decisions.phases["late"] is GangPhase.PENDING
+    assert [decisions.reasons[name][0].code for name in ("late", "later")] == ["queue_draining"] * 2
 
 
 def test_what_ends_is_promised_but_not_given_yet() -> None:

@@ -38,6 +38,11 @@ class Account:
         """The room for jobs that want in: what others hold beyond their minimum does not stand in their way."""
         return self.real - self.allocated - self.inqueue + self.elastic
 
+    @property
+    def above(self) -> tuple[str, ...]:
+        """The names of the queues that it counts for too, where queues are a tree."""
+        return ()
+
 
 def guarantees(session: Session) -> Vector:
     """What is promised to all queues together, those without jobs too."""

@@ -1,7 +1,7 @@
 """One cycle: a state and a policy in, decisions out. No clock, no randomness, no I/O.
 
 1. take in what changed, but for what makes no sense (`world`)
-2. open the session: plugins register in the order of tiers
+2. open the session: what holds under every policy (`bounds`), then plugins in the order of tiers
 3. run the actions in the order of the policy
 4. close: the phase of every gang, and a reason for all that waits
 
@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 
 from hekla.domain.errors import Problem
-from hekla.engine import registry
+from hekla.engine import bounds, registry
 from hekla.engine.closing import phase_before_close, phases_at_close
 from hekla.engine.decisions import Cause, Decisions, Fault, Reason
 from hekla.engine.faults import Failed, guarded_listener, is_action_skipped, is_skipped
@@ -35,18 +35,41 @@ def cycle(
     *,
     world: World | None = None,
     is_detailed: bool = False,
-    opened: Callable[[], None] | None = None,
+    opened: Callable[[Session], None] | None = None,
 ) -> Decisions:
     """Decide once. `now` is in seconds since the epoch; `call` asks other programs for the plugins that do.
 
     `world`: what was kept from the last cycle of the same cluster, which saves looking at what did not change.
     `is_detailed`: also the phases before the close, and how many tasks of each job stand where.
-    `opened` is told when all is ready for the first action.
+    `opened` is given the session when all is ready for the first action: to look at it, and to leave it as it is.
     """
     with _without_collection():
         world = World() if world is None else world
         world.follow(state)
         return _decide(world, policy, partial(Session, world, now=now, call=call), opened, is_detailed=is_detailed)
+
+
+def opened_session(state: ClusterState, policy: Policy, now: float, *, world: World | None = None) -> Session:
+    """A session in which the plugins have their say and nothing is done: to ask them.
+
+    `world` as for a cycle; the session is good until it follows another state. Raises Failed where a cycle would decide
+    nothing.
+    """
+    with _without_collection():
+        world = World() if world is None else world
+        world.follow(state)
+        while True:
+            session = Session(world, policy, now=now)
+            try:
+                _open_all(session)
+            except Failed as failure:
+                smaller = _without(session, failure)
+                world.rewind()
+                if smaller is None:
+                    raise
+                policy = smaller
+            else:
+                return session
 
 
 @contextmanager
@@ -65,7 +88,7 @@ def _decide(
     world: World,
     policy: Policy,
     session_of: Callable[[Policy], Session],
-    opened: Callable[[], None] | None,
+    opened: Callable[[Session], None] | None,
     *,
     is_detailed: bool,
 ) -> Decisions:
@@ -87,12 +110,10 @@ def _decide(
     return _with_refused(decisions, world.refused) if world.refused else decisions
 
 
-def _run(session: Session, opened: Callable[[], None] | None) -> None:
-    for tier in session.policy.tiers:
-        for option in tier:
-            _open(session, option)
+def _run(session: Session, opened: Callable[[Session], None] | None) -> None:
+    _open_all(session)
     if opened is not None:
-        opened()
+        opened(session)
     for name in session.policy.actions:
         try:
             registry.actions()[name].execute(session, session.policy.configurations.get(name, {}))
@@ -100,6 +121,13 @@ def _run(session: Session, opened: Callable[[], None] | None) -> None:
             raise
         except Exception as error:
             raise Failed(name, "action", None, error) from error
+
+
+def _open_all(session: Session) -> None:
+    bounds.open_session(session)
+    for tier in session.policy.tiers:
+        for option in tier:
+            _open(session, option)
 
 
 def _open(session: Session, option: PluginOption) -> None:

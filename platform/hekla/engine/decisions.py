@@ -117,6 +117,7 @@ class Reason:
     `need` and `have` are amounts of the same resources; `nodes` counts nodes by the refusal they gave
     (`{"insufficient cpu": 3, "taint gpu=true": 1}`); `ever` is False where no change of load can help: the job asks
     for more than the cluster, its queue or any single node has. `victims`: who might have been evicted for it.
+    `most` and `used`: of a bound that is met, what it is and what is used of it.
     """
 
     cause: Cause
@@ -129,6 +130,8 @@ class Reason:
     nodes: Mapping[str, int] = field(default_factory=dict)
     ever: bool = True
     victims: Victims | None = None
+    most: Resources = field(default_factory=Resources)
+    used: Resources = field(default_factory=Resources)
 
 
 @dataclass(frozen=True, slots=True)

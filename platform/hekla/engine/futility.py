@@ -67,7 +67,7 @@ class Futility:
                 self._too_much[key] = much, by_share
 
     def _key(self, gang: Gang, example: Member) -> Hashable:
-        return gang.job.queue, self._session.class_of(example)
+        return gang.job.queue, self._session.bound_by(gang), self._session.class_of(example)
 
     def _has_place(self, member: Member) -> bool:
         key = self._session.class_of(member)

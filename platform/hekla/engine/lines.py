@@ -1,7 +1,8 @@
 """Jobs that are alike stand in one line, the oldest first: what is certain of its first is certain of all behind it.
 
-Alike are jobs of one queue that differ in nothing but name and age: none of their tasks has a place yet, all are of one
-role, one class and one priority, and as many must start together. A thousand such jobs that find no room cost one look.
+Alike are jobs of one queue and owner that differ in nothing but name and age: none of their tasks has a place yet, all
+are of one role, one class and one priority, and as many must start together. A thousand such jobs that find no room
+cost one look.
 """
 
 from collections.abc import Container, Hashable, Iterator
@@ -78,5 +79,5 @@ def _likeness(gang: Gang) -> Hashable | None:
     if len(shapes) != 1 or len(wishes) != 1:
         return None
     least = *job.min_task_member.items(), id(gang.minimum)
-    place = job.queue, job.namespace, job.priority, gang.phase
+    place = job.queue, job.namespace, job.owner, job.priority, gang.phase
     return (*place, gang.role, gang.size, job.min_available, *shapes, *wishes, *least)

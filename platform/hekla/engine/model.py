@@ -117,7 +117,11 @@ class NodeGroupAffinity:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A share of the cluster. `capability`, `guarantee`, `deserved`: None where no bound was set."""
+    """A share of the cluster. `capability`, `guarantee`, `deserved`: None where no bound was set.
+
+    `is_draining`: it lets no more jobs in, whatever plugins say; those that are in go on. (Where `is_open` is False
+    plugins give it nothing more at all, as in Volcano.)
+    """
 
     name: str
     weight: int = 1
@@ -128,6 +132,7 @@ class Queue:
     priority: int = 0
     parent: str = ""
     is_open: bool = True
+    is_draining: bool = False
     created_at: float = 0.0
     annotations: Mapping[str, str] = field(default_factory=dict)
     affinity: NodeGroupAffinity | None = None
@@ -227,6 +232,8 @@ class Job:
     annotations: Mapping[str, str] = field(default_factory=dict)
     topology: NetworkTopology | None = None
     sub_groups: tuple[SubGroupPolicy, ...] = ()
+    owner: str = ""
+    """Who counts for it beside its namespace (`Bound`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +246,21 @@ class ResourceQuota:
     namespace: str
     hard: Mapping[str, float]
     used: Resources | None = None
+
+
+EACH = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The most that jobs may hold together of what it names, whatever the policy says; zero is a bound too.
+
+    Those of all of a namespace; or of one `owner` there; or, for `EACH`, of every owner who has no bound of their own.
+    """
+
+    namespace: str
+    most: Mapping[str, float]
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,4 +294,5 @@ class ClusterState:
     hyper_nodes: tuple[HyperNode, ...] = ()
     quotas: tuple[ResourceQuota, ...] = ()
     budgets: tuple[DisruptionBudget, ...] = ()
+    bounds: tuple[Bound, ...] = ()
     shard: Shard | None = None

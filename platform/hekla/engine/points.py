@@ -26,6 +26,7 @@ class Point(Enum):
     VICTIM_QUEUE_ORDER                    (left, right, of) -> below zero when left's tasks go first
     QUEUE_SHARE                           (queue, more, less) -> what it would hold of what it deserves if it held the
                                           places of the members `more` too, and not those of `less`; 1.0: all of it
+    QUEUE_ACCOUNT                         (queue) -> what it holds, asks for, deserves and may hold (`accounts.Account`)
     JOB_SHARE                             (gang, more, less) -> the same for a job, as a part of the cluster
     TASK_CLASS                            (member) -> hashable: what else than request and conditions parts its class
     SUBJOB_READY                          (sub-group) -> bool
@@ -64,6 +65,7 @@ class Point(Enum):
     VICTIM_TASKS = "enabledVictim"
     VICTIM_QUEUE_ORDER = "enableQueueOrder:victims"
     QUEUE_SHARE = ":queue share"
+    QUEUE_ACCOUNT = ":queue account"
     JOB_SHARE = ":job share"
     TASK_CLASS = ":class"
     SUBJOB_READY = "enabledSubJobReady"

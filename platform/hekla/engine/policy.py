@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from hekla.domain.errors import Invalid, Problem
+from hekla.domain.sentences import said
 from hekla.engine import registry
 
 DEFAULT_POLICY_TEXT = """\
@@ -115,9 +116,10 @@ def parse(text: str) -> Policy:
     configurations = _configurations(document, problems)
     compatibility = document.get("compatibility", COMPATIBILITY[0])
     if compatibility not in COMPATIBILITY:
-        problems.append(Problem("compatibility", f"This is one of {', '.join(COMPATIBILITY)}."))
+        problems.append(Problem("compatibility", said("This is one of {choices}.", choices=", ".join(COMPATIBILITY))))
     for key in sorted(set(document) - {"actions", "tiers", "configurations", "compatibility"}, key=str):
-        problems.append(Problem(str(key), "A policy has actions, tiers, configurations and compatibility, no more."))
+        told = said("A policy has actions, tiers, configurations and compatibility, no more.")
+        problems.append(Problem(str(key), told))
     if problems:
         raise Invalid(problems)
     return Policy(actions, tiers, configurations, str(compatibility))
@@ -125,15 +127,16 @@ def parse(text: str) -> Policy:
 
 def _load(text: str) -> dict[str, Any]:
     if len(text.encode()) > MAX_POLICY_BYTES:
-        raise Invalid([Problem("", f"A policy may have {MAX_POLICY_BYTES // 1000} kB.")])
+        raise Invalid([Problem("", said("A policy may have {kb} kB.", kb=MAX_POLICY_BYTES // 1000))])
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise Invalid([Problem(where, f"This is not YAML: {getattr(error, 'problem', error)}.")]) from error
+        told = said("This is not YAML: {problem}.", problem=getattr(error, "problem", error))
+        raise Invalid([Problem(where, told)]) from error
     if not isinstance(document, dict):
-        raise Invalid([Problem("", "A policy is a YAML mapping with actions and tiers.")])
+        raise Invalid([Problem("", said("A policy is a YAML mapping with actions and tiers."))])
     return document
 
 
@@ -141,42 +144,46 @@ def _list(document: Mapping[str, Any], name: str, problems: list[Problem]) -> li
     value = document.get(name) or []
     if isinstance(value, list):
         return value
-    problems.append(Problem(name, "This must be a list."))
+    problems.append(Problem(name, said("This must be a list.")))
     return []
 
 
 def _actions(value: object, problems: list[Problem]) -> tuple[str, ...]:
     names = tuple(name.strip() for name in str(value or "").split(",") if name.strip())
     if not names:
-        problems.append(Problem("actions", "Name at least one action, for example “enqueue, allocate, backfill”."))
+        told = said("Name at least one action, for example “enqueue, allocate, backfill”.")
+        problems.append(Problem("actions", told))
     known = registry.actions()
     for name in names:
         if name not in known:
-            problems.append(Problem("actions", f"There is no action “{name[:40]}”. Known: {', '.join(sorted(known))}."))
+            those = ", ".join(sorted(known))
+            told = said("There is no action “{name}”. Known: {names}.", name=name[:40], names=those)
+            problems.append(Problem("actions", told))
     return names
 
 
 def _tier(value: object, path: str, problems: list[Problem]) -> tuple[PluginOption, ...]:
     if not isinstance(value, dict) or not isinstance(value.get("plugins"), list):
-        problems.append(Problem(path, "A tier is a mapping with a list of plugins."))
+        problems.append(Problem(path, said("A tier is a mapping with a list of plugins.")))
         return ()
     return tuple(_plugin(p, f"{path}.plugins[{at}]", problems) for at, p in enumerate(value["plugins"]))
 
 
 def _plugin(value: object, path: str, problems: list[Problem]) -> PluginOption:
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-        problems.append(Problem(path, "A plugin is a mapping with a name."))
+        problems.append(Problem(path, said("A plugin is a mapping with a name.")))
         return PluginOption("")
     name = value["name"]
     if name not in registry.plugins():
         known = ", ".join(sorted(registry.plugins()))
-        problems.append(Problem(f"{path}.name", f"There is no plugin “{name[:40]}”. Known: {known}."))
+        told = said("There is no plugin “{name}”. Known: {names}.", name=name[:40], names=known)
+        problems.append(Problem(f"{path}.name", told))
     switches = {}
     for key in sorted(set(value) - {"name", "arguments"}, key=str):
         if key not in SWITCHES:
-            problems.append(Problem(f"{path}.{key}", "This is not a switch of a plugin."))
+            problems.append(Problem(f"{path}.{key}", said("This is not a switch of a plugin.")))
         elif not isinstance(value[key], bool):
-            problems.append(Problem(f"{path}.{key}", "A switch is true or false."))
+            problems.append(Problem(f"{path}.{key}", said("A switch is true or false.")))
         else:
             switches[key] = value[key]
     return PluginOption(name, switches, _arguments(value.get("arguments"), f"{path}.arguments", problems))
@@ -186,12 +193,12 @@ def _arguments(value: object, path: str, problems: list[Problem]) -> dict[str, A
     if value is None:
         return {}
     if not isinstance(value, dict):
-        problems.append(Problem(path, "Arguments are a mapping of names to values."))
+        problems.append(Problem(path, said("Arguments are a mapping of names to values.")))
         return {}
     for name, argument in value.items():
         _check_argument(argument, f"{path}.{name}", problems)
     if value.get("onError", "skip") not in ("skip", "stop"):
-        problems.append(Problem(f"{path}.onError", "What happens when it fails is skip or stop."))
+        problems.append(Problem(f"{path}.onError", said("What happens when it fails is skip or stop.")))
     return {str(name): argument for name, argument in value.items()}
 
 
@@ -202,8 +209,8 @@ def _check_argument(value: object, path: str, problems: list[Problem], depth: in
         for name, one in inner:
             _check_argument(one, f"{path}.{name}", problems, depth + 1)
     elif not isinstance(value, bool | int | float | str):
-        message = "An argument is a number, a text, true or false, or a list or mapping of these."
-        problems.append(Problem(path, message))
+        told = said("An argument is a number, a text, true or false, or a list or mapping of these.")
+        problems.append(Problem(path, told))
 
 
 def _configurations(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, dict[str, Argument]]:
@@ -211,7 +218,7 @@ def _configurations(document: Mapping[str, Any], problems: list[Problem]) -> dic
     for at, value in enumerate(_list(document, "configurations", problems)):
         path = f"configurations[{at}]"
         if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-            problems.append(Problem(path, "A configuration is a mapping with the name of an action."))
+            problems.append(Problem(path, said("A configuration is a mapping with the name of an action.")))
             continue
         found[value["name"]] = _arguments(value.get("arguments"), f"{path}.arguments", problems)
     return found

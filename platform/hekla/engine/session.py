@@ -17,7 +17,7 @@ import numpy.typing as npt
 from hekla.engine import registry, shards, verdicts
 from hekla.engine.census import Census
 from hekla.engine.columns import Mask, Vector
-from hekla.engine.decisions import Bind, Eviction, Reason
+from hekla.engine.decisions import Bind, Cause, Eviction, Reason
 from hekla.engine.domains import Domain
 from hekla.engine.faults import guarded
 from hekla.engine.gangs import Gang, Member
@@ -67,12 +67,16 @@ class Session:
         self.reasons: dict[str, tuple[Reason, ...]] = defaultdict(tuple)
         self.on_change: list[Callable[[Member, int, int], None]] = []
         """Told after each change: member, row of its node, and 1 for a place taken, -1 for one given back."""
+        self.bound_by: Callable[[Gang], Hashable] = _by_nothing
+        """Which bounds a gang counts for, beside its queue's (`bounds`)."""
         self.notes: dict[str, Mapping[str, str]] = {}
         """Task to the annotations that it gets when it is bound."""
         self.on_close: list[Callable[[], None]] = []
         self._token = object()
         """What tells this session from others."""
         self._answers: dict[Point, dict[int, Answer]] = defaultdict(dict)
+        self._standing: dict[Point, list[Answer]] = defaultdict(list)
+        """What is said under every policy, before all plugins."""
         self._listed: dict[Point, list[Answer]] = {}
         self._fleeting: set[Point] = set()
         self._voices: dict[Point, list[list[Voice]]] = {}
@@ -98,6 +102,10 @@ class Session:
             self._listed.clear()
             self._voices.clear()
 
+    def always(self, point: Point, answer: Answer) -> None:
+        """Say something at a point under every policy. A no lasts, as that of a plugin may (`register`)."""
+        self._standing[point].append(answer)
+
     def is_lasting(self, point: Point) -> bool:
         """Whether a no at this point lasts (`register`)."""
         return point not in self._fleeting
@@ -108,6 +116,8 @@ class Session:
 
     def _in_tiers(self, point: Point) -> Iterator[list[Answer]]:
         answers = self._answers[point]
+        if point in self._standing:
+            yield self._standing[point]
         for tier in self.policy.tiers:
             yield [answers[id(option)] for option in tier if id(option) in answers]
 
@@ -272,13 +282,13 @@ class Session:
         """
         return self.gangs.values() if self.policy.follows_volcano else self.unsettled.values()
 
-    def valid_gangs(self, *, admitted_only: bool, among: Iterable[Gang] | None = None) -> list[Gang]:
-        """Of the candidates, or `among` others, those that may be placed, in order of their ids.
+    def valid_gangs(self, *, among: Iterable[Gang] | None = None) -> list[Gang]:
+        """Of the candidates, or `among` others, those that were let in and may be placed, in order of their ids.
 
         What makes the others invalid is noted.
         """
         asked = self.candidates if among is None else among
-        admitted = (gang for gang in asked if gang.is_admitted or not admitted_only)
+        admitted = (gang for gang in asked if gang.is_admitted)
         return [gang for gang in sorted(admitted, key=_UID) if self.is_valid(gang)]
 
     def is_valid(self, gang: Gang) -> bool:
@@ -341,6 +351,13 @@ class Session:
             if found:
                 return list(found.values())
         return []
+
+    def is_kept_out(self, gang: Gang) -> bool:
+        """Whether its queue lets nobody in any more; if so, that is noted."""
+        if not self.queues[gang.job.queue].is_draining:
+            return False
+        self.reasons[gang.job.uid] = (Reason(Cause.QUOTA, "enqueue", "", "queue_draining"),)
+        return True
 
     # Changes.
 
@@ -409,6 +426,10 @@ class Session:
     def _tell(self, member: Member, row: int, sign: int) -> None:
         for heard in self.on_change:
             heard(member, row, sign)
+
+
+def _by_nothing(_gang: Gang) -> Hashable:
+    return ()
 
 
 def infinite_where_absent(session: Session, amounts: Any) -> Vector:  # noqa: ANN401

@@ -88,6 +88,11 @@ class World:
         """The gangs that the session has changed, by uid."""
         return self._moved
 
+    @property
+    def everybody(self) -> Iterable[Gang]:
+        """The gangs of all jobs, those of jobs that are left out too: they keep the places they have."""
+        return self._all.values()
+
     def rewind(self) -> None:
         """Take back what the last session did."""
         for gang in self._moved.values():

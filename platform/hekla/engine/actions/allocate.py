@@ -59,29 +59,26 @@ def _by_queue(session: Session, turns: "Turns") -> dict[str, Waiting[Gang]]:
     """The jobs of each queue. Those without a task that waits are left out, but where the last tie must be Volcano's:
     they too move what is in the heap when shares change.
     """
-    admitted_only = "enqueue" in session.policy.actions
-    if not admitted_only:
+    if "enqueue" not in session.policy.actions:
         _admit_all(session)
     singles, lines = backlog.standing(session)
-    gangs = session.valid_gangs(admitted_only=admitted_only, among=singles)
+    gangs = session.valid_gangs(among=singles)
     if not session.policy.follows_volcano:
         waiting = turns.redeem([gang for gang in gangs if gang.pending_count])
         gangs = [gang for gang in waiting if not turns.is_hopeless(gang)]
-    return backlog.by_queue(session, gangs, _with_hope(session, turns, lines, admitted_only=admitted_only))
+    return backlog.by_queue(session, gangs, _with_hope(session, turns, lines))
 
 
 def _admit_all(session: Session) -> None:
     for gang in session.unsettled.values():
-        if gang.phase is GangPhase.PENDING:
+        if gang.phase is GangPhase.PENDING and not session.is_kept_out(gang):
             session.admit(gang)
 
 
-def _with_hope(
-    session: Session, turns: "Turns", lines: list[list[Gang]], *, admitted_only: bool
-) -> Iterator[list[Gang]]:
+def _with_hope(session: Session, turns: "Turns", lines: list[list[Gang]]) -> Iterator[list[Gang]]:
     """The lines whose first may get a place; why the others do not is noted."""
     for first, line in ((line[0], line) for line in lines):
-        if admitted_only and not first.is_admitted:
+        if not first.is_admitted:
             continue
         if session.is_valid(first) and not turns.is_hopeless(first):
             yield line

@@ -26,7 +26,7 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
 
 def _in_order(session: Session) -> Iterator[Member]:
     waiting: dict[str, list[tuple[Gang, list[Member]]]] = {}
-    for gang in session.valid_gangs(admitted_only=True, among=_with_best_effort(session)):
+    for gang in session.valid_gangs(among=_with_best_effort(session)):
         if free := [m for m in gang.members if m.best_effort and m.status in _WAITING]:
             waiting.setdefault(gang.job.queue, []).append((gang, free))
     queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in waiting))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hekla.domain.phases import GangPhase
 from hekla.engine import backlog
 from hekla.engine.gangs import Gang
-from hekla.engine.heap import Heap
+from hekla.engine.heap import Heap, Waiting
 from hekla.engine.model import Queue
 from hekla.engine.points import Point
 from hekla.engine.policy import Argument
@@ -16,6 +16,8 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
     """One job of the first queue at a time; a job that is not let in holds up nobody behind it."""
     singles, lines = backlog.standing(session)
     waiting = backlog.by_queue(session, filter(_waits, singles), (line for line in lines if _waits(line[0])))
+    for name in [name for name in waiting if session.queues[name].is_draining]:
+        _keep_out(session, waiting.pop(name))
     queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in sorted(waiting)))
     while len(queues):
         queue = queues.pop()
@@ -32,6 +34,11 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
 
 def _waits(gang: Gang) -> bool:
     return gang.phase is GangPhase.PENDING
+
+
+def _keep_out(session: Session, gangs: Waiting[Gang]) -> None:
+    while len(gangs):
+        session.is_kept_out(gangs.pop())
 
 
 def _is_permitted(session: Session, gang: Gang) -> bool:

@@ -26,7 +26,7 @@ def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
         return session.compare_jobs(right, left)
 
     uprooting = Uprooting(session, Rules(NAME, _may_go, _barred, last_first), arguments)
-    found = session.valid_gangs(admitted_only=True)
+    found = session.valid_gangs()
     gangs = [gang for gang in found if gang.pending_count and session.is_starving(gang)]
     starving = backlog.by_queue(session, gangs)
     queues = Heap(session.queue_before, (session.queues[name] for name in starving))

@@ -21,7 +21,7 @@ NAME = "gangreclaim"
 def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
     """One job of the first queue at a time; a queue that is over its share takes nothing."""
     uprooting = Uprooting(session, _rules(session), arguments)
-    found = session.valid_gangs(admitted_only=True)
+    found = session.valid_gangs()
     gangs = [gang for gang in found if gang.pending_count and session.is_starving(gang)]
     starving = backlog.by_queue(session, gangs)
     queues = Heap(session.queue_before, (session.queues[name] for name in starving))

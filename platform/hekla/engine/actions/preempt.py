@@ -33,7 +33,7 @@ NAME = "preempt"
 def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
     """Queue by queue: first between its jobs, then inside each of them."""
     starving: dict[str, list[Gang]] = {}
-    found = session.valid_gangs(admitted_only=True)
+    found = session.valid_gangs()
     for gang in found:
         if session.is_starving(gang) and not gang.has_topology:
             starving.setdefault(gang.job.queue, []).append(gang)

@@ -31,7 +31,7 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
 
     Unless Volcano is followed, gangs that must be close together are left to gangreclaim.
     """
-    found = session.valid_gangs(admitted_only=True)
+    found = session.valid_gangs()
     gangs = [gang for gang in found if gang.count[TaskStatus.PENDING] and _may_scatter(session, gang)]
     waiting = backlog.by_queue(session, gangs)
     names = dict.fromkeys(gang.job.queue for gang in found)

@@ -83,6 +83,9 @@ def open_session(session: Session, option: PluginOption) -> None:
                 chosen.append(victim)
         return chosen
 
+    def account_of(queue: Queue) -> Account:
+        return books.get(queue.name) or _account(session, queue, accounts.guarantees(session))
+
     session.on_change.append(follow)
     session.register(Point.PREEMPTIVE, option, preemptive, is_lasting=True)
     session.register(Point.RECLAIMABLE, option, reclaimable, is_lasting=True)
@@ -90,6 +93,7 @@ def open_session(session: Session, option: PluginOption) -> None:
         session.register(Point.EVICTABLE, option, _only_for_reclaim(reclaimable), is_lasting=True)
     session.register(Point.QUEUE_ORDER, option, order)
     session.register(Point.QUEUE_SHARE, option, partial(_share_with, session, books))
+    session.register(Point.QUEUE_ACCOUNT, option, account_of)
     session.register(Point.OVERUSED, option, overused)
     session.register(Point.ALLOCATABLE, option, allocatable, is_lasting=True)
     session.register(Point.WHY_NOT_ALLOCATABLE, option, why_not)

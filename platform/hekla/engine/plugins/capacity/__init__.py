@@ -37,6 +37,7 @@ def open_session(session: Session, option: PluginOption) -> None:
     session.on_change.append(follow)
     session.register(Point.QUEUE_ORDER, option, order.of_queues)
     session.register(Point.QUEUE_SHARE, option, share_with)
+    session.register(Point.QUEUE_ACCOUNT, option, lambda queue: accounts[queue.name])
     session.register(Point.VICTIM_QUEUE_ORDER, option, order.of_victims)
     session.register(Point.ALLOCATABLE, option, admission.allocatable, is_lasting=True)
     session.register(Point.WHY_NOT_ALLOCATABLE, option, admission.why_not_allocatable)

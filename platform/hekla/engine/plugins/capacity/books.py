@@ -34,6 +34,10 @@ class Account(accounts.Account):
     _share: float | None = None
 
     @property
+    def above(self) -> tuple[str, ...]:
+        return tuple(account.queue.name for account in self.line[1:])
+
+    @property
     def owns_any(self) -> bool:
         """Whether it deserves anything at all."""
         return bool(self.owned.any())
