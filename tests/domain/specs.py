@@ -76,6 +76,7 @@ DOCUMENTS = st.fixed_dictionaries(
         "kind": st.sampled_from(["training", "debugging", "conversion"]),
         "queue": LABELS,
         "priority": st.integers(-1000, 1000),
+        "priority_class": st.sampled_from(["", "high", "low-1"]),
         "min_available": st.just(1),
         "min_success": st.just(1),
         "max_retry": st.integers(1, 9),

@@ -8,7 +8,7 @@ from hekla.domain.frameworks import settings_for
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import PodRef
 from hekla.domain.phases import PodPhase
-from hekla.domain.scaling import Size, changes, remarks, resized, without_size
+from hekla.domain.scaling import Size, changes, remarks, resized, without_what_changes
 
 
 def size(**tasks) -> Size:
@@ -46,8 +46,8 @@ def test_a_size_that_cannot_be_is_refused_where_it_is_wrong(wish, path, words):
 
 def test_what_is_not_size_is_the_same_in_every_size():
     job = spec({"replicas": 2, "env": {"A": "1"}}, min_available=1)
-    assert without_size(resized(job, size(task0=7))) == without_size(job)
-    assert without_size(spec({"replicas": 2, "env": {"A": "2"}})) != without_size(job)
+    assert without_what_changes(resized(job, size(task0=7))) == without_what_changes(job)
+    assert without_what_changes(spec({"replicas": 2, "env": {"A": "2"}})) != without_what_changes(job)
 
 
 def test_the_last_replicas_go_and_no_policy_calls_it_a_failure():

@@ -20,6 +20,7 @@ from functools import cache
 from itertools import product
 from zoneinfo import ZoneInfo, available_timezones
 
+from hekla.domain.sentences import said, sentence
 from hekla.domain.validation import nearest, shown
 
 MAX_LENGTH = 200
@@ -57,11 +58,11 @@ class _Field:
 
 
 _FIELDS = (
-    _Field("minute", 0, 59),
-    _Field("hour", 0, 23),
-    _Field("day of the month", 1, 31),
-    _Field("month", 1, 12, _MONTHS),
-    _Field("day of the week", 0, 7, _WEEKDAYS),
+    _Field(sentence("minute"), 0, 59),
+    _Field(sentence("hour"), 0, 23),
+    _Field(sentence("day of the month"), 1, 31),
+    _Field(sentence("month"), 1, 12, _MONTHS),
+    _Field(sentence("day of the week"), 0, 7, _WEEKDAYS),
 )
 
 
@@ -151,7 +152,8 @@ def zone(name: str) -> ZoneInfo:
     """The time zone of that name. Raises BadCron."""
     names = available_timezones()
     if name not in names:
-        raise BadCron(f"There is no time zone {shown(name)}" + (nearest(name, names) or "; such as Europe/Berlin."))
+        hint = nearest(name, names) or said("; such as Europe/Berlin.")
+        raise BadCron(said("There is no time zone {name}{hint}", name=shown(name), hint=hint))
     return ZoneInfo(name)
 
 
@@ -159,10 +161,10 @@ def parse(text: str) -> Cron:
     """The expression in a text. Raises BadCron."""
     words = _SHORT.get(text.strip().lower(), text).split()
     if words and words[0].startswith("@"):
-        raise BadCron(f"{shown(words[0])} is none of {', '.join(_SHORT)}.")
+        raise BadCron(said("{word} is none of {words}.", word=shown(words[0]), words=", ".join(_SHORT)))
     if len(words) != len(_FIELDS) or len(text) > MAX_LENGTH:
-        names = ", ".join(field.name for field in _FIELDS)
-        raise BadCron(f"An expression has five fields: {names}; this has {len(words)}.")
+        names = ", ".join(said(field.name) for field in _FIELDS)
+        raise BadCron(said("An expression has five fields: {names}; this has {count}.", names=names, count=len(words)))
     minutes, hours, days, months, weekdays = (
         _values(word.lower(), field) for word, field in zip(words, _FIELDS, strict=True)
     )
@@ -174,7 +176,7 @@ def parse(text: str) -> Cron:
         weekdays=None if weekdays is None else frozenset(value % 7 for value in weekdays),
     )
     if cron.weekdays is None and cron.days and not any(min(cron.days) <= _LONGEST[m - 1] for m in cron.months):
-        raise BadCron("No such day is in these months, so this would never come.")
+        raise BadCron(said("No such day is in these months, so this would never come."))
     return cron
 
 
@@ -188,7 +190,14 @@ def _values(word: str, field: _Field) -> list[int] | None:
 def _part(part: str, field: _Field) -> range:
     body, slash, step_text = part.partition("/")
     if slash and not (step_text.isascii() and step_text.isdigit() and 0 < int(step_text) <= field.high):
-        raise BadCron(f"In the {field.name}, {shown(part)}: after “/” comes a step from 1 to {field.high}.")
+        raise BadCron(
+            said(
+                "In the {field}, {part}: after “/” comes a step from 1 to {most}.",
+                field=said(field.name),
+                part=shown(part),
+                most=field.high,
+            )
+        )
     low_text, dash, high_text = body.partition("-")
     last = min(field.high, 6) if field.names is _WEEKDAYS else field.high
     if body in ("*", "?"):
@@ -197,7 +206,13 @@ def _part(part: str, field: _Field) -> range:
         low = _value(low_text, field)
         high = _value(high_text, field) if dash else max(low, last) if slash else low
     if low > high:
-        raise BadCron(f"In the {field.name}, {shown(part)}: a range goes upwards; write two with a comma between.")
+        raise BadCron(
+            said(
+                "In the {field}, {part}: a range goes upwards; write two with a comma between.",
+                field=said(field.name),
+                part=shown(part),
+            )
+        )
     return range(low, high + 1, int(step_text) if slash else 1)
 
 
@@ -205,7 +220,16 @@ def _value(text: str, field: _Field) -> int:
     if text in field.names:
         return field.names.index(text) + field.low
     if not (text.isascii() and text.isdigit() and len(text) < 4 and field.low <= int(text) <= field.high):  # noqa: PLR2004
-        names = f" or a name such as {field.names[1]}" if field.names else ""
-        message = f"is not a number from {field.low} to {field.high}{names}."
-        raise BadCron(f"In the {field.name}, {shown(text)} {message}")
+        raise BadCron(_not_a_value(text, field))
     return int(text)
+
+
+def _not_a_value(text: str, field: _Field) -> str:
+    values = {"field": said(field.name), "given": shown(text), "low": field.low, "high": field.high}
+    if not field.names:
+        return said("In the {field}, {given} is not a number from {low} to {high}.", **values)
+    return said(
+        "In the {field}, {given} is not a number from {low} to {high} or a name such as {name}.",
+        name=field.names[1],
+        **values,
+    )

@@ -25,6 +25,7 @@ from pydantic_core.core_schema import ValidationInfo
 from hekla.domain import circles
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import MAX_JOB_NAME, JobSpec, Label, LabelOrNothing, Text, Whole
+from hekla.domain.sentences import said
 from hekla.domain.validation import Inconsistent, explain, findings, is_text, join, nearest, shown
 
 MAX_STEPS = 100
@@ -54,7 +55,7 @@ class TaskState(StrEnum):
 
 def _one_line(text: str) -> str:
     if any(letter < " " or letter > "~" for letter in text):
-        raise ValueError("This goes out in one line of plain characters; write others percent-encoded.")
+        raise ValueError(said("This goes out in one line of plain characters; write others percent-encoded."))
     return text
 
 
@@ -81,14 +82,14 @@ class Probe(BaseModel):
         problems = []
         if (self.state is None) == (self.port is None):
             problems.append(
-                Problem("", "A probe asks for a state (running, succeeded) or for a port; give one of them.")
+                Problem("", said("A probe asks for a state (running, succeeded) or for a port; give one of them."))
             )
         if self.path and not (self.port and self.path.startswith("/")):
-            problems.append(Problem("path", "A path begins with a slash, and is asked of a port."))
+            problems.append(Problem("path", said("A path begins with a slash, and is asked of a port.")))
         if self.headers and not self.path:
-            problems.append(Problem("headers", "Only a question with a path has headers."))
+            problems.append(Problem("headers", said("Only a question with a path has headers.")))
         wrong = [name for name in self.headers if not _HEADER.fullmatch(name)]
-        problems += [Problem(join("headers", name), "This is no name of a header.") for name in wrong]
+        problems += [Problem(join("headers", name), said("This is no name of a header.")) for name in wrong]
         _raise_any(problems)
         return self
 
@@ -121,27 +122,27 @@ class StepSpec(BaseModel):
     @classmethod
     def _one_source(cls, value: JobSpec | None, info: ValidationInfo) -> JobSpec | None:
         if value is not None and info.data.get("template"):
-            raise ValueError("The step names a template and holds a job; leave one of them out.")
+            raise ValueError(said("The step names a template and holds a job; leave one of them out."))
         return value
 
     @field_validator("probes")
     @classmethod
     def _somebody_is_asked(cls, value: tuple[Probe, ...], info: ValidationInfo) -> tuple[Probe, ...]:
         if value and info.data.get("depends_on") == ():
-            raise ValueError("Probes are about the steps that this one waits for, and it waits for none.")
+            raise ValueError(said("Probes are about the steps that this one waits for, and it waits for none."))
         return value
 
     @field_validator("patch")
     @classmethod
     def _is_bounded(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
         if any(isinstance(part, str) and not is_text(part) for part in _parts(value, MAX_PATCH_DEPTH)):
-            raise ValueError("The character NUL, or half of a character, is no text.")
+            raise ValueError(said("The character NUL, or half of a character, is no text."))
         try:
             size = len(json.dumps(value, allow_nan=False))
         except ValueError as error:
-            raise ValueError("A patch holds finite numbers only.") from error
+            raise ValueError(said("A patch holds finite numbers only.")) from error
         if size > MAX_PATCH_BYTES:
-            raise ValueError(f"A patch may have {MAX_PATCH_BYTES // 1024} KiB.")
+            raise ValueError(said("A patch may have {kib} KiB.", kib=MAX_PATCH_BYTES // 1024))
         return value
 
     @property
@@ -167,7 +168,8 @@ class FlowSpec(BaseModel):
         except ValidationError as error:
             raise Invalid([*explain(error, cls), *_behind(document, error)]) from error
         if len(json.dumps(spec.document())) > MAX_FLOW_BYTES:
-            raise Invalid([Problem("", f"A flow may have {MAX_FLOW_BYTES // 1024} KiB; keep large jobs as templates.")])
+            told = said("A flow may have {kib} KiB; keep large jobs as templates.", kib=MAX_FLOW_BYTES // 1024)
+            raise Invalid([Problem("", told)])
         return spec
 
     def document(self) -> dict[str, Any]:
@@ -212,25 +214,31 @@ def _disagreements(flow: str, steps: Sequence[tuple[Any, Sequence[Any]]]) -> Ite
     circle = circles.first(dict(steps)) if not unknown else ()
     if circle:
         place = join(names.index(circle[0]), "depends_on")
-        yield Problem(place, f"Steps wait for one another in a circle: {' → '.join(circle)}.")
+        yield Problem(place, said("Steps wait for one another in a circle: {circle}.", circle=" → ".join(circle)))
 
 
 def _bad_names(flow: str, names: Sequence[str]) -> Iterable[Problem]:
     for place, name in enumerate(names):
         if name in names[:place]:
-            yield Problem(join(place, "name"), f"Another step is called {shown(name)} already.")
+            yield Problem(join(place, "name"), said("Another step is called {name} already.", name=shown(name)))
         excess = len(f"{flow}-{name}") - MAX_JOB_NAME
         if flow and excess > 0:
-            sentence = f"Its job would have a name of more than {MAX_JOB_NAME} letters; shorten the name"
-            yield Problem(join(place, "name"), f"{sentence} of the flow or the step by {excess}.")
+            told = said(
+                "Its job would have a name of more than {most} letters; "
+                "shorten the name of the flow or the step by {excess}.",
+                most=MAX_JOB_NAME,
+                excess=excess,
+            )
+            yield Problem(join(place, "name"), told)
 
 
 def _unknown(names: Sequence[str], steps: Sequence[tuple[Any, Sequence[Any]]]) -> Iterable[Problem]:
     for place, (_, others) in enumerate(steps):
         for number, other in enumerate(others):
             if other not in names:
-                hint = nearest(other, names) or f"; there are {', '.join(names[:20])}."
-                yield Problem(join(place, "depends_on", number), f"No step is called {shown(other)}{hint}")
+                hint = nearest(other, names) or said("; there are {names}.", names=", ".join(names[:20]))
+                told = said("No step is called {name}{hint}", name=shown(other), hint=hint)
+                yield Problem(join(place, "depends_on", number), told)
 
 
 def _parts(value: JsonValue, levels: int) -> list[JsonValue]:
@@ -239,7 +247,7 @@ def _parts(value: JsonValue, levels: int) -> list[JsonValue]:
     here = [value]
     while here:
         if levels < 0:
-            raise ValueError(f"A patch may be {MAX_PATCH_DEPTH} levels deep.")
+            raise ValueError(said("A patch may be {levels} levels deep.", levels=MAX_PATCH_DEPTH))
         found += here
         here = [inner for one in here for inner in _inside(one)]
         levels -= 1

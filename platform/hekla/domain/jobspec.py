@@ -27,9 +27,11 @@ from hekla.domain import circles, frameworks, policies
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.policies import Policy
 from hekla.domain.resources import Resources, parse_quantity
-from hekla.domain.validation import Inconsistent, explain, findings, is_text, join, nearest, shown
+from hekla.domain.sentences import said
+from hekla.domain.validation import Inconsistent, explain, findings, is_text, join, no_task, shown
 
 MAX_TASKS = 50
+MAX_PRIORITY = 1_000_000_000
 MAX_REPLICAS = 10_000
 MAX_FILES = 32
 MAX_FILE_BYTES = 256 * 1024
@@ -37,19 +39,22 @@ MAX_ENV_BYTES = 128 * 1024
 MAX_JOB_NAME = 53
 MAX_HOST_NAME = 63
 MAX_RETRY = 1000
+SESSION = "debugging"
+"""The kind of jobs that are there to be looked into."""
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _RESOURCE = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _NODE_LABEL = _RESOURCE
-_IN_THE_WAY = "A file of the job's plugins needs a folder here, or is a file where this needs one."
 
 
 def _label(text: str) -> str:
     if not _LABEL.fullmatch(text):
         raise ValueError(
-            f"{shown(text)} is not a name: use small letters a–z, digits and hyphens, "
-            "with a letter or digit at both ends."
+            said(
+                "{text} is not a name: use small letters a–z, digits and hyphens, with a letter or digit at both ends.",
+                text=shown(text),
+            )
         )
     return text
 
@@ -65,13 +70,13 @@ def _number_as_text(value: object) -> object:
 
 def _printable(text: str) -> str:
     if not is_text(text):
-        raise ValueError("The character NUL, or half of a character, cannot be passed to a program.")
+        raise ValueError(said("The character NUL, or half of a character, cannot be passed to a program."))
     return text
 
 
 def _folder(path: str) -> str:
     if ".." in PurePosixPath(path).parts:
-        raise ValueError("A folder's path must not contain “..”.")
+        raise ValueError(said("A folder's path must not contain “..”."))
     return path
 
 
@@ -125,7 +130,13 @@ class TaskSpec(BaseModel):
     def _minimum_fits(cls, value: int | None, info: ValidationInfo) -> int | None:
         replicas = info.data.get("replicas")
         if value is not None and replicas is not None and value > replicas:
-            raise ValueError(f"The task has {replicas} replicas, so {value} of them can never be available.")
+            raise ValueError(
+                said(
+                    "The task has {replicas} replicas, so {value} of them can never be available.",
+                    replicas=replicas,
+                    value=value,
+                )
+            )
         return value
 
     @field_validator("partition_size")
@@ -133,14 +144,20 @@ class TaskSpec(BaseModel):
     def _partitions_are_whole(cls, value: int | None, info: ValidationInfo) -> int | None:
         replicas = info.data.get("replicas")
         if value is not None and replicas is not None and replicas % value:
-            raise ValueError(f"The task has {replicas} replicas, which are not whole partitions of {value}.")
+            raise ValueError(
+                said(
+                    "The task has {replicas} replicas, which are not whole partitions of {value}.",
+                    replicas=replicas,
+                    value=value,
+                )
+            )
         return value
 
     @field_validator("command")
     @classmethod
     def _names_a_program(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not value[0].strip():
-            raise Inconsistent([Problem("0", "The first word is the program to start; it must not be empty.")])
+            raise Inconsistent([Problem("0", said("The first word is the program to start; it must not be empty."))])
         return value
 
     @field_validator("resources")
@@ -153,12 +170,12 @@ class TaskSpec(BaseModel):
     @classmethod
     def _are_variables(cls, value: dict[str, str]) -> dict[str, str]:
         problems = [
-            Problem(name, "A variable's name has letters, digits and underscores, and begins with no digit.")
+            Problem(name, said("A variable's name has letters, digits and underscores, and begins with no digit."))
             for name in value
             if not _VARIABLE.fullmatch(name)
         ]
         if sum(len(name) + len(text) for name, text in value.items()) > MAX_ENV_BYTES:
-            problems.append(Problem("", f"All variables together may have {MAX_ENV_BYTES // 1024} KiB."))
+            problems.append(Problem("", said("All variables together may have {kib} KiB.", kib=MAX_ENV_BYTES // 1024)))
         _raise_any(problems)
         return value
 
@@ -167,7 +184,7 @@ class TaskSpec(BaseModel):
     def _are_node_labels(cls, value: dict[str, str]) -> dict[str, str]:
         _raise_any(
             [
-                Problem(name, "This is not the name of a node label.")
+                Problem(name, said("This is not the name of a node label."))
                 for name in value
                 if not _NODE_LABEL.fullmatch(name)
             ]
@@ -183,7 +200,7 @@ class TaskSpec(BaseModel):
     @classmethod
     def _is_not_zero(cls, value: int) -> int:
         if value == 0:
-            raise ValueError("This must be at least 1, or -1 for no limit.")
+            raise ValueError(said("This must be at least 1, or -1 for no limit."))
         return value
 
     @cached_property
@@ -210,7 +227,8 @@ class JobSpec(BaseModel):
     description: Annotated[Text, Field(max_length=2_000)] = ""
     kind: Annotated[str, Field(max_length=32), AfterValidator(_label)] = "training"
     queue: Label = "default"
-    priority: Annotated[Whole, Field(ge=-1_000_000_000, le=1_000_000_000)] = 0
+    priority: Annotated[Whole, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)] = 0
+    priority_class: LabelOrNothing = ""
     tasks: Annotated[tuple[TaskSpec, ...], Field(min_length=1, max_length=MAX_TASKS)]
     min_available: Annotated[Whole, Field(ge=1)] | None = None
     min_success: Annotated[Whole, Field(ge=1)] | None = None
@@ -317,10 +335,17 @@ class JobSpec(BaseModel):
         total = sum(task.replicas for task in value)
         if total > MAX_REPLICAS:
             problems.append(
-                Problem("", f"All tasks together may have {MAX_REPLICAS:,} replicas; these have {total:,}.")
+                Problem(
+                    "",
+                    said(
+                        "All tasks together may have {most:,} replicas; these have {total:,}.",
+                        most=MAX_REPLICAS,
+                        total=total,
+                    ),
+                )
             )
         if total == 0:
-            problems.append(Problem("", "No task has a replica, so there is nothing to run."))
+            problems.append(Problem("", said("No task has a replica, so there is nothing to run.")))
         _raise_any(problems)
         return value
 
@@ -329,7 +354,13 @@ class JobSpec(BaseModel):
     def _minimum_fits(cls, value: int | None, info: ValidationInfo) -> int | None:
         total = sum(task.replicas for task in info.data.get("tasks", ()))
         if value is not None and "tasks" in info.data and value > total:
-            raise ValueError(f"The tasks have {total} replicas together, so {value} can never be reached.")
+            raise ValueError(
+                said(
+                    "The tasks have {total} replicas together, so {value} can never be reached.",
+                    total=total,
+                    value=value,
+                )
+            )
         return value
 
     @field_validator("policies")
@@ -352,7 +383,12 @@ class JobSpec(BaseModel):
         if size > MAX_FILE_BYTES:
             problems.append(
                 Problem(
-                    "", f"All files together may have {MAX_FILE_BYTES // 1024} KiB; these have {size / 1024:.0f} KiB."
+                    "",
+                    said(
+                        "All files together may have {most} KiB; these have {kib:.0f} KiB.",
+                        most=MAX_FILE_BYTES // 1024,
+                        kib=size / 1024,
+                    ),
                 )
             )
         _raise_any(problems)
@@ -365,7 +401,8 @@ class JobSpec(BaseModel):
             theirs = frameworks.files(self)
             folders = {folder for path in theirs for folder in _folders(path)}
             wrong = [path for path in self.files if path in folders or not theirs.isdisjoint(_folders(path))]
-            _raise_any([Problem(join("files", path), _IN_THE_WAY) for path in wrong])
+            told = said("A file of the job's plugins needs a folder here, or is a file where this needs one.")
+            _raise_any([Problem(join("files", path), told) for path in wrong])
         return self
 
 
@@ -404,18 +441,20 @@ def _without_contradiction(value: tuple[Policy, ...]) -> tuple[Policy, ...]:
 
 def _resource_problem(name: str, text: str) -> Problem | None:
     if not _RESOURCE.fullmatch(name) or name == "pods":
-        return Problem(name, f"{shown(name)} is not a resource; write for example cpu, memory or nvidia.com/gpu.")
+        return Problem(
+            name, said("{name} is not a resource; write for example cpu, memory or nvidia.com/gpu.", name=shown(name))
+        )
     try:
         parse_quantity(name, text)
     except ValueError as error:
-        return Problem(name, f"{error}.")
+        return Problem(name, said("{sentence}.", sentence=error))
     return None
 
 
 def _repeated_names(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
     names = [task.name for task in tasks]
     return [
-        Problem(join(place, "name"), f"Another task is called {shown(name)} already.")
+        Problem(join(place, "name"), said("Another task is called {name} already.", name=shown(name)))
         for place, name in enumerate(names)
         if name in names[:place]
     ]
@@ -427,18 +466,20 @@ def _long_host_names(job: str, tasks: tuple[TaskSpec, ...]) -> list[Problem]:
     for place, task in enumerate(tasks):
         excess = len(f"{job}-{task.name}-{max(task.replicas - 1, 0)}") - MAX_HOST_NAME
         if job and excess > 0:
-            sentence = f"Its replicas would have host names of more than {MAX_HOST_NAME} letters; shorten the name"
-            problems.append(Problem(join(place, "name"), f"{sentence} of the job or the task by {excess}."))
+            told = said(
+                "Its replicas would have host names of more than {most} letters; "
+                "shorten the name of the job or the task by {excess}.",
+                most=MAX_HOST_NAME,
+                excess=excess,
+            )
+            problems.append(Problem(join(place, "name"), told))
     return problems
 
 
 def _unknown_dependencies(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
     names = [task.name for task in tasks]
     return [
-        Problem(
-            join(place, "depends_on.tasks", number),
-            f"No task is called {shown(name)}" + (nearest(name, names) or f"; there are {', '.join(names)}."),
-        )
+        Problem(join(place, "depends_on.tasks", number), no_task(name, names))
         for place, task in enumerate(tasks)
         for number, name in enumerate(task.depends_on.tasks if task.depends_on else ())
         if name not in names
@@ -449,7 +490,10 @@ def _circles(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
     """The first circle of tasks that wait for one another, told at one of them."""
     circle = circles.first({task.name: task.depends_on.tasks if task.depends_on else () for task in tasks})
     return [
-        Problem(join(place, "depends_on"), f"Tasks wait for one another in a circle: {' → '.join(circle)}.")
+        Problem(
+            join(place, "depends_on"),
+            said("Tasks wait for one another in a circle: {circle}.", circle=" → ".join(circle)),
+        )
         for place, task in enumerate(tasks)
         if task.name == next(iter(circle), "")
     ]
@@ -457,9 +501,9 @@ def _circles(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
 
 def _path_problem(path: str, files: Mapping[str, str]) -> str:
     if not path or len(path) > 255 or path.startswith("/") or not is_text(path) or any(c in path for c in "\\\n"):  # noqa: PLR2004
-        return "A file's name is a relative path such as train.py or conf/model.yaml."
+        return said("A file's name is a relative path such as train.py or conf/model.yaml.")
     if str(PurePosixPath(path)) != path or ".." in PurePosixPath(path).parts:
-        return "A file stays in the working folder: no “.”, no “..”, no double or last slash."
+        return said("A file stays in the working folder: no “.”, no “..”, no double or last slash.")
     if any(folder in files for folder in _folders(path)):
-        return "A file cannot lie inside another file."
+        return said("A file cannot lie inside another file.")
     return ""

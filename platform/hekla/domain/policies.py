@@ -10,6 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from hekla.domain.sentences import said
 from hekla.domain.validation import one_of
 
 
@@ -73,11 +74,11 @@ class Policy(BaseModel):
     @model_validator(mode="after")
     def _well_formed(self) -> "Policy":
         if bool(self.events) == (self.exit_code is not None):
-            raise ValueError("A policy names events or an exit code: one of the two, not both.")
+            raise ValueError(said("A policy names events or an exit code: one of the two, not both."))
         if self.exit_code == 0:
-            raise ValueError("Exit code 0 means success; a policy is for other codes.")
+            raise ValueError(said("Exit code 0 means success; a policy is for other codes."))
         if Event.UNKNOWN in self.events and self.timeout_seconds:
-            raise ValueError("A policy for Unknown acts at once; it cannot wait for a time.")
+            raise ValueError(said("A policy for Unknown acts at once; it cannot wait for a time."))
         return self
 
     def matches(self, event: Event, exit_code: int | None) -> bool:
@@ -102,11 +103,15 @@ def contradictions(policies: Iterable[Policy]) -> list[tuple[int, str]]:
     events: set[Event] = set()
     codes: set[int] = set()
     for place, policy in enumerate(policies):
-        found += [(place, f"{event} is named by an earlier policy.") for event in policy.events if event in events]
+        found += [
+            (place, said("{event} is named by an earlier policy.", event=event))
+            for event in policy.events
+            if event in events
+        ]
         if policy.exit_code is not None and policy.exit_code in codes:
-            found.append((place, f"Exit code {policy.exit_code} is named by an earlier policy."))
+            found.append((place, said("Exit code {code} is named by an earlier policy.", code=policy.exit_code)))
         if policy.events and Event.ANY in {*events, *policy.events} and (events or len(policy.events) > 1):
-            found.append((place, "“*” stands for every event, so it must be the only event in the list."))
+            found.append((place, said("“*” stands for every event, so it must be the only event in the list.")))
         events.update(policy.events)
         if policy.exit_code is not None:
             codes.add(policy.exit_code)

@@ -7,7 +7,10 @@ bytes, `pods` as a count. Text comes in as Kubernetes quantities (`250m`, `4Gi`,
 import re
 from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from fractions import Fraction
+from functools import lru_cache
 from types import MappingProxyType
+
+from hekla.domain.sentences import said
 
 _QUANTITY = re.compile(r"^(?P<number>\d+(?:\.\d+)?|\.\d+)(?P<suffix>m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?$", re.ASCII)
 _SUFFIXES: dict[str | None, int | Fraction] = {
@@ -27,12 +30,18 @@ class BadQuantity(ValueError):
 
 def parse_quantity(name: str, text: str | int | float) -> float:
     """The amount of resource `name` in internal units. Raises BadQuantity."""
-    match = _QUANTITY.match(str(text).strip()[:MAX_LENGTH])
-    if not match or len(str(text)) > MAX_LENGTH:
-        raise BadQuantity(f"“{str(text)[:40]}” is not an amount; write for example 2, 250m or 4Gi")
+    return _parsed(name, str(text)[: MAX_LENGTH + 1])
+
+
+@lru_cache(maxsize=4096)
+def _parsed(name: str, text: str) -> float:
+    """Machines and tasks say the same few amounts over and over."""
+    match = _QUANTITY.match(text.strip())
+    if not match or len(text) > MAX_LENGTH:
+        raise BadQuantity(said("“{text}” is not an amount; write for example 2, 250m or 4Gi", text=text[:40]))
     amount = Fraction(match["number"]) * _SUFFIXES[match["suffix"]]
     if amount > MAX_AMOUNT:
-        raise BadQuantity(f"“{str(text)[:40]}” is more than any machine has")
+        raise BadQuantity(said("“{text}” is more than any machine has", text=text[:40]))
     return float(amount if name in _WHOLE else amount * 1000)
 
 

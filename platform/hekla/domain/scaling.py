@@ -1,7 +1,7 @@
 """To change the size of a job that lives: how many replicas its tasks have, and how few will do.
 
-Nothing else of a job changes once it is submitted (`volcano-spec` §1.1). What was not said at first is meant as it was:
-a task without a minimum needed all of its replicas, and needs as many when it gets more.
+Beside its priority nothing else of a job changes once it is submitted (`volcano-spec` §1.1). What was not said at first
+is meant as it was: a task without a minimum needed all of its replicas, and needs as many when it gets more.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from hekla.domain import frameworks
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import MAX_REPLICAS, MAX_TASKS, JobSpec, TaskSpec, Whole
 from hekla.domain.policies import Action, Event
-from hekla.domain.validation import explain, join, nearest, shown
+from hekla.domain.validation import explain, join, no_task
 
 _SIZES = ("replicas", "min_available")
 
@@ -47,7 +47,7 @@ class Size(BaseModel):
 def resized(spec: JobSpec, size: Size) -> JobSpec:
     """The job in that size. Raises Invalid, with the paths of the size."""
     names = [task.name for task in spec.tasks]
-    unknown = [Problem(join("tasks", name[:63]), _no_task(name, names)) for name in size.tasks if name not in names]
+    unknown = [Problem(join("tasks", name[:63]), no_task(name, names)) for name in size.tasks if name not in names]
     if unknown:
         raise Invalid(unknown)
     document = spec.document()
@@ -68,11 +68,11 @@ def changes(old: JobSpec, new: JobSpec) -> dict[str, tuple[int, int]]:
     return {name: (before, after) for name, (before, after) in pairs.items() if before != after}
 
 
-def without_size(spec: JobSpec) -> dict[str, Any]:
+def without_what_changes(spec: JobSpec) -> dict[str, Any]:
     """The job as a document, but for what may change."""
     document = spec.document()
     tasks = [{name: value for name, value in task.items() if name not in _SIZES} for task in document["tasks"]]
-    return {**document, "tasks": tasks, "min_available": None}
+    return {**document, "tasks": tasks, "min_available": None, "priority": None, "priority_class": None}
 
 
 def remarks(spec: JobSpec) -> tuple[str, ...]:
@@ -90,10 +90,6 @@ def _with(document: Mapping[str, Any], task: TaskSpec, size: Size) -> Mapping[st
     if (replicas, least) == (task.replicas, task.minimum):
         return document
     return {**document, "replicas": replicas, "min_available": least}
-
-
-def _no_task(name: str, names: list[str]) -> str:
-    return f"No task is called {shown(name)}" + (nearest(name, names) or f"; there are {', '.join(names)}.")
 
 
 def _by_name(path: str, names: list[str]) -> str:

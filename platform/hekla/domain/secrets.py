@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from hekla.domain.errors import Invalid, Problem
+from hekla.domain.sentences import said
 from hekla.domain.validation import is_text
 
 MAX_SECRETS = 100
@@ -53,7 +54,7 @@ def length(text: str, values: Mapping[str, str]) -> int:
 def parse(given: object) -> dict[str, str]:
     """Secrets that came as a mapping of names to texts. Raises Invalid, which repeats none of them."""
     if not isinstance(given, Mapping) or not all(isinstance(text, str) for pair in given.items() for text in pair):
-        raise Invalid([Problem("secrets", "This must be a mapping of names to texts.")])
+        raise Invalid([Problem("secrets", said("This must be a mapping of names to texts."))])
     values = {str(name): str(value) for name, value in given.items()}
     if sentence := problem(values):
         raise Invalid([Problem("secrets", sentence)])
@@ -64,7 +65,9 @@ def problem(values: Mapping[str, str]) -> str:
     """What is wrong with them; nothing if they can be kept."""
     size = sum(len(text.encode("utf-8", "replace")) for pair in values.items() for text in pair)
     if len(values) > MAX_SECRETS or size > MAX_BYTES:
-        return f"There may be {MAX_SECRETS} secrets, which together have {MAX_BYTES // 1024} KiB."
+        return said(
+            "There may be {most} secrets, which together have {kib} KiB.", most=MAX_SECRETS, kib=MAX_BYTES // 1024
+        )
     if not all(is_text(text) for pair in values.items() for text in pair):
-        return "The character NUL, or half of a character, cannot be passed to a program."
+        return said("The character NUL, or half of a character, cannot be passed to a program.")
     return ""

@@ -31,6 +31,7 @@ from pydantic import (
 
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import JobSpec, Label, TaskSpec, Text, Whole
+from hekla.domain.sentences import said
 from hekla.domain.validation import Inconsistent, explain, join, nearest, shown
 
 MAX_NAME = 40
@@ -55,7 +56,7 @@ class How(StrEnum):
 
 def _is_name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise ValueError("A parameter's name has letters, digits and underscores, and begins with no digit.")
+        raise ValueError(said("A parameter's name has letters, digits and underscores, and begins with no digit."))
     return name
 
 
@@ -84,11 +85,12 @@ class Range(BaseModel):
     @model_validator(mode="after")
     def _agrees(self) -> Self:
         if self.low > self.high:
-            raise Inconsistent([Problem("high", f"This must be at least {self.low:g}, where the range begins.")])
+            told = said("This must be at least {low:g}, where the range begins.", low=self.low)
+            raise Inconsistent([Problem("high", told)])
         if self.log and self.low <= 0:
-            raise Inconsistent([Problem("low", "A logarithm needs a range above 0.")])
+            raise Inconsistent([Problem("low", said("A logarithm needs a range above 0."))])
         if self.whole and math.ceil(self.low) > math.floor(self.high):
-            raise Inconsistent([Problem("whole", "There is no whole number in this range.")])
+            raise Inconsistent([Problem("whole", said("There is no whole number in this range."))])
         return self
 
     def draw(self, part: float) -> str:
@@ -201,17 +203,21 @@ class SweepSpec(BaseModel):
         ranges = [name for name, values in self.parameters.items() if isinstance(values, Range)]
         if self.how is How.RANDOM:
             if self.count is None:
-                yield Problem("count", "How many jobs are drawn must be given.")
+                yield Problem("count", said("How many jobs are drawn must be given."))
             return
         if self.count is not None:
-            yield Problem("count", "Only of a random sweep the number of jobs is chosen.")
+            yield Problem("count", said("Only of a random sweep the number of jobs is chosen."))
         for name in ranges:
-            yield Problem(join("parameters", name), "A range is for random sweeps; list the values here.")
+            yield Problem(join("parameters", name), said("A range is for random sweeps; list the values here."))
         lengths = {len(values) for values in self.parameters.values() if isinstance(values, tuple)}
         if self.how is How.LIST and len(lengths) > 1:
-            yield Problem("parameters", f"In a list all parameters have as many values; these have {_told(lengths)}.")
+            told = said("In a list all parameters have as many values; these have {counts}.", counts=_told(lengths))
+            yield Problem("parameters", told)
         elif not ranges and self.size() > MAX_JOBS:
-            yield Problem("parameters", f"These are {self.size():,} jobs; at most {MAX_JOBS:,} are submitted at once.")
+            told = said(
+                "These are {size:,} jobs; at most {most:,} are submitted at once.", size=self.size(), most=MAX_JOBS
+            )
+            yield Problem("parameters", told)
 
     def _problems_of_placeholders(self) -> Iterator[Problem]:
         used = set()
@@ -219,19 +225,23 @@ class SweepSpec(BaseModel):
             for name in _PLACEHOLDER.findall(text):
                 used.add(name)
                 if name not in self.parameters:
-                    hint = nearest(name, self.parameters) or f"; there are {', '.join(self.parameters)}."
-                    yield Problem(join("job", path), f"There is no parameter {shown(name)}{hint}")
+                    there = said("; there are {names}.", names=", ".join(self.parameters))
+                    hint = nearest(name, self.parameters) or there
+                    told = said("There is no parameter {name}{hint}", name=shown(name), hint=hint)
+                    yield Problem(join("job", path), told)
         for name in self.parameters:
             if name not in used:
-                sentence = f"No command and no variable contains {{{{ {name} }}}}, so all jobs would be alike in it."
-                yield Problem(join("parameters", name), sentence)
+                told = said(
+                    "No command and no variable contains {{{{ {name} }}}}, so all jobs would be alike in it.", name=name
+                )
+                yield Problem(join("parameters", name), told)
 
 
 def parameter(text: str) -> tuple[str, list[str] | dict[str, Any]]:
     """A name and what it is, as people type it: `lr=0.1,0.01`, `lr=0.001..0.1 log`. Raises ValueError."""
     name, equals, values = (part.strip() for part in text.partition("="))
     if not equals or not _NAME.fullmatch(name):
-        raise ValueError(f"{shown(text)} is not of the form name=value,value or name=low..high.")
+        raise ValueError(said("{text} is not of the form name=value,value or name=low..high.", text=shown(text)))
     if match := _RANGE.fullmatch(values):
         words = match["words"].split()
         given = {"low": float(match["low"]), "high": float(match["high"])}
@@ -239,13 +249,18 @@ def parameter(text: str) -> tuple[str, list[str] | dict[str, Any]]:
     try:
         rows = list(csv.reader([values], skipinitialspace=True, strict=True))
     except csv.Error as error:
-        raise ValueError(f"{shown(text)}: a quotation mark is open.") from error
+        raise ValueError(said("{text}: a quotation mark is open.", text=shown(text))) from error
     return name, [value.strip() for value in rows[0]] if rows and rows[0] else [""]
 
 
 def fill(text: str, parameters: Mapping[str, str]) -> str:
     """The text with the values in their places; placeholders of other names stay."""
     return _PLACEHOLDER.sub(lambda match: parameters.get(match[1], match[0]), text)
+
+
+def tight(text: str) -> str:
+    """The text with no room inside its placeholders, so that each is a part of one word of a command line."""
+    return _PLACEHOLDER.sub(r"{{\1}}", text)
 
 
 def _filled_task(task: Mapping[str, Any], parameters: Mapping[str, str]) -> dict[str, Any]:
@@ -278,4 +293,4 @@ def _without_echoes(problems: list[Problem]) -> list[Problem]:
 
 
 def _told(numbers: set[int]) -> str:
-    return " and ".join(map(str, sorted(numbers)))
+    return said(" and ").join(map(str, sorted(numbers)))

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from hekla.domain.errors import Problem
+from hekla.domain.sentences import said, sentence
 
 
 class Inconsistent(ValueError):
@@ -43,24 +44,33 @@ def shown(value: object) -> str:
     if isinstance(value, str):
         return f"“{value[:40]}…”" if len(value) > 40 else f"“{value}”"  # noqa: PLR2004
     if isinstance(value, Mapping):
-        return "a mapping"
+        return said("a mapping")
     if isinstance(value, list | tuple):
-        return "a list"
+        return said("a list")
     if isinstance(value, bool):
         return str(value).lower()
-    return "nothing" if value is None else f"{value!s:.40}"
+    return said("nothing") if value is None else f"{value!s:.40}"
 
 
 def nearest(word: str, choices: Iterable[str], *, likeness: float = 0.6) -> str:
     """“; did you mean x?” where a choice is close, else nothing."""
     close = difflib.get_close_matches(word[:80], list(choices), n=1, cutoff=likeness)
-    return f"; did you mean “{close[0]}”?" if close else ""
+    return said("; did you mean “{word}”?", word=close[0]) if close else ""
 
 
 def one_of(given: object, choices: Sequence[str]) -> str:
     """That what was given is none of the choices, with the one that is like it."""
-    hint = nearest(given, choices) if isinstance(given, str) else ""
-    return f"{shown(given)} is not one of {', '.join(choices)}{hint or '.'}"
+    values = {"given": shown(given), "choices": ", ".join(choices)}
+    if isinstance(given, str) and (hint := nearest(given, choices)):
+        return said("{given} is not one of {choices}{hint}", hint=hint, **values)
+    return said("{given} is not one of {choices}.", **values)
+
+
+def no_task(name: str, names: Sequence[str]) -> str:
+    """That no task of the job is called so."""
+    if hint := nearest(name, names):
+        return said("No task is called {name}{hint}", name=shown(name), hint=hint)
+    return said("No task is called {name}; there are {names}.", name=shown(name), names=", ".join(names))
 
 
 def is_text(text: str) -> bool:
@@ -82,15 +92,24 @@ def _problems(details: ErrorDetails, model: type[BaseModel]) -> list[Problem]:
         return [Problem(path, str(cause))]
     if details["type"] == "extra_forbidden":
         return [Problem(path, _unknown_field(details["loc"], model))]
-    sentence = _SENTENCES.get(details["type"])
-    return [Problem(path, sentence(details) if sentence else f"{details['msg']}.")]
+    return [Problem(path, _told(details))]
+
+
+def _told(details: ErrorDetails) -> str:
+    kind, given = details["type"], details["input"]
+    if kind in _TELLERS:
+        return _TELLERS[kind](details)
+    if kind in _SENTENCES:
+        return said(_SENTENCES[kind], given=shown(given), **details.get("ctx", {}))
+    return f"{details['msg']}."
 
 
 def _unknown_field(location: Sequence[int | str], model: type[BaseModel]) -> str:
     fields = _model_at(location[:-1], model).model_fields
     name = str(location[-1])
-    hint = nearest(name, fields)
-    return f"There is no field {shown(name)} here" + (hint or f". The fields are {', '.join(fields)}.")
+    if hint := nearest(name, fields):
+        return said("There is no field {name} here{hint}", name=shown(name), hint=hint)
+    return said("There is no field {name} here. The fields are {fields}.", name=shown(name), fields=", ".join(fields))
 
 
 def _model_at(location: Sequence[int | str], model: type[BaseModel]) -> type[BaseModel]:
@@ -107,62 +126,67 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:  # noqa: ANN401
     return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
 
 
-def _wants(what: str) -> Callable[[ErrorDetails], str]:
-    return lambda details: f"This must be {what}, not {shown(details['input'])}."
-
-
-def _bound(words: str, key: str) -> Callable[[ErrorDetails], str]:
-    return lambda details: f"This must be {words} {details['ctx'][key]}, not {shown(details['input'])}."
-
-
 def _text(details: ErrorDetails) -> str:
-    hint = "; put it in quotes" if isinstance(details["input"], int | float) else ""
-    return f"This must be text, not {shown(details['input'])}{hint}."
+    given = shown(details["input"])
+    if isinstance(details["input"], int | float):
+        return said("This must be text, not {given}; put it in quotes.", given=given)
+    return said("This must be text, not {given}.", given=given)
 
 
 def _list(details: ErrorDetails) -> str:
     given = details["input"]
     if details["loc"][-1] != "command" or not isinstance(given, str):
-        return f"This must be a list, not {shown(given)}."
+        return said("This must be a list, not {given}.", given=shown(given))
     try:
         words = shlex.split(given)
     except ValueError:
         words = given.split()
-    return f"This must be a list of words, for example {json.dumps(words, ensure_ascii=False)[:120]}, not one text."
+    example = json.dumps(words, ensure_ascii=False)[:120]
+    return said("This must be a list of words, for example {example}, not one text.", example=example)
 
 
-def _length(words: str, key: str, unit: str) -> Callable[[ErrorDetails], str]:
-    def sentence(details: ErrorDetails) -> str:
+def _choice(details: ErrorDetails) -> str:
+    return one_of(details["input"], re.findall(r"'([^']*)'", details["ctx"]["expected"]))
+
+
+def _too_long(template: str) -> Callable[[ErrorDetails], str]:
+    def told(details: ErrorDetails) -> str:
         size = details["ctx"].get("actual_length") or len(details["input"])
-        return f"This may have {words} {details['ctx'][key]:,} {unit}; it has {size:,}."
+        return said(template, most=details["ctx"]["max_length"], size=size)
 
-    return sentence
+    return told
 
 
-_SENTENCES: dict[str, Callable[[ErrorDetails], str]] = {
-    "missing": lambda _: "This must be given.",
+_WHOLE = sentence("This must be a whole number, not {given}.")
+_NUMBER = sentence("This must be a number, not {given}.")
+_TRUTH = sentence("This must be true or false, not {given}.")
+_FIELDS = sentence("This must be a mapping of fields to values, not {given}.")
+_SENTENCES: dict[str, str] = {
+    "missing": sentence("This must be given."),
+    "int_type": _WHOLE,
+    "int_parsing": _WHOLE,
+    "int_from_float": _WHOLE,
+    "float_type": _NUMBER,
+    "float_parsing": _NUMBER,
+    "finite_number": sentence("This must be a finite number, not {given}."),
+    "bool_type": _TRUTH,
+    "bool_parsing": _TRUTH,
+    "dict_type": sentence("This must be a mapping of names to values, not {given}."),
+    "model_type": _FIELDS,
+    "model_attributes_type": _FIELDS,
+    "datetime_parsing": sentence("This must be an instant such as 2026-01-31T12:00:00Z, not {given}."),
+    "greater_than_equal": sentence("This must be at least {ge}, not {given}."),
+    "greater_than": sentence("This must be more than {gt}, not {given}."),
+    "less_than_equal": sentence("This must be at most {le}, not {given}."),
+    "less_than": sentence("This must be less than {lt}, not {given}."),
+    "too_short": sentence("At least one must be given."),
+    "string_too_short": sentence("This must not be empty."),
+}
+_TELLERS: dict[str, Callable[[ErrorDetails], str]] = {
     "string_type": _text,
-    "int_type": _wants("a whole number"),
-    "int_parsing": _wants("a whole number"),
-    "int_from_float": _wants("a whole number"),
-    "float_type": _wants("a number"),
-    "float_parsing": _wants("a number"),
-    "finite_number": _wants("a finite number"),
-    "bool_type": _wants("true or false"),
-    "bool_parsing": _wants("true or false"),
-    "dict_type": _wants("a mapping of names to values"),
-    "model_type": _wants("a mapping of fields to values"),
-    "model_attributes_type": _wants("a mapping of fields to values"),
-    "datetime_parsing": _wants("an instant such as 2026-01-31T12:00:00Z"),
     "tuple_type": _list,
     "list_type": _list,
-    "enum": lambda details: one_of(details["input"], re.findall(r"'([^']*)'", details["ctx"]["expected"])),
-    "greater_than_equal": _bound("at least", "ge"),
-    "greater_than": _bound("more than", "gt"),
-    "less_than_equal": _bound("at most", "le"),
-    "less_than": _bound("less than", "lt"),
-    "too_short": lambda _: "At least one must be given.",
-    "too_long": _length("at most", "max_length", "entries"),
-    "string_too_short": lambda _: "This must not be empty.",
-    "string_too_long": _length("at most", "max_length", "letters"),
+    "enum": _choice,
+    "too_long": _too_long(sentence("This may have at most {most:,} entries; it has {size:,}.")),
+    "string_too_long": _too_long(sentence("This may have at most {most:,} letters; it has {size:,}.")),
 }

@@ -75,10 +75,10 @@ def test_a_stream_of_templates_and_a_flow_is_read() -> None:
 
 def test_what_has_no_effect_is_named() -> None:
     flow = FLOW.replace("- name: prepare\n", "- name: prepare\n      tuning: 1\n", 1)
-    template = TEMPLATE.replace("queue: default", "queue: default\n  priorityClassName: high")
+    template = TEMPLATE.replace("queue: default", "queue: default\n  minimum: 1")
     warnings = formats.load_flow(f"{template}---\n{flow}---\nkind: Secret\n").warnings
     assert "spec.flows[0].tuning: not honoured." in warnings
-    assert any(warning.startswith("JobTemplate prepare.spec.priorityClassName: not honoured") for warning in warnings)
+    assert any(warning.startswith("JobTemplate prepare.spec.minimum: not honoured") for warning in warnings)
     assert "document 3: not honoured: “Secret” is neither a template nor a flow; submit it by itself." in warnings
 
 

@@ -63,6 +63,7 @@ def test_a_pytorchjob_becomes_a_gang_of_master_and_workers():
         {
             "name": "mnist",
             "queue": "research",
+            "priority_class": "high",
             "min_available": 3,
             "max_retry": 5,
             "active_deadline_seconds": 100,
@@ -90,7 +91,6 @@ def test_a_pytorchjob_becomes_a_gang_of_master_and_workers():
     policy, replicas = "spec.runPolicy", "spec.pytorchReplicaSpecs"
     assert [warning.partition(": not honoured")[0] for warning in loaded.warnings] == [
         f"{policy}.managedBy",
-        f"{policy}.schedulingPolicy.priorityClass",
         f"{policy}.schedulingPolicy.minResources",
         f"{policy}.cleanPodPolicy",
         "metadata.namespace",

@@ -64,7 +64,6 @@ def test_the_group_says_how_many_start_together_and_where(job, names, first):
 @pytest.mark.parametrize(
     ("job", "said", "ignored"),
     [
-        (batch(), {"minMember": 3, "priorityClassName": "high"}, ["PodGroup gang.spec.priorityClassName"]),
         (batch(), {"minMember": 3, "minResources": {"cpu": "6"}}, []),
         (batch(), {"minMember": 3, "minResources": {"cpu": 6000}}, ["PodGroup gang.spec.minResources"]),
         (batch(), {"minMember": 3, "minResources": {"cpu": "lots"}}, ["PodGroup gang.spec.minResources"]),

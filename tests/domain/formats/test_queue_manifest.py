@@ -27,7 +27,7 @@ status: {state: Open, allocated: {cpu: "1"}}
 """
 USUAL = {
     "description": "", "weight": 1, "priority": 0, "capability": {}, "guarantee": {}, "deserved": {}, "parent": None,
-    "reclaimable": True, "is_open": True, "tenants": [],
+    "reclaimable": True, "state": "open", "tenants": [],
 }  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def test_what_is_refused_is_refused_at_its_place_in_the_manifest() -> None:
 
 
 def test_what_is_written_is_the_kind_that_it_says() -> None:
-    document = {**USUAL, "name": "vision", "cluster": "sim", "guarantee": {"cpu": "2"}, "is_open": False}
+    document = {**USUAL, "name": "vision", "cluster": "sim", "guarantee": {"cpu": "2"}, "state": "closed"}
     assert yaml.safe_load(formats.dump_queue(document)) == {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "Queue",
@@ -132,7 +132,7 @@ _AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]),
             "deserved": _AMOUNTS,
             "parent": st.none() | LABELS.filter(lambda name: name != "root"),
             "reclaimable": st.booleans(),
-            "is_open": st.booleans(),
+            "state": st.sampled_from(["open", "draining", "closed"]),
             "tenants": st.lists(LABELS, max_size=3),
         }
     )

@@ -23,6 +23,7 @@ HELD_BY_ALL = (
     "kind",
     "queue",
     "priority",
+    "priority_class",
     "active_deadline_seconds",
     "ttl_seconds_after_finished",
     "files",
@@ -152,6 +153,16 @@ def test_what_a_kind_can_hold_comes_back_whole(word, data):
     written = formats.write(spec, FORM[word])
     loaded = formats.load(written.text)
     assert (written.notes, loaded.spec) == ((), spec)
+
+
+def test_a_single_pod_that_is_tried_again_by_itself_comes_back_whole():
+    role = {"instances": 1, "commands": ["true"], "taskRetryCount": 1, "dockerImage": "image"}
+    role["resourcePerInstance"] = {"cpu": 1, "memoryMB": 64, "gpu": 0}
+    image = {"type": "dockerimage", "name": "image", "uri": "python:3.12"}
+    config = {"protocolVersion": 2, "name": "a", "type": "job", "prerequisites": [image], "taskRoles": {"one": role}}
+    spec = spec_of(config | {"extras": {"gangAllocation": False}})
+    written = formats.write(spec, FORM["openpai"])
+    assert (written.notes, formats.load(written.text).spec) == ((), spec)
 
 
 def renamed(spec, names):

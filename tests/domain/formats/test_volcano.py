@@ -143,7 +143,6 @@ def changed(old, new, text=DIGITS):
             "spec.tasks[0].template.spec.activeDeadlineSeconds: not honoured: a deadline is for a job as a whole",
         ),
         ("    hekla.io/priority", "    other: x\n    hekla.io/priority", "metadata.annotations.other: not honoured."),
-        ("  queue:", "  priorityClassName: high\n  queue:", "spec.priorityClassName: not honoured: priority classes"),
         ("  queue:", "  volumes: [{mountPath: /data}]\n  queue:", "spec.volumes: not honoured."),
         ("  queue:", "  networkTopology: {mode: hard}\n  queue:", "spec.networkTopology: not honoured."),
         ("schedulerName: volcano", "schedulerName: mine", "spec.schedulerName: not honoured"),
@@ -179,7 +178,7 @@ def changed(old, new, text=DIGITS):
         ("kind: ConfigMap", "kind: ConfigMap\nbinaryData: {a: b}", "ConfigMap digits-code.binaryData: not honoured."),
         ("---\n", "---\napiVersion: v1\nkind: Service\n---\n", "document 2: not honoured: a “Service”"),
     ],
-    ids=range(19),
+    ids=range(18),
 )
 def test_what_has_no_effect_is_told_with_its_path(old, new, warning):
     assert [told for told in formats.load(changed(old, new)).warnings if warning in told]

@@ -3,7 +3,7 @@
 from hekla.domain.formats.base import Format, Loaded
 from hekla.domain.formats.cronjob import LoadedSchedule, dump_schedule, load_schedule
 from hekla.domain.formats.flow_manifests import LoadedFlow, dump_flow, dump_template, holds_flows, load_flow
-from hekla.domain.formats.manifests import Written, dump, load, load_many, write
+from hekla.domain.formats.manifests import Written, dump, dump_whole, load, load_many, write
 from hekla.domain.formats.patching import patched
 from hekla.domain.formats.queue_manifest import LoadedQueue, dump_queue, holds_queues, load_queue
 from hekla.domain.formats.registry import FORMATS
@@ -21,6 +21,7 @@ __all__ = [
     "dump_queue",
     "dump_schedule",
     "dump_template",
+    "dump_whole",
     "holds_flows",
     "holds_queues",
     "load",

@@ -6,12 +6,13 @@ from typing import Any
 from hekla.domain import frameworks
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import yaml_text
-from hekla.domain.formats.fields import Fields, Findings
+from hekla.domain.formats.fields import Fields, Findings, not_one, wrong_version
 from hekla.domain.formats.files import ConfigMaps
 from hekla.domain.formats.reading import Reading, without_none
 from hekla.domain.formats.volcano import VOLCANO
 from hekla.domain.formats.writing import config_map, filled
 from hekla.domain.schedules import ScheduleSpec
+from hekla.domain.sentences import said
 from hekla.domain.validation import shown
 
 API_VERSION, KIND = "batch.volcano.sh/v1alpha1", "CronJob"
@@ -111,10 +112,9 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Fields, Confi
             found.append(document)
         else:
             kind = document.get("kind") if isinstance(document, dict) else document
-            findings.not_honoured(f"document {number}", f"{shown(kind)} is not a CronJob.")
+            findings.not_honoured(f"document {number}", said("{kind} is not a CronJob.", kind=shown(kind)))
     if len(found) != 1:
-        raise Invalid([Problem("", f"The text holds {len(found) or 'no'} CronJob of {API_VERSION}; one is expected.")])
+        raise Invalid([Problem("", not_one(len(found), KIND, API_VERSION))])
     if found[0].get("apiVersion") != API_VERSION:
-        given = shown(found[0].get("apiVersion"))
-        raise Invalid([Problem("apiVersion", f"For a CronJob this must be {API_VERSION}, not {given}.")])
+        raise Invalid([Problem("apiVersion", wrong_version(KIND, API_VERSION, found[0].get("apiVersion")))])
     return Fields(found[0], "", findings), maps

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hekla.domain.errors import HeklaError, Invalid, Problem, Refused
+from hekla.domain.sentences import said
 from hekla.domain.validation import nearest, shown
 
 MAX_WARNINGS = 50
@@ -26,7 +27,9 @@ class Findings:
         self.problems.append(Problem(path, message))
 
     def not_honoured(self, path: str, why: str = "") -> None:
-        self.ignored.append(f"{path}: not honoured{f': {why}' if why else '.'}")
+        self.ignored.append(
+            said("{path}: not honoured: {why}", path=path, why=why) if why else said("{path}: not honoured.", path=path)
+        )
 
     def remark(self, path: str, message: str) -> None:
         """Something about a part of the JobSpec that is worth a warning."""
@@ -35,7 +38,8 @@ class Findings:
     def warnings(self) -> tuple[str, ...]:
         """What has no effect; of very many only the first, and how many more there are."""
         more = len(self.ignored) - MAX_WARNINGS
-        return (*self.ignored[:MAX_WARNINGS], *([f"… and {more} more fields are not honoured."] if more > 0 else []))
+        told = said("… and {more} more fields are not honoured.", more=more)
+        return (*self.ignored[:MAX_WARNINGS], *([told] if more > 0 else []))
 
     def place_of(self, path: str) -> str:
         """The manifest's path for a path in the JobSpec: that of the nearest part whose origin is known."""
@@ -62,6 +66,18 @@ class Findings:
             raise Invalid(problems) from more
 
 
+def not_one(count: int, kind: str, version: str) -> str:
+    """That a stream holds none of a kind, or several."""
+    if not count:
+        return said("The text holds no {kind} of {version}; one is expected.", kind=kind, version=version)
+    return said("The text holds {count} {kind} of {version}; one is expected.", count=count, kind=kind, version=version)
+
+
+def wrong_version(kind: str, version: str, given: object) -> str:
+    """That manifests of a kind have another `apiVersion`."""
+    return said("For a {kind} this must be {version}, not {given}.", kind=kind, version=version, given=shown(given))
+
+
 class Fields:
     """A mapping in a manifest, at its path."""
 
@@ -72,7 +88,8 @@ class Fields:
         if isinstance(data, Mapping):
             self._data = {str(key): value for key, value in data.items()}
         elif data is not None:
-            findings.problem(path, f"This must be a mapping of fields to values, not {shown(data)}.")
+            told = said("This must be a mapping of fields to values, not {given}.", given=shown(data))
+            findings.problem(path, told)
 
     def __contains__(self, name: str) -> bool:
         return self._data.get(name) is not None
@@ -99,7 +116,7 @@ class Fields:
         value = self.take(name)
         if value is None or isinstance(value, str):
             return value or ""
-        self.findings.problem(self.at(name), f"This must be text, not {shown(value)}.")
+        self.findings.problem(self.at(name), said("This must be text, not {given}.", given=shown(value)))
         return ""
 
     def fields(self, name: str) -> "Fields":
@@ -111,7 +128,7 @@ class Fields:
         value = self.take(name)
         if value is None or isinstance(value, list):
             return value or []
-        self.findings.problem(self.at(name), f"This must be a list, not {shown(value)}.")
+        self.findings.problem(self.at(name), said("This must be a list, not {given}.", given=shown(value)))
         return []
 
     def list_of_fields(self, name: str) -> list["Fields"]:
@@ -134,6 +151,7 @@ class Fields:
             if name in self._known or value in (None, [], {}, ""):
                 continue
             if hint := nearest(name, self._known, likeness=0.8):
-                self.findings.problem(self.at(name), f"There is no field {shown(name)} here{hint}")
+                told = said("There is no field {name} here{hint}", name=shown(name), hint=hint)
+                self.findings.problem(self.at(name), told)
             else:
                 self.findings.not_honoured(self.at(name))

@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from hekla.domain.formats.fields import Fields, Findings
+from hekla.domain.sentences import said
 from hekla.domain.validation import shown
 
 
@@ -31,8 +32,8 @@ class ConfigMaps:
     def mount(self, path: str, text: object, where: str) -> None:
         """Put a text at a path of the working folder; two different ones cannot be at one place."""
         if self.files.setdefault(path, text) != text:
-            message = f"Another file is at {shown(path)} already: all pods of a job get the same files."
-            self.findings.problem(where, message)
+            told = said("Another file is at {path} already: all pods of a job get the same files.", path=shown(path))
+            self.findings.problem(where, told)
 
 
 class Mounts:
@@ -50,7 +51,7 @@ class Mounts:
         source = volume.fields("configMap")
         data = self.config_maps.get(source.text("name")) if "configMap" in volume else None
         if data is None:
-            missing, other = "the text holds no such ConfigMap.", "only ConfigMaps in the same text are."
+            missing, other = said("the text holds no such ConfigMap."), said("only ConfigMaps in the same text are.")
             self.findings.not_honoured(volume.path, missing if "configMap" in volume else other)
             self._reported.add(name)
             return
@@ -68,7 +69,7 @@ class Mounts:
                 mounts.append((mount, name, PurePosixPath(path)))
                 mount.close()
             elif name not in self._reported:
-                self.findings.not_honoured(mount.path, f"there is no volume {shown(name)}.")
+                self.findings.not_honoured(mount.path, said("there is no volume {name}.", name=shown(name)))
         if not mounts or not isinstance(working_dir, str | None):
             return working_dir
         root = _root([path for _, _, path in mounts], working_dir)
@@ -79,8 +80,11 @@ class Mounts:
 
     def _mount(self, mount: Fields, name: str, path: PurePosixPath, root: PurePosixPath) -> None:
         if not path.is_relative_to(root):
-            message = f"Files can be mounted at {root} and below it, not elsewhere: pods have one folder of their own."
-            self.findings.problem(mount.at("mountPath"), message)
+            told = said(
+                "Files can be mounted at {root} and below it, not elsewhere: pods have one folder of their own.",
+                root=root,
+            )
+            self.findings.problem(mount.at("mountPath"), told)
             return
         folder = path.relative_to(root)
         for key, text in self._texts[name].items():
@@ -90,7 +94,7 @@ class Mounts:
 
     def _look_for_absolute_paths(self, container: Fields, command: list[Any], root: PurePosixPath) -> None:
         if any(isinstance(word, str) and f"{root}/" in word for word in command):
-            why = f"{root} becomes the pod's working folder, so name files in it without {root}/."
+            why = said("{root} becomes the pod's working folder, so name files in it without {root}/.", root=root)
             self.findings.not_honoured(container.at("command"), why)
 
 
@@ -104,7 +108,7 @@ def _chosen(source: Fields, data: dict[str, Any]) -> dict[str, Any]:
         if key in data:
             chosen[path] = data[key]
         else:
-            item.findings.problem(item.at("key"), f"The ConfigMap has no {shown(key)}.")
+            item.findings.problem(item.at("key"), said("The ConfigMap has no {key}.", key=shown(key)))
         item.close()
     return chosen
 

@@ -12,13 +12,14 @@ from typing import Any
 from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.domain.flows import FlowSpec, Probe, Retain, StepSpec
 from hekla.domain.formats import manifests, yaml_text
-from hekla.domain.formats.fields import Fields, Findings
+from hekla.domain.formats.fields import Fields, Findings, wrong_version
 from hekla.domain.formats.files import ConfigMaps
 from hekla.domain.formats.manifests import FLOW_KINDS
 from hekla.domain.formats.reading import Reading, without_none
 from hekla.domain.formats.volcano import VOLCANO
 from hekla.domain.formats.writing import filled
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.sentences import said
 from hekla.domain.validation import join, shown
 
 VERSION = "flow.volcano.sh/v1alpha1"
@@ -52,7 +53,7 @@ def load_flow(text: str | bytes) -> LoadedFlow:
     specs = [spec for template in templates if (spec := _template(template, maps, findings))]
     repeated = {spec.name for spec in specs if [other.name for other in specs].count(spec.name) > 1}
     for name in sorted(repeated):
-        findings.problem(f"{_TEMPLATE} {name}", "The text holds two templates of this name.")
+        findings.problem(f"{_TEMPLATE} {name}", said("The text holds two templates of this name."))
     flow = _flow(flows[0], findings) if flows else None
     findings.raise_any()
     return LoadedFlow(tuple(specs), flow, findings.warnings(), findings)
@@ -81,21 +82,31 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[list[Any], li
             found[kind].append(document)
             _check_version(document, findings)
         else:
-            what = shown(kind) if kind else "what is no manifest"
-            findings.not_honoured(
-                f"document {number}", f"{what} is neither a template nor a flow; submit it by itself."
-            )
+            what = shown(kind) if kind else said("what is no manifest")
+            told = said("{what} is neither a template nor a flow; submit it by itself.", what=what)
+            findings.not_honoured(f"document {number}", told)
     if len(found[_FLOW]) > 1 or not (found[_FLOW] or found[_TEMPLATE]):
-        count = f"{len(found[_FLOW])} flows" if found[_FLOW] else "no flow"
-        expected = f"one {_FLOW}, {_TEMPLATE}s, or both, of {VERSION}"
-        raise Invalid([Problem("", f"The text holds {count}; what is expected: {expected}.")])
+        raise Invalid([Problem("", _not_expected(len(found[_FLOW])))])
     return found[_TEMPLATE], found[_FLOW], found["ConfigMap"]
+
+
+def _not_expected(flows: int) -> str:
+    values = {"flow": _FLOW, "template": _TEMPLATE, "version": VERSION}
+    if not flows:
+        return said(
+            "The text holds no flow; what is expected: one {flow}, {template}s, or both, of {version}.", **values
+        )
+    return said(
+        "The text holds {count} flows; what is expected: one {flow}, {template}s, or both, of {version}.",
+        count=flows,
+        **values,
+    )
 
 
 def _check_version(document: dict[str, Any], findings: Findings) -> None:
     kind, version = document["kind"], document.get("apiVersion")
     if kind in FLOW_KINDS and version != VERSION:
-        findings.problem("apiVersion", f"For a {kind} this must be {VERSION}, not {shown(version)}.")
+        findings.problem("apiVersion", wrong_version(kind, VERSION, version))
 
 
 def _template(document: dict[str, Any], maps: list[Any], findings: Findings) -> JobSpec | None:

@@ -14,28 +14,30 @@ from hekla.domain.formats import pods, run_policy, words
 from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields, Findings
 from hekla.domain.formats.reading import Reading, without_none
-from hekla.domain.formats.writing import filled, metadata
+from hekla.domain.formats.writing import filled, metadata, priority_class
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import Action, Event, Policy
+from hekla.domain.sentences import said, sentence
 
 _USUAL_LIMIT = 6
-_AT_ONCE = "all completions may run at the same time."
-_NOT_HERE = "only exit codes in a list (FailJob, Count), and evictions (Ignore), can be told apart here."
-_INDEXES = "a count of successes is what can be asked for."
+_AT_ONCE = sentence("all completions may run at the same time.")
+_NOT_HERE = sentence("only exit codes in a list (FailJob, Count), and evictions (Ignore), can be told apart here.")
+_INDEXES = sentence("a count of successes is what can be asked for.")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _RESTARTS = Policy(events=(Event.POD_FAILED,), action=Action.RESTART_POD)
 _ENDS = Policy(events=(Event.POD_FAILED,), action=Action.TERMINATE_JOB)
 
 
 def _read(reading: Reading, job: Fields) -> dict[str, Any]:
-    document = reading.head(job.fields("metadata"), queue=words.QUEUE, min_available=words.GANG)
+    more = {"queue": words.QUEUE, "min_available": words.GANG, "priority_class": words.PRIORITY_CLASS}
+    document = reading.head(job.fields("metadata"), **more)
     spec = job.fields("spec")
     limits, retries = run_policy.read_limits(reading, spec)
     document |= limits
     if retries and document["max_retry"] is None:
         document["max_retry"] = _USUAL_LIMIT
     indexed = spec.take("completionMode") == "Indexed"
-    reading.unless(spec, "completionMode", ("Indexed", "NonIndexed"), "there are Indexed and NonIndexed.")
+    reading.unless(spec, "completionMode", ("Indexed", "NonIndexed"), said("there are Indexed and NonIndexed."))
     document["plugins"] = reading.plugin("indexed", {}, spec.at("completionMode")) if indexed else None
     replicas = _counts(reading, spec, document)
     task = _task(reading, spec, replicas)
@@ -55,7 +57,7 @@ def _counts(reading: Reading, spec: Fields, document: dict[str, Any]) -> object:
     named = "parallelism" if completions is None else "completions"
     reading.findings.origins["tasks.0.replicas"] = spec.at(named)
     if completions is not None and parallelism not in (None, completions):
-        reading.findings.not_honoured(spec.at("parallelism"), _AT_ONCE)
+        reading.findings.not_honoured(spec.at("parallelism"), said(_AT_ONCE))
     wanted = _successes(reading, spec)
     if not isinstance(replicas, int) or replicas <= 1 or document["min_available"] == replicas:
         document["min_available"] = None
@@ -75,7 +77,7 @@ def _successes(reading: Reading, spec: Fields) -> object:
             wanted = reading.take(rule, "succeededCount", "min_success")
             rule.close()
         else:
-            reading.findings.not_honoured(rule.path, _INDEXES)
+            reading.findings.not_honoured(rule.path, said(_INDEXES))
     policy.close()
     return wanted
 
@@ -103,7 +105,7 @@ def _failure_rules(reading: Reading, spec: Fields, *, retries: bool) -> list[dic
         more = _failure_rule(rule)
         found += [one for one in more if retries or one["action"] != str(Action.RESTART_POD) or "events" in one]
         if not more:
-            reading.findings.not_honoured(rule.path, _NOT_HERE)
+            reading.findings.not_honoured(rule.path, said(_NOT_HERE))
     policy.close()
     return found
 
@@ -122,7 +124,8 @@ def _failure_rule(rule: Fields) -> list[dict[str, Any]]:
 def _write(spec: JobSpec) -> dict[str, Any]:
     if len(spec.tasks) != 1:
         names = ", ".join(task.name for task in spec.tasks)
-        raise Invalid([Problem("tasks", f"A Job of Kubernetes has one pod template; this job has {names}.")])
+        told = said("A Job of Kubernetes has one pod template; this job has {names}.", names=names)
+        raise Invalid([Problem("tasks", told)])
     task, rules = spec.tasks[0], spec.tasks[0].policies
     gang = spec.gang_minimum if task.replicas > 1 else 1
     restarts = _RESTARTS in rules
@@ -139,7 +142,8 @@ def _write(spec: JobSpec) -> dict[str, Any]:
         successPolicy={"rules": [{"succeededCount": few}]} if few else None,
         template=pods.write(task, spec),
     )
-    head = metadata(spec, {words.QUEUE: spec.queue} | ({words.GANG: str(gang)} if gang > 1 else {}))
+    group = {words.GANG: str(gang)} if gang > 1 else {}
+    head = metadata(spec, {words.QUEUE: spec.queue, **group, **priority_class(spec)})
     return {"metadata": head, "spec": fields}
 
 

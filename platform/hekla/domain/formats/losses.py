@@ -5,6 +5,7 @@ from typing import Any
 
 from hekla.domain import frameworks
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.sentences import said
 from hekla.domain.validation import join, shown
 
 
@@ -29,15 +30,21 @@ def _differences(before: Any, after: Any, path: str, kind: str) -> Iterator[str]
         for place, (old, new) in enumerate(zip(before, after, strict=True)):
             yield from _differences(old, new, join(path, place), kind)
     elif before in (None, "", [], {}):
-        yield f"{path}: a {kind} adds this{_aside(after)}."
+        yield said("{path}: a {kind} adds this{aside}.", path=path, kind=kind, aside=_aside(after))
     elif after in (None, "", [], {}):
-        yield f"{path}: a {kind} cannot say this{_aside(before)}."
+        yield said("{path}: a {kind} cannot say this{aside}.", path=path, kind=kind, aside=_aside(before))
     else:
-        yield f"{path}: a {kind} cannot say {_told(before)}; it says {_told(after)}."
+        yield said(
+            "{path}: a {kind} cannot say {before}; it says {after}.",
+            path=path,
+            kind=kind,
+            before=_told(before),
+            after=_told(after),
+        )
 
 
 def _aside(value: Any) -> str:  # noqa: ANN401  (JSON-like data)
-    return "" if isinstance(value, dict) else f" ({_told(value)})"
+    return "" if isinstance(value, dict) else said(" ({value})", value=_told(value))
 
 
 def _told(value: Any) -> str:  # noqa: ANN401  (JSON-like data)
@@ -45,11 +52,12 @@ def _told(value: Any) -> str:  # noqa: ANN401  (JSON-like data)
     if isinstance(value, list) and value and all(isinstance(item, dict) and "action" in item for item in value):
         return "; ".join(_policy(policy) for policy in value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return " ".join(value) or "an empty list"
+        return " ".join(value) or said("an empty list")
     return shown(value)
 
 
 def _policy(policy: dict[str, Any]) -> str:
-    cause = ", ".join(policy["events"]) or f"exit code {policy['exit_code']}"
-    delay = f" after {policy['timeout_seconds']} s" if policy["timeout_seconds"] else ""
+    cause = ", ".join(policy["events"]) or said("exit code {code}", code=policy["exit_code"])
+    seconds = policy["timeout_seconds"]
+    delay = said(" after {seconds} s", seconds=seconds) if seconds else ""
     return f"{cause} → {policy['action']}{delay}"

@@ -14,7 +14,7 @@ from hekla.domain import frameworks
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import podgroup, registry, yaml_text
 from hekla.domain.formats.base import Format, Loaded
-from hekla.domain.formats.fields import Fields, Findings
+from hekla.domain.formats.fields import Fields, Findings, wrong_version
 from hekla.domain.formats.files import ConfigMaps
 from hekla.domain.formats.losses import losses
 from hekla.domain.formats.queue_manifest import holds_queues
@@ -22,16 +22,17 @@ from hekla.domain.formats.reading import Reading, without_none
 from hekla.domain.formats.volcano import VOLCANO
 from hekla.domain.formats.writing import config_map
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.sentences import said, sentence
 from hekla.domain.sweeps import MAX_JOBS, MAX_PROBLEMS
 from hekla.domain.validation import join, shown
 
-_WHERE_QUEUES = (
+_WHERE_QUEUES = sentence(
     "queues are made by operators and platform admins, from a text of their own: "
     "by `hekla submit`, or at /api/v1/queues."
 )
 FLOW_KINDS = ("JobTemplate", "JobFlow")
-_NOT_A_JOB = (
-    "The text holds a %s, which is no job: flows are started and templates kept on the page Flows, "
+_NOT_A_JOB = sentence(
+    "The text holds a {kind}, which is no job: flows are started and templates kept on the page Flows, "
     "by `hekla submit`, or at /api/v1/flows and /api/v1/templates."
 )
 
@@ -50,7 +51,9 @@ def load(text: str | bytes) -> Loaded:
 
 
 def load_documents(documents: list[Any]) -> Loaded:
-    """The job in the documents of a stream. Raises Invalid as `load` does."""
+    """The job in the documents of a stream, one document of a JobSpec among them. Raises Invalid as `load` does."""
+    if len(documents) == 1 and _is_spec(documents[0]):
+        return _load_spec(documents[0])
     findings = Findings()
     job, groups, config_maps = _sorted_out(documents, findings)
     form, group = _format_of(job), podgroup.chosen(job, groups, findings)
@@ -88,9 +91,11 @@ def load_many(text: str | bytes) -> tuple[Loaded, ...]:
     jobs = [(number, one) for number, one in numbered if not podgroup.is_group(one)]
     groups = [one for _, one in numbered if podgroup.is_group(one)]
     if groups and not jobs:
-        raise _refusal(podgroup.ALONE)
+        raise _refusal(podgroup.alone())
     if not 0 < len(jobs) <= MAX_JOBS:
-        raise _refusal(f"The text holds {len(jobs):,} jobs; from 1 to {MAX_JOBS:,} are expected.")
+        raise _refusal(
+            said("The text holds {count:,} jobs; from 1 to {most:,} are expected.", count=len(jobs), most=MAX_JOBS)
+        )
     alone = len(jobs) == 1 and not _is_spec(jobs[0][1])
     found, problems = [], [] if alone else _strays(numbered, [one for _, one in jobs])
     for number, document in jobs:
@@ -107,21 +112,23 @@ def load_many(text: str | bytes) -> tuple[Loaded, ...]:
 def _strays(numbered: list[tuple[int, Any]], jobs: list[Any]) -> list[Problem]:
     """That none of the jobs names a PodGroup."""
     return [
-        Problem(f"document {number}", podgroup.STRAY)
+        Problem(f"document {number}", podgroup.stray())
         for number, one in numbered
         if podgroup.is_group(one) and not podgroup.named_by(jobs, [one])
     ]
 
 
 def _load_one(document: Any, beside: list[Any]) -> Loaded:  # noqa: ANN401  (whatever the YAML holds)
-    if _is_spec(document):
-        spec = JobSpec.parse(document)
-        return Loaded(spec, spec.remarks)
-    return load_documents([*beside, document])
+    return _load_spec(document) if _is_spec(document) else load_documents([*beside, document])
+
+
+def _load_spec(document: dict[str, Any]) -> Loaded:
+    spec = JobSpec.parse(document)
+    return Loaded(spec, spec.remarks)
 
 
 def _is_spec(document: Any) -> bool:  # noqa: ANN401  (whatever the YAML holds)
-    return isinstance(document, dict) and "tasks" in document and "kind" not in document
+    return isinstance(document, dict) and "tasks" in document and "apiVersion" not in document
 
 
 def _is_config_map(document: Any) -> bool:  # noqa: ANN401  (whatever the YAML holds)
@@ -135,8 +142,17 @@ def write(spec: JobSpec, form: Format = VOLCANO) -> Written:
 
 
 def dump(spec: JobSpec) -> str:
-    """The job as a Volcano Job: the kind that holds every job whole."""
+    """The job as a Volcano Job: the kind that holds every job whole, but for annotations that nothing here reads."""
     return _text(spec, VOLCANO)
+
+
+def dump_whole(spec: JobSpec) -> str:
+    """The job as a Volcano Job; as the document of its JobSpec where it has annotations that such a Job would lose."""
+    try:
+        written = write(spec)
+    except Invalid:
+        return yaml_text.write([spec.document()])
+    return yaml_text.write([spec.document()]) if written.notes else written.text
 
 
 def documents(spec: JobSpec, form: Format = VOLCANO) -> list[dict[str, Any]]:
@@ -155,7 +171,13 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, list[Any
     jobs, groups, maps = [], [], ConfigMaps(findings)
     for number, document in enumerate(documents, start=1):
         if not isinstance(document, dict):
-            raise _refusal(f"Document {number} must be a mapping that begins with apiVersion, not {shown(document)}.")
+            raise _refusal(
+                said(
+                    "Document {number} must be a mapping that begins with apiVersion, not {given}.",
+                    number=number,
+                    given=shown(document),
+                )
+            )
         if document.get("kind") == "ConfigMap":
             maps.add(document)
         elif podgroup.is_group(document):
@@ -163,21 +185,25 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, list[Any
         elif "kind" not in document or registry.recognised(document) or registry.named(document["kind"]):
             jobs.append(document)
         elif document["kind"] in FLOW_KINDS:
-            raise _refusal(_NOT_A_JOB % document["kind"])
+            raise _refusal(said(_NOT_A_JOB, kind=document["kind"]))
         elif holds_queues([document]):
-            findings.not_honoured(f"document {number}", _WHERE_QUEUES)
+            findings.not_honoured(f"document {number}", said(_WHERE_QUEUES))
         else:
-            findings.not_honoured(
-                f"document {number}", f"a {shown(document['kind'])} is nothing that can be submitted."
-            )
+            told = said("a {kind} is nothing that can be submitted.", kind=shown(document["kind"]))
+            findings.not_honoured(f"document {number}", told)
     if holds_queues(documents):
-        raise _refusal(f"The text holds a Queue, which is no job: {_WHERE_QUEUES}")
+        raise _refusal(said("The text holds a Queue, which is no job: {where}", where=said(_WHERE_QUEUES)))
     if groups and not jobs:
-        raise _refusal(podgroup.ALONE)
+        raise _refusal(podgroup.alone())
     if len(jobs) != 1:
-        found = f"{len(jobs)} jobs" if jobs else "no job"
-        raise _refusal(f"The text holds {found}; one is expected: {_kinds()}.")
+        raise _refusal(_not_one(len(jobs)))
     return jobs[0], groups, maps
+
+
+def _not_one(jobs: int) -> str:
+    if not jobs:
+        return said("The text holds no job; one is expected: {kinds}.", kinds=_kinds())
+    return said("The text holds {count} jobs; one is expected: {kinds}.", count=jobs, kinds=_kinds())
 
 
 def _format_of(job: dict[str, Any]) -> Format:
@@ -186,15 +212,15 @@ def _format_of(job: dict[str, Any]) -> Format:
     version, kind = job.get("apiVersion"), job.get("kind")
     form = registry.find(version, kind)
     if form is None and kind is None:
-        raise Invalid([Problem("kind", f"This must be given. What can be read: {_kinds()}.")])
+        raise Invalid([Problem("kind", said("This must be given. What can be read: {kinds}.", kinds=_kinds()))])
     if form is None:
-        versions = " or ".join(other.api_version for other in registry.named(kind))
-        raise Invalid([Problem("apiVersion", f"For a {kind} this must be {versions}, not {shown(version)}.")])
+        versions = said(" or ").join(other.api_version for other in registry.named(kind))
+        raise Invalid([Problem("apiVersion", wrong_version(str(kind), versions, version))])
     return form
 
 
 def _kinds() -> str:
-    return ", ".join(f"{form.kind} of {form.api_version}" for form in registry.FORMATS)
+    return ", ".join(said("{kind} of {version}", kind=form.kind, version=form.api_version) for form in registry.FORMATS)
 
 
 def _refusal(message: str) -> Invalid:

@@ -9,10 +9,11 @@ from hekla.domain.formats.reading import Reading
 from hekla.domain.formats.roles import Document, RoleKind
 from hekla.domain.formats.run_policy import CLEAN
 from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.sentences import said, sentence
 
-_SSH = "how the launcher reaches the workers is the business of the job plugin mpi."
-_OPEN_MPI = "the job plugin mpi writes hostfiles for Open MPI and for MPICH, whichever the image has."
-_LAUNCHER = "the gang starts as a whole."
+_SSH = sentence("how the launcher reaches the workers is the business of the job plugin mpi.")
+_OPEN_MPI = sentence("the job plugin mpi writes hostfiles for Open MPI and for MPICH, whichever the image has.")
+_LAUNCHER = sentence("the gang starts as a whole.")
 
 
 def _arguments(tasks: Collection[str]) -> Mapping[str, str] | None:
@@ -24,11 +25,12 @@ def _read(reading: Reading, spec: Fields, document: Document) -> None:
     if slots not in (None, 1) and document["plugins"]:
         reading.findings.origins["plugins.mpi.1"] = spec.at("slotsPerWorker")
         document["plugins"]["mpi"].append(f"--slots={slots}")
-    reading.unless(spec, "sshAuthMountPath", (), _SSH)
-    reading.unless(spec, "mpiImplementation", ("OpenMPI", "MPICH"), _OPEN_MPI)
-    reading.unless(spec, "launcherCreationPolicy", ("AtStartup",), _LAUNCHER)
-    reading.unless(spec, "cleanPodPolicy", ("Running", "All"), CLEAN)
-    reading.unless(spec, "mainContainer", ("mpi",), "a pod runs one container, the first unless one is called mpi.")
+    reading.unless(spec, "sshAuthMountPath", (), said(_SSH))
+    reading.unless(spec, "mpiImplementation", ("OpenMPI", "MPICH"), said(_OPEN_MPI))
+    reading.unless(spec, "launcherCreationPolicy", ("AtStartup",), said(_LAUNCHER))
+    reading.unless(spec, "cleanPodPolicy", ("Running", "All"), said(CLEAN))
+    why = said("a pod runs one container, the first unless one is called mpi.")
+    reading.unless(spec, "mainContainer", ("mpi",), why)
 
 
 def _write(spec: JobSpec, _roles: Mapping[str, TaskSpec]) -> Document:

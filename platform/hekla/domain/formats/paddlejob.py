@@ -5,8 +5,9 @@ from collections.abc import Collection, Mapping
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.reading import Reading
 from hekla.domain.formats.roles import Document, RoleKind
+from hekla.domain.sentences import said, sentence
 
-_MASTER = "trainers meet at the first worker, so a master beside workers is told nothing of them."
+_MASTER = sentence("trainers meet at the first worker, so a master beside workers is told nothing of them.")
 
 
 def _arguments(tasks: Collection[str]) -> Mapping[str, str]:
@@ -15,7 +16,7 @@ def _arguments(tasks: Collection[str]) -> Mapping[str, str]:
 
 def _read(reading: Reading, spec: Fields, document: Document) -> None:
     if {"master", "worker"} <= {task["name"] for task in document["tasks"]}:
-        reading.findings.not_honoured(f"{spec.path}.paddleReplicaSpecs.Master", _MASTER)
+        reading.findings.not_honoured(f"{spec.path}.paddleReplicaSpecs.Master", said(_MASTER))
 
 
 PADDLEJOB = RoleKind(

@@ -12,6 +12,7 @@ from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats.base import Loaded
 from hekla.domain.formats.manifests import documents, load_documents
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.sentences import said
 
 _FIELDS = ("spec", "metadata")
 _NAMED = ("tasks", "containers", "env")
@@ -48,5 +49,8 @@ def _misplaced(patch: Mapping[str, Any]) -> list[Problem]:
     """What a patch may not touch: a step's job has its name from the flow, and stays a Job."""
     metadata = patch.get("metadata")
     named = isinstance(metadata, Mapping) and "name" in metadata
-    wrong = [Problem(name, "A patch changes spec or metadata of the job.") for name in patch if name not in _FIELDS]
-    return [*wrong, *([Problem("metadata.name", "The flow and the step give the job its name.")] if named else [])]
+    elsewhere = said("A patch changes spec or metadata of the job.")
+    wrong = [Problem(name, elsewhere) for name in patch if name not in _FIELDS]
+    if named:
+        wrong.append(Problem("metadata.name", said("The flow and the step give the job its name.")))
+    return wrong

@@ -10,23 +10,30 @@ from typing import Any
 
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import words
-from hekla.domain.formats.fields import Fields, Findings
+from hekla.domain.formats.fields import Fields, Findings, wrong_version
 from hekla.domain.formats.reading import Reading
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import BadQuantity, Resources
+from hekla.domain.sentences import said
 from hekla.domain.validation import join, shown
 
 API_VERSION, KIND = "scheduling.volcano.sh/v1beta1", "PodGroup"
 NAMES = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
-ALONE = (
-    f"The text holds a {KIND} without a job: put it into one text with the job whose pods it is for, with --- between, "
-    f"and let them name it in the annotation {NAMES[0]}."
-)
-STRAY = f"No pod of a job in this text names this {KIND} in the annotation {NAMES[0]}."
 
-_NOBODY = f"no pod of the job names it in the annotation {NAMES[0]}."
-_SEVERAL = "The job's pods are in the groups %s; a job is one group here. Let them name one, or make several jobs."
-_MIN_RESOURCES = "what the pods of the gang ask for is what the queue must have: %s."
+
+def alone() -> str:
+    """That a group needs a job beside it."""
+    return said(
+        "The text holds a {kind} without a job: put it into one text with the job whose pods it is for, with --- "
+        "between, and let them name it in the annotation {name}.",
+        kind=KIND,
+        name=NAMES[0],
+    )
+
+
+def stray() -> str:
+    """That no job of several names the group."""
+    return said("No pod of a job in this text names this {kind} in the annotation {name}.", kind=KIND, name=NAMES[0])
 
 
 def is_group(document: object) -> bool:
@@ -58,7 +65,7 @@ class Group:
         _say(reading, document, "queue", spec, "queue")
         _say(reading, document, "min_available", spec, "minMember")
         _say_of_tasks(reading, document, spec.fields("minTaskMember"))
-        reading.no_priority_class(spec, "priorityClassName")
+        _say(reading, document, "priority_class", spec, "priorityClassName")
         spec.mapping("minResources")  # `compare` looks at it
         spec.close()
         self.fields.close()
@@ -73,24 +80,32 @@ class Group:
         except BadQuantity:
             same = False
         if not same:
-            self.fields.findings.not_honoured(spec.at("minResources"), _MIN_RESOURCES % _told(least))
+            why = said(
+                "what the pods of the gang ask for is what the queue must have: {amounts}.", amounts=_told(least)
+            )
+            self.fields.findings.not_honoured(spec.at("minResources"), why)
 
 
 def chosen(job: dict[str, Any], groups: Sequence[dict[str, Any]], findings: Findings) -> Group | None:
     """The group of the only job of a stream, if it has one; the others are reported. Raises Invalid."""
     named = named_by(job, groups)
     if len(named) > 1:
-        names = " and ".join(_name(group) for group in named)
-        raise Invalid([Problem(KIND, _SEVERAL % names)])
+        told = said(
+            "The job's pods are in the groups {names}; a job is one group here. Let them name one, "
+            "or make several jobs.",
+            names=said(" and ").join(_name(group) for group in named),
+        )
+        raise Invalid([Problem(KIND, told)])
     found = named or (list(groups) if len(groups) == 1 and not any(_names(job)) else [])
     for group in groups:
         if not any(group is one for one in found):
-            findings.not_honoured(_path(group), _NOBODY)
+            why = said("no pod of the job names it in the annotation {name}.", name=NAMES[0])
+            findings.not_honoured(_path(group), why)
     if not found:
         return None
     if found[0].get("apiVersion") != API_VERSION:
-        given = shown(found[0].get("apiVersion"))
-        findings.problem(join(_path(found[0]), "apiVersion"), f"For a {KIND} this must be {API_VERSION}, not {given}.")
+        told = wrong_version(KIND, API_VERSION, found[0].get("apiVersion"))
+        findings.problem(join(_path(found[0]), "apiVersion"), told)
     return Group(Fields(found[0], _path(found[0]), findings))
 
 
@@ -102,7 +117,7 @@ def without_name(data: Any, group: Group) -> Any:  # noqa: ANN401  (whatever the
         return data
     name = group.fields.fields("metadata").take("name")
     return {
-        key: {one: said for one, said in value.items() if one not in NAMES or said != name}
+        key: {one: text for one, text in value.items() if one not in NAMES or text != name}
         if key == "annotations" and isinstance(value, dict)
         else without_name(value, group)
         for key, value in data.items()
@@ -116,7 +131,8 @@ def _say(reading: Reading, document: dict[str, Any], field: str, spec: Fields, n
         return
     document[field] = reading.take(spec, name, field)
     if before not in (None, 1, document[field]):
-        reading.findings.not_honoured(place, f"the {KIND} of the pods says {shown(document[field])}.")
+        why = said("the {kind} of the pods says {value}.", kind=KIND, value=shown(document[field]))
+        reading.findings.not_honoured(place, why)
 
 
 def _say_of_tasks(reading: Reading, document: dict[str, Any], least: Fields) -> None:
@@ -127,7 +143,7 @@ def _say_of_tasks(reading: Reading, document: dict[str, Any], least: Fields) -> 
             task["min_available"] = reading.take(least, name, join("tasks", place, "min_available"))
         else:
             least.ignore(name)
-            reading.findings.not_honoured(least.at(name), "the job has no such task.")
+            reading.findings.not_honoured(least.at(name), said("the job has no such task."))
     least.close()
 
 

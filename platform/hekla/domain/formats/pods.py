@@ -8,6 +8,7 @@ from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.files import Mounts
 from hekla.domain.formats.reading import Reading
 from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.sentences import said
 from hekla.domain.validation import join
 
 
@@ -32,7 +33,7 @@ def read(
     reading.close_metadata(metadata, annotations)
     policy = pod.take("restartPolicy")
     if policy is not None and policy not in restarts:
-        why = "a program is not restarted in its pod; a policy can restart the pod, its task or the job."
+        why = said("a program is not restarted in its pod; a policy can restart the pod, its task or the job.")
         reading.findings.not_honoured(pod.at("restartPolicy"), why)
     document |= _pod(reading, pod, target, main, commanded=commanded)
     template.close()
@@ -43,13 +44,17 @@ def _pod(reading: Reading, pod: Fields, target: str, main: str, *, commanded: bo
     mounts = Mounts(pod, reading.config_maps)
     containers = pod.list_of_fields("containers")
     if not containers:
-        reading.findings.problem(pod.at("containers"), "A container must be given: it says what to run.")
+        reading.findings.problem(pod.at("containers"), said("A container must be given: it says what to run."))
     chosen = next((one for one in containers if one.take("name") == main), next(iter(containers), None))
     for other in containers:
         if other is not chosen:
-            reading.findings.not_honoured(other.path, "only one container of a pod runs, the main or else the first.")
+            why = said("only one container of a pod runs, the main or else the first.")
+            reading.findings.not_honoured(other.path, why)
     pod.ignore("schedulerName")
-    why = f"a deadline is for a job as a whole: in the field of that name, or in its annotation {words.DEADLINE}."
+    why = said(
+        "a deadline is for a job as a whole: in the field of that name, or in its annotation {name}.",
+        name=words.DEADLINE,
+    )
     reading.unless(pod, "activeDeadlineSeconds", (), why)
     document = {
         "node_selector": reading.take(pod, "nodeSelector", join(target, "node_selector")),
@@ -97,8 +102,8 @@ def _command(reading: Reading, container: Fields, target: str, *, commanded: boo
     if commanded and not command and not arguments:
         return []
     if "command" not in container:
-        message = "A command must be given; the one that the image may have of its own is not known here."
-        reading.findings.problem(container.at("command"), message)
+        told = said("A command must be given; the one that the image may have of its own is not known here.")
+        reading.findings.problem(container.at("command"), told)
     return [*command, *arguments] or ["?"]
 
 
@@ -109,7 +114,7 @@ def _env(reading: Reading, container: Fields, target: str) -> dict[str, Any]:
         name, value = variable.text("name"), variable.take("value")
         reading.findings.origins[join(target, name)] = variable.at("value")
         if not name:
-            reading.findings.problem(variable.at("name"), "A variable needs a name.")
+            reading.findings.problem(variable.at("name"), said("A variable needs a name."))
         elif "valueFrom" not in variable:
             env[name] = "" if value is None else value
         variable.close()
@@ -122,7 +127,7 @@ def _resources(reading: Reading, resources: Fields, target: str) -> dict[str, An
     for name, limit in limits.items():
         reading.findings.origins[join(target, name)] = f"{resources.at('limits')}.{name}"
         if name in requests and str(requests[name]) != str(limit):
-            why = "what is requested is also the limit."
+            why = said("what is requested is also the limit.")
             reading.findings.not_honoured(f"{resources.at('limits')}.{name}", why)
     for name in requests:
         reading.findings.origins[join(target, name)] = f"{resources.at('requests')}.{name}"

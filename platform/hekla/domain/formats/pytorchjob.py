@@ -12,8 +12,9 @@ from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.reading import Reading, without_none
 from hekla.domain.formats.roles import Document, RoleKind
 from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.sentences import said, sentence
 
-_MEETING = "torchrun meets by c10d at the master or the first worker."
+_MEETING = sentence("torchrun meets by c10d at the master or the first worker.")
 
 
 def _arguments(tasks: Collection[str]) -> Mapping[str, str]:
@@ -41,8 +42,8 @@ def _elastic(reading: Reading, policy: Fields, document: Document) -> object:
         reading.findings.origins[f"tasks.{place}.replicas"] = policy.at("maxReplicas")
     workers |= without_none({"min_available": least, "replicas": most})
     for name in ("rdzvHost", "rdzvPort", "rdzvId"):
-        reading.unless(policy, name, (), _MEETING)
-    reading.unless(policy, "rdzvBackend", ("c10d",), _MEETING)
+        reading.unless(policy, name, (), said(_MEETING))
+    reading.unless(policy, "rdzvBackend", ("c10d",), said(_MEETING))
     processes, restarts = policy.take("nProcPerNode"), policy.take("maxRestarts")
     policy.close()
     size = workers.get("replicas", 1)

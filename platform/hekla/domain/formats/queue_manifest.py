@@ -1,7 +1,8 @@
 """Volcano's Queue (`scheduling.volcano.sh/v1beta1`) in and out.
 
 What it cannot say stands in annotations: `hekla.io/cluster`, `hekla.io/description`, and in `hekla.io/tenants` who may
-submit, with commas between. A queue is closed where its status says so.
+submit, with commas between. A queue is closed where its status says so, and
+drained where that is `Closing`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,10 +11,11 @@ from typing import Any
 
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import words, yaml_text
-from hekla.domain.formats.fields import Fields, Findings
+from hekla.domain.formats.fields import Fields, Findings, not_one, wrong_version
 from hekla.domain.formats.files import ConfigMaps
 from hekla.domain.formats.reading import Reading, without_none
 from hekla.domain.formats.writing import filled
+from hekla.domain.sentences import said, sentence
 from hekla.domain.validation import shown
 
 API_VERSION, KIND = "scheduling.volcano.sh/v1beta1", "Queue"
@@ -22,9 +24,10 @@ ROOT = "root"
 """What Volcano calls that of which all queues are a part."""
 
 _FIELDS = ("weight", "priority", "capability", "deserved", "reclaimable", "parent")
-_CLOSED = ("Closed", "Closing")
-_NO_NAMESPACE = "a queue belongs to a cluster."
-_NO_ORDER = "a job that has no room does not hold up those behind it."
+_STATES = {"Closing": "draining", "Closed": "closed"}
+"""Those that a manifest sets; a queue is usually open."""
+_NO_NAMESPACE = sentence("a queue belongs to a cluster.")
+_NO_ORDER = sentence("a job that has no room does not hold up those behind it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +44,11 @@ class LoadedQueue:
             return self.document
         if len(clusters) == 1:
             return {**self.document, "cluster": clusters[0]}
-        known = f"these are the clusters: {', '.join(clusters)}." if clusters else "there is no cluster yet."
-        raise Invalid([Problem(self.findings.place_of("cluster"), f"Name the cluster of the queue here; {known}")])
+        told = said("Name the cluster of the queue here; there is no cluster yet.")
+        if clusters:
+            names = ", ".join(clusters)
+            told = said("Name the cluster of the queue here; these are the clusters: {names}.", names=names)
+        raise Invalid([Problem(self.findings.place_of("cluster"), told)])
 
 
 def holds_queues(documents: Sequence[Any]) -> bool:
@@ -57,7 +63,7 @@ def load_queue(text: str | bytes) -> LoadedQueue:
     queue.ignore("apiVersion", "kind")
     reading = Reading(ConfigMaps(findings), findings)
     document = {**_metadata(reading, queue.fields("metadata")), **_spec(reading, queue.fields("spec"))}
-    document["is_open"] = False if queue.fields("status").take("state") in _CLOSED else None
+    document["state"] = _STATES.get(str(queue.fields("status").take("state")))
     queue.close()
     findings.raise_any()
     return LoadedQueue(without_none(document), findings.warnings(), findings)
@@ -76,17 +82,17 @@ def dump_queue(document: Mapping[str, Any]) -> str:
         "kind": KIND,
         "metadata": filled(name=document["name"], annotations=filled(**annotations)),
         "spec": filled(**fields, guarantee=filled(resource=document.get("guarantee"))),
-        "status": {} if document.get("is_open", True) else {"state": _CLOSED[0]},
+        "status": filled(state=next((word for word, state in _STATES.items() if state == document.get("state")), None)),
     }
     return yaml_text.write([filled(**manifest)])
 
 
 def _metadata(reading: Reading, metadata: Fields) -> dict[str, Any]:
     annotations = metadata.mapping("annotations")
-    said = {"cluster": CLUSTER, "description": words.DESCRIPTION, "tenants": TENANTS}
-    for field, name in said.items():
+    names = {"cluster": CLUSTER, "description": words.DESCRIPTION, "tenants": TENANTS}
+    for field, name in names.items():
         reading.findings.origins[field] = f"{metadata.at('annotations')}.{name}"
-    document = {field: annotations.pop(name, None) for field, name in said.items()}
+    document = {field: annotations.pop(name, None) for field, name in names.items()}
     document["tenants"] = _listed(reading, document["tenants"])
     document["name"] = reading.take(metadata, "name", "name")
     reading.close_metadata(metadata, annotations, _NO_NAMESPACE)
@@ -96,8 +102,8 @@ def _metadata(reading: Reading, metadata: Fields) -> dict[str, Any]:
 def _listed(reading: Reading, names: object) -> list[str] | None:
     if names is None or isinstance(names, str):
         return [name.strip() for name in names.split(",") if name.strip()] if names else None
-    message = f"Name the tenants in one text, with commas between, not {shown(names)}."
-    reading.findings.problem(reading.findings.place_of("tenants"), message)
+    told = said("Name the tenants in one text, with commas between, not {given}.", given=shown(names))
+    reading.findings.problem(reading.findings.place_of("tenants"), told)
     return None
 
 
@@ -108,7 +114,7 @@ def _spec(reading: Reading, spec: Fields) -> dict[str, Any]:
     guarantee.close()
     if document["parent"] in ("", ROOT):
         document["parent"] = None
-    reading.unless(spec, "dequeueStrategy", ("traverse",), _NO_ORDER)
+    reading.unless(spec, "dequeueStrategy", ("traverse",), said(_NO_ORDER))
     spec.close()
     return document
 
@@ -119,13 +125,13 @@ def _sorted_out(documents: list[Any], findings: Findings) -> dict[str, Any]:
     for number, document in enumerate(documents, start=1):
         if not _is_queue(document):
             kind = document.get("kind") if isinstance(document, dict) else document
-            findings.not_honoured(f"document {number}", f"{shown(kind)} is no {KIND}; submit it by itself.")
+            why = said("{given} is no {kind}; submit it by itself.", given=shown(kind), kind=KIND)
+            findings.not_honoured(f"document {number}", why)
     if len(found) != 1:
-        raise Invalid([Problem("", f"The text holds {len(found) or 'no'} {KIND} of {API_VERSION}; one is expected.")])
+        raise Invalid([Problem("", not_one(len(found), KIND, API_VERSION))])
     queue: dict[str, Any] = found[0]
     if queue.get("apiVersion") != API_VERSION:
-        given = shown(queue.get("apiVersion"))
-        raise Invalid([Problem("apiVersion", f"For a {KIND} this must be {API_VERSION}, not {given}.")])
+        raise Invalid([Problem("apiVersion", wrong_version(KIND, API_VERSION, queue.get("apiVersion")))])
     return queue
 
 

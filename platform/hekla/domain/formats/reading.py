@@ -8,10 +8,11 @@ from hekla.domain import frameworks
 from hekla.domain.formats import words
 from hekla.domain.formats.fields import Fields, Findings
 from hekla.domain.formats.files import ConfigMaps
+from hekla.domain.sentences import said, sentence
 from hekla.domain.validation import join, shown
 
 _METADATA = ("creationTimestamp", "resourceVersion", "uid", "generation", "managedFields", "selfLink")
-_TENANT = "a job belongs to the tenant for which it is submitted."
+_TENANT = sentence("a job belongs to the tenant for which it is submitted.")
 _NUMBERS = ("priority", "min_available", "active_deadline_seconds")
 _WORDS = {"kind": words.KIND, "description": words.DESCRIPTION, "priority": words.PRIORITY}
 
@@ -49,17 +50,11 @@ class Reading:
         `elsewhere` says to what it belongs, if not to a namespace.
         """
         if metadata.take("namespace"):
-            self.findings.not_honoured(metadata.at("namespace"), elsewhere)
+            self.findings.not_honoured(metadata.at("namespace"), said(elsewhere))
         metadata.ignore(*_METADATA)
         metadata.close()
         for name in annotations:
             self.findings.not_honoured(f"{metadata.at('annotations')}.{name}")
-
-    def no_priority_class(self, owner: Fields, name: str) -> None:
-        """Report a priority class, whichever field names it."""
-        if owner.take(name):
-            why = f"priority classes belong to a Kubernetes cluster; write a number as annotation {words.PRIORITY}."
-            self.findings.not_honoured(owner.at(name), why)
 
     def unless(self, owner: Fields, name: str, fitting: Collection[object], why: str) -> None:
         """Report a field that has no effect here, unless what it asks for is what happens anyway."""
@@ -71,12 +66,13 @@ class Reading:
         """The job plugin that tells pods about one another; arguments that only say its defaults are left out."""
         framework = frameworks.known().get(name)
         if framework is None:
-            self.findings.not_honoured(path, f"there is no job plugin {name}, so pods are told nothing of one another.")
+            why = said("there is no job plugin {name}, so pods are told nothing of one another.", name=name)
+            self.findings.not_honoured(path, why)
             return {}
         self.findings.origins[join("plugins", name)] = path
         usual = {option.name: str(option.default) for option in framework.options}
-        said = [f"--{option}={value}" for option, value in arguments.items() if usual.get(option, value) != value]
-        return {name: said}
+        given = [f"--{option}={value}" for option, value in arguments.items() if usual.get(option, value) != value]
+        return {name: given}
 
     def _said(self, metadata: Fields, annotations: dict[str, Any], field: str, name: str) -> object:
         """The value of an annotation; a whole number where the field wants one, though annotations are text."""
@@ -86,7 +82,7 @@ class Reading:
             return text
         if isinstance(text, str) and re.fullmatch(r"-?\d{1,10}", text, re.ASCII):
             return int(text)
-        self.findings.problem(path, f"This must be a whole number in quotes, not {shown(text)}.")
+        self.findings.problem(path, said("This must be a whole number in quotes, not {given}.", given=shown(text)))
         return None
 
 

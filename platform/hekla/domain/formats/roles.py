@@ -23,6 +23,7 @@ from hekla.domain.formats.reading import Reading, without_none
 from hekla.domain.formats.writing import metadata
 from hekla.domain.jobspec import JobSpec, TaskSpec
 from hekla.domain.policies import Policy
+from hekla.domain.sentences import said, sentence
 from hekla.domain.validation import join, one_of
 
 Document = dict[str, Any]
@@ -32,8 +33,8 @@ _IN_PODS = ("Always", "OnFailure", "Never")
 _RESTARTS = (*_IN_PODS, "ExitCode")
 _SIGNALS = (130, 137, 138, 143)
 _TOLD = {
-    "Always": "a pod that failed is started again, one that has succeeded is not.",
-    "ExitCode": f"of the exit codes from 128 on, {', '.join(map(str, _SIGNALS))} restart a pod; others do not.",
+    "Always": sentence("a pod that failed is started again, one that has succeeded is not."),
+    "ExitCode": sentence("of the exit codes from 128 on, 130, 137, 138, 143 restart a pod; others do not."),
 }
 
 
@@ -108,7 +109,7 @@ class RoleKind:
         if restart not in _RESTARTS:
             reading.findings.problem(replica.at("restartPolicy"), one_of(restart, _RESTARTS))
         elif restart in _TOLD:
-            reading.findings.not_honoured(replica.at("restartPolicy"), _TOLD[restart])
+            reading.findings.not_honoured(replica.at("restartPolicy"), said(_TOLD[restart]))
         return restart
 
     def _task(self, reading: Reading, replica: Fields, role: str, place: int, *, commanded: bool) -> Document:
@@ -178,11 +179,27 @@ class RoleKind:
     def _misfit(self, task: TaskSpec, role: str, taken: Mapping[str, TaskSpec]) -> str:
         """Why the task cannot have that role in this kind of job; nothing if it can."""
         if not role:
-            return f"A {self.kind} has the roles {', '.join(self.roles)}; {task.name} is none of them."
+            return said(
+                "A {kind} has the roles {roles}; {task} is none of them.",
+                kind=self.kind,
+                roles=", ".join(self.roles),
+                task=task.name,
+            )
         if role in taken:
-            return f"A {self.kind} has one task that is its {role}, and {taken[role].name} is that already."
+            return said(
+                "A {kind} has one task that is its {role}, and {other} is that already.",
+                kind=self.kind,
+                role=role,
+                other=taken[role].name,
+            )
         if role in _LEADERS and task.replicas > 1:
-            return f"The {role} of a {self.kind} is one pod; {task.name} has {task.replicas} replicas."
+            return said(
+                "The {role} of a {kind} is one pod; {task} has {replicas} replicas.",
+                role=role,
+                kind=self.kind,
+                task=task.name,
+                replicas=task.replicas,
+            )
         return ""
 
     def _options(self, spec: JobSpec) -> frameworks.base.Options:

@@ -6,10 +6,11 @@ from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.reading import Reading
 from hekla.domain.formats.writing import filled
 from hekla.domain.jobspec import MAX_RETRY, JobSpec
+from hekla.domain.sentences import said, sentence
 
-CLEAN = "what still runs when a job ends is stopped; what has ended stays on record until the job is deleted."
-_MIN_RESOURCES = "what the pods of the gang ask for is what the queue must have."
-_WAIT = "a gang waits until there is room."
+CLEAN = sentence("what still runs when a job ends is stopped; what has ended stays on record until the job is deleted.")
+_MIN_RESOURCES = sentence("what the pods of the gang ask for is what the queue must have.")
+_WAIT = sentence("a gang waits until there is room.")
 
 
 def read(reading: Reading, spec: Fields) -> tuple[dict[str, Any], bool]:
@@ -19,12 +20,12 @@ def read(reading: Reading, spec: Fields) -> tuple[dict[str, Any], bool]:
     document, retries = read_limits(reading, policy)
     document |= {
         "queue": reading.take(scheduling, "queue", "queue"),
+        "priority_class": reading.take(scheduling, "priorityClass", "priority_class"),
         "min_available": reading.take(scheduling, "minAvailable", "min_available", zero_is_default=True),
     }
-    reading.no_priority_class(scheduling, "priorityClass")
-    reading.unless(scheduling, "minResources", (), _MIN_RESOURCES)
-    reading.unless(scheduling, "scheduleTimeoutSeconds", (), _WAIT)
-    reading.unless(policy, "cleanPodPolicy", ("Running", "All"), CLEAN)
+    reading.unless(scheduling, "minResources", (), said(_MIN_RESOURCES))
+    reading.unless(scheduling, "scheduleTimeoutSeconds", (), said(_WAIT))
+    reading.unless(policy, "cleanPodPolicy", ("Running", "All"), said(CLEAN))
     scheduling.close()
     policy.close()
     return document, retries
@@ -32,18 +33,23 @@ def read(reading: Reading, spec: Fields) -> tuple[dict[str, Any], bool]:
 
 def read_limits(reading: Reading, owner: Fields) -> tuple[dict[str, Any], bool]:
     """The fields that a plain Job has, too."""
-    reading.unless(owner, "suspend", (False,), "a job that is submitted starts as soon as there is room.")
-    reading.unless(owner, "managedBy", (), "it is this platform that runs the job.")
+    reading.unless(owner, "suspend", (False,), said("a job that is submitted starts as soon as there is room."))
+    reading.unless(owner, "managedBy", (), said("it is this platform that runs the job."))
     reading.findings.origins["max_retry"] = owner.at("backoffLimit")
     limit = owner.take("backoffLimit")
     if isinstance(limit, int) and limit > MAX_RETRY:
-        reading.findings.not_honoured(owner.at("backoffLimit"), f"a job restarts at most {MAX_RETRY} times.")
+        reading.findings.not_honoured(owner.at("backoffLimit"), most_retries())
         limit = MAX_RETRY
     retries = isinstance(limit, bool) or limit != 0
     ttl = reading.take(owner, "ttlSecondsAfterFinished", "ttl_seconds_after_finished")
     deadline = reading.take(owner, "activeDeadlineSeconds", "active_deadline_seconds")
     limits = {"active_deadline_seconds": deadline, "ttl_seconds_after_finished": ttl}
     return limits | {"max_retry": limit if retries else None}, retries
+
+
+def most_retries() -> str:
+    """How often a job restarts at most."""
+    return said("a job restarts at most {most} times.", most=MAX_RETRY)
 
 
 def write(spec: JobSpec) -> dict[str, Any]:
@@ -53,5 +59,7 @@ def write(spec: JobSpec) -> dict[str, Any]:
         backoffLimit=spec.max_retry,
         activeDeadlineSeconds=spec.active_deadline_seconds,
         ttlSecondsAfterFinished=spec.ttl_seconds_after_finished,
-        schedulingPolicy=filled(queue=spec.queue, minAvailable=spec.min_available),
+        schedulingPolicy=filled(
+            queue=spec.queue, minAvailable=spec.min_available, priorityClass=spec.priority_class or None
+        ),
     )

@@ -6,9 +6,10 @@ from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.reading import Reading
 from hekla.domain.formats.roles import Document, RoleKind
 from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.sentences import said, sentence
 
 _CHIEFS = ("Chief", "Master")
-_FIRST_WORKER = "the job is complete when all workers have succeeded, not only the first."
+_FIRST_WORKER = sentence("the job is complete when all workers have succeeded, not only the first.")
 
 
 def _arguments(tasks: Collection[str]) -> Mapping[str, str]:
@@ -16,7 +17,7 @@ def _arguments(tasks: Collection[str]) -> Mapping[str, str]:
 
 
 def _read(reading: Reading, spec: Fields, _document: Document) -> None:
-    reading.unless(spec, "successPolicy", ("AllWorkers",), _FIRST_WORKER)
+    reading.unless(spec, "successPolicy", ("AllWorkers",), said(_FIRST_WORKER))
 
 
 def _write(_spec: JobSpec, roles: Mapping[str, TaskSpec]) -> Document:

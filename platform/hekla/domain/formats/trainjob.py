@@ -13,8 +13,9 @@ from hekla.domain.formats import pods, words
 from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.reading import Reading, without_none
-from hekla.domain.formats.writing import deadline, filled, metadata
+from hekla.domain.formats.writing import deadline, filled, metadata, priority_class
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.sentences import said
 from hekla.domain.validation import shown
 
 _NODE = "node"
@@ -24,16 +25,16 @@ _RUNTIMES = {
     "jax-distributed": ("jax", {"worker": _NODE}),
     "xgboost-distributed": ("xgboost", {"master": _NODE}),
 }
-_UNKNOWN = f"it is none of {', '.join(_RUNTIMES)}, so pods are told nothing of one another."
 
 
 def _read(reading: Reading, job: Fields) -> dict[str, Any]:
-    document = reading.head(job.fields("metadata"), queue=words.QUEUE, active_deadline_seconds=words.DEADLINE)
+    more = {"active_deadline_seconds": words.DEADLINE, "priority_class": words.PRIORITY_CLASS}
+    document = reading.head(job.fields("metadata"), queue=words.QUEUE, **more)
     spec = job.fields("spec")
     trainer = spec.fields("trainer")
     document |= {"max_retry": _USUAL_RETRIES, "plugins": _plugins(reading, spec.fields("runtimeRef"), trainer)}
-    reading.unless(spec, "suspend", (False,), "a job that is submitted starts as soon as there is room.")
-    reading.unless(spec, "managedBy", (), "it is this platform that runs the job.")
+    reading.unless(spec, "suspend", (False,), said("a job that is submitted starts as soon as there is room."))
+    reading.unless(spec, "managedBy", (), said("it is this platform that runs the job."))
     reading.findings.origins |= {"tasks": trainer.path, "tasks.0": trainer.path}
     task = {
         "name": _NODE,
@@ -51,7 +52,12 @@ def _plugins(reading: Reading, runtime: Fields, trainer: Fields) -> dict[str, li
     runtime.ignore("apiGroup", "kind")
     runtime.close()
     if name not in _RUNTIMES:
-        reading.findings.not_honoured(runtime.at("name"), f"{shown(name)} is not known here; {_UNKNOWN}")
+        why = said(
+            "{name} is not known here; it is none of {names}, so pods are told nothing of one another.",
+            name=shown(name),
+            names=", ".join(_RUNTIMES),
+        )
+        reading.findings.not_honoured(runtime.at("name"), why)
         return {}
     plugin, arguments = _RUNTIMES[name]
     nodes, processes = trainer.take("numNodes"), trainer.take("numProcPerNode")
@@ -59,14 +65,15 @@ def _plugins(reading: Reading, runtime: Fields, trainer: Fields) -> dict[str, li
         told = {"nnodes": 1 if nodes is None else nodes, "nproc-per-node": processes}
         arguments = arguments | {key: str(value) for key, value in told.items() if value is not None}
     elif processes is not None:
-        reading.findings.not_honoured(trainer.at("numProcPerNode"), "only torchrun starts several processes.")
+        reading.findings.not_honoured(trainer.at("numProcPerNode"), said("only torchrun starts several processes."))
     return reading.plugin(plugin, arguments, runtime.path)
 
 
 def _write(spec: JobSpec) -> dict[str, Any]:
     if len(spec.tasks) != 1:
         names = ", ".join(task.name for task in spec.tasks)
-        raise Invalid([Problem("tasks", f"A TrainJob has nodes that are all alike; this job has {names}.")])
+        told = said("A TrainJob has nodes that are all alike; this job has {names}.", names=names)
+        raise Invalid([Problem("tasks", told)])
     task = spec.tasks[0]
     runtime = next((name for name, (plugin, _) in _RUNTIMES.items() if plugin in spec.plugins), "torch-distributed")
     trainer = filled(
@@ -78,7 +85,7 @@ def _write(spec: JobSpec) -> dict[str, Any]:
         resourcesPerNode=pods.amounts(task),
     )
     environment = {words.ENVIRONMENT: task.environment} if task.environment else {}
-    head = metadata(spec, {words.QUEUE: spec.queue, **environment, **deadline(spec)})
+    head = metadata(spec, {words.QUEUE: spec.queue, **environment, **deadline(spec), **priority_class(spec)})
     return {"metadata": head, "spec": {"runtimeRef": {"name": runtime}, "trainer": trainer}}
 
 

@@ -17,6 +17,7 @@ from hekla.domain.formats.reading import Reading, without_none
 from hekla.domain.formats.writing import deadline, filled, metadata
 from hekla.domain.jobspec import Dependency, JobSpec, TaskSpec
 from hekla.domain.policies import Policy
+from hekla.domain.sentences import said
 from hekla.domain.validation import join, shown
 
 _SCHEDULERS = ("volcano", "hekla")
@@ -37,10 +38,10 @@ def _read(reading: Reading, job: Fields) -> dict[str, Any]:
 def _job_fields(reading: Reading, spec: Fields) -> dict[str, Any]:
     scheduler = spec.take("schedulerName")
     if scheduler and scheduler not in _SCHEDULERS:
-        reading.findings.not_honoured(spec.at("schedulerName"), "the scheduler of the queue's cluster decides.")
-    reading.no_priority_class(spec, "priorityClassName")
+        reading.findings.not_honoured(spec.at("schedulerName"), said("the scheduler of the queue's cluster decides."))
     return {
         "queue": reading.take(spec, "queue", "queue"),
+        "priority_class": reading.take(spec, "priorityClassName", "priority_class"),
         "min_available": reading.take(spec, "minAvailable", "min_available", zero_is_default=True),
         "min_success": reading.take(spec, "minSuccess", "min_success"),
         "max_retry": reading.take(spec, "maxRetry", "max_retry", zero_is_default=True),
@@ -83,8 +84,8 @@ def _seconds(reading: Reading, policy: Fields, name: str, target: str) -> int | 
     text = policy.text(name)
     match = _DURATION.fullmatch(text)
     if match is None:
-        message = f"This must be a duration such as 90s, 10m or 1h30m, not {shown(text)}."
-        reading.findings.problem(policy.at(name), message)
+        told = said("This must be a duration such as 90s, 10m or 1h30m, not {given}.", given=shown(text))
+        reading.findings.problem(policy.at(name), told)
         return None
     return sum(int(match[unit] or 0) * size for unit, size in (("h", 3600), ("m", 60), ("s", 1))) or None
 
@@ -113,10 +114,18 @@ def _partitions(reading: Reading, policy: Fields, target: str, document: dict[st
     size = document["partition_size"] = reading.take(policy, "partitionSize", join(target, "partition_size"))
     replicas = 1 if document["replicas"] is None else document["replicas"]
     if isinstance(size, int) and isinstance(total, int) and replicas != total * size:
-        message = f"{total} partitions of {size} are {total * size} replicas, not {shown(replicas)}."
-        reading.findings.problem(policy.path, message)
+        told = said(
+            "{total} partitions of {size} are {product} replicas, not {given}.",
+            total=total,
+            size=size,
+            product=total * size,
+            given=shown(replicas),
+        )
+        reading.findings.problem(policy.path, told)
     if least and isinstance(least, int) and isinstance(size, int):
-        why = f"as partitions: {least * size} pods are the task's minimum, and they are placed one by one."
+        why = said(
+            "as partitions: {least} pods are the task's minimum, and they are placed one by one.", least=least * size
+        )
         reading.findings.not_honoured(policy.at("minPartitions"), why)
         if document["min_available"] is None:
             document["min_available"] = least * size
@@ -140,6 +149,7 @@ def _write(spec: JobSpec) -> dict[str, Any]:
         "spec": filled(
             schedulerName="volcano",
             queue=spec.queue,
+            priorityClassName=spec.priority_class or None,
             minAvailable=spec.min_available,
             minSuccess=spec.min_success,
             maxRetry=spec.max_retry,

@@ -3,6 +3,8 @@
 KIND = "hekla.io/kind"
 DESCRIPTION = "hekla.io/description"
 PRIORITY = "hekla.io/priority"
+PRIORITY_CLASS = "hekla.io/priority-class"
+"""For kinds without a field for it."""
 ENVIRONMENT = "hekla.io/environment"
 DEADLINE = "hekla.io/active-deadline-seconds"
 """For kinds without a field for it."""

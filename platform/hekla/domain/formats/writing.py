@@ -32,6 +32,11 @@ def deadline(spec: JobSpec) -> dict[str, str]:
     return {words.DEADLINE: str(spec.active_deadline_seconds)} if spec.active_deadline_seconds else {}
 
 
+def priority_class(spec: JobSpec) -> dict[str, str]:
+    """The annotation that names the job's priority class, if it has one."""
+    return {words.PRIORITY_CLASS: spec.priority_class} if spec.priority_class else {}
+
+
 def config_map(spec: JobSpec) -> dict[str, Any]:
     """The job's files."""
     data = dict(zip(_keys(spec), spec.files.values(), strict=True))

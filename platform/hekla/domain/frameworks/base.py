@@ -6,6 +6,7 @@ from ipaddress import AddressValueError, IPv4Address
 from typing import TYPE_CHECKING
 
 from hekla.domain.errors import Problem
+from hekla.domain.sentences import said, sentence
 from hekla.domain.validation import nearest, shown
 
 if TYPE_CHECKING:  # a JobSpec is checked with the help of this package
@@ -99,7 +100,7 @@ class Option:
 
     name: str
     default: Value
-    number: str = "a port"
+    number: str = sentence("a port")
     most: int = MAX_PORT
     unheeded: str = ""
 
@@ -108,19 +109,30 @@ class Option:
         if isinstance(self.default, bool):
             return self._truth(text)
         if not text:
-            raise ValueError(f"--{self.name} needs a value, for example --{self.name}={self.default}.")
+            raise ValueError(
+                said("--{name} needs a value, for example --{name}={value}.", name=self.name, value=self.default)
+            )
         if isinstance(self.default, str):
             return text
         if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= self.most:
-            raise ValueError(f"--{self.name} must be {self.number} from 1 to {self.most}, not {shown(text)}.")
+            raise ValueError(self._not_a_number(text))
         return int(text)
+
+    def _not_a_number(self, text: str) -> str:
+        return said(
+            "--{name} must be {number} from 1 to {most}, not {given}.",
+            name=self.name,
+            number=said(self.number),
+            most=self.most,
+            given=shown(text),
+        )
 
     def _truth(self, text: str | None) -> bool:
         if text is None or text.lower() in ("true", "1", "t"):
             return True
         if text.lower() in ("false", "0", "f"):
             return False
-        raise ValueError(f"--{self.name} must be true or false, not {shown(text)}.")
+        raise ValueError(said("--{name} must be true or false, not {given}.", name=self.name, given=shown(text)))
 
 
 def _nothing_wrong(_tasks: Sequence["TaskSpec"], _options: Options) -> list[str]:
@@ -137,8 +149,11 @@ def _learned(_options: Options) -> str:
 
 def keeps(what: str) -> Callable[[Options], str]:
     """For plugins whose pods learn how many there are once, when they start."""
-    sentence = f"pods that run keep {what} as it was when they began; only new ones know of the change. "
-    return lambda _options: sentence + "Restart the job for all to know."
+    return lambda _options: said(
+        "pods that run keep {what} as it was when they began; only new ones know of the change. "
+        "Restart the job for all to know.",
+        what=said(what),
+    )
 
 
 def task_called(name: Value, tasks: Sequence["TaskSpec"]) -> "TaskSpec | None":
@@ -153,19 +168,34 @@ def missing_roles(roles: Sequence[str], tasks: Sequence["TaskSpec"], options: Op
     for role in roles:
         task = task_called(options[role], tasks)
         if task is None:
-            problems.append(f"No task is called “{options[role]}”; say which one it is with --{role}=NAME ({names}).")
+            problems.append(
+                said(
+                    "No task is called “{name}”; say which one it is with --{role}=NAME ({names}).",
+                    name=options[role],
+                    role=role,
+                    names=names,
+                )
+            )
         elif not task.replicas:
-            problems.append(f"The task “{task.name}” has no replica.")
+            problems.append(said("The task “{task}” has no replica.", task=task.name))
     twice = len({options[role] for role in roles}) < len(roles)
-    return problems or (["One task cannot have two of these roles: " + ", ".join(roles) + "."] if twice else [])
+    told = said("One task cannot have two of these roles: {roles}.", roles=", ".join(roles))
+    return problems or ([told] if twice else [])
 
 
 def several_leaders(role: str, tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     """A sentence where the task of a role that only one pod can have has more of them."""
     task = task_called(options[role], tasks)
-    return (
-        [f"There is one {role}, and “{task.name}” has {task.replicas} replicas."] if task and task.replicas > 1 else []
-    )
+    if task is None or task.replicas <= 1:
+        return []
+    return [
+        said(
+            "There is one {role}, and “{task}” has {replicas} replicas.",
+            role=role,
+            task=task.name,
+            replicas=task.replicas,
+        )
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +239,7 @@ class Framework:
         found = [(place, name) for place, argument in enumerate(arguments) if (name := _named(argument)) in options]
         values = self.read(arguments)[0]
         return [
-            Problem(str(place), f"This has no effect: {options[name].unheeded}")
+            Problem(str(place), said("This has no effect: {why}", why=said(options[name].unheeded)))
             for place, name in found
             if values[name] != options[name].default
         ]
@@ -217,9 +247,15 @@ class Framework:
     def _unknown(self, argument: str, name: str) -> str:
         names = [option.name for option in self.options]
         if not names:
-            return f"The plugin {self.name} takes no arguments."
-        hint = nearest(name, names) or f"; it knows {', '.join(f'--{known}=…' for known in names)}."
-        return f"The plugin {self.name} has no argument {shown(argument)}{hint}"
+            return said("The plugin {plugin} takes no arguments.", plugin=self.name)
+        known = ", ".join(f"--{one}=…" for one in names)
+        hint = nearest(name, names) or said("; it knows {names}.", names=known)
+        return said(
+            "The plugin {plugin} has no argument {argument}{hint}",
+            plugin=self.name,
+            argument=shown(argument),
+            hint=hint,
+        )
 
 
 def _named(argument: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, task_called
+from hekla.domain.sentences import said
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -30,12 +31,21 @@ def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
         return []
     names = ", ".join(task.name for task in tasks)
     return [
-        f"No task is called “{options['master']}” or “{options['worker']}”; say --master or --worker=NAME ({names})."
+        said(
+            "No task is called “{master}” or “{worker}”; say --master or --worker=NAME ({names}).",
+            master=options["master"],
+            worker=options["worker"],
+            names=names,
+        )
     ]
 
 
 def _remarks(_tasks: Sequence["TaskSpec"], _options: Options) -> list[str]:
-    return [f"No annotation hccl/rankIndex and no RANK_TABLE_FILE is made; the number is in RANK and {FILE}."]
+    return [
+        said(
+            "No annotation hccl/rankIndex and no RANK_TABLE_FILE is made; the number is in RANK and {file}.", file=FILE
+        )
+    ]
 
 
 HCCLRANK = Framework(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hekla.domain.frameworks.base import Options, Place, PodSettings
 from hekla.domain.frameworks.mpi import MPI
+from hekla.domain.sentences import said
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -24,7 +25,7 @@ def _settings(place: Place, options: Options) -> PodSettings:
 def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     with_horovodrun = [task.name for task in tasks if any("horovodrun" in word for word in task.command)]
     return MPI.remarks(tasks, options) + [
-        f"“{name}” starts horovodrun, which reaches workers by ssh; start ranks with mpirun."
+        said("“{task}” starts horovodrun, which reaches workers by ssh; start ranks with mpirun.", task=name)
         for name in with_horovodrun
     ]
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps
+from hekla.domain.sentences import said
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -27,7 +28,13 @@ def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     if any(task.name == options["worker"] for task in tasks):
         return []
     names = ", ".join(task.name for task in tasks)
-    return [f"No task is called “{options['worker']}”; say which one works with --worker=NAME ({names})."]
+    return [
+        said(
+            "No task is called “{worker}”; say which one works with --worker=NAME ({names}).",
+            worker=options["worker"],
+            names=names,
+        )
+    ]
 
 
 JAX = Framework(

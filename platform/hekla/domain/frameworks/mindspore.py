@@ -16,6 +16,7 @@ from hekla.domain.frameworks.base import (
     missing_roles,
     several_leaders,
 )
+from hekla.domain.sentences import sentence
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -53,5 +54,5 @@ MINDSPORE = Framework(
     options=(*(Option(role, role) for role in ROLES), Option("port", 8118)),
     implies=("svc",),
     problems=_problems,
-    scaling=keeps("the number of workers and servers (MS_WORKER_NUM, MS_SERVER_NUM)"),
+    scaling=keeps(sentence("the number of workers and servers (MS_WORKER_NUM, MS_SERVER_NUM)")),
 )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from hekla.domain.frameworks import mpi_agent
 from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, missing_roles, task_called
+from hekla.domain.sentences import said, sentence
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -73,10 +74,20 @@ def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     master, worker = (task_called(options[role], tasks) for role in ("master", "worker"))
     found = []
     if worker and any("sshd" in word for word in worker.command):
-        found.append(f"mpirun does not use ssh here; let “{worker.name}” start python {AGENT} instead.")
+        found.append(
+            said(
+                "mpirun does not use ssh here; let “{task}” start python {agent} instead.",
+                task=worker.name,
+                agent=AGENT,
+            )
+        )
     if master and _is_outside(master.working_dir):
         found.append(
-            f"“{master.name}” works outside its pod's folder, so mpirun must be told where to look: ~/{FOLDER}."
+            said(
+                "“{task}” works outside its pod's folder, so mpirun must be told where to look: ~/{folder}.",
+                task=master.name,
+                folder=FOLDER,
+            )
         )
     return found
 
@@ -90,7 +101,7 @@ def _commands(options: Options) -> Mapping[str, tuple[str, ...]]:
 
 
 def _scaling(_options: Options) -> str:
-    return (
+    return said(
         "ranks stay in the workers that mpirun found when it began, and it ends when one of these goes; a new worker "
         "gets ranks when the master starts again."
     )
@@ -103,8 +114,8 @@ MPI = Framework(
     options=(
         Option("master", "master"),
         Option("worker", "worker"),
-        Option("slots", 1, number="a number of ranks", most=1024),
-        Option("port", 22, unheeded="ranks are started through mpi_agent.py, which needs no port."),
+        Option("slots", 1, number=sentence("a number of ranks"), most=1024),
+        Option("port", 22, unheeded=sentence("ranks are started through mpi_agent.py, which needs no port.")),
     ),
     implies=("svc",),
     problems=_problems,

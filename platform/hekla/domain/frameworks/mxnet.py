@@ -16,6 +16,7 @@ from hekla.domain.frameworks.base import (
     missing_roles,
     several_leaders,
 )
+from hekla.domain.sentences import sentence
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -51,5 +52,5 @@ MXNET = Framework(
     options=(*(Option(role, role) for role in ROLES), Option("port", 9091)),
     implies=("svc",),
     problems=_problems,
-    scaling=keeps("the number of servers and workers (DMLC_NUM_…)"),
+    scaling=keeps(sentence("the number of servers and workers (DMLC_NUM_…)")),
 )

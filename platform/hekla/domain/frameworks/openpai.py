@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings
 from hekla.domain.resources import Resources
+from hekla.domain.sentences import said
 from hekla.domain.validation import shown
 
 if TYPE_CHECKING:
@@ -185,9 +186,9 @@ def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
         return wrong
     roles = roles_of(tasks, options)
     if len({role.name for role in roles.values()}) < len(roles):
-        return ["Two tasks have the same name in --roles."]
+        return [said("Two tasks have the same name in --roles.")]
     ports = [sum(role.ports.values()) for role in roles.values()]
-    return [f"A pod has at most {MAX_PORTS} ports."] if max(ports) > MAX_PORTS else []
+    return [said("A pod has at most {most} ports.", most=MAX_PORTS)] if max(ports) > MAX_PORTS else []
 
 
 def _wrong_entries(option: str, text: str, names: set[str]) -> Iterator[str]:
@@ -195,15 +196,29 @@ def _wrong_entries(option: str, text: str, names: set[str]) -> Iterator[str]:
     for entry in text.split(",") if text else ():
         match = pattern.fullmatch(entry)
         if match is None:
-            yield f"--{option} is written like --{option}={example}; {shown(entry)} is not."
+            yield said(
+                "--{option} is written like --{option}={example}; {entry} is not.",
+                option=option,
+                example=example,
+                entry=shown(entry),
+            )
         elif match["task"] not in names:
-            yield f"--{option} names the task {shown(match['task'])}, which this job does not have."
+            yield said(
+                "--{option} names the task {task}, which this job does not have.",
+                option=option,
+                task=shown(match["task"]),
+            )
 
 
 def _remarks(tasks: Sequence["TaskSpec"], _options: Options) -> list[str]:
     if sum(task.replicas for task in tasks) <= MANY_PODS:
         return []
-    return [f"The job has more than {MANY_PODS:,} pods, so each is told its own address and ports and no other's."]
+    return [
+        said(
+            "The job has more than {many:,} pods, so each is told its own address and ports and no other's.",
+            many=MANY_PODS,
+        )
+    ]
 
 
 OPENPAI = Framework(

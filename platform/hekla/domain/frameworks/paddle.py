@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps, missing_roles
+from hekla.domain.sentences import said, sentence
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -50,9 +51,9 @@ def _meeting(place: Place, trainers: "TaskSpec", options: Options) -> dict[str, 
 
 def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     if options["worker"] == options["ps"]:
-        return ["Trainers and servers differ, so --worker and --ps are two tasks."]
+        return [said("Trainers and servers differ, so --worker and --ps are two tasks.")]
     if options["port"] == options["master-port"]:
-        return ["The first trainer listens on both --port and --master-port, so they differ."]
+        return [said("The first trainer listens on both --port and --master-port, so they differ.")]
     return missing_roles(["worker"], tasks, options)
 
 
@@ -63,5 +64,5 @@ PADDLE = Framework(
     options=(Option("worker", "worker"), Option("ps", "ps"), Option("port", 36001), Option("master-port", 36000)),
     implies=("svc",),
     problems=_problems,
-    scaling=keeps("PADDLE_TRAINERS_NUM and the list of trainers"),
+    scaling=keeps(sentence("PADDLE_TRAINERS_NUM and the list of trainers")),
 )

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps, missing_roles
+from hekla.domain.sentences import said, sentence
 from hekla.domain.validation import shown
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 ALL = "all"
 _NNODES = re.compile(r"([0-9]{1,5})(?::([0-9]{1,5}))?")
 _PROCESSES = re.compile(r"[1-9][0-9]{0,3}|auto|cpu|gpu")
-_WAITS = "the pods of a gang start together, and torch waits for its master."
+_WAITS = sentence("the pods of a gang start together, and torch waits for its master.")
 
 
 def _settings(place: Place, options: Options) -> PodSettings:
@@ -73,11 +74,21 @@ def _wrong_nnodes(text: str, pods: int) -> list[str]:
     if text == ALL:
         return []
     if match is None:
-        return [f"--nnodes must be a number of pods or the least and the most of them, such as 2:4, not {shown(text)}."]
+        return [
+            said(
+                "--nnodes must be a number of pods or the least and the most of them, such as 2:4, not {given}.",
+                given=shown(text),
+            )
+        ]
     least, most = int(match[1]), int(match[2] or match[1])
     if not 1 <= least <= most or least > pods:
         return [
-            f"--nnodes={text} cannot be: the least is from 1 to {pods}, which is all pods, and the most is no less."
+            said(
+                "--nnodes={given} cannot be: the least is from 1 to {pods}, which is all pods, "
+                "and the most is no less.",
+                given=text,
+                pods=pods,
+            )
         ]
     return []
 
@@ -85,24 +96,33 @@ def _wrong_nnodes(text: str, pods: int) -> list[str]:
 def _wrong_processes(text: str) -> list[str]:
     if _PROCESSES.fullmatch(text):
         return []
-    return [f"--nproc-per-node must be a number of processes, or auto, cpu or gpu, not {shown(text)}."]
+    return [
+        said("--nproc-per-node must be a number of processes, or auto, cpu or gpu, not {given}.", given=shown(text))
+    ]
 
 
 def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     match, pods = _NNODES.fullmatch(str(options["nnodes"])), _pods(tasks, options)
     if match and int(match[2] or match[1]) > pods:
         return [
-            f"--nnodes={match[0]} takes more pods than the {pods} that there are; the job can be scaled up to them."
+            said(
+                "--nnodes={given} takes more pods than the {pods} that there are; the job can be scaled up to them.",
+                given=match[0],
+                pods=pods,
+            )
         ]
     if options["nnodes"] == ALL and options["nproc-per-node"] != "1":
-        return ["--nproc-per-node has no effect without --nnodes: only torchrun starts more than one process."]
+        return [said("--nproc-per-node has no effect without --nnodes: only torchrun starts more than one process.")]
     return []
 
 
 def _scaling(options: Options) -> str:
     if options["nnodes"] == ALL:
-        return keeps("WORLD_SIZE and RANK")(options)
-    return f"torchrun meets anew when pods come and go, as far as --nnodes={options['nnodes']} lets it; that stays so."
+        return keeps(sentence("WORLD_SIZE and RANK"))(options)
+    return said(
+        "torchrun meets anew when pods come and go, as far as --nnodes={nnodes} lets it; that stays so.",
+        nnodes=options["nnodes"],
+    )
 
 
 PYTORCH = Framework(

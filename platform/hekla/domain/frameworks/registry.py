@@ -23,6 +23,7 @@ from hekla.domain.frameworks.ssh import SSH
 from hekla.domain.frameworks.svc import SVC
 from hekla.domain.frameworks.tensorflow import TENSORFLOW
 from hekla.domain.frameworks.xgboost import XGBOOST
+from hekla.domain.sentences import said
 from hekla.domain.validation import join, nearest, shown
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def _remarks(name: str, arguments: Sequence[str], tasks: Sequence["TaskSpec"]) -
 def _overruled(spec: "JobSpec", task: "TaskSpec", place: int) -> list[Problem]:
     found = []
     for plugin, settings in _samples(spec, task).items() if task.env or spec.files else ():
-        message = f"The plugin {plugin} sets this too; what is written here holds."
+        message = said("The plugin {plugin} sets this too; what is written here holds.", plugin=plugin)
         found += [Problem(join("tasks", place, "env", name), message) for name in settings.env if name in task.env]
         found += [Problem(join("files", path), message) for path in sorted(settings.paths) if path in spec.files]
     return found
@@ -145,8 +146,8 @@ def _samples(spec: "JobSpec", task: "TaskSpec") -> Mapping[str, PodSettings]:
 def _check_one(name: str, arguments: Sequence[str], tasks: Sequence["TaskSpec"]) -> list[Problem]:
     framework = known().get(name)
     if framework is None:
-        hint = nearest(name, known()) or f"; there are {', '.join(sorted(known()))}."
-        return [Problem(name, f"There is no plugin {shown(name)}{hint}")]
+        hint = nearest(name, known()) or said("; there are {names}.", names=", ".join(sorted(known())))
+        return [Problem(name, said("There is no plugin {name}{hint}", name=shown(name), hint=hint))]
     options, problems = framework.read(arguments)
     if problems:
         return [Problem(join(name, problem.path), problem.message) for problem in problems]

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps
+from hekla.domain.sentences import said, sentence
 from hekla.lib.sshkeys import KeyPair, key_pair
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ Host *
   IdentitiesOnly yes
   IdentityFile ${{HOME}}/{FOLDER}/{KEY}
 """
-_OWN_KEY = (
+_OWN_KEY = sentence(
     "a key that is written in a job can be read by all who see the job; without it each job gets a pair of its own."
 )
 
@@ -56,13 +57,17 @@ def _config(place: Place, options: Options) -> str:
 
 
 def _problems(_tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
-    return [f"--{name}: {_OWN_KEY}" for name in ("ssh-private-key", "ssh-public-key") if options[name]]
+    return [f"--{name}: {said(_OWN_KEY)}" for name in ("ssh-private-key", "ssh-public-key") if options[name]]
 
 
 def _remarks(_tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     return [
-        f"pods get the job's keys in {FOLDER} and can say: ssh -F $HOME/{FOLDER}/config NAME. Nothing listens there "
-        f"until the job starts an sshd of its own on port {options['ssh-port']} of HEKLA_POD_ADDRESS."
+        said(
+            "pods get the job's keys in {folder} and can say: ssh -F $HOME/{folder}/config NAME. Nothing listens there "
+            "until the job starts an sshd of its own on port {port} of HEKLA_POD_ADDRESS.",
+            folder=FOLDER,
+            port=options["ssh-port"],
+        )
     ]
 
 
@@ -71,12 +76,12 @@ SSH = Framework(
     "Gives the pods of a job one pair of keys and a configuration for ssh.",
     _settings,
     options=(
-        Option("ssh-key-file-path", "", unheeded=f"the keys are in {FOLDER} of a pod's home."),
+        Option("ssh-key-file-path", "", unheeded=sentence("the keys are in .ssh of a pod's home.")),
         Option("ssh-private-key", ""),
         Option("ssh-public-key", ""),
         Option("ssh-port", 22),
     ),
     problems=_problems,
     remarks=_remarks,
-    scaling=keeps(f"the list of hosts in {FOLDER}/config"),
+    scaling=keeps(sentence("the list of hosts in .ssh/config")),
 )

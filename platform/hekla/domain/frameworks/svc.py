@@ -7,6 +7,7 @@ without the job's name behind a dot. Names of addresses that are names already a
 from ipaddress import ip_address
 
 from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps
+from hekla.domain.sentences import sentence
 
 FOLDER = "etc/volcano"
 
@@ -45,9 +46,13 @@ SVC = Framework(
     "Gives the pods of a job one another's addresses.",
     _settings,
     options=(
-        Option("publish-not-ready-addresses", False, unheeded="addresses are known before pods start."),
-        Option("disable-network-policy", False, unheeded="nothing keeps other jobs from reaching these pods."),
+        Option("publish-not-ready-addresses", False, unheeded=sentence("addresses are known before pods start.")),
+        Option(
+            "disable-network-policy",
+            False,
+            unheeded=sentence("nothing keeps other jobs from reaching these pods."),
+        ),
         Option("inject-hosts-env", True),
     ),
-    scaling=keeps("the list of addresses (VC_…_HOSTS, etc/volcano)"),
+    scaling=keeps(sentence("the list of addresses (VC_…_HOSTS, etc/volcano)")),
 )

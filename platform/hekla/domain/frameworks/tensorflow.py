@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps
+from hekla.domain.sentences import said
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -29,7 +30,9 @@ def _settings(place: Place, options: Options) -> PodSettings:
 def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     names = {options[role] for role in ROLES}
     if names.isdisjoint(task.name for task in tasks):
-        return ["No task is called ps, worker, chief or evaluator; say which is what, for example --worker=trainer."]
+        return [
+            said("No task is called ps, worker, chief or evaluator; say which is what, for example --worker=trainer.")
+        ]
     return []
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps, missing_roles
 from hekla.domain.frameworks.pytorch import ALL, PYTORCH
+from hekla.domain.sentences import sentence
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -30,5 +31,5 @@ XGBOOST = Framework(
     options=(Option("master", "master"), Option("worker", "worker"), Option("port", 9999)),
     implies=("svc",),
     problems=_problems,
-    scaling=keeps("WORLD_SIZE, RANK and WORKER_ADDRS"),
+    scaling=keeps(sentence("WORLD_SIZE, RANK and WORKER_ADDRS")),
 )

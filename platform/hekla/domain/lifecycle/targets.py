@@ -6,7 +6,8 @@ from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle.facts import Target
 from hekla.domain.policies import PARTIAL_ACTIONS, Action
-from hekla.domain.validation import nearest, shown
+from hekla.domain.sentences import said
+from hekla.domain.validation import no_task
 
 
 def target_of(spec: JobSpec, action: Action, task: str, index: int | None) -> Target | None:
@@ -20,28 +21,40 @@ def target_of(spec: JobSpec, action: Action, task: str, index: int | None) -> Ta
 def _wrong(spec: JobSpec, action: Action, task: str, index: int | None) -> Iterator[Problem]:
     if action not in PARTIAL_ACTIONS:
         given = [name for name, value in (("task", task), ("index", index)) if value not in ("", None)]
-        yield from (Problem(name, f"{action} is about all of the job; leave this out.") for name in given)
+        told = said("{action} is about all of the job; leave this out.", action=action)
+        yield from (Problem(name, told) for name in given)
         return
     yield from _wrong_task(spec, action, task)
     if action is Action.RESTART_TASK and index is not None:
-        yield Problem("index", "RestartTask is about all replicas of a task; leave this out, or ask for RestartPod.")
+        told = said("RestartTask is about all replicas of a task; leave this out, or ask for RestartPod.")
+        yield Problem("index", told)
     if action is not Action.RESTART_TASK:
         yield from _wrong_index(spec, action, task, index)
 
 
 def _wrong_task(spec: JobSpec, action: Action, task: str) -> Iterator[Problem]:
     names = [one.name for one in spec.tasks]
-    there_are = f"; there are {', '.join(names)}."
     if not task:
-        yield Problem("task", f"{action} is about a part of the job: say of which task{there_are}")
+        told = said(
+            "{action} is about a part of the job: say of which task; there are {names}.",
+            action=action,
+            names=", ".join(names),
+        )
+        yield Problem("task", told)
     elif task not in names:
-        yield Problem("task", f"No task is called {shown(task)}" + (nearest(task, names) or there_are))
+        yield Problem("task", no_task(task, names))
 
 
 def _wrong_index(spec: JobSpec, action: Action, task: str, index: int | None) -> Iterator[Problem]:
     if index is None:
-        yield Problem("index", f"{action} is about one replica: say which, counted from 0.")
+        yield Problem("index", said("{action} is about one replica: say which, counted from 0.", action=action))
         return
     replicas = next((one.replicas for one in spec.tasks if one.name == task), None)
     if replicas is not None and not 0 <= index < replicas:
-        yield Problem("index", f"{task} has {replicas} replicas, counted from 0; there is no {index}.")
+        told = said(
+            "{task} has {replicas} replicas, counted from 0; there is no {index}.",
+            task=task,
+            replicas=replicas,
+            index=index,
+        )
+        yield Problem("index", told)

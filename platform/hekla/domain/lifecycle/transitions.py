@@ -16,6 +16,7 @@ from hekla.domain.lifecycle.saying import Fact, Said, fact
 from hekla.domain.lifecycle.stages import Stage, stage
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 from hekla.domain.policies import Action
+from hekla.domain.sentences import said
 
 
 class Step(NamedTuple):
@@ -60,8 +61,23 @@ class ImpossibleTransition(Refused):
             for (other, known_action), move in TRANSITIONS.items()
             if known_action is action and move is not TRANSITIONS[other, Action.SYNC_JOB]
         ]
-        usable = f"is for jobs that are {' or '.join(known)}" if known else "cannot be asked for"
-        super().__init__(f"The job is {phase}; {action} {usable}.")
+        super().__init__(_impossible(phase, action, known))
+
+
+def _impossible(phase: JobPhase, action: Action, known: Sequence[JobPhase]) -> str:
+    if not known:
+        return said("The job is {phase}; {action} cannot be asked for.", phase=_word(phase), action=action)
+    return said(
+        "The job is {phase}; {action} is for jobs that are {phases}.",
+        phase=_word(phase),
+        action=action,
+        phases=said(" or ").join(map(_word, known)),
+    )
+
+
+def _word(phase: JobPhase) -> str:
+    """The phase as it stands on pages, within a sentence."""
+    return said(phase.capitalize()).lower()
 
 
 def advance(
@@ -315,7 +331,7 @@ def _restart_pod(course: _Course) -> None:
 
 def _restart_part(course: _Course, part: Target | None) -> None:
     if part is None:
-        raise Refused("To restart a part of a job, say which.")
+        raise Refused(said("To restart a part of a job, say which."))
     _restart_slots(course, {slot for slot in course.roster.slots() if _is_in(slot, part)})
 
 

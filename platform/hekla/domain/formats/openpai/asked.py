@@ -9,12 +9,18 @@ from hekla.domain.formats.openpai import completion, names
 from hekla.domain.formats.openpai.completion import Ends, Plan
 from hekla.domain.formats.reading import without_none
 from hekla.domain.frameworks import openpai as plugin
+from hekla.domain.sentences import said, sentence
 from hekla.domain.validation import join, shown
 
 SHELL = ("bash", "-c")
 MAX_DESCRIPTION = 2_000
-_CALLED = "is called {} here, where names have small letters, digits and hyphens; its pods know it as {}."
-_SHARED_MEMORY = "a pod has as much shared memory as its machine lets it."
+_JOB_CALLED = sentence(
+    "the job is called {name} here, where names have small letters, digits and hyphens; its pods know it as {own}."
+)
+_ROLE_CALLED = sentence(
+    "the role is called {name} here, where names have small letters, digits and hyphens; its pods know it as {own}."
+)
+_SHARED_MEMORY = sentence("a pod has as much shared memory as its machine lets it.")
 _USUAL_MB = (0, 64, 512)
 """What OpenPAI's forms and versions write where nobody asked for anything."""
 
@@ -84,22 +90,23 @@ def _judge_names(asked: AskedJob, findings: Findings) -> None:
     for path, name in given:
         if name and not names.NAME.fullmatch(name):
             place = findings.place_of(path)
-            findings.problem(
-                place, f"{shown(name)} is not a name: use at most 255 letters, digits and “_”, “-”, “.”, “~”."
+            told = said(
+                "{name} is not a name: use at most 255 letters, digits and “_”, “-”, “.”, “~”.", name=shown(name)
             )
+            findings.problem(place, told)
 
 
 def _tell_names(asked: AskedJob, name: str, tasks: list[str], findings: Findings) -> None:
     if name != asked.name:
-        findings.remark("name", f"the job {_CALLED.format(shown(name), shown(asked.name))}")
+        findings.remark("name", said(_JOB_CALLED, name=shown(name), own=shown(asked.name)))
     for task, role in zip(tasks, asked.roles, strict=True):
         if task != role.name:
-            findings.remark(role.path, f"the role {_CALLED.format(shown(task), shown(role.name))}")
+            findings.remark(role.path, said(_ROLE_CALLED, name=shown(task), own=shown(role.name)))
 
 
 def _description(asked: AskedJob, findings: Findings) -> str:
     if len(asked.description) > MAX_DESCRIPTION:
-        findings.not_honoured("description", f"only its first {MAX_DESCRIPTION:,} letters are kept.")
+        findings.not_honoured("description", said("only its first {most:,} letters are kept.", most=MAX_DESCRIPTION))
     return asked.description[:MAX_DESCRIPTION]
 
 
@@ -113,7 +120,7 @@ def _task(role: AskedRole, task: str, place: int, plan: Plan, findings: Findings
     target = join("tasks", place)
     findings.origins |= {target: role.path, **{join(target, name): path for name, path in role.fields.items()}}
     if role.shm not in _USUAL_MB:
-        findings.not_honoured(role.fields["shm"], _SHARED_MEMORY)
+        findings.not_honoured(role.fields["shm"], said(_SHARED_MEMORY))
     resources = {"cpu": role.cpu, "memory": _memory(role.memory_mb), plugin.DEVICE: role.gpu}
     return without_none(
         {

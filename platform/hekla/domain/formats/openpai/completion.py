@@ -15,19 +15,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from hekla.domain.formats.fields import Findings
+from hekla.domain.formats.run_policy import most_retries
 from hekla.domain.frameworks.openpai import Role
 from hekla.domain.jobspec import MAX_RETRY, JobSpec, TaskSpec
 from hekla.domain.policies import Action, Event, Policy
+from hekla.domain.sentences import said, sentence
 
 NO_LIMIT = -1
 
 _LOST = {"events": [str(Event.POD_EVICTED)], "action": str(Action.RESTART_JOB)}
 _DONE = {"events": [str(Event.TASK_COMPLETED)], "action": str(Action.COMPLETE_JOB)}
-_JUDGED = "failures are counted when all pods have ended: a gang has then failed if one of them has."
-_ONE_ROLE = "a number of successes completes a job that has no other task role; this one needs all."
-_GANG = "pods of a gang are not started again one by one; extras.gangAllocation: false lets them be."
-_TOGETHER = "the restarts of all pods are counted together."
-_ONE_BY_ONE = "pods of this job are started again one by one, not all of them."
+_JUDGED = sentence("failures are counted when all pods have ended: a gang has then failed if one of them has.")
+_ONE_ROLE = sentence("a number of successes completes a job that has no other task role; this one needs all.")
+_GANG = sentence("pods of a gang are not started again one by one; extras.gangAllocation: false lets them be.")
+_TOGETHER = sentence("the restarts of all pods are counted together.")
+_ONE_BY_ONE = sentence("pods of this job are started again one by one, not all of them.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,6 @@ class Ends:
     succeeded: int
     replicas: int
     retries: int = 0
-
-    @property
-    def is_usual(self) -> bool:
-        return (self.failed, self.succeeded) == (1, self.replicas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,20 +106,21 @@ def report(plan: Plan, findings: Findings, job_path: str) -> None:
     """Name what goes otherwise than in OpenPAI."""
     for role in plan.roles.values():
         if role.failed != 1:
-            findings.not_honoured(f"{role.path}.completion.minFailedInstances", _JUDGED)
+            findings.not_honoured(f"{role.path}.completion.minFailedInstances", said(_JUDGED))
         if len(plan.roles) > 1 and 0 < role.succeeded < role.replicas:
-            findings.not_honoured(f"{role.path}.completion.minSucceededInstances", _ONE_ROLE)
+            findings.not_honoured(f"{role.path}.completion.minSucceededInstances", said(_ONE_ROLE))
         if role.retries and (plan.is_gang or plan.pods > 1):
-            findings.not_honoured(f"{role.path}.taskRetryCount", _GANG if plan.is_gang else _TOGETHER)
+            findings.not_honoured(f"{role.path}.taskRetryCount", said(_GANG if plan.is_gang else _TOGETHER))
     if plan.pod_retries and plan.retries:
-        findings.not_honoured(job_path, _ONE_BY_ONE)
+        findings.not_honoured(job_path, said(_ONE_BY_ONE))
     if plan.retries > MAX_RETRY:
-        findings.not_honoured(job_path, f"a job restarts at most {MAX_RETRY} times.")
+        findings.not_honoured(job_path, most_retries())
 
 
 def written(spec: JobSpec, roles: Mapping[str, Role], *, has_plugin: bool) -> Plan:
     """The plan that a job's policies come from, as far as there is one."""
-    is_gang = not (spec.min_available == 1 and spec.replicas > 1)
+    alone = spec.replicas == 1 and any(_has(task, Action.RESTART_POD) for task in spec.tasks)
+    is_gang = not alone and not (spec.min_available == 1 and spec.replicas > 1)
     restarts = any(_has(task, Action.RESTART_JOB) for task in spec.tasks)
     ends = {task.name: _ends(task, spec, roles[task.name] if has_plugin else None) for task in spec.tasks}
     return Plan(ends, spec.max_retry if restarts else 0, is_gang)

@@ -9,15 +9,16 @@ from hekla.domain.formats import yaml_text
 from hekla.domain.formats.openpai import names, v1, v2
 from hekla.domain.formats.openpai.placeholders import MASK
 from hekla.domain.jobspec import MAX_HOST_NAME, MAX_JOB_NAME, JobSpec
+from hekla.domain.sentences import said, sentence
 
-_NOT_ONE = "One JobConfig is expected: a mapping that begins with protocolVersion or with jobName."
+_NOT_ONE = sentence("One JobConfig is expected: a mapping that begins with protocolVersion or with jobName.")
 
 
 def document_of(text: str | bytes) -> dict[str, Any]:
     """The JobConfig in a text as plain data. Raises Invalid where it is something else."""
     documents = yaml_text.read(text)
     if len(documents) != 1 or not isinstance(documents[0], dict) or not is_one(documents[0]):
-        raise Invalid([Problem("", _NOT_ONE)])
+        raise Invalid([Problem("", said(_NOT_ONE))])
     return documents[0]
 
 

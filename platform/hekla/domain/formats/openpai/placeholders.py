@@ -9,6 +9,7 @@ from typing import Any
 
 from hekla.domain import secrets
 from hekla.domain.formats.fields import Fields, Findings
+from hekla.domain.sentences import said, sentence
 from hekla.domain.validation import shown
 
 MAX_LENGTH = 64 * 1024
@@ -18,7 +19,7 @@ MASK = "******"
 _PLACE = re.compile(r"<%\s*([^%<>]{1,300}?)\s*%>")
 _INDEX = re.compile(r"\[(\d{1,4})\]")
 _SECRETS = "$secrets."
-_UNKNOWN = "nothing in the JobConfig fills it, so it stays as it is written."
+_UNKNOWN = sentence("{place}: nothing in the JobConfig fills it, so it stays as it is written.")
 
 
 class Filling:
@@ -35,7 +36,9 @@ class Filling:
             pieces.append(piece)
             grown, at = grown + len(piece), match.end()
             if grown > MAX_LENGTH:
-                self._findings.problem(path, f"With its values this has more than {MAX_LENGTH // 1024} KiB.")
+                self._findings.problem(
+                    path, said("With its values this has more than {kib} KiB.", kib=MAX_LENGTH // 1024)
+                )
                 return ""
         return "".join([*pieces, text[at:]])
 
@@ -45,7 +48,7 @@ class Filling:
             return secrets.place(name.removeprefix(_SECRETS))
         value = looked_up(self._values, name)
         if value is None or isinstance(value, dict | list):
-            self._findings.not_honoured(path, f"{shown(match[0])}: {_UNKNOWN}")
+            self._findings.not_honoured(path, said(_UNKNOWN, place=shown(match[0])))
             return match[0]
         return told(value)
 
@@ -74,11 +77,11 @@ def read_secrets(job: Fields) -> dict[str, str]:
     if given == MASK:
         return {}
     if given is not None and not isinstance(given, Mapping):
-        job.findings.problem(path, "This must be a mapping of names to values.")
+        job.findings.problem(path, said("This must be a mapping of names to values."))
         return {}
     _flatten(given or {}, "", found)
-    if sentence := secrets.problem(found):
-        job.findings.problem(path, sentence)
+    if wrong := secrets.problem(found):
+        job.findings.problem(path, wrong)
         return {}
     return found
 

@@ -11,14 +11,16 @@ from hekla.domain.formats.openpai.completion import Ends
 from hekla.domain.formats.openpai.placeholders import told
 from hekla.domain.formats.openpai.v2 import whole
 from hekla.domain.formats.reading import Reading
+from hekla.domain.formats.run_policy import most_retries
 from hekla.domain.jobspec import MAX_RETRY
+from hekla.domain.sentences import said, sentence
 from hekla.domain.validation import shown
 
 _FOLDERS = {"dataDir": "PAI_DATA_DIR", "codeDir": "PAI_CODE_DIR", "outputDir": "PAI_OUTPUT_DIR"}
-_NOT_FETCHED = "nothing is copied from there or to there; pods find the address in {}."
-_LOGIN = "an image is pulled with what its cluster knows of the registry."
-_GPU_TYPE = "a queue decides which machines its jobs come to."
-_ANY_PORT = "ports begin where they are free."
+_NOT_FETCHED = sentence("nothing is copied from there or to there; pods find the address in {variable}.")
+_LOGIN = sentence("an image is pulled with what its cluster knows of the registry.")
+_GPU_TYPE = sentence("a queue decides which machines its jobs come to.")
+_ANY_PORT = sentence("{label}: ports begin where they are free.")
 _FOR_EVER, _PLAINLY = -1, -2
 
 
@@ -30,14 +32,14 @@ def recognise(job: Mapping[str, Any]) -> bool:
 def _read(reading: Reading, job: Fields) -> dict[str, Any]:
     findings = reading.findings
     if "jobName" not in job:
-        findings.problem(job.at("jobName"), "This must be given.")
+        findings.problem(job.at("jobName"), said("This must be given."))
     env = _variables(job)
     image = reading.take(job, "image", "image")
     roles = [_role(role, place, image, env) for place, role in enumerate(job.list_of_fields("taskRoles"))]
     if not roles:
-        findings.problem(job.at("taskRoles"), "At least one must be given.")
+        findings.problem(job.at("taskRoles"), said("At least one must be given."))
     for name, why in (("authFile", _LOGIN), ("gpuType", _GPU_TYPE)):
-        reading.unless(job, name, (), why)
+        reading.unless(job, name, (), said(why))
     findings.origins |= {"name": job.at("jobName"), "queue": job.at("virtualCluster"), "tasks": job.at("taskRoles")}
     asked = AskedJob(
         name=job.text("jobName"),
@@ -56,14 +58,14 @@ def _variables(job: Fields) -> dict[str, str]:
     for field, name in _FOLDERS.items():
         if address := job.text(field):
             env[name] = address
-            job.findings.not_honoured(job.at(field), _NOT_FETCHED.format(name))
+            job.findings.not_honoured(job.at(field), said(_NOT_FETCHED, variable=name))
     return env
 
 
 def _retries(job: Fields) -> int:
     count = whole(job, "retryCount", 0, 0) if job.take("retryCount") not in (_FOR_EVER, _PLAINLY) else 0
     if job.take("retryCount") == _FOR_EVER:
-        job.findings.not_honoured(job.at("retryCount"), f"a job restarts at most {MAX_RETRY} times.")
+        job.findings.not_honoured(job.at("retryCount"), most_retries())
         return MAX_RETRY
     return count
 
@@ -72,10 +74,10 @@ def _role(role: Fields, place: int, image: object, env: Mapping[str, str]) -> As
     replicas = whole(role, "taskNumber", 1, 1)
     name = role.text("name")
     if not name:
-        role.findings.problem(role.at("name"), "This must be given.")
+        role.findings.problem(role.at("name"), said("This must be given."))
     command = role.text("command")
     if not command.strip():
-        role.findings.problem(role.at("command"), "This must be given.")
+        role.findings.problem(role.at("command"), said("This must be given."))
     asked = AskedRole(
         name=name or f"role_{place}",
         path=role.path,
@@ -110,9 +112,9 @@ def _ports(role: Fields) -> dict[str, int]:
     for port in role.list_of_fields("portList"):
         label = port.text("label")
         if not label:
-            port.findings.problem(port.at("label"), "This must be given.")
+            port.findings.problem(port.at("label"), said("This must be given."))
         if port.take("beginAt") not in (None, 0):
-            port.findings.not_honoured(port.at("beginAt"), f"{shown(label)}: {_ANY_PORT}")
+            port.findings.not_honoured(port.at("beginAt"), said(_ANY_PORT, label=shown(label)))
         ports[label or "port"] = whole(port, "portNumber", 1, 1)
         port.close()
     return ports

@@ -15,13 +15,14 @@ from hekla.domain.formats.openpai.asked import AskedJob, AskedRole, document
 from hekla.domain.formats.openpai.completion import Ends
 from hekla.domain.formats.openpai.extras import Extras
 from hekla.domain.formats.openpai.placeholders import Filling, read_secrets
-from hekla.domain.formats.openpai.prerequisites import Prerequisites, texts
+from hekla.domain.formats.openpai.prerequisites import Prerequisites, texts, there_are
 from hekla.domain.formats.reading import Reading
+from hekla.domain.sentences import said, sentence
 from hekla.domain.validation import nearest, shown
 
 VERSION = "2"
 _ONLY_IF_DONE = 'openpai_status=$?; [ "$openpai_status" -eq 0 ] || exit "$openpai_status"'
-_INFINIBAND = "devices other than GPUs are not asked for."
+_INFINIBAND = sentence("devices other than GPUs are not asked for.")
 
 
 def recognise(job: Mapping[str, Any]) -> bool:
@@ -32,10 +33,11 @@ def recognise(job: Mapping[str, Any]) -> bool:
 def _read(reading: Reading, job: Fields) -> dict[str, Any]:
     findings = reading.findings
     if str(job.take("protocolVersion")) != VERSION:
-        message = f"This must be {VERSION}, not {shown(job.take('protocolVersion'))}."
-        findings.problem(job.at("protocolVersion"), message)
+        told = said("This must be {version}, not {given}.", version=VERSION, given=shown(job.take("protocolVersion")))
+        findings.problem(job.at("protocolVersion"), told)
     if job.text("type") != "job":
-        findings.problem(job.at("type"), "This must be job: what else JobConfigs describe cannot be submitted.")
+        told = said("This must be job: what else JobConfigs describe cannot be submitted.")
+        findings.problem(job.at("type"), told)
     job.ignore("version", "contributor")
     reading.secrets = read_secrets(job)
     asked = _Reader(job).read()
@@ -61,10 +63,10 @@ class _Reader:
         """What it asks for."""
         job = self._job
         if "name" not in job:
-            self._findings.problem(job.at("name"), "This must be given.")
+            self._findings.problem(job.at("name"), said("This must be given."))
         owner = job.fields("taskRoles")
         if not owner.names():
-            self._findings.problem(owner.path, "At least one must be given.")
+            self._findings.problem(owner.path, said("At least one must be given."))
         asked = AskedJob(
             name=job.text("name"),
             roles=[self._role(owner.fields(name), name) for name in owner.names()],
@@ -83,9 +85,9 @@ class _Reader:
         found = {one.text("name"): one for one in self._job.list_of_fields("deployments")}
         name = self._defaults.text("deployment")
         if name and name not in found:
-            hint = nearest(name, found) or f"; there are {', '.join(found) or 'none'}."
-            message = f"There is no such deployment as {shown(name)}{hint}"
-            self._findings.problem(self._defaults.at("deployment"), message)
+            hint = nearest(name, found) or there_are(found)
+            told = said("There is no such deployment as {name}{hint}", name=shown(name), hint=hint)
+            self._findings.problem(self._defaults.at("deployment"), told)
         return found.get(name)
 
     def _role(self, role: Fields, name: str) -> AskedRole:
@@ -106,7 +108,7 @@ class _Reader:
             shm=whole(options, "shmMB", 0, 0),
         )
         if options.take("infiniband"):
-            self._findings.not_honoured(options.at("infiniband"), _INFINIBAND)
+            self._findings.not_honoured(options.at("infiniband"), said(_INFINIBAND))
         for inner in (resources, options):
             inner.close()
         role.ignore("protocolVersion")
@@ -118,7 +120,7 @@ class _Reader:
         around = self._deployment.fields("taskRoles").fields(name) if self._deployment else None
         commands = texts(role, "commands")
         if not commands:
-            self._findings.problem(role.at("commands"), "At least one must be given.")
+            self._findings.problem(role.at("commands"), said("At least one must be given."))
         if around:
             commands = [*texts(around, "preCommands"), *commands, *texts(around, "postCommands")]
             around.close()
@@ -168,11 +170,16 @@ def whole(fields: Fields, name: str, otherwise: int, least: int, *, none: int | 
     if value is None or (value == 0 and least == 1 and none is not None):
         return otherwise
     if not isinstance(value, int) or isinstance(value, bool) or (value < least and value != none):
-        also = f", or {none}" if none is not None else ""
-        message = f"This must be a whole number of at least {least}{also}, not {shown(value)}."
-        fields.findings.problem(fields.at(name), message)
+        fields.findings.problem(fields.at(name), _not_whole(value, least, none))
         return otherwise
     return value
+
+
+def _not_whole(value: object, least: int, none: int | None) -> str:
+    values = {"least": least, "given": shown(value)}
+    if none is None:
+        return said("This must be a whole number of at least {least}, not {given}.", **values)
+    return said("This must be a whole number of at least {least}, or {none}, not {given}.", none=none, **values)
 
 
 OPENPAI = Format("openpai", VERSION, "JobConfig", _read, writing.version_2, mounts_files=False, recognise=recognise)

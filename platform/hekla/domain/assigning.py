@@ -1,0 +1,89 @@
+"""Changing a JobSpec document by a few words, as in `tasks.worker.replicas=4` or `tasks.main.env.LR=0.1`.
+
+A place is the names on the way to it, with dots between; a task goes by its own name. What follows the first `=` is
+read as YAML where a number, a list or nothing is meant, and is text where only text may stand. A command may be typed
+as a line.
+"""
+
+import shlex
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from typing import Any
+
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.formats import yaml_text
+from hekla.domain.sentences import said
+from hekla.domain.validation import shown
+
+_TEXTS = frozenset({"env", "resources", "annotations", "files", "node_selector"})
+_WORDS = frozenset({"name", "description", "kind", "queue", "environment", "image", "working_dir"})
+
+
+def assigned(document: Mapping[str, Any], words: Iterable[str]) -> dict[str, Any]:
+    """The document with what each of the words says. Raises Invalid where a word says nothing that can be done."""
+    changed = deepcopy(dict(document))
+    for word in words:
+        place, equals, text = word.partition("=")
+        if not equals or not all(place.split(".")):
+            told = said("{word} is not of the form place=value, such as tasks.main.replicas=2.", word=shown(word))
+            raise Invalid([Problem("", told)])
+        _assign(changed, place, text)
+    return changed
+
+
+def _assign(document: dict[str, Any], place: str, text: str) -> None:
+    *way, last = _names(place)
+    target: Any = document
+    for number, name in enumerate(way):
+        target = _task(target, name) if isinstance(target, list) else target.setdefault(name, {})
+        if not isinstance(target, dict | list):
+            raise Invalid([Problem(place, said("{place} has no parts.", place=".".join(way[: number + 1])))])
+    if not isinstance(target, dict):
+        told = said("Name the task and what of it is to change, such as tasks.main.replicas=2.")
+        raise Invalid([Problem(place, told)])
+    value = _value(way, last, text, place)
+    if value is None:
+        target.pop(last, None)
+    else:
+        target[last] = value
+
+
+def _names(place: str) -> list[str]:
+    """The names on the way; the last may hold dots where names are free, as in `files.train.py`."""
+    names = place.split(".")
+    free = _depth(names)
+    is_free = len(names) > free + 1 and names[free] in _TEXTS
+    return [*names[: free + 1], ".".join(names[free + 1 :])] if is_free else names
+
+
+def _depth(names: list[str]) -> int:
+    """Where in a place the field of the job or of the task stands; a task may be called as a field is."""
+    return 2 if names[0] == "tasks" else 0
+
+
+def _task(tasks: list[Any], name: str) -> dict[str, Any]:
+    found = [task for task in tasks if isinstance(task, dict) and task.get("name") == name]
+    if not found:
+        names = ", ".join(str(task.get("name")) for task in tasks if isinstance(task, dict))
+        told = said("No task is called {name}; there are {names}.", name=shown(name), names=names)
+        raise Invalid([Problem("tasks", told)])
+    task: dict[str, Any] = found[0]
+    return task
+
+
+def _value(way: list[str], last: str, text: str, place: str) -> Any:  # noqa: ANN401  (JSON-like data)
+    if way and len(way) == _depth(way) + 1 and way[-1] in _TEXTS:
+        return None if way[-1] == "resources" and not text else text
+    if last in _WORDS:
+        return text or None
+    if last == "command":
+        try:
+            return shlex.split(text)
+        except ValueError as error:
+            told = said("This is not a whole command line: a quotation mark is open.")
+            raise Invalid([Problem(place, told)]) from error
+    try:
+        documents = yaml_text.read(text)
+    except Invalid as error:
+        raise Invalid([Problem(place, said("{text} cannot be read as YAML.", text=shown(text)))]) from error
+    return documents[0] if documents else None

@@ -1,0 +1,128 @@
+"""One change of a job that was asked for: fewer pods, smaller ones, another queue. It has a text, so that it travels.
+
+queue=batch                            another queue
+worker.replicas=2                      fewer pods of a task
+worker.min_available=2                 as many pods, and fewer of them will do
+worker.resources.nvidia.com/gpu=1      smaller pods
+worker.node_selector=                  any node will do
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.scaling import Size, TaskSize
+from hekla.domain.sentences import said
+
+_TEXT = re.compile(
+    r"(?:(?P<task>[-a-z0-9]{1,63})\.)?"
+    r"(?P<field>queue|replicas|min_available|node_selector|resources\.(?P<resource>[-A-Za-z0-9._/]{1,128}))"
+    r"=(?P<value>[-A-Za-z0-9.]{0,64})"
+)
+_MOST = 8
+
+
+class Lever(StrEnum):
+    """What of a job a change is about."""
+
+    QUEUE = "queue"
+    REPLICAS = "replicas"
+    LEAST = "min_available"
+    SELECTOR = "node_selector"
+    RESOURCE = "resources"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is to be another: of the job, or of one of its tasks."""
+
+    lever: Lever
+    value: str = ""
+    task: str = ""
+    resource: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> "Change":
+        """The change that this text means. Raises Invalid."""
+        found = _TEXT.fullmatch(text)
+        if found is None or (found["field"] == Lever.QUEUE) == bool(found["task"]):
+            raise Invalid([Problem("change", said("This is not a change, such as worker.replicas=2 or queue=batch."))])
+        lever = Lever(found["field"].partition(".")[0])
+        return cls(lever, found["value"], found["task"] or "", found["resource"] or "")
+
+    def __str__(self) -> str:
+        place = ".".join(filter(None, (self.task, self.lever, self.resource)))
+        return f"{place}={self.value}"
+
+    @property
+    def number(self) -> int:
+        """How many pods. Raises Invalid."""
+        if not self.value.isdecimal():
+            raise Invalid([Problem("change", said("So many pods are a whole number."))])
+        return int(self.value)
+
+    @property
+    def is_of_size(self) -> bool:
+        """Whether a job that was submitted can be changed so; for others it is submitted anew."""
+        return self.lever in (Lever.REPLICAS, Lever.LEAST)
+
+    def applied(self, spec: JobSpec) -> JobSpec:
+        """The job with this change. Raises Invalid."""
+        document = spec.document()
+        if self.lever is Lever.QUEUE:
+            return JobSpec.parse({**document, "queue": self.value})
+        task = self._task(spec)
+        tasks = [self._changed(told) if told["name"] == task.name else told for told in document["tasks"]]
+        return JobSpec.parse(_within_bounds({**document, "tasks": tasks}))
+
+    def _task(self, spec: JobSpec) -> TaskSpec:
+        try:
+            return spec.task(self.task)
+        except KeyError:
+            raise Invalid([Problem("change", said("The job has no such task."))]) from None
+
+    def _changed(self, task: Mapping[str, Any]) -> dict[str, Any]:
+        changed = dict(task)
+        if self.lever is Lever.SELECTOR:
+            changed.pop("node_selector", None)
+        elif self.lever is Lever.RESOURCE:
+            rest = {name: amount for name, amount in task.get("resources", {}).items() if name != self.resource}
+            changed["resources"] = rest | ({self.resource: self.value} if self.value else {})
+        else:
+            changed[str(self.lever)] = self.number
+        if self.lever is Lever.REPLICAS and changed.get("min_available") is not None:
+            changed["min_available"] = min(changed["min_available"], self.number)
+        return changed
+
+
+def applied(spec: JobSpec, changes: Iterable[Change]) -> JobSpec:
+    """The job with all of them. Raises Invalid."""
+    for change in changes:
+        spec = change.applied(spec)
+    return spec
+
+
+def size_of(spec: JobSpec) -> Size:
+    """The size that the job has now, for one that was submitted in another."""
+    tasks = {task.name: TaskSize(replicas=task.replicas, min_available=task.minimum) for task in spec.tasks}
+    return Size(tasks=tasks, min_available=spec.min_available)
+
+
+def parse(text: str) -> tuple[Change, ...]:
+    """The changes that a text means, with commas between. Raises Invalid."""
+    return tuple(Change.parse(one) for one in text.split(",")[:_MOST]) if text else ()
+
+
+def _within_bounds(document: dict[str, Any]) -> dict[str, Any]:
+    """What the job asks for as a whole is no more than its tasks can give, nor more than they need."""
+    tasks = [(task.get("replicas", 1), task.get("min_available")) for task in document["tasks"]]
+    total = sum(replicas for replicas, _least in tasks)
+    needed = sum(replicas if least is None else least for replicas, least in tasks)
+    bounds = {"min_available": max(1, needed), "min_success": total}
+    return document | {
+        name: min(document[name], most) for name, most in bounds.items() if document.get(name) is not None
+    }

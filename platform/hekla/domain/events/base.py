@@ -1,0 +1,107 @@
+"""What all kinds of event have in common, and the way into the log and out of it."""
+
+import json
+from collections.abc import Mapping
+from enum import Enum
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+
+from hekla.domain.errors import Invalid, NotFound
+from hekla.domain.sentences import said
+from hekla.domain.validation import explain
+
+MAX_MESSAGE = 2_000
+MAX_DATA_BYTES = 32 * 1024
+
+_Json = TypeVar("_Json")
+
+
+def _storable(text: object) -> object:
+    """Text that came from outside is mended, never refused: the fact must be recorded, and a database takes no NUL."""
+    if not isinstance(text, str):
+        return text
+    text = text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+    return f"{text[: MAX_MESSAGE - 1]}…" if len(text) > MAX_MESSAGE else text
+
+
+def bounded(data: _Json) -> _Json:
+    """The same, unless it is too much for a row of the log."""
+    if len(json.dumps(data)) > MAX_DATA_BYTES:
+        raise ValueError(said("An event carries at most {kib} KiB of data.", kib=MAX_DATA_BYTES // 1024))
+    return data
+
+
+class Word(Enum):
+    """Of which of our own words a value is one. Where people read the log, it is said in their language."""
+
+    PHASE = "phase"
+    TENANT_ROLE = "tenant role"
+    PLATFORM_ROLE = "platform role"
+
+
+Name = Annotated[str, Field(max_length=253)]
+Message = Annotated[str, BeforeValidator(_storable), Field(max_length=MAX_MESSAGE)]
+Data = Annotated[JsonValue, AfterValidator(bounded)]
+
+
+class Event(BaseModel):
+    """One thing that happened. `payload` and `parse` carry it through the log."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    kind: ClassVar[str] = ""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__pydantic_init_subclass__(**kwargs)
+        cls.kind = cls.__name__
+        if not cls.kind.startswith("_"):
+            _KINDS[cls.kind] = cls
+
+    def payload(self) -> dict[str, Any]:
+        """As JSON-like data, without what is left at its default; `parse` reads it back."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+
+_KINDS: dict[str, type[Event]] = {}
+
+
+def word_of(kind: str, field: str) -> Word | None:
+    """Of which words the values of this field are, where they are ours and not somebody's."""
+    model = _KINDS.get(kind)
+    about = model.model_fields.get(field) if model else None
+    return next((one for one in about.metadata if isinstance(one, Word)), None) if about else None
+
+
+class UnknownKind(NotFound):
+    """The log holds a kind of event that this version does not know."""
+
+    code = "unknown_event"
+
+
+def kinds() -> tuple[str, ...]:
+    """The name of every kind of event."""
+    return tuple(sorted(_KINDS))
+
+
+def parse(kind: str, payload: Mapping[str, Any]) -> Event:
+    """The event that was written as `kind` and `payload`. Raises UnknownKind, Invalid."""
+    model = _KINDS.get(kind)
+    if model is None:
+        raise UnknownKind(said("There is no kind of event called “{kind}”.", kind=kind[:80]))
+    try:
+        return model.model_validate(payload)
+    except ValidationError as error:
+        raise Invalid(explain(error, model)) from error
+
+
+class Change(BaseModel):
+    """What a field was and what it is now."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    old: Data = None
+    new: Data = None
+
+
+Changes = Annotated[dict[str, Change], Field(max_length=128)]

@@ -1,0 +1,23 @@
+"""What happens to batches. The subject is the batch."""
+
+from hekla.domain.events.base import Event, Name
+
+
+class BatchSubmitted(Event):
+    name: Name
+    batch_kind: Name
+    jobs: int
+
+
+class BatchStopped(Event):
+    """So many of its jobs were asked to stop."""
+
+    name: Name
+    jobs: int
+
+
+class BatchRetried(Event):
+    """So many of its jobs had failed and were submitted again."""
+
+    name: Name
+    jobs: int

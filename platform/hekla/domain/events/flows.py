@@ -1,0 +1,41 @@
+"""What happens to flows. The subject is the flow."""
+
+from typing import Annotated
+
+from hekla.domain.events.base import Event, Message, Name, Word
+from hekla.domain.phases import FlowPhase
+
+
+class FlowStarted(Event):
+    name: Name
+    steps: int
+
+
+class FlowStepBegun(Event):
+    """The step's job was submitted. `job` is its uid."""
+
+    step: Name
+    job: Name
+    name: Name
+
+
+class FlowStepRefused(Event):
+    """The step is due, and its job could not be submitted; that is tried again."""
+
+    step: Name
+    message: Message
+
+
+class FlowPhaseChanged(Event):
+    old: Annotated[FlowPhase, Word.PHASE]
+    new: Annotated[FlowPhase, Word.PHASE]
+
+
+class FlowStopped(Event):
+    """A person asked for its end."""
+
+    name: Name
+
+
+class FlowDeleted(Event):
+    name: Name

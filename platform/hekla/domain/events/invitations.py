@@ -1,0 +1,31 @@
+"""Invitations. The subject is the tenant."""
+
+from datetime import datetime
+from typing import Annotated
+
+from hekla.domain.events.base import Event, Name, Word
+
+
+class PersonInvited(Event):
+    """To a tenant, with this role in it; `email` is empty where a link was handed over."""
+
+    email: Name = ""
+    username: Name = ""
+    role: Annotated[Name, Word.TENANT_ROLE]
+    platform_role: Annotated[Name, Word.PLATFORM_ROLE] = ""
+    expires_at: datetime
+
+
+class InvitationSentAgain(Event):
+    """With a new link; the one before it ended."""
+
+    email: Name = ""
+    expires_at: datetime
+
+
+class InvitationRevoked(Event):
+    email: Name = ""
+
+
+class InvitationAccepted(Event):
+    username: Name

@@ -1,0 +1,54 @@
+"""A job is changed by a few words, and words that cannot be done are refused."""
+
+import pytest
+
+from hekla.domain.assigning import assigned
+from hekla.domain.errors import Invalid
+
+JOB = {"name": "one", "priority": 3, "tasks": [{"name": "main", "command": ["true"], "env": {"A": "1"}}]}
+
+
+@pytest.mark.parametrize(
+    ("word", "want"),
+    [
+        ("priority=7", {"priority": 7}),
+        ("priority=", {"priority": None}),
+        ("queue=other", {"queue": "other"}),
+        ("tasks.main.replicas=4", {"main": {"replicas": 4}}),
+        ("tasks.main.env.LR=0.1", {"main": {"env": {"A": "1", "LR": "0.1"}}}),
+        ("tasks.main.env.A=x=y", {"main": {"env": {"A": "x=y"}}}),
+        ("tasks.main.resources.nvidia.com/gpu=2", {"main": {"resources": {"nvidia.com/gpu": "2"}}}),
+        ("tasks.main.command=sh -c 'echo a b'", {"main": {"command": ["sh", "-c", "echo a b"]}}),
+        ("files.conf/train.py=print(1)", {"files": {"conf/train.py": "print(1)"}}),
+        ("policies=[{exit_code: 3, action: AbortJob}]", {"policies": [{"exit_code": 3, "action": "AbortJob"}]}),
+    ],
+)  # fmt: skip
+def test_a_word_changes_one_thing(word, want):
+    changed = assigned(JOB, [word])
+    task = {**JOB["tasks"][0], **want.pop("main", {})}
+    assert changed == {name: value for name, value in {**JOB, "tasks": [task], **want}.items() if value is not None}
+    assert JOB["priority"] == 3
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("priority", "place=value"),
+        (".a=1", "place=value"),
+        ("tasks.other.replicas=1", "there are main"),
+        ("tasks.main=1", "Name the task"),
+        ("name.first=1", "has no parts"),
+        ("tasks.main.command='open", "quotation"),
+        ("priority=[", "YAML"),
+    ],
+)
+def test_what_cannot_be_done_is_said(word, said):
+    with pytest.raises(Invalid) as caught:
+        assigned(JOB, [word])
+    assert said in caught.value.problems[0].message
+
+
+def test_a_task_may_be_called_as_a_field_is():
+    job = {"tasks": [{"name": "env", "command": ["true"]}]}
+    changed = assigned(job, ["tasks.env.replicas=2", "tasks.env.env.A=1"])
+    assert changed["tasks"] == [{"name": "env", "command": ["true"], "replicas": 2, "env": {"A": "1"}}]

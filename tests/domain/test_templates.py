@@ -1,0 +1,94 @@
+"""A template's open fields are filled in within their bounds, and nothing else of the job changes."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.domain.specs import SPECS
+
+from hekla.domain.errors import Invalid
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.templates import OpenField, filled_in, opened, places
+
+TASK = {"name": "main", "command": ["sh", "-c", "echo a b"], "env": {"LR": "0.1"}, "resources": {"memory": "1Gi"}}
+JOB = JobSpec.parse({"name": "one", "tasks": [TASK], "files": {"conf/a.py": "1"}})
+
+
+def one(place, **bounds):
+    return opened(JOB, [{"place": place, **bounds}])
+
+
+@settings(deadline=None)
+@given(SPECS, st.data())
+def test_what_stands_in_a_job_may_be_filled_in_again_and_changes_nothing(spec, data):
+    there = data.draw(st.lists(st.sampled_from(list(places(spec))), unique=True, max_size=6))
+    fields = opened(spec, [{"place": place} for place, _value in there])
+    assert filled_in(spec, fields, dict(there), name=spec.name) == spec
+
+
+@pytest.mark.parametrize(
+    ("place", "bounds", "text", "want"),
+    [
+        ("tasks.main.replicas", {"least": "1", "most": "4"}, "4", lambda job: job.tasks[0].replicas == 4),
+        ("tasks.main.env.LR", {"choices": ["0.1", "0.2"]}, "0.2", lambda job: job.tasks[0].env["LR"] == "0.2"),
+        ("tasks.main.env.LR", {"most": "1"}, "1e-3", lambda job: job.tasks[0].env["LR"] == "1e-3"),
+        ("tasks.main.resources.memory", {"most": "2Gi"}, "2000Mi", lambda job: True),
+        ("tasks.main.resources.memory", {}, "", lambda job: job.tasks[0].resources == {}),
+        ("tasks.main.command", {}, "echo 'a b'", lambda job: job.tasks[0].command == ("echo", "a b")),
+        ("files.conf/a.py", {}, "print(1)\n", lambda job: job.files == {"conf/a.py": "print(1)\n"}),
+        ("priority", {"least": "-5"}, "-5", lambda job: job.priority == -5),
+    ],
+)
+def test_an_open_field_takes_what_is_within_its_bounds(place, bounds, text, want):
+    job = filled_in(JOB, one(place, **bounds), {place: text}, name="other")
+    assert want(job)
+    assert job.name == "other"
+
+
+@pytest.mark.parametrize(
+    ("place", "bounds", "given", "said"),
+    [
+        ("priority", {"most": "5"}, {"priority": "6"}, "at most 5"),
+        ("priority", {"most": "5"}, {"priority": ""}, "not an amount"),
+        ("priority", {"most": "5"}, {"priority": "nan"}, "not an amount"),
+        ("tasks.main.replicas", {"least": "2"}, {"tasks.main.replicas": "1"}, "at least 2"),
+        ("tasks.main.resources.memory", {"most": "2Gi"}, {"tasks.main.resources.memory": "3Gi"}, "at most 2Gi"),
+        ("queue", {"choices": ["a", "b"]}, {"queue": "c"}, "not among: a, b"),
+        ("priority", {}, {"queue": "other"}, "locked"),
+        ("priority", {}, {"name": "other"}, "locked"),
+        ("priority", {}, {"tasks.main.env.NEW": "1"}, "locked"),
+        ("tasks.main.env.LR", {}, {"tasks": "[]"}, "locked"),
+        ("tasks.main.replicas", {}, {"tasks.main.replicas": "many"}, "whole number"),
+    ],
+)
+def test_what_is_locked_or_beyond_its_bounds_is_refused(place, bounds, given, said):
+    with pytest.raises(Invalid) as caught:
+        filled_in(JOB, one(place, **bounds), given, name="other")
+    [problem] = caught.value.problems
+    assert problem.path == next(iter(given))
+    assert said in problem.message
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ({"place": "policies"}, "no field"),
+        ({"place": "tasks.other.replicas"}, "no field"),
+        ({"place": "priority", "least": "x"}, "are amounts"),
+        ({"place": "priority", "least": "5", "most": "4"}, "more than the most"),
+        ({"place": "priority", "colour": "red"}, "colour"),
+    ],
+)
+def test_a_field_that_cannot_be_open_is_refused(field, said):
+    with pytest.raises(Invalid) as caught:
+        opened(JOB, [field])
+    assert said in f"{caught.value.problems[0].path} {caught.value.problems[0].message}"
+
+
+def test_an_open_field_knows_its_bounds():
+    assert OpenField(place="priority", least="1").problem("2") == ""
+
+
+def test_a_field_is_opened_once():
+    with pytest.raises(Invalid) as caught:
+        opened(JOB, [{"place": "priority"}] * 2)
+    assert "twice" in caught.value.problems[0].message
