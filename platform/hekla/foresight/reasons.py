@@ -1,0 +1,40 @@
+"""The engine's reasons as they are stored, sent and told."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from hekla.engine.decisions import Reason
+
+_KEPT = 8
+
+
+def distinct(reasons: Iterable[Reason]) -> list[Reason]:
+    """The first reason of each kind: two plugins that met the same bound say nothing more than one.
+
+    Who was considered for eviction is said for each size of pods.
+    """
+    return list({_kind(reason): reason for reason in reversed([*reasons])}.values())[::-1][:_KEPT]
+
+
+def _kind(reason: Reason) -> tuple[str, ...]:
+    size = str(reason.need.quantities()) if reason.victims else ""
+    return reason.code, size
+
+
+def as_data(reason: Reason) -> dict[str, Any]:
+    """A reason as it is stored and sent: amounts as Kubernetes quantities."""
+    data = {
+        "cause": str(reason.cause),
+        "action": reason.action,
+        "plugin": reason.plugin,
+        "code": reason.code,
+        "need": reason.need.quantities(),
+        "have": reason.have.quantities(),
+        "tasks": reason.tasks,
+        "nodes": dict(sorted(reason.nodes.items(), key=lambda item: -item[1])[:10]),
+        "ever": reason.ever,
+    }
+    if reason.plugin == "quota":
+        data |= {"most": reason.most.quantities(), "used": reason.used.quantities()}
+    return data | {"victims": asdict(reason.victims)} if reason.victims else data

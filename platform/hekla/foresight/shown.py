@@ -1,0 +1,157 @@
+"""Answers in words: for pages, REST and the command line alike."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hekla.apps.forecasts.selectors import Accuracy
+from hekla.apps.jobs import wording
+from hekla.domain.changes import Change, Lever, applied
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.resources import Resources
+from hekla.foresight.asking import Answer, Others, Verdict
+from hekla.foresight.easing import Offer
+
+_MOST_NODES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """An offer in words. `change`: its text; `is_of_size`: a job that was submitted can be changed so."""
+
+    change: str
+    text: str
+    note: str
+    is_of_size: bool
+
+
+def head(answer: Answer) -> str:
+    """What it comes to, in a word or two."""
+    return _HEADS[answer.verdict]()
+
+
+_HEADS = {
+    Verdict.NOW: lambda: _("It would start now"),
+    Verdict.WAITS: lambda: _("It would wait"),
+    Verdict.NEVER: lambda: _("It cannot start as things are"),
+}
+
+
+def sentences(answer: Answer) -> list[str]:
+    """All that is said of it but when it starts, the most important first."""
+    if answer.verdict is Verdict.NOW:
+        return [*_where(answer), *evicted(answer.evicts)]
+    return [*answer.problems, *map(wording.reason, answer.reasons), *place(answer)]
+
+
+def place(answer: Answer) -> list[str]:
+    """Its place in the line of its queue, if it waits there."""
+    facts = {"place": answer.place, "line": answer.line}
+    is_waiting = answer.verdict is Verdict.WAITS
+    return [_("Its place in the line of its queue: %(place)d of %(line)d.") % facts] if is_waiting else []
+
+
+def when(answer: Answer, now: datetime, accuracy: Accuracy | None) -> list[str]:
+    """When it will start, after whom, and how well such times held."""
+    if answer.verdict is not Verdict.WAITS:
+        return []
+    if answer.eta is None:
+        return [_("When it will start cannot be said: too little is known of how long the jobs before it run.")]
+    found = [_span(*((at - now).total_seconds() for at in (answer.eta.earliest, answer.eta.latest)))]
+    if names := _names(answer.after):
+        found.append(_("Then these have ended: %(jobs)s.") % {"jobs": names})
+    if accuracy is not None:
+        sentence = _("Such times held for %(part)d%% of the last %(cases)d jobs of this queue.")
+        found.append(sentence % {"part": accuracy.per_cent, "cases": accuracy.cases})
+    return found
+
+
+def _span(earliest: float, latest: float) -> str:
+    facts = {"earliest": wording.duration(earliest), "latest": wording.duration(latest)}
+    if facts["earliest"] == facts["latest"]:
+        return _("It starts in about %(time)s.") % {"time": facts["latest"]}
+    return _("It starts in about %(earliest)s to %(latest)s.") % facts
+
+
+def _where(answer: Answer) -> list[str]:
+    """How many pods on which nodes."""
+    most = sorted(answer.nodes.items(), key=lambda item: (-item[1], item[0]))
+    told = [
+        ngettext("%(n)d pod on %(node)s", "%(n)d pods on %(node)s", pods) % {"n": pods, "node": node}
+        for node, pods in most[:_MOST_NODES]
+    ]
+    if others := most[_MOST_NODES:]:
+        facts = {"n": sum(pods for _node, pods in others), "nodes": len(others)}
+        told.append(ngettext("%(n)d on %(nodes)d other node", "%(n)d on %(nodes)d other nodes", len(others)) % facts)
+    return [_(", ").join(told) + _(".")] if told else []
+
+
+def evicted(others: Others) -> list[str]:
+    """Whose pods would go."""
+    if not others.pods:
+        return []
+    sentence = ngettext(
+        "For it %(n)d pod would be evicted: %(jobs)s.", "For it %(n)d pods would be evicted: %(jobs)s.", others.pods
+    )
+    return [sentence % {"n": others.pods, "jobs": _names(others)}]
+
+
+def _names(others: Others) -> str:
+    """Those that the reader may know by name; the rest are counted."""
+    told = [job.name for job in others.known]
+    if others.unknown:
+        sentence = ngettext("%(n)d job of other tenants", "%(n)d jobs of other tenants", others.unknown)
+        told.append(sentence % {"n": others.unknown})
+    return _(", ").join(told)
+
+
+def ways(spec: JobSpec, offers: Iterable[Offer]) -> list[Way]:
+    """The offers in words."""
+    return [_way(spec, offer) for offer in offers]
+
+
+def _way(spec: JobSpec, offer: Offer) -> Way:
+    told = []
+    for change in offer.changes:
+        told.append(_BY_LEVER[change.lever](spec, change))
+        spec = applied(spec, [change])
+    note = ngettext("evicts %(n)d pod", "evicts %(n)d pods", offer.evicted) % {"n": offer.evicted}
+    is_of_size = all(change.is_of_size for change in offer.changes)
+    return Way(str(offer), _("; ").join(told), note if offer.evicted else "", is_of_size)
+
+
+def _queue(_spec: JobSpec, change: Change) -> str:
+    return _("Submit it to queue %(queue)s") % {"queue": change.value}
+
+
+def _replicas(spec: JobSpec, change: Change) -> str:
+    facts = {"task": change.task, "new": change.number, "old": spec.task(change.task).replicas}
+    return _("%(task)s with %(new)d pods in place of %(old)d") % facts
+
+
+def _least(spec: JobSpec, change: Change) -> str:
+    facts = {"task": change.task, "new": change.number, "old": spec.task(change.task).replicas}
+    return _("%(task)s starts with %(new)d of its %(old)d pods, the others follow") % facts
+
+
+def _selector(_spec: JobSpec, change: Change) -> str:
+    return _("%(task)s on any node, whatever its labels") % {"task": change.task}
+
+
+def _resource(spec: JobSpec, change: Change) -> str:
+    old = Resources({change.resource: spec.task(change.task).request.amount(change.resource)})
+    new = Resources.parse({change.resource: change.value})
+    facts = {"task": change.task, "new": wording.amounts(new), "old": wording.amounts(old)}
+    return _("Each pod of %(task)s with %(new)s in place of %(old)s") % facts
+
+
+_BY_LEVER = {
+    Lever.QUEUE: _queue,
+    Lever.REPLICAS: _replicas,
+    Lever.LEAST: _least,
+    Lever.SELECTOR: _selector,
+    Lever.RESOURCE: _resource,
+}

@@ -1,0 +1,174 @@
+"""From rows to what the engine is told."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from hekla.apps.clusters.models import Node
+from hekla.apps.jobs.facts import all_pod_facts, job_facts, spec_of
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.queues.models import Queue
+from hekla.apps.quotas.models import Quota
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.lifecycle import Stage, stage_of
+from hekla.domain.phases import GangPhase, PodPhase
+from hekla.domain.resources import Resources, parse_quantity
+from hekla.engine import model
+
+_STATUS = {
+    PodPhase.PENDING: model.TaskStatus.PENDING,
+    PodPhase.BOUND: model.TaskStatus.BOUND,
+    PodPhase.PREPARING: model.TaskStatus.BOUND,
+    PodPhase.RUNNING: model.TaskStatus.RUNNING,
+    PodPhase.SUCCEEDED: model.TaskStatus.SUCCEEDED,
+    PodPhase.FAILED: model.TaskStatus.FAILED,
+    PodPhase.LOST: model.TaskStatus.FAILED,
+}
+_PREEMPTABLE = "volcano.sh/preemptable"
+_OF_PODS = frozenset(
+    {
+        _PREEMPTABLE,
+        "volcano.sh/cooldown-time",
+        "volcano.sh/revocable-zone",
+        "volcano.sh/jdb-min-available",
+        "volcano.sh/jdb-max-unavailable",
+    }
+)
+"""Annotations of a job that its pods carry too (`volcano-spec` §1.5)."""
+_ONE_POD = Resources({"pods": 1})
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What the engine is told, and the rows behind it. Engine names: a job's and a pod's row id as text."""
+
+    state: model.ClusterState
+    jobs: dict[str, Job]
+    pods_by_job: Collection[Sequence[Pod]]
+
+    @cached_property
+    def pods(self) -> dict[str, Pod]:
+        """By name; there may be a hundred thousand, and few ask for them."""
+        return {str(pod.pk): pod for pods in self.pods_by_job for pod in pods}
+
+
+@dataclass(frozen=True, slots=True)
+class _Role:
+    """What all pods of a task have in common: the very same objects, by which the engine tells equals quickly."""
+
+    request: Resources
+    selector: Mapping[str, str]
+    annotations: Mapping[str, str]
+
+
+def node(node: Node) -> model.Node:
+    """A machine, as the engine is told of it."""
+    return model.Node(
+        name=node.name,
+        allocatable=Resources.parse(node.allocatable),
+        labels=node.labels,
+        unschedulable=node.is_cordoned or not node.is_ready,
+    )
+
+
+def queue(queue: Queue) -> model.Queue:
+    """A queue, likewise."""
+    return model.Queue(
+        name=queue.name,
+        weight=queue.weight,
+        capability=Resources.parse(queue.capability) if queue.capability else None,
+        guarantee=Resources.parse(queue.guarantee) if queue.guarantee else None,
+        deserved=Resources.parse(queue.deserved) if queue.deserved else None,
+        parent=queue.parent.name if queue.parent else "",
+        reclaimable=queue.reclaimable,
+        priority=queue.priority,
+        is_open=True,  # a closed queue takes no submissions; what is in goes on
+        is_draining=queue.is_draining,
+        created_at=queue.created_at.timestamp(),
+    )
+
+
+_OWNER = {Quota.Of.TENANT: "", Quota.Of.EACH: model.EACH}
+
+
+def bound(quota: Quota) -> model.Bound:
+    """What a tenant or its members may hold at once; a tenant is a namespace."""
+    owner = _OWNER.get(Quota.Of(quota.of), str(quota.user_id))
+    most = {name: parse_quantity(name, text) for name, text in quota.resources.items()}
+    return model.Bound(str(quota.tenant_id), most, owner)
+
+
+def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Job:
+    """A job with these pods. `nominated`: the nodes that are kept for some of them.
+
+    Its gang is what is not held back by a dependency; for admission to the queue it is asked for all of it.
+    """
+    spec, pods = spec_of(job), list(pods)
+    stage = stage_of(job_facts(job), all_pod_facts(pods) if spec.has_dependencies else ())
+    carried = {name: text for name, text in spec.annotations.items() if name in _OF_PODS}
+    roles = {task.name: _Role(task.request + _ONE_POD, task.node_selector, carried) for task in spec.tasks}
+    latest = _latest([pod for pod in pods if pod.version == job.version or not pod.is_final])
+    least, least_of_each = _minimums(spec, stage, latest)
+    return model.Job(
+        uid=str(job.pk),
+        name=job.name,
+        namespace=str(job.tenant_id),
+        queue=job.queue.name,
+        priority=job.priority,
+        min_available=least,
+        min_task_member=least_of_each,
+        min_resources=spec.minimum_resources(),
+        phase=GangPhase(job.gang_phase),
+        created_at=job.submitted_at.timestamp(),
+        preemptable=_says(spec.annotations, default="false"),
+        annotations=spec.annotations,
+        owner=str(job.owner_id),
+        tasks=tuple(_task(pod, job, roles[pod.task], nominated) for pod in latest),
+    )
+
+
+def _minimums(spec: JobSpec, stage: Stage, pods: Sequence[Pod]) -> tuple[int, Mapping[str, int]]:
+    """How many pods make up the gang, and how many of each task: never more than there can be.
+
+    A pod that has failed stays so where no policy says otherwise. A gang that asked for it would find no place for any
+    pod that is replaced beside it.
+    """
+    failed = Counter(pod.task for pod in pods if _STATUS[PodPhase(pod.phase)] is model.TaskStatus.FAILED)
+    if not failed:
+        return stage.minimum, stage.minimums
+    gone = failed + Counter(slot.task for slot in stage.held)
+    left = {task.name: task.replicas - gone[task.name] for task in spec.tasks}
+    of_each = {name: min(least, left[name]) for name, least in stage.minimums.items()}
+    return min(stage.minimum, sum(left.values())), of_each
+
+
+def _says(annotations: Mapping[str, str], *, default: str) -> bool:
+    """Whether pods may be evicted; unless they say otherwise they may, and jobs do not ask for it."""
+    return annotations.get(_PREEMPTABLE, default).lower() in ("true", "t", "1")
+
+
+def _latest(pods: Iterable[Pod]) -> list[Pod]:
+    """The last attempt of each replica, and earlier ones that still hold something."""
+    last = {(pod.task, pod.index): pod.pk for pod in pods}
+    return [pod for pod in pods if not pod.is_final or (last[pod.task, pod.index] == pod.pk and not pod.stopping)]
+
+
+def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> model.Task:
+    ending = pod.stopping and not pod.is_final
+    return model.Task(
+        uid=str(pod.pk),
+        name=f"{job.name}-{pod.task}-{pod.index}",
+        role=pod.task,
+        request=role.request,
+        status=model.TaskStatus.RELEASING if ending else _STATUS[PodPhase(pod.phase)],
+        node=pod.node,
+        priority=job.priority,
+        never_preempts=job.never_preempts,
+        nominated_node=nominated.get(str(pod.pk), "") if pod.phase == PodPhase.PENDING else "",
+        created_at=pod.created_at.timestamp(),
+        node_selector=role.selector,
+        preemptable=_says(role.annotations, default="true"),
+        annotations=role.annotations,
+        scheduled_at=pod.bound_at.timestamp() if pod.bound_at else 0.0,
+    )
