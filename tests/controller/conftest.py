@@ -95,3 +95,14 @@ def world(request: pytest.FixtureRequest, transactional_db: None, settings, tmp_
     )
     yield World.found(request.param, config)
     turns.forget_all()
+
+
+@pytest.fixture
+def simulated(transactional_db: None, settings, tmp_path) -> Iterator[World]:
+    """Room for everybody, and pods that start at once; they end when their grace does."""
+    settings.HEKLA_HOME, settings.CHECK_ENGINE = tmp_path, False
+    turns.forget_all()
+    size = {"cpu": "2000", "memory": "8Gi", "pods": "2000"}
+    nothing, nodes = {"min": 0, "max": 0}, [{"name": "n", "allocatable": size}]
+    yield World.found("simulated", {"nodes": nodes, "speed": 1, "prepare_seconds": nothing, "stop_seconds": 1e9})
+    turns.forget_all()

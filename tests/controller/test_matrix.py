@@ -1,7 +1,8 @@
 """Events and actions of policies, each pair run by a job of its own, all at once, on a simulated cluster.
 
-What happens to the job and what is wanted of it stand in tables; the jobs are made from them. The pure lifecycle has
-the same cells for every phase (`tests/domain/lifecycle/test_matrix.py`).
+What happens to the job and what is wanted of it stand in tables; the jobs are made from them. Here jobs begin or run;
+events that find them later are in `test_matrix_late.py`, and commands, in every phase, are below. The pure lifecycle
+has the same cells (`tests/domain/lifecycle/test_matrix.py`).
 """
 
 from dataclasses import dataclass
@@ -9,84 +10,49 @@ from datetime import timedelta
 from itertools import product
 from typing import Any
 
-import pytest
 from tests.controller.conftest import World
+from tests.controller.matrix import (
+    CAUSES,
+    ENDED_BY,
+    ENDS,
+    PARTIAL,
+    WAIT_SECONDS,
+    Cell,
+    Jobs,
+    State,
+    named,
+    stuck,
+    task,
+)
 from tests.support import auditor
 
-from hekla.apps.clusters import leases
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.jobs.services.decisions import JobDecision, Yield
-from hekla.apps.jobs.services.observations import Sighting
 from hekla.apps.outbox.models import Event
-from hekla.controller import turns
-from hekla.controller.backends import backend_of
 from hekla.controller.observations import key_of
-from hekla.controller.watch import holder
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import ImpossibleTransition
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import POLICY_ACTIONS, Action
 from hekla.lib import clock
 
-WAIT_SECONDS = 600
-CAUSES: dict[str, dict[str, Any]] = {
-    "PodFailed": {"events": ["PodFailed"]},
-    "any": {"events": ["*"]},
-    "exit": {"exit_code": 143},
-    "PodEvicted": {"events": ["PodEvicted"]},
-    "TaskFailed": {"events": ["TaskFailed"]},
-    "TaskCompleted": {"events": ["TaskCompleted"]},
-    "PodPending": {"events": ["PodPending"], "timeout_seconds": WAIT_SECONDS},
-    "Unknown": {"events": ["Unknown"]},
-}
 LAST = ("PodPending", "Unknown")
 """What is so from the beginning, and again after every restart: the second one is one too many."""
-PARTIAL = (Action.RESTART_TASK, Action.RESTART_POD, Action.RESTART_PARTITION)
-ENDS = {Action.ABORT_JOB: "aborted", Action.COMPLETE_JOB: "completed", Action.TERMINATE_JOB: "terminated"}
-SECONDS = 90.0
-State = tuple[str, int, int, dict[str, str]]
-"""Phase, version, retries, and for each replica the number and the state of its last attempt."""
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A job in a phase, with a policy of this cause and action.
-
-    One of its pods is done, three work; one that finds no place holds the job in Pending, or is over and above.
-    """
-
-    phase: str
-    cause: str
-    action: Action
-
-    @property
-    def name(self) -> str:
-        return f"{self.phase}-{self.cause}-{self.action}".lower()
+class EarlyCell(Cell):
+    """One of its pods is done, three work; one that finds no place holds the job in Pending, or is over and above."""
 
     @property
     def has_stuck(self) -> bool:
         return self.phase == "pending" or self.cause == "PodPending"
 
-    @property
-    def spec(self) -> JobSpec:
-        policies = {"policies": [{**CAUSES[self.cause], "action": str(self.action)}]}
-        owner = {"PodPending": "stuck", "Unknown": ""}.get(self.cause, "work")
-        tasks = [task | (policies if task["name"] == owner else {}) for task in self._tasks()]
-        return JobSpec.parse({"name": self.name, "tasks": tasks, "max_retry": 1, **({} if owner else policies)})
-
-    def _tasks(self) -> list[dict[str, Any]]:
-        every = {"command": ["x"], "resources": {"cpu": "1"}}
-        busy = {**every, "env": {"HEKLA_SIM_SECONDS": "1e9"}}
-        tasks = [
-            {**every, "name": "done", "env": {"HEKLA_SIM_SECONDS": "0"}},
-            {**busy, "name": "work", "replicas": 2, "partition_size": 1, "max_retry": 1},
-            {**busy, "name": "rest"},
-        ]
-        stuck = {**busy, "name": "stuck", "node_selector": {"no": "where"}}
+    def tasks(self) -> list[dict[str, Any]]:
+        tasks = [task("done", 0), task("work", replicas=2, partition_size=1, max_retry=1), task("rest")]
         if self.phase == "pending":
-            return [*tasks, {**stuck, "depends_on": {"tasks": ["done", "work", "rest"]}}]
-        return [*tasks, {**stuck, "min_available": 0}] if self.has_stuck else tasks
+            return [*tasks, stuck(depends_on={"tasks": ["done", "work", "rest"]})]
+        return [*tasks, stuck(min_available=0)] if self.has_stuck else tasks
 
     def before(self) -> dict[str, str]:
         """The pods when all is as it should be before it happens."""
@@ -99,13 +65,14 @@ class Cell:
             "PodEvicted": {"work-1": f"2 {self._again}"},
             "TaskFailed": {"work-1": "2 lost"},
             "TaskCompleted": {"work-0": "1 succeeded", "work-1": "1 succeeded"},
+            "JobUpdated": {"work-2": f"1 {self._again}"},
         }
         otherwise = {} if self.cause in LAST else {"work-1": "1 failed"}
         return self.before() | changed.get(self.cause, otherwise)
 
     @property
     def _again(self) -> str:
-        """Where a pod comes that is replaced: the gang must find room as a whole, and in Pending it does not."""
+        """Where a pod comes that is replaced or added: the gang must find room as a whole, and in Pending does not."""
         return "pending" if self.phase == "pending" else "running"
 
     def wanted(self) -> State:
@@ -113,22 +80,32 @@ class Cell:
         if self.action is Action.RESUME_JOB or (self.cause == "Unknown" and self.action in PARTIAL):
             return self.phase, 1, 0, self.happened()
         if self.action in ENDS:
-            evicted = {"work-1": "1 stopped"} if self.cause == "PodEvicted" else {}
-            return ENDS[self.action], 1, 0, _stopped(self.happened() | evicted)
+            return ENDS[self.action][1], 1, 0, _stopped(self._without_new_pods())
         version, pods = 1 + (self.action is Action.RESTART_JOB), self._restarted()
-        return ("failed", version, 1, _stopped(pods)) if self.cause in LAST else (self.phase, version, 1, pods)
+        if self.cause in LAST:
+            return "failed", version, 1, _stopped(pods)
+        return self.phase, version, int(self.cause != "JobUpdated"), pods
+
+    def _without_new_pods(self) -> dict[str, str]:
+        """What the job's end leaves no time for."""
+        if self.cause == "JobUpdated":
+            return self.before()
+        return self.happened() | ({"work-1": "1 failed stopping"} if self.cause == "PodEvicted" else {})
 
     def _restarted(self) -> dict[str, str]:
-        there = self.happened()
-        if self.cause == "PodEvicted":
-            there["work-1"] = "1 stopped"
+        there = self._without_new_pods()
         if self.action is Action.RESTART_JOB:
-            return {name: _next(there[name], state.split()[1]) for name, state in self.before().items()}
+            new = {"work-2": "1 running"} if self.cause == "JobUpdated" else {}
+            return {name: _next(there[name], state.split()[1]) for name, state in self.before().items()} | new
         if self.cause == "PodPending":
             return there | {"stuck-0": "2 pending"}
-        one = "work-0" if self.cause == "TaskCompleted" else "work-1"
-        chosen = ["work-0", "work-1"] if self.action is Action.RESTART_TASK else [one]
-        return there | {name: _next(there[name], self._again) for name in chosen}
+        return self.happened() | {name: _next(there[name], self._again) for name in self._chosen()}
+
+    def _chosen(self) -> list[str]:
+        """The part of the job that begins again; what a change of the task's size is about is all of it."""
+        if self.action is Action.RESTART_TASK or self.cause == "JobUpdated":
+            return ["work-0", "work-1"]
+        return ["work-0" if self.cause == "TaskCompleted" else "work-1"]
 
 
 def _next(attempt: str, state: str) -> str:
@@ -137,109 +114,57 @@ def _next(attempt: str, state: str) -> str:
 
 def _stopped(pods: dict[str, str]) -> dict[str, str]:
     """What lived was stopped; what has ended is kept."""
-    return {name: state.replace("running", "stopped").replace("pending", "stopped") for name, state in pods.items()}
+    over = "failed stopping"
+    return {name: state.replace("running", over).replace("pending", over) for name, state in pods.items()}
 
 
 CELLS = [
-    Cell(phase, cause, action)
+    EarlyCell(phase, cause, action)
     for phase, cause, action in product(("running", "pending"), CAUSES, POLICY_ACTIONS)
     if (phase, cause) != ("running", "Unknown")  # a gang is Unknown while a part of it finds no place
 ]
 
 
-@pytest.fixture
-def simulated(transactional_db: None, settings, tmp_path) -> World:
-    """Room for everybody, and pods that start and stop at once."""
-    settings.HEKLA_HOME, settings.CHECK_ENGINE = tmp_path, False
-    turns.forget_all()
-    size = {"cpu": "2000", "memory": "8Gi", "pods": "2000"}
-    config = {"nodes": [{"name": "n", "allocatable": size}], "speed": 1e6, "prepare_seconds": {"min": 0, "max": 0}}
-    return World.found("simulated", config)
-
-
-class Matrix:
-    """The jobs of all cells, and what is done to each when it is ready."""
+class Early(Jobs[EarlyCell]):
+    """Each job, and what happens to it when it is ready."""
 
     def __init__(self, world: World) -> None:
-        self.world, self.backend = world, backend_of(world.cluster)
-        self.jobs = {cell: self._submit(cell) for cell in CELLS}
-        self.done: dict[Cell, int] = dict.fromkeys(CELLS, 0)
+        super().__init__(world, CELLS)
+        self.done: dict[EarlyCell, int] = dict.fromkeys(CELLS, 0)
 
-    def _submit(self, cell: Cell) -> Job:
-        return services.submit(spec=cell.spec, tenant=self.world.tenant, user=self.world.alice, now=clock.now())
+    def let_happen(self, states: dict[EarlyCell, State]) -> None:
+        """What each cell is about, once it is ready for it; and where it takes two of them, once more."""
+        for cell, state in states.items():
+            if self._is_ready(cell, state) and self.done[cell] < 2 and cell.cause != "Unknown":
+                self.done[cell] += 1
+                self._happen(cell)
 
-    def states(self) -> dict[Cell, State]:
-        """Where each job stands."""
-        cells = {job.pk: cell for cell, job in self.jobs.items()}
-        self.jobs = {cells[job.pk]: job for job in Job.objects.filter(pk__in=cells)}
-        self.pods: dict[Cell, dict[str, Pod]] = {cell: {} for cell in CELLS}
-        for pod in Pod.objects.select_related("job").order_by("task", "index", "attempt"):
-            self.pods[cells[pod.job_id]][str(pod)] = pod
-        return {
-            cell: (
-                job.phase,
-                job.version,
-                job.retry_count,
-                {name: _state(pod) for name, pod in self.pods[cell].items()},
-            )
-            for cell, job in self.jobs.items()
-        }
-
-    def run(self) -> dict[Cell, State]:
-        """Turn until every job is where it should be, or time is up; answers where they are a little later."""
-        wanted, deadline = {cell: cell.wanted() for cell in CELLS}, clock.now().timestamp() + SECONDS
-        while (states := self.states()) != wanted and clock.now().timestamp() < deadline:
-            for cell, state in states.items():
-                self._let_happen(cell, state)
-            turns.run(self.world.cluster)
-        for _ in range(3):
-            turns.run(self.world.cluster)
-        return self.states()
-
-    def _let_happen(self, cell: Cell, state: State) -> None:
-        """What the cell is about, once it is ready for it; and where it takes two of them, once more."""
-        is_ready = state == (cell.phase, 1, 0, cell.before())
+    def _is_ready(self, cell: EarlyCell, state: State) -> bool:
         if self.done[cell]:
             subject = {"TaskFailed": "work-1", "PodPending": "stuck-0"}.get(cell.cause)
-            is_ready = subject is not None and state[3][subject] in ("2 pending", "2 running")
-        if is_ready and self.done[cell] < 2 and cell.cause != "Unknown":
-            self.done[cell] += 1
-            self._happen(cell, self.pods[cell])
+            return subject is not None and state[3][subject] in ("2 pending", "2 running")
+        return state == (cell.phase, 1, 0, cell.before())
 
-    def _happen(self, cell: Cell, pods: dict[str, Pod]) -> None:
+    def _happen(self, cell: EarlyCell) -> None:
+        pods = self.pods[cell]
         if cell.cause == "PodEvicted":
-            decision = JobDecision(self.jobs[cell].pk, 1, evictions={pods["work-1"].pk: Yield("preempt")})
-            services.commit(self.world.cluster.pk, self._epoch(), [decision], now=clock.now())
+            self.evict(cell, "work-1")
         elif cell.cause == "TaskFailed":
-            self._see(cell, PodPhase.LOST, pods["work-1"])
+            self.see(cell, PodPhase.LOST, "work-1")
         elif cell.cause == "TaskCompleted":
-            self._see(cell, PodPhase.SUCCEEDED, pods["work-0"], pods["work-1"])
+            self.see(cell, PodPhase.SUCCEEDED, "work-0", "work-1")
         elif cell.cause == "PodPending":
             long_ago = clock.now() - timedelta(seconds=WAIT_SECONDS)
             Pod.objects.filter(pk=pods["stuck-0"].pk).update(created_at=long_ago)
+        elif cell.cause == "JobUpdated":
+            self.grow(cell)
         else:
             self.backend.stop(key_of(pods["work-1"]), reason="Somebody ended it.")
 
-    def _see(self, cell: Cell, phase: PodPhase, *pods: Pod) -> None:
-        now = clock.now()
-        seen = [Sighting(pod.task, pod.index, pod.attempt, phase, now) for pod in pods]
-        job = self.jobs[cell].uid
-        address_of = self.backend.address
-        services.observe(self.world.cluster.pk, self._epoch(), job, seen, address_of=address_of, now=now)
-
-    def _epoch(self) -> int:
-        epoch = leases.take(self.world.cluster, holder(), now=clock.now())
-        assert epoch is not None
-        return epoch
-
-
-def _state(pod: Pod) -> str:
-    return f"{pod.attempt} {'stopped' if pod.stopping and pod.is_final else pod.phase}"
-
 
 def test_every_event_leads_where_its_policy_says(simulated: World) -> None:
-    states = Matrix(simulated).run()
-    assert {cell.name: state for cell, state in states.items()} == {cell.name: cell.wanted() for cell in CELLS}
+    early, wanted = Early(simulated), {cell: cell.wanted() for cell in CELLS}
+    assert named(early.turn_until(wanted, early.let_happen)) == named(wanted)
     auditor.audit()
 
 
@@ -253,24 +178,16 @@ COMMANDS: dict[Action, dict[JobPhase, JobPhase | None]] = {
     Action.RESUME_JOB: {P.ABORTING: P.RESTARTING, P.ABORTED: P.RESTARTING, P.RESTARTING: None},
 }
 """What a person's command leads to first; None: nothing new. Phases that are not named refuse it."""
-LED_BY = {
-    P.RESTARTING: Action.RESTART_JOB,
-    P.ABORTING: Action.ABORT_JOB,
-    P.ABORTED: Action.ABORT_JOB,
-    P.COMPLETING: Action.COMPLETE_JOB,
-    P.COMPLETED: Action.COMPLETE_JOB,
-    P.TERMINATING: Action.TERMINATE_JOB,
-    P.TERMINATED: Action.TERMINATE_JOB,
-}
+LED_BY = {P.RESTARTING: Action.RESTART_JOB, **ENDED_BY}
 SETTLED = (P.PENDING, P.RUNNING, P.ABORTED, P.COMPLETED, P.TERMINATED, P.FAILED)
 
 
 def _job_in(world: World, phase: JobPhase, action: Action) -> Job:
     """A job that will come into this phase, or into Running so that a command leads it there."""
-    env = {"HEKLA_SIM_SECONDS": "1e9"} if phase is not P.FAILED else {"HEKLA_SIM_SECONDS": "0", "HEKLA_SIM_EXIT": "3"}
+    ends = {"env": {"HEKLA_SIM_SECONDS": "0", "HEKLA_SIM_EXIT": "3"}} if phase is P.FAILED else {}
     where = {"node_selector": {"no": "where"}} if phase is P.PENDING else {}
-    task = {"name": "work", "replicas": 2, "command": ["x"], "resources": {"cpu": "1"}, "env": env, **where}
-    spec = JobSpec.parse({"name": f"{phase}-{action}".lower(), "tasks": [task]})
+    name = f"{phase}-{action}".lower()
+    spec = JobSpec.parse({"name": name, "tasks": [task("work", replicas=2, **ends, **where)]})
     return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
 
 

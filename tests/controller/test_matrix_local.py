@@ -1,7 +1,7 @@
 """How real processes end, and what policies and people make of it: each pair by a job of its own, all at once.
 
 What comes of it stands in tables (`local_cells.py`). The cells for all events and phases are run on a simulated cluster
-(`test_matrix.py`).
+(`test_matrix.py`, `test_matrix_late.py`).
 """
 
 import contextlib

@@ -8,7 +8,7 @@ from tests.support import auditor
 
 from hekla import engine
 from hekla.apps.clusters import services as clusters
-from hekla.apps.jobs import services, story, wording
+from hekla.apps.jobs import receipts, services, story, wording
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.models import Event
 from hekla.apps.outbox.services import PLATFORM
@@ -176,6 +176,9 @@ def test_v6_a_job_in_another_queue_reclaims_the_elastic_pods(gpus: Gpus) -> None
     assert (shares["plugin"], shares["of"]) == ("proportion", "queue")
     assert shares["giver"] == {"before": 2.0, "after": 1.0}
     assert shares["taker"] == {"before": 0.0, "after": 1.0}
+    (given,), (gained,) = receipts.given(first), receipts.gained(second)
+    assert (given.count, given.other, gained.count, gained.other) == (5, "job2-1", 5, "job1-1")
+    assert given.now == "5 of 5 have no place now."
 
 
 def test_v6_what_would_cut_into_a_minimum_is_not_let_in(gpus: Gpus) -> None:
@@ -259,4 +262,15 @@ def test_pods_that_came_with_a_larger_size_give_way_first(gpus: Gpus) -> None:
     evicted = Pod.objects.filter(job=small, evicted=True).order_by("index")
     assert [(pod.index, pod.attempt) for pod in evicted] == [(2, 1), (3, 1)]
     assert Job.objects.get(pk=small.pk).phase == "running"
+    auditor.audit()
+
+
+def test_a_job_that_becomes_urgent_goes_first_from_the_next_cycle_on(gpus: Gpus) -> None:
+    world = gpus(ELASTIC, 4)
+    first = submit(world, "elastic", 4, 2)
+    settle(world, {first: 4})
+    waiting, urgent = submit(world, "waits", 2, 2), submit(world, "urgent", 2, 2)
+    services.set_priority(urgent, 10, user=world.alice, now=clock.now())
+    world.turn_until(lambda: running(urgent) == 2)
+    assert running(waiting) == 0
     auditor.audit()

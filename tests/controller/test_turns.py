@@ -102,6 +102,21 @@ def test_a_failing_pod_restarts_the_job_as_often_as_allowed(world: World) -> Non
     assert all(pod.exit_code == 3 for pod in job.pods.all())
 
 
+def test_what_is_restarted_beside_a_pod_that_failed_finds_its_place(world: World) -> None:
+    """No policy replaces what failed, so the gang does not wait for it, though it was to be whole at first."""
+    fails = {"name": "fails", "command": ["false"], "env": {"HEKLA_SIM_SECONDS": "0", "HEKLA_SIM_EXIT": "1"}}
+    works = {"name": "works", "replicas": 2, "command": ["sleep", "60"], "env": {"HEKLA_SIM_SECONDS": "600"}}
+    tasks = [{**task, "resources": {"cpu": "1"}, "grace_seconds": 1} for task in (fails, works)]
+    one = JobSpec.parse({"name": "one", "tasks": tasks})
+    job = services.submit(spec=one, tenant=world.tenant, user=world.alice, now=clock.now())
+    world.turn_until(lambda: phase(job) == "running" and job.pods.filter(phase="failed").exists())
+    services.command(job, Action.RESTART_POD, task="works", index=1, user=world.alice, now=clock.now())
+    world.turn_until(lambda: job.pods.filter(task="works", attempt=2, phase="running").exists())
+    assert [pod.attempt for pod in selectors.current_pods(job)] == [1, 1, 2]
+    world.turn_until(lambda: phase(job) == "running")
+    auditor.audit()
+
+
 def test_tasks_start_after_those_that_they_wait_for_and_are_known_before(world: World) -> None:
     """The servers are told the addresses of workers that are still to come; all of a gang fits only in two steps."""
     task = {"resources": {"cpu": "1"}, "env": {"HEKLA_SIM_SECONDS": "3"}, "grace_seconds": 1}
@@ -156,7 +171,7 @@ def test_pods_get_keys_that_nobody_else_reads_and_that_no_page_or_event_shows(wo
     look = 'stat -c "%a %n" .ssh .ssh/*; test -s .ssh/id_ed25519; cmp .ssh/id_ed25519.pub .ssh/authorized_keys'
     job = submit(world, "keys", ["sh", "-ec", look], replicas=2, plugins={"ssh": []})
     world.turn_until(lambda: phase(job) == "completed")
-    folders = list(Path(settings.HEKLA_HOME).glob("local/**/work/.ssh"))
+    folders = list(Path(settings.HEKLA_HOME, "local").glob("**/.ssh"))
     assert len(folders) == 2
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for one in folders for path in (one, *one.iterdir())}
     files = ["id_ed25519", "id_ed25519.pub", "authorized_keys", "config"]

@@ -2,16 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
 
 from hekla.apps.jobs.services.decisions import JobDecision, Waiting, Yield
-from hekla.controller.snapshot import Snapshot
 from hekla.domain import events
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.engine.decisions import Decisions, Eviction, Reason, Shares, Shift
+from hekla.foresight.reasons import as_data, distinct
+from hekla.foresight.snapshot import Snapshot
 
-_KEPT_REASONS = 8
 _DIGITS = 4
 """Of shares, in the event log."""
 
@@ -73,35 +71,10 @@ def _new_phase(old: GangPhase, new: GangPhase | None) -> GangPhase | None:
 
 
 def _waiting(reasons: tuple[Reason, ...]) -> Waiting | None:
-    """The first reason of each kind: two plugins that met the same bound say nothing more than one.
-
-    Who was considered for eviction is said for each size of pods.
-    """
     if not reasons:
         return None
-    kept = list({_kind(reason): reason for reason in reversed(reasons)}.values())[::-1][:_KEPT_REASONS]
-    return Waiting(tuple(as_data(reason) for reason in kept), f"{kept[0].action}/{kept[0].plugin}: {kept[0].code}")
-
-
-def _kind(reason: Reason) -> tuple[str, ...]:
-    size = str(reason.need.quantities()) if reason.victims else ""
-    return reason.code, size
-
-
-def as_data(reason: Reason) -> dict[str, Any]:
-    """A reason as it is stored and sent: amounts as Kubernetes quantities."""
-    data = {
-        "cause": str(reason.cause),
-        "action": reason.action,
-        "plugin": reason.plugin,
-        "code": reason.code,
-        "need": reason.need.quantities(),
-        "have": reason.have.quantities(),
-        "tasks": reason.tasks,
-        "nodes": dict(sorted(reason.nodes.items(), key=lambda item: -item[1])[:10]),
-        "ever": reason.ever,
-    }
-    return data | {"victims": asdict(reason.victims)} if reason.victims else data
+    kept = distinct(reasons)
+    return Waiting(tuple(map(as_data, kept)), f"{kept[0].action}/{kept[0].plugin}: {kept[0].code}")
 
 
 def _says_something(decision: JobDecision, snapshot: Snapshot) -> bool:

@@ -5,6 +5,7 @@ from celery import shared_task
 from hekla.apps.clusters import selectors as clusters
 from hekla.controller.turns import run
 from hekla.domain.errors import NotFound
+from hekla.foresight import recording
 
 
 @shared_task(name="hekla.controller.turn")
@@ -21,3 +22,10 @@ def tick() -> None:
     """The beat: a turn of every cluster, whether somebody asked or not."""
     for cluster in clusters.active():
         run(cluster)
+
+
+@shared_task(name="hekla.controller.foretell")
+def foretell() -> None:
+    """Keep what can be said of jobs that began to wait, so that it can be told how well such times held."""
+    for cluster in clusters.active():
+        recording.record(cluster)

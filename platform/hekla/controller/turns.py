@@ -15,7 +15,6 @@ from django.db import InterfaceError, OperationalError
 
 from hekla import engine
 from hekla.apps.clusters import leases
-from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import job_facts
@@ -27,14 +26,13 @@ from hekla.controller import decisions, nodes, observations, removal, use
 from hekla.controller.backends import backend_of
 from hekla.controller.carry_out import carry_out
 from hekla.controller.observations import Hold, Memory
-from hekla.controller.picture import Picture
 from hekla.controller.watch import holder
 from hekla.domain.phases import GangPhase, JobPhase
 from hekla.engine.audit import differences
 from hekla.engine.decisions import Fault
-from hekla.engine.policy import DEFAULT_POLICY_TEXT, Policy
-from hekla.engine.policy import parse as parse_policy
 from hekla.engine.world import World
+from hekla.foresight import policies
+from hekla.foresight.picture import Picture
 from hekla.lib import clock
 
 log = logging.getLogger(__name__)
@@ -58,7 +56,6 @@ class Keeper:
     measured_at: datetime | None = None
     thinned_at: datetime | None = None
     purged_at: datetime | None = None
-    policy: tuple[str, Policy] | None = None
     picture: Picture = field(default_factory=Picture)
     world: World = field(default_factory=World)
     faults: tuple[Fault, ...] = ()
@@ -142,7 +139,7 @@ def _decide(cluster: Cluster, keeper: Keeper, hold: Hold) -> None:
         if moved := _sync_jobs(hold, picture, now):
             picture.refresh(cluster, memory.nominated, now=now)
         taken = picture.snapshot(cluster)
-        decided = engine.cycle(taken.state, _policy(cluster, keeper), now.timestamp(), world=keeper.world)
+        decided = engine.cycle(taken.state, policies.in_force(cluster), now.timestamp(), world=keeper.world)
         _tell_faults(cluster, keeper, decided.faults)
         _check(cluster, keeper)
         found = decisions.by_job(taken, decided)
@@ -183,14 +180,6 @@ def _is_outside(job: Job, now: datetime) -> bool:
     """It waits to be let in, and may, or is over."""
     waits = job.gang_phase == GangPhase.PENDING and job.phase == JobPhase.PENDING
     return job.is_final or (waits and not job_facts(job).is_out_of_time(now))
-
-
-def _policy(cluster: Cluster, keeper: Keeper) -> Policy:
-    """The policy in force, parsed again only when its text changed."""
-    text = clusters.policy_text(cluster) or DEFAULT_POLICY_TEXT
-    if keeper.policy is None or keeper.policy[0] != text:
-        keeper.policy = (text, parse_policy(text))
-    return keeper.policy[1]
 
 
 def _clean(keeper: Keeper, hold: Hold, now: datetime) -> None:

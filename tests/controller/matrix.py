@@ -1,0 +1,170 @@
+"""What the matrices of events and actions have in common: jobs with one policy each, and what can happen to them.
+
+Events in jobs that begin or run are in `test_matrix.py`, those in jobs that restart, end or are over in
+`test_matrix_late.py`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from tests.controller.conftest import World
+
+from hekla.apps.clusters import leases
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services.decisions import JobDecision, Yield
+from hekla.apps.jobs.services.observations import Sighting
+from hekla.controller import turns
+from hekla.controller.backends import backend_of
+from hekla.controller.watch import holder
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import JobPhase, PodPhase
+from hekla.domain.policies import Action
+from hekla.domain.scaling import Size
+from hekla.lib import clock
+
+WAIT_SECONDS = 600
+CAUSES: dict[str, dict[str, Any]] = {
+    "PodFailed": {"events": ["PodFailed"]},
+    "any": {"events": ["*"]},
+    "exit": {"exit_code": 143},
+    "PodEvicted": {"events": ["PodEvicted"]},
+    "TaskFailed": {"events": ["TaskFailed"]},
+    "TaskCompleted": {"events": ["TaskCompleted"]},
+    "PodPending": {"events": ["PodPending"], "timeout_seconds": WAIT_SECONDS},
+    "Unknown": {"events": ["Unknown"]},
+    "JobUpdated": {"events": ["JobUpdated"]},
+}
+PARTIAL = (Action.RESTART_TASK, Action.RESTART_POD, Action.RESTART_PARTITION)
+ENDS = {
+    Action.ABORT_JOB: (JobPhase.ABORTING, JobPhase.ABORTED),
+    Action.COMPLETE_JOB: (JobPhase.COMPLETING, JobPhase.COMPLETED),
+    Action.TERMINATE_JOB: (JobPhase.TERMINATING, JobPhase.TERMINATED),
+}
+"""The phase that a job enters by this action, and the one in which it is over."""
+ENDED_BY = {phase: action for action, phases in ENDS.items() for phase in phases}
+FOR_EVER = 1e9
+SECONDS = 90.0
+State = tuple[str, int, int, dict[str, str]]
+"""Phase, version, retries, and of each replica the last attempt: number, phase, and whether its end was wished."""
+
+
+def task(name: str, seconds: float = FOR_EVER, **more: Any) -> dict[str, Any]:
+    """A task whose pods work for so long, and end at once when they are asked to."""
+    every = {"command": ["x"], "resources": {"cpu": "1"}, "grace_seconds": 0}
+    return {**every, "name": name, "env": {"HEKLA_SIM_SECONDS": str(seconds)}, **more}
+
+
+def stuck(**more: Any) -> dict[str, Any]:
+    """A task whose pod finds no place."""
+    return task("stuck", node_selector={"no": "where"}, **more)
+
+
+@dataclass(frozen=True)
+class Cell(ABC):
+    """A job in a phase, with a policy of this cause and action."""
+
+    phase: str
+    cause: str
+    action: Action
+
+    @property
+    def name(self) -> str:
+        return f"{self.phase}-{self.cause}-{self.action}".lower()
+
+    @property
+    def spec(self) -> JobSpec:
+        policies = {"policies": [{**CAUSES[self.cause], "action": str(self.action)}]}
+        owner = {"PodPending": "stuck", "Unknown": ""}.get(self.cause, "work")
+        tasks = [task | (policies if task["name"] == owner else {}) for task in self.tasks()]
+        of_job = self.more() | ({} if owner else policies)
+        return JobSpec.parse({"name": self.name, "tasks": tasks, "max_retry": 1, **of_job})
+
+    @abstractmethod
+    def tasks(self) -> list[dict[str, Any]]:
+        """Among them is `work`, which nearly all is about."""
+
+    def more(self) -> dict[str, Any]:
+        """What else is to be said of the job."""
+        return {}
+
+
+AnyCell = TypeVar("AnyCell", bound=Cell)
+
+
+class Jobs(Generic[AnyCell]):
+    """The jobs of all cells, and what can be done to each."""
+
+    def __init__(self, world: World, cells: Sequence[AnyCell]) -> None:
+        self.world, self.backend = world, backend_of(world.cluster)
+        self.jobs = {cell: self._submit(cell) for cell in cells}
+        self.pods: dict[AnyCell, dict[str, Pod]] = {}
+
+    def _submit(self, cell: AnyCell) -> Job:
+        return services.submit(spec=cell.spec, tenant=self.world.tenant, user=self.world.alice, now=clock.now())
+
+    def states(self) -> dict[AnyCell, State]:
+        """Where each job stands."""
+        cells = {job.pk: cell for cell, job in self.jobs.items()}
+        self.jobs = {cells[job.pk]: job for job in Job.objects.filter(pk__in=cells)}
+        self.pods = {cell: {} for cell in self.jobs}
+        for pod in Pod.objects.select_related("job").order_by("task", "index", "attempt"):
+            self.pods[cells[pod.job_id]][str(pod)] = pod
+        return {
+            cell: (
+                job.phase,
+                job.version,
+                job.retry_count,
+                {name: _state(pod) for name, pod in self.pods[cell].items()},
+            )
+            for cell, job in self.jobs.items()
+        }
+
+    def turn_until(
+        self, wanted: dict[AnyCell, State], meanwhile: Callable[[dict[AnyCell, State]], None] | None = None
+    ) -> dict[AnyCell, State]:
+        """Turn until every job is where it should be, or time is up; answers where they are a little later."""
+        deadline = clock.now().timestamp() + SECONDS
+        while (states := self.states()) != wanted and clock.now().timestamp() < deadline:
+            if meanwhile:
+                meanwhile(states)
+            turns.run(self.world.cluster)
+        for _ in range(3):
+            turns.run(self.world.cluster)
+        return self.states()
+
+    def evict(self, cell: AnyCell, name: str) -> None:
+        """The scheduler wants the place of this pod."""
+        self.decide(JobDecision(self.jobs[cell].pk, 1, evictions={self.pods[cell][name].pk: Yield("preempt")}))
+
+    def decide(self, decision: JobDecision) -> None:
+        """As the scheduler does."""
+        services.commit(self.world.cluster.pk, self._epoch(), [decision], now=clock.now())
+
+    def see(self, cell: AnyCell, phase: PodPhase, *names: str) -> None:
+        """The backend tells that the last attempts of these replicas are in this phase."""
+        now, pods = clock.now(), [self.pods[cell][name] for name in names]
+        seen = [Sighting(pod.task, pod.index, pod.attempt, phase, now) for pod in pods]
+        job, address_of = self.jobs[cell].uid, self.backend.address
+        services.observe(self.world.cluster.pk, self._epoch(), job, seen, address_of=address_of, now=now)
+
+    def grow(self, cell: AnyCell) -> None:
+        """Alice gives `work` one replica more, without which the job will not do."""
+        size = Size.parse({"tasks": {"work": {"replicas": 3, "min_available": 3}}})
+        services.scale(self.jobs[cell], size, user=self.world.alice, now=clock.now())
+
+    def _epoch(self) -> int:
+        epoch = leases.take(self.world.cluster, holder(), now=clock.now())
+        assert epoch is not None
+        return epoch
+
+
+def _state(pod: Pod) -> str:
+    return f"{pod.attempt} {pod.phase}{' stopping' if pod.stopping else ''}"
+
+
+def named(states: dict[AnyCell, State]) -> dict[str, State]:
+    """With names that tell which cell it is."""
+    return {cell.name: state for cell, state in states.items()}

@@ -1,0 +1,34 @@
+"""A queue that is drained lets nobody in; what is in it goes on to its end, and then it is empty."""
+
+import pytest
+from tests.controller.conftest import World
+from tests.controller.test_turns import phase, submit
+
+from hekla.apps.jobs import wording
+from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.services.submission import QueueClosed
+from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.controller import turns
+from hekla.lib import clock
+
+pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
+
+
+def test_what_runs_ends_and_what_waits_stays_out_until_it_is_open_again(world: World) -> None:
+    runs = submit(world, "runs", ["sleep", "8"], replicas=4, seconds=8)
+    world.turn_until(lambda: phase(runs) == "running")
+    waits = submit(world, "waits", ["true"])
+    queues.set_state(world.queue, "draining", by=world.alice, actor=PLATFORM, now=clock.now())
+    with pytest.raises(QueueClosed, match=r"is being drained since .*, by alice"):
+        submit(world, "late", ["true"])
+    world.turn_until(lambda: phase(runs) == "completed")
+    for _ in range(3):
+        turns.run(world.cluster)
+    assert phase(waits) == "pending"
+    assert wording.reason(Job.objects.get(pk=waits.pk).waiting[0]).startswith("Its queue is being drained")
+    queues.set_state(world.queue, "open", by=world.alice, actor=PLATFORM, now=clock.now())
+    world.turn_until(lambda: phase(waits) == "completed")
+    told = Event.objects.filter(subject=f"queue:{world.queue.pk}").order_by("id").values_list("kind", flat=True)
+    assert list(told)[-2:] == ["QueueDrained", "QueueOpened"]

@@ -1,0 +1,64 @@
+"""What trying a policy says is what putting it in force does."""
+
+import pytest
+from tests.controller.conftest import World
+from tests.controller.test_sharing import ELASTIC, GPU, Gpus, gpus  # noqa: F401
+
+from hekla.apps.clusters import services as clusters
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.services import PLATFORM
+from hekla.controller import turns
+from hekla.domain.jobspec import JobSpec
+from hekla.engine import policy
+from hekla.foresight.trial import Fate, Trial, try_policy
+from hekla.lib import clock
+
+GENTLE = ELASTIC.replace("preempt, reclaim, ", "")
+
+
+def submit(world: World, name: str, replicas: int, priority: int = 0) -> Job:
+    env = {"HEKLA_SIM_SECONDS": "1e6"}
+    task = {"name": "w", "replicas": replicas, "command": ["x"], "resources": {"cpu": "1", GPU: "1"}, "env": env}
+    spec = JobSpec.parse({"name": name, "priority": priority, "min_available": 1, "tasks": [task]})
+    return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+
+
+@pytest.fixture
+def full(gpus: Gpus) -> World:  # noqa: F811
+    """All four cards are taken, and an urgent job waits with its pods made."""
+    world = gpus(GENTLE, 4)
+    submit(world, "first", 4)
+    world.turn_until(lambda: Pod.objects.filter(phase="running").count() == 4)
+    submit(world, "urgent", 2, priority=10)
+    world.turn_until(lambda: Pod.objects.filter(job__name="urgent", phase="pending").count() == 2)
+    return world
+
+
+def tried(world: World, text: str) -> Trial:
+    return try_policy(world.cluster, policy.parse(GENTLE), policy.parse(text), now=clock.now())
+
+
+def test_who_must_yield_is_who_yields(full: World) -> None:
+    last = Event.objects.latest("pk").pk
+    trial = tried(full, ELASTIC)
+    assert Event.objects.latest("pk").pk == last
+    yields = {one.job.name: (one.now, one.then) for one in trial.differences}
+    assert set(yields) == {"first"}
+    assert yields["first"][0] == Fate()
+    clusters.set_policy(full.cluster, ELASTIC, note="", by=None, actor=PLATFORM, now=clock.now())
+    turns.run(full.cluster)
+    assert Pod.objects.filter(job__name="first", evicted=True).count() == yields["first"][1].yields > 0
+
+
+def test_a_policy_that_lets_nobody_in_is_seen(full: World) -> None:
+    Pod.objects.filter(job__name="first").update(phase="succeeded")
+    trial = tried(full, "actions: enqueue")
+    starts = {one.job.name: (one.now.starts, one.then.starts) for one in trial.differences}
+    assert starts == {"urgent": (2, 0)}
+
+
+def test_the_same_policy_differs_in_nothing(full: World) -> None:
+    trial = tried(full, GENTLE)
+    assert (trial.differences, trial.faults, trial.jobs) == ((), (), 2)
