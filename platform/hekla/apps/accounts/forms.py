@@ -6,6 +6,8 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS
+from hekla.apps.accounts.scopes import SCOPE_LABELS, USUAL, Scope
 
 
 class PersonForm(forms.ModelForm):
@@ -27,6 +29,8 @@ class PersonForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         self.fields["username"].help_text = _("Letters, digits and @ . + - _")
         self.fields["is_active"].help_text = ""
+        choices = [("", _("none")), *((role.value, name) for role, name in PLATFORM_ROLE_LABELS.items())]
+        self.fields["platform_role"].choices = choices  # type: ignore[attr-defined]
 
     def values(self) -> dict[str, Any]:
         """What was typed, without the password."""
@@ -53,3 +57,11 @@ class TokenForm(forms.Form):
 
     name = forms.CharField(label=_("What it is for"), max_length=80)
     days = forms.IntegerField(label=_("Valid for days"), min_value=1, max_value=366, initial=90)
+    scopes = forms.TypedMultipleChoiceField(
+        label=_("What it may do"),
+        choices=[(scope.value, words) for scope, words in SCOPE_LABELS.items()],
+        coerce=Scope,
+        initial=[scope.value for scope in USUAL],
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Never more than you may yourself."),
+    )

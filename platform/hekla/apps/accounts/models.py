@@ -1,10 +1,12 @@
 """People and their keys. Secrets are kept as digests only."""
 
 from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS
+from hekla.apps.accounts.scopes import Scope, allows, label
 
 
 class User(AbstractUser):
@@ -20,12 +22,13 @@ class User(AbstractUser):
 
 
 class ApiToken(models.Model):
-    """A key for programs. The key itself is shown once; `prefix` tells tokens apart."""
+    """A key for programs. The key itself is shown once; `prefix` tells tokens apart; `scopes`: what it is good for."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=80)
     prefix = models.CharField(max_length=12)
     digest = models.CharField(max_length=64, unique=True)
+    scopes = ArrayField(models.CharField(max_length=16))
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     last_used_at = models.DateTimeField(null=True)
@@ -33,6 +36,15 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.prefix}… ({self.name})"
+
+    def allows(self, needed: Scope) -> bool:
+        """Whether it may be used for this."""
+        return allows(self.scopes, needed)
+
+    @property
+    def scopes_told(self) -> list[tuple[str, str]]:
+        """Each scope with its words."""
+        return [(scope, label(scope)) for scope in self.scopes]
 
 
 class SignInLink(models.Model):

@@ -3,7 +3,10 @@
 A platform role holds everywhere; a tenant role holds inside one tenant. What is not named here is refused.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
@@ -15,14 +18,23 @@ class Permission(StrEnum):
     SUBMIT_JOBS = "submit_jobs"
     ACT_ON_OWN_JOBS = "act_on_own_jobs"
     ACT_ON_TENANT_JOBS = "act_on_tenant_jobs"
+    KEEP_TENANT_PRESETS = "keep_tenant_presets"
+    SEE_DEPARTMENT = "see_department"
+    SEE_AUDIT = "see_audit"
     MANAGE_MEMBERS = "manage_members"
     SET_RETENTION = "set_retention"
+    SHARE_VIEWS = "share_views"
+    SET_MEMBER_QUOTAS = "set_member_quotas"
+    SET_TENANT_QUOTAS = "set_tenant_quotas"
     SEE_EVERYTHING = "see_everything"
     ACT_ON_ANY_JOB = "act_on_any_job"
     MANAGE_QUEUES = "manage_queues"
     MANAGE_CLUSTERS = "manage_clusters"
     MANAGE_TENANTS = "manage_tenants"
     MANAGE_PEOPLE = "manage_people"
+    ACT_FOR_PEOPLE = "act_for_people"
+    PUBLISH_FOR_ALL = "publish_for_all"
+    MANAGE_PRIORITY_CLASSES = "manage_priority_classes"
 
 
 class PlatformRole(StrEnum):
@@ -43,6 +55,35 @@ class TenantRole(StrEnum):
     VIEWER = "viewer"
 
 
+class DepartmentRole(StrEnum):
+    """What a person is in a department, and by that in each of its tenants."""
+
+    ADMIN = "admin"
+
+
+PERMISSION_LABELS = {
+    Permission.SEE_TENANT: _("See the tenant, its members, its jobs and their logs"),
+    Permission.SUBMIT_JOBS: _("Submit jobs for the tenant"),
+    Permission.ACT_ON_OWN_JOBS: _("Abort, resume, restart, scale and delete one's own jobs"),
+    Permission.ACT_ON_TENANT_JOBS: _("Do so with all jobs of the tenant"),
+    Permission.KEEP_TENANT_PRESETS: _("Keep presets and templates for all of the tenant"),
+    Permission.SHARE_VIEWS: _("Share views of the list of jobs with the tenant"),
+    Permission.SEE_DEPARTMENT: _("See what the tenants of the department hold, each and together"),
+    Permission.SEE_AUDIT: _("See in the audit who did what"),
+    Permission.MANAGE_MEMBERS: _("Add and remove members of the tenant, and give them roles"),
+    Permission.SET_RETENTION: _("Set for how long the tenant keeps what deleted jobs leave"),
+    Permission.SET_MEMBER_QUOTAS: _("Set how much each member of the tenant may use"),
+    Permission.SET_TENANT_QUOTAS: _("Set how much a tenant may use"),
+    Permission.PUBLISH_FOR_ALL: _("Publish templates for everybody"),
+    Permission.SEE_EVERYTHING: _("See all tenants and everything in them"),
+    Permission.ACT_ON_ANY_JOB: _("Abort, resume, restart, scale and delete anybody's jobs"),
+    Permission.MANAGE_QUEUES: _("Make queues and change them"),
+    Permission.MANAGE_CLUSTERS: _("Make and change clusters, environments and policies; cordon nodes"),
+    Permission.MANAGE_PRIORITY_CLASSES: _("Make priority classes and change them"),
+    Permission.MANAGE_TENANTS: _("Make tenants and departments, and change them"),
+    Permission.MANAGE_PEOPLE: _("Add people, change them, and give them platform roles"),
+    Permission.ACT_FOR_PEOPLE: _("Act for a person who is no platform admin, for an hour and a reason that is told"),
+}
 PLATFORM_ROLE_LABELS = {
     PlatformRole.ADMIN: _("Platform admin"),
     PlatformRole.OPERATOR: _("Operator"),
@@ -50,6 +91,7 @@ PLATFORM_ROLE_LABELS = {
     PlatformRole.EDITOR: _("Editor"),
     PlatformRole.MODERATOR: _("Moderator"),
 }
+DEPARTMENT_ROLE_LABELS = {DepartmentRole.ADMIN: _("Head")}
 TENANT_ROLE_LABELS = {
     TenantRole.ADMIN: _("Admin"),
     TenantRole.MEMBER: _("Member"),
@@ -59,7 +101,16 @@ TENANT_ROLE_LABELS = {
 _P = Permission
 BY_PLATFORM_ROLE: dict[str, frozenset[Permission]] = {
     PlatformRole.ADMIN: frozenset(Permission),
-    PlatformRole.OPERATOR: frozenset({_P.SEE_EVERYTHING, _P.ACT_ON_ANY_JOB, _P.MANAGE_QUEUES, _P.MANAGE_CLUSTERS}),
+    PlatformRole.OPERATOR: frozenset(
+        {
+            _P.SEE_EVERYTHING,
+            _P.SEE_AUDIT,
+            _P.ACT_ON_ANY_JOB,
+            _P.MANAGE_QUEUES,
+            _P.MANAGE_CLUSTERS,
+            _P.SET_TENANT_QUOTAS,
+        }
+    ),
     PlatformRole.MANAGER: frozenset({_P.SEE_EVERYTHING}),
     PlatformRole.EDITOR: frozenset(),
     PlatformRole.MODERATOR: frozenset(),
@@ -71,10 +122,46 @@ BY_TENANT_ROLE: dict[str, frozenset[Permission]] = {
             _P.SUBMIT_JOBS,
             _P.ACT_ON_OWN_JOBS,
             _P.ACT_ON_TENANT_JOBS,
+            _P.KEEP_TENANT_PRESETS,
+            _P.SEE_AUDIT,
             _P.MANAGE_MEMBERS,
             _P.SET_RETENTION,
+            _P.SHARE_VIEWS,
+            _P.SET_MEMBER_QUOTAS,
         }
     ),
     TenantRole.MEMBER: frozenset({_P.SEE_TENANT, _P.SUBMIT_JOBS, _P.ACT_ON_OWN_JOBS}),
     TenantRole.VIEWER: frozenset({_P.SEE_TENANT}),
 }
+BY_DEPARTMENT_ROLE: dict[str, frozenset[Permission]] = {
+    DepartmentRole.ADMIN: BY_TENANT_ROLE[TenantRole.ADMIN] | {_P.SEE_DEPARTMENT},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RoleTable:
+    """Permissions by roles, as people read them; made from what the code itself asks."""
+
+    place: str
+    allowed: Mapping[str, frozenset[Permission]]
+    labels: Mapping[Any, object]
+
+    @property
+    def heads(self) -> list[str]:
+        """The roles in words."""
+        return [str(self.labels[role]) for role in self.allowed]
+
+    @property
+    def rows(self) -> list[tuple[Permission, str, list[tuple[str, bool]]]]:
+        """Each permission that any of the roles has, in words, and by role in words whether it has it."""
+        roles = list(zip(self.heads, self.allowed.values(), strict=True))
+        return [
+            (permission, str(PERMISSION_LABELS[permission]), [(head, permission in held) for head, held in roles])
+            for permission in Permission
+            if any(permission in held for held in self.allowed.values())
+        ]
+
+
+TENANT_TABLE = RoleTable("tenant", BY_TENANT_ROLE, TENANT_ROLE_LABELS)
+DEPARTMENT_TABLE = RoleTable("department", BY_DEPARTMENT_ROLE, DEPARTMENT_ROLE_LABELS)
+PLATFORM_TABLE = RoleTable("platform", BY_PLATFORM_ROLE, PLATFORM_ROLE_LABELS)

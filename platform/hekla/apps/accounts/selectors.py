@@ -12,6 +12,12 @@ def may(user: User, permission: Permission) -> bool:
     return user.is_active and permission in BY_PLATFORM_ROLE.get(user.platform_role, frozenset())
 
 
+def may_act_for(admin: User, user: User) -> bool:
+    """Nobody acts for whoever may act for others, themselves among them: that would lend one's rights to another."""
+    is_asked_of = may(admin, Permission.ACT_FOR_PEOPLE) and user.is_active
+    return is_asked_of and not may(user, Permission.ACT_FOR_PEOPLE)
+
+
 def everybody() -> QuerySet[User]:
     """All people, by name."""
     return User.objects.order_by("username")

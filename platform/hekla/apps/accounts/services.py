@@ -2,17 +2,19 @@
 
 import hashlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError
+from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors
 from hekla.apps.accounts.models import ApiToken, SignInLink, User
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.scopes import Scope
 from hekla.apps.outbox import changes
 from hekla.apps.outbox.services import Actor, record, unit_of_work
 from hekla.domain import events
@@ -38,7 +40,8 @@ def create_user(
             user.save()
             record(events.UserCreated(username=username), subject=_subject(user), actor=actor, at=now)
     except IntegrityError as error:
-        raise Refused(f"Somebody is called “{username}” already; choose another name.", "username") from error
+        message = _("Somebody is called “%(name)s” already; choose another name.") % {"name": username}
+        raise Refused(message, "username") from error
     return user
 
 
@@ -68,7 +71,7 @@ def use_link(secret: str, *, now: datetime) -> User:
     with unit_of_work():
         used = SignInLink.objects.filter(digest=_digest(secret), used_at=None, expires_at__gt=now).update(used_at=now)
         if not used:
-            raise NotFound("This sign-in link was used already, or is too old.")
+            raise NotFound(_("This sign-in link was used already, or is too old."))
         return User.objects.get(sign_in_links__digest=_digest(secret), is_active=True)
 
 
@@ -79,10 +82,15 @@ def note_sign_in(user: User, *, method: str, address: str, now: datetime) -> Non
         record(event, subject=_subject(user), actor=actor_of(user), at=now)
 
 
-def create_token(user: User, *, name: str, lifetime: timedelta, now: datetime) -> str:
+def create_token(
+    user: User, *, name: str, lifetime: timedelta, now: datetime, scopes: Collection[Scope] = (Scope.ADMIN,)
+) -> str:
     """A new key for programs; the only time that it is seen. Raises Invalid."""
     if not name.strip() or not timedelta(0) < lifetime <= MAX_TOKEN_LIFETIME:
-        raise Invalid([Problem("name", "A token needs a name, and lives at most a year.")])
+        raise Invalid([Problem("name", _("A token needs a name, and lives at most a year."))])
+    if not scopes:
+        raise Invalid([Problem("scopes", _("Say what the token is to be used for."))])
+    kept = [scope.value for scope in Scope if scope in scopes]
     secret = f"hk_{secrets.token_urlsafe(32)}"
     with unit_of_work():
         token = ApiToken.objects.create(
@@ -90,10 +98,11 @@ def create_token(user: User, *, name: str, lifetime: timedelta, now: datetime) -
             name=name.strip()[:80],
             prefix=secret[:8],
             digest=_digest(secret),
+            scopes=kept,
             created_at=now,
             expires_at=now + lifetime,
         )
-        event = events.TokenCreated(name=token.name, expires_at=token.expires_at)
+        event = events.TokenCreated(name=token.name, scopes=tuple(kept), expires_at=token.expires_at)
         record(event, subject=_subject(user), actor=actor_of(user), at=now)
     return secret
 
@@ -112,30 +121,33 @@ def _revoke(user: User, now: datetime, **which: object) -> None:
     with unit_of_work():
         token = ApiToken.objects.select_for_update().filter(user=user, revoked_at=None, **which).first()
         if token is None:
-            raise NotFound("There is no such token.")
+            raise NotFound(_("There is no such token."))
         token.revoked_at = now
         token.save(update_fields=["revoked_at"])
         record(events.TokenRevoked(name=token.name), subject=_subject(user), actor=actor_of(user), at=now)
 
 
-def owner_of_token(secret: str, *, now: datetime) -> User | None:
-    """Whose key this is; None where it is unknown, expired, revoked, or its person inactive."""
+def token_in_force(secret: str, *, now: datetime) -> ApiToken | None:
+    """The key that this is, and its person; None where it is unknown, expired, revoked, or its person inactive."""
     token = (
         ApiToken.objects.select_related("user")
         .filter(digest=_digest(secret), revoked_at=None, expires_at__gt=now, user__is_active=True)
         .first()
     )
-    if token is None:
-        return None
-    if token.last_used_at is None or now - token.last_used_at > timedelta(minutes=1):
+    if token is not None and _is_stale(token, now):
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
-    return token.user
+    return token
+
+
+def _is_stale(token: ApiToken, now: datetime) -> bool:
+    """Whether its last use was written down long enough ago to write it down again."""
+    return token.last_used_at is None or now - token.last_used_at > timedelta(minutes=1)
 
 
 def require(user: User, permission: Permission) -> None:
     """Refuse unless the person's platform role allows it. Raises Forbidden."""
     if not selectors.may(user, permission):
-        raise Forbidden("Your role does not allow this. Ask a platform admin.")
+        raise Forbidden(_("Your role does not allow this. Ask a platform admin."))
 
 
 def _digest(secret: str) -> str:
@@ -158,4 +170,4 @@ def _set_password(user: User, password: str | None) -> None:
 def _keep_one_admin(user: User) -> None:
     others = User.objects.filter(platform_role="admin", is_active=True).exclude(pk=user.pk)
     if user.platform_role == "admin" and not others.exists():
-        raise Refused("This is the only platform admin; make somebody else one first.", "platform_role")
+        raise Refused(_("This is the only platform admin; make somebody else one first."), "platform_role")

@@ -1,12 +1,9 @@
-"""Pages about people: signing in, oneself, and everybody (for platform admins)."""
+"""Pages about people: oneself, and everybody (for platform admins)."""
 
 from datetime import timedelta
 
 from django.contrib import messages
-from django.contrib.auth import login, update_session_auth_hash
-from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.signals import user_logged_in
-from django.dispatch import receiver
+from django.contrib.auth import update_session_auth_hash
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -16,35 +13,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from hekla.apps.accounts import selectors, services
 from hekla.apps.accounts.forms import PersonForm, ProfileForm, TokenForm
-from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.forms import attach
 from hekla.apps.people import person
-from hekla.domain.errors import HeklaError, NotFound
+from hekla.domain.errors import HeklaError
 from hekla.lib import clock
-
-_BACKEND = "django.contrib.auth.backends.ModelBackend"
-
-
-@receiver(user_logged_in)
-def _note(request: HttpRequest, user: User, **_kwargs: object) -> None:
-    method = "link" if request.resolver_match and request.resolver_match.url_name == "use_link" else "password"
-    address = request.META.get("REMOTE_ADDR") or ""
-    services.note_sign_in(user, method=method, address=address, now=clock.now())
-
-
-@login_not_required
-@require_http_methods(["GET", "POST"])
-def use_link(request: HttpRequest, secret: str) -> HttpResponse:
-    """A one-time link: the visit shows a button, the button signs in. (Previews of links do not use them up.)"""
-    if request.method == "GET":
-        return render(request, "accounts/use_link.html")
-    try:
-        user = services.use_link(secret, now=clock.now())
-    except NotFound as refusal:
-        return render(request, "accounts/use_link.html", {"refusal": refusal.message}, status=404)
-    login(request, user, backend=_BACKEND)
-    return redirect("home")
 
 
 @require_safe
@@ -106,6 +79,7 @@ def edit(request: HttpRequest, user_id: int) -> HttpResponse:
         "submit": _("Save"),
         "cancel": reverse("accounts:list"),
         "person": user,
+        "may_act_for": selectors.may_act_for(person(request), user),
     }
     return render(request, "accounts/edit.html", context)
 
@@ -150,8 +124,8 @@ def create_token(request: HttpRequest) -> HttpResponse:
     user, form = person(request), TokenForm(request.POST)
     if not form.is_valid():
         return _profile_page(request, ProfileForm(instance=user), form)
-    lifetime = timedelta(days=form.cleaned_data["days"])
-    secret = services.create_token(user, name=form.cleaned_data["name"], lifetime=lifetime, now=clock.now())
+    wish, lifetime = form.cleaned_data, timedelta(days=form.cleaned_data["days"])
+    secret = services.create_token(user, name=wish["name"], lifetime=lifetime, scopes=wish["scopes"], now=clock.now())
     return _profile_page(request, ProfileForm(instance=user), TokenForm(), secret=secret)
 
 

@@ -1,0 +1,53 @@
+"""What a token may be used for. It is never more than its owner may, and mostly less.
+
+Every scope also reads: what cannot be seen cannot be worked with.
+"""
+
+from collections.abc import Collection
+from enum import StrEnum
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from hekla.domain.errors import Forbidden
+
+
+class Scope(StrEnum):
+    """What an address of the API asks of a token."""
+
+    READ = "read"
+    JOBS = "jobs"
+    MANAGE = "manage"
+    ADMIN = "admin"
+
+
+USUAL = (Scope.READ, Scope.JOBS)
+SCOPE_LABELS = {
+    Scope.READ: gettext_lazy("See what you see"),
+    Scope.JOBS: gettext_lazy("Submit jobs, flows, batches and schedules, and act on them"),
+    Scope.MANAGE: gettext_lazy("Change tenants, their members, and queues"),
+    Scope.ADMIN: gettext_lazy("Everything that you may do, making tokens among it"),
+}
+
+
+class MissingScope(Forbidden):
+    """The token's owner may perhaps do this, but not with this token."""
+
+    code = "missing_scope"
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(
+            _("This token lacks the scope “%(scope)s”. Make one that has it on the page “Profile and tokens”.")
+            % {"scope": scope.value}
+        )
+        self.scope = scope
+
+
+def allows(held: Collection[str], needed: Scope) -> bool:
+    """Whether a token with these scopes may be used where `needed` is asked for."""
+    return needed in held or Scope.ADMIN in held or (needed is Scope.READ and bool(held))
+
+
+def label(scope: str) -> str:
+    """A scope in words; its own name where an older version wrote it."""
+    return str(SCOPE_LABELS[Scope(scope)]) if scope in set(Scope) else scope

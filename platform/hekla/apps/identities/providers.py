@@ -1,0 +1,119 @@
+"""The providers that this console knows, and speaking to them: discovery, PKCE, state and nonce are Authlib's."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+from authlib.common.errors import AuthlibBaseError
+from authlib.integrations.django_client import OAuth
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from joserfc.errors import JoseError
+from requests import RequestException
+
+from hekla.domain.errors import NotFound, Refused
+
+_TIMEOUT_SECONDS = 10
+_LONGEST_SUBJECT = 255
+
+
+class Provider(Protocol):
+    """One of them, as the settings hold it. Who comes for the first time needs an invitation, or a verified address in
+    one of `domains`; then they become members of `tenant`, where one is named.
+    """
+
+    def __hash__(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def issuer(self) -> str: ...
+    @property
+    def client_id(self) -> str: ...
+    @property
+    def client_secret(self) -> str: ...
+    @property
+    def domains(self) -> tuple[str, ...]: ...
+    @property
+    def tenant(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a provider says of somebody, once it was checked that it is the provider who says it."""
+
+    issuer: str
+    subject: str
+    username: str
+    name: str
+    domain: str
+    """That of the address, where the provider has verified it."""
+
+
+class ProviderFailed(Refused):
+    """The provider refused, could not be reached, or said what does not hold."""
+
+
+def every() -> tuple[Provider, ...]:
+    """All of them."""
+    return tuple(settings.OIDC_PROVIDERS)
+
+
+def named(name: str) -> Provider:
+    """The one of that name. Raises NotFound."""
+    for provider in every():
+        if provider.name == name:
+            return provider
+    raise NotFound(_("There is no such provider."))
+
+
+def send_there(provider: Provider, request: HttpRequest, back_to: str) -> HttpResponse:
+    """To the provider's own sign-in. Raises ProviderFailed."""
+    try:
+        answer: HttpResponse = _client(provider).authorize_redirect(request, back_to)
+    except (AuthlibBaseError, RequestException, RuntimeError, ValueError) as error:
+        raise _failed(provider, error) from error
+    return answer
+
+
+def claims_of(provider: Provider, request: HttpRequest) -> Claims:
+    """Who came back from there. Raises ProviderFailed."""
+    try:
+        told = _client(provider).authorize_access_token(request).get("userinfo")
+    except (AuthlibBaseError, JoseError, RequestException, RuntimeError, ValueError) as error:
+        raise _failed(provider, error) from error
+    return read(provider, told or {})
+
+
+def read(provider: Provider, told: Mapping[str, Any]) -> Claims:
+    """Claims out of a checked token. Raises ProviderFailed where it is another issuer's, or names nobody."""
+    issuer, subject = str(told.get("iss", "")), str(told.get("sub", ""))
+    if issuer.rstrip("/") != provider.issuer.rstrip("/") or not 0 < len(subject) <= _LONGEST_SUBJECT:
+        raise _failed(provider, ValueError(_("its answer names another issuer, or nobody")))
+    email = str(told.get("email", "")) if told.get("email_verified") is True else ""
+    username = str(told.get("preferred_username") or told.get("nickname") or email.partition("@")[0])
+    return Claims(provider.issuer, subject, username, str(told.get("name", "")), email.rpartition("@")[2].lower())
+
+
+@lru_cache
+def _client(provider: Provider) -> Any:  # noqa: ANN401  (Authlib has no types)
+    base = provider.issuer.rstrip("/")
+    return OAuth().register(
+        provider.name,
+        client_id=provider.client_id,
+        client_secret=provider.client_secret,
+        server_metadata_url=f"{base}/.well-known/openid-configuration",
+        client_kwargs={
+            "scope": "openid profile email",
+            "code_challenge_method": "S256",
+            "default_timeout": _TIMEOUT_SECONDS,
+        },
+    )
+
+
+def _failed(provider: Provider, error: Exception) -> ProviderFailed:
+    facts = {"provider": provider.label, "why": getattr(error, "description", "") or str(error)[:300]}
+    return ProviderFailed(_("Signing in with %(provider)s did not work: %(why)s.") % facts)

@@ -1,0 +1,11 @@
+"""Questions about identities."""
+
+from django.db.models import QuerySet
+
+from hekla.apps.accounts.models import User
+from hekla.apps.identities.models import Identity
+
+
+def of(user: User) -> QuerySet[Identity]:
+    """Where else this person signs in."""
+    return Identity.objects.filter(user=user).order_by("provider", "pk")

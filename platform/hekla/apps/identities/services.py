@@ -1,0 +1,113 @@
+"""Who comes from a provider: somebody known, somebody invited, somebody of a domain that is let in, or nobody."""
+
+import re
+from contextlib import suppress
+from datetime import datetime
+
+from django.db import IntegrityError
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts import services as account_services
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import TenantRole
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.identities.models import Identity
+from hekla.apps.identities.providers import Claims, Provider
+from hekla.apps.invitations import services as invitations
+from hekla.apps.outbox.services import Actor, record, unit_of_work
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy import services as tenancy_services
+from hekla.domain import events
+from hekla.domain.errors import HeklaError, NotFound, Refused
+
+_LONGEST_NAME = 120
+
+
+class NotInvited(Refused):
+    """The provider knows this person, and this console does not."""
+
+
+def arrive(provider: Provider, claims: Claims, *, invitation: str, now: datetime) -> User:
+    """The person behind an identity, made if they may join. Raises NotInvited, NotFound, Refused.
+
+    Whether somebody with the same address or name has an account is never asked: that would let a provider, or who
+    registers there, take the account over.
+    """
+    with unit_of_work():
+        user = _known(claims, now)
+        if user is not None:
+            if invitation:
+                with suppress(HeklaError):  # a member already, or too late: they come in all the same
+                    invitations.accept(invitation, user, now=now)
+            return user
+        user = _join(provider, claims, invitation, now)
+        _keep(provider, claims, user, now)
+    return user
+
+
+def connect(provider: Provider, claims: Claims, user: User, *, now: datetime) -> None:
+    """Somebody who is signed in will come from there too. Raises Refused."""
+    try:
+        with unit_of_work():
+            _keep(provider, claims, user, now)
+    except IntegrityError as error:
+        raise Refused(_("This account at %s belongs to somebody here already.") % provider.label) from error
+
+
+def disconnect(user: User, identity_id: int, *, now: datetime) -> None:
+    """They do not come from there any more. Raises NotFound, Refused for the only way in."""
+    with unit_of_work():
+        identity = Identity.objects.select_for_update().filter(user=user, pk=identity_id).first()
+        if identity is None:
+            raise NotFound(_("There is no such identity."))
+        if not user.has_usable_password() and not user.identities.exclude(pk=identity_id).exists():
+            raise Refused(_("This is the only way in that you have; choose a password first."))
+        identity.delete()
+        event = events.IdentityDisconnected(provider=identity.provider)
+        record(event, subject=f"user:{user.pk}", actor=actor_of(user), at=now)
+
+
+def _known(claims: Claims, now: datetime) -> User | None:
+    identity = Identity.objects.select_related("user").filter(issuer=claims.issuer, subject=claims.subject).first()
+    if identity is None:
+        return None
+    if not identity.user.is_active:
+        raise NotInvited(_("Your account here is closed. Ask a platform admin."))
+    Identity.objects.filter(pk=identity.pk).update(last_used_at=now)
+    return identity.user
+
+
+def _join(provider: Provider, claims: Claims, invitation: str, now: datetime) -> User:
+    facts = {"username": _free_name(claims), "display_name": claims.name[:_LONGEST_NAME].strip()}
+    if invitation:
+        return invitations.sign_up(invitation, **facts, password=None, now=now)
+    if claims.domain not in {domain.lower() for domain in provider.domains} - {""}:
+        raise NotInvited(_("Nobody has invited you yet. Ask an admin of your team for an invitation."))
+    user = account_services.create_user(**facts, password=None, actor=Actor(None, provider.name), now=now)
+    tenant = tenancy.all_tenants().filter(slug=provider.tenant, is_active=True).first()
+    if tenant is not None:
+        tenancy_services.add_member(tenant, user, TenantRole.MEMBER, actor=Actor(None, provider.name), now=now)
+    return user
+
+
+def _keep(provider: Provider, claims: Claims, user: User, now: datetime) -> None:
+    Identity.objects.create(
+        user=user,
+        issuer=claims.issuer,
+        subject=claims.subject,
+        provider=provider.name,
+        created_at=now,
+        last_used_at=now,
+    )
+    event = events.IdentityConnected(provider=provider.name)
+    record(event, subject=f"user:{user.pk}", actor=actor_of(user), at=now)
+
+
+def _free_name(claims: Claims) -> str:
+    """The name that the provider proposes, or the first one like it that nobody has."""
+    wish = re.sub(r"[^\w.@+-]", "", claims.username)[:100] or "person"
+    taken = set(accounts.everybody().filter(username__istartswith=wish).values_list("username", flat=True))
+    folded = {name.lower() for name in taken}
+    names = (wish if number == 1 else f"{wish}{number}" for number in range(1, len(taken) + 2))
+    return next(name for name in names if name.lower() not in folded)

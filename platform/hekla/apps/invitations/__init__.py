@@ -1,0 +1,1 @@
+"""Invitations: a link by which somebody joins a tenant, with an account that they make or have."""

@@ -1,0 +1,130 @@
+"""Forms about invitations."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.db.models import QuerySet
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS, TENANT_ROLE_LABELS, TenantRole
+from hekla.apps.invitations import table
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.errors import Invalid
+
+
+class InvitationForm(forms.Form):
+    """Whom to invite, and to what. Only platform admins are offered platform roles."""
+
+    email = forms.EmailField(
+        label=_("E-mail address"),
+        required=False,
+        help_text=_("Empty: you get a link to hand over yourself."),
+        widget=forms.EmailInput(attrs={"autocomplete": "off"}),
+    )
+    role = forms.ChoiceField(
+        label=_("Role"), choices=[(r.value, n) for r, n in TENANT_ROLE_LABELS.items()], initial=TenantRole.MEMBER
+    )
+    platform_role = forms.ChoiceField(
+        label=_("Platform role"),
+        required=False,
+        choices=[("", _("none")), *((r.value, n) for r, n in PLATFORM_ROLE_LABELS.items())],
+    )
+
+    def __init__(self, *args: Any, platform_roles: bool, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **kwargs)
+        if not platform_roles:
+            del self.fields["platform_role"]
+
+
+class SignUpForm(forms.ModelForm):
+    """A new account of somebody who was invited."""
+
+    password = forms.CharField(
+        label=_("Password"),
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=_("At least 10 characters."),
+    )
+
+    class Meta:
+        model = User
+        fields = ["username", "display_name"]
+        labels = {"username": _("User name"), "display_name": _("Your name")}
+        help_texts = {"username": _("Letters, digits and @ . + - _")}
+        widgets = {"username": forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"})}
+
+
+class RowForm(forms.Form):
+    """One person of a table."""
+
+    username = forms.CharField(required=False, max_length=150, validators=[UnicodeUsernameValidator()])
+    email = forms.EmailField(required=False, max_length=250)
+    name = forms.CharField(required=False, max_length=120)
+    role = forms.CharField(required=False)
+    tenant = forms.CharField(required=False)
+    department = forms.CharField(required=False)
+
+    def clean_role(self) -> str:
+        """A role by its name or in words; without one, that of a member."""
+        typed = self.cleaned_data["role"].lower()
+        for role, words in TENANT_ROLE_LABELS.items():
+            if typed in {role.value, str(words).lower()}:
+                return role.value
+        if typed:
+            roles = ", ".join(TENANT_ROLE_LABELS)
+            raise forms.ValidationError(gettext("There is no such role; there are: %(roles)s.") % {"roles": roles})
+        return TenantRole.MEMBER.value
+
+    def clean(self) -> dict[str, Any]:
+        """Somebody is named."""
+        given = super().clean() or self.cleaned_data
+        if not given.get("username") and not given.get("email") and not self.errors:
+            self.add_error("username", gettext("Give a user name, an e-mail address, or both."))
+        return given
+
+
+class ImportForm(forms.Form):
+    """A table of people, typed or uploaded, and the tenant of those whose row names none."""
+
+    tenant = forms.ModelChoiceField(
+        label=_("Tenant"),
+        queryset=Tenant.objects.none(),
+        to_field_name="slug",
+        required=False,
+        empty_label=_("as each row says"),
+        help_text=_("Of the rows that name none."),
+    )
+    text = forms.CharField(
+        label=_("People"),
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 10, "class": "code-input", "spellcheck": "false"}),
+        help_text=_(
+            "The first line names the columns, in any order: username or email, and perhaps name, role (admin, member "
+            "or viewer), tenant, the department of the tenant, and a quota: jobs, sessions, gpu_hours, resources."
+        ),
+    )
+    upload = forms.FileField(
+        label=_("Or a file"), required=False, help_text=_("CSV, at most 200 rows; it takes the place of the text.")
+    )
+
+    def __init__(self, *args: Any, tenants: QuerySet[Tenant], **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **kwargs)
+        self.fields["tenant"].queryset = tenants  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        """The text of whichever was given, which then stands in the form to be corrected."""
+        given = super().clean() or self.cleaned_data
+        try:
+            if upload := given.get("upload"):
+                given["text"] = table.decoded(upload.read(table.MOST_BYTES + 1))
+                self.data = {**dict(self.data.items()), "text": given["text"]}
+            if given.get("text"):
+                given["table"] = table.read(given["text"])
+        except Invalid as error:
+            self.add_error("text", error.problems[0].message)
+        if not given.get("text") and not self.errors:
+            self.add_error("text", gettext("Type a table, or choose a file."))
+        return given

@@ -1,0 +1,291 @@
+"""Bringing many people into tenants by a table, looked at first.
+
+A person who has an account becomes a member, a member gets another role, and everybody else is invited. Each row is a
+transaction of its own: one that is refused takes nothing of the others along. The preview does all of it in one more
+transaction around them, which it takes back, so that it cannot say anything else than the import.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from django.db.models import Q
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.selectors import may as may_on_platform
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.invitations import extras, selectors, services
+from hekla.apps.invitations.forms import RowForm
+from hekla.apps.invitations.models import Invitation
+from hekla.apps.invitations.table import Row
+from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.sentences import together
+from hekla.apps.tenancy import departments
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy import services as tenancy_services
+from hekla.apps.tenancy.models import Membership, Tenant
+from hekla.domain.errors import HeklaError, Invalid, Problem, Refused
+
+
+class What(StrEnum):
+    """What becomes of a row."""
+
+    INVITED = "invited"
+    ADDED = "added"
+    CHANGED = "changed"
+    NOTHING = "nothing"
+    WRONG = "wrong"
+
+
+WORDS = {
+    What.INVITED: gettext_lazy("Invited"),
+    What.ADDED: gettext_lazy("Made a member"),
+    What.CHANGED: gettext_lazy("Changed"),
+    What.NOTHING: gettext_lazy("Nothing to do"),
+    What.WRONG: gettext_lazy("Wrong"),
+}
+HEADS = {
+    "username": gettext_lazy("User name"),
+    "email": gettext_lazy("E-mail address"),
+    "name": gettext_lazy("Name"),
+    "role": gettext_lazy("Role"),
+    "tenant": gettext_lazy("Tenant"),
+}
+_MORE_HEADS = {"department": gettext_lazy("Department")}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a row, or would. `note`: why; `invitation` and the secret of its link, where there is one."""
+
+    row: Row
+    what: What
+    note: str = ""
+    problems: Sequence[Problem] = ()
+    invitation: Invitation | None = None
+    secret: str = ""
+
+    @property
+    def words(self) -> str:
+        """What it was."""
+        return str(WORDS[self.what])
+
+    @property
+    def cells(self) -> list[tuple[str, str, list[str]]]:
+        """Each column in words, what stands there, and what is wrong with it; a rare one where the table has it."""
+        rare = {name: head for name, head in (_MORE_HEADS | extras.heads()).items() if name in self.row.cells}
+        heads = HEADS | rare
+        return [(str(head), self.row.cells.get(name, ""), self._wrong_in(name)) for name, head in heads.items()]
+
+    @property
+    def wrong_as_a_whole(self) -> list[str]:
+        """What is wrong with no single cell."""
+        cells = HEADS.keys() | self.row.cells.keys()
+        return [problem.message for problem in self.problems if problem.path not in cells]
+
+    def _wrong_in(self, column: str) -> list[str]:
+        return [problem.message for problem in self.problems if problem.path == column]
+
+
+def preview(rows: Sequence[Row], *, into: Tenant | None, by: User, now: datetime) -> list[Outcome]:
+    """What an import would do now."""
+    with suppress(_TakenBack), unit_of_work():
+        outcomes = carry_out(rows, into=into, by=by, now=now)
+        raise _TakenBack
+    return [replace(outcome, invitation=None, secret="") for outcome in outcomes]
+
+
+def carry_out(rows: Sequence[Row], *, into: Tenant | None, by: User, now: datetime) -> list[Outcome]:
+    """Do it. `into`: the tenant of the rows that name none."""
+    once = _Import(into=into, by=by, now=now)
+    return [once.outcome(row) for row in rows]
+
+
+def counted(outcomes: Sequence[Outcome]) -> list[tuple[str, int]]:
+    """How many rows come to what, in words; what none comes to is left out."""
+    found = Counter(outcome.what for outcome in outcomes)
+    return [(str(words), found[what]) for what, words in WORDS.items() if found[what]]
+
+
+class _TakenBack(Exception):
+    """Ends the transaction of a preview."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """A row that is well formed."""
+
+    username: str
+    email: str
+    name: str
+    role: str
+    tenant: str
+    department: str
+    grants: extras.Values
+
+
+@dataclass
+class _Import:
+    into: Tenant | None
+    by: User
+    now: datetime
+    seen: dict[tuple[int, str], int] = field(default_factory=dict)
+
+    def outcome(self, row: Row) -> Outcome:
+        try:
+            wish = _read(row)
+            with unit_of_work():
+                tenant = self._tenant(wish.tenant)
+                self._refuse_twice(row, wish, tenant)
+                return self._bring_in(row, wish, tenant)
+        except Invalid as error:
+            return Outcome(row, What.WRONG, problems=error.problems)
+        except HeklaError as error:
+            path = error.path if isinstance(error, Refused) else ""
+            return Outcome(row, What.WRONG, problems=[Problem(path, error.message)])
+
+    def _tenant(self, slug: str) -> Tenant:
+        """Locked against another import, and not against the jobs that are submitted to it meanwhile."""
+        wanted = slug or (self.into.slug if self.into else "")
+        if not wanted:
+            raise Refused(_("Say which tenant."), "tenant")
+        found = tenancy.managed_by(self.by).filter(slug=wanted)
+        tenant = found.select_for_update(no_key=True).first()
+        if tenant is None:
+            raise Refused(_("There is no such tenant whose members you manage."), "tenant")
+        return tenant
+
+    def _refuse_twice(self, row: Row, wish: _Wish, tenant: Tenant) -> None:
+        for column, value in (("username", wish.username), ("email", wish.email.lower())):
+            line = self.seen.setdefault((tenant.pk, value), row.line) if value else row.line
+            if line != row.line:
+                raise Refused(_("The same person as in line %(line)d.") % {"line": line}, column)
+
+    def _bring_in(self, row: Row, wish: _Wish, tenant: Tenant) -> Outcome:
+        """The person, and then what else is said of them."""
+        self._require_rights(wish, tenant)
+        told, user = [self._place(wish, tenant)], _known(wish, tenant)
+        if user is None:
+            outcome = self._invite(row, wish, tenant)
+            told.append(extras.words(wish.grants) if outcome.invitation else "")
+        else:
+            outcome = self._have(row, wish, tenant, user)
+            told.append(self._give(wish, tenant, user))
+        if not any(told):
+            return outcome
+        if outcome.what is What.NOTHING:
+            return replace(outcome, what=What.CHANGED, note=together(told))
+        return replace(outcome, note=together([outcome.note, *told]))
+
+    def _require_rights(self, wish: _Wish, tenant: Tenant) -> None:
+        if not extras.may_all(wish.grants, self.by, tenant):
+            raise Refused(_("Your role does not let you set this there."), next(iter(wish.grants)))
+
+    def _place(self, wish: _Wish, tenant: Tenant) -> str:
+        """Put the tenant into the department, where it is in none; the sentence that says so."""
+        if not wish.department or (tenant.department and tenant.department.slug == wish.department):
+            return ""
+        may = may_on_platform(self.by, Permission.MANAGE_TENANTS)
+        department = tenancy.departments_of(self.by).filter(slug=wish.department).first() if may else None
+        if department is None:
+            raise Refused(_("There is no such department that you may put a tenant into."), "department")
+        if tenant.department:
+            sentence = _("The tenant belongs to %(department)s; take it out there first.")
+            raise Refused(sentence % {"department": tenant.department}, "department")
+        tenants = [*department.tenants.all(), tenant]
+        departments.change(department, {}, tenants=tenants, actor=actor_of(self.by), now=self.now)
+        return _("The tenant comes to %(department)s.") % {"department": department}
+
+    def _give(self, wish: _Wish, tenant: Tenant, user: User) -> str:
+        new = extras.differing(wish.grants, tenant, user)
+        extras.give(new, tenant, user, actor=actor_of(self.by), now=self.now)
+        return extras.words(new)
+
+    def _have(self, row: Row, wish: _Wish, tenant: Tenant, user: User) -> Outcome:
+        membership = Membership.objects.filter(tenant=tenant, user=user).first()
+        if membership is None:
+            return self._add(row, wish, tenant, user)
+        if membership.role == wish.role:
+            return Outcome(row, What.NOTHING, _("%(who)s is a member already.") % {"who": user.username})
+        old = membership.get_role_display()
+        tenancy_services.change_role(tenant, user.pk, wish.role, actor=actor_of(self.by), now=self.now)
+        return Outcome(row, What.CHANGED, _("Was %(role)s until now.") % {"role": old})
+
+    def _add(self, row: Row, wish: _Wish, tenant: Tenant, user: User) -> Outcome:
+        if not user.is_active:
+            raise Refused(_("This person may not sign in."), "username")
+        tenancy_services.add_member(tenant, user, wish.role, actor=actor_of(self.by), now=self.now)
+        return Outcome(row, What.ADDED, _("%(who)s has an account already.") % {"who": user.username})
+
+    def _invite(self, row: Row, wish: _Wish, tenant: Tenant) -> Outcome:
+        waiting = list(selectors.waiting(tenant).filter(_meant(wish)))
+        if any(_is_as_wished(invitation, wish, self.now) for invitation in waiting):
+            return Outcome(row, What.NOTHING, _("An invitation waits already."))
+        for invitation in waiting:
+            services.revoke(tenant, invitation.pk, by=self.by, now=self.now)
+        made, secret = services.invite(
+            tenant,
+            role=wish.role,
+            email=wish.email,
+            username=wish.username,
+            display_name=wish.name,
+            grants=wish.grants,
+            by=self.by,
+            now=self.now,
+        )
+        note = _("The link from before ends.") if waiting else ""
+        return Outcome(row, What.INVITED, note, invitation=made, secret=secret)
+
+
+def _read(row: Row) -> _Wish:
+    """Raises Invalid."""
+    form = RowForm(row.cells)
+    problems = [Problem(name, str(sentence)) for name, sentences in form.errors.items() for sentence in sentences]
+    grants = _granted(row, problems)
+    if row.has_too_many:
+        problems.append(Problem("", _("The line has more cells than the first one.")))
+    if problems:
+        raise Invalid(problems)
+    return _Wish(**form.cleaned_data, grants=grants)
+
+
+def _granted(row: Row, problems: list[Problem]) -> dict[str, Any]:
+    """What else is said of the person. What is wrong with it is added to the problems."""
+    granted: dict[str, Any] = {}
+    for extra in extras.KNOWN:
+        try:
+            granted |= extra.read(row.cells)
+        except Invalid as error:
+            problems += error.problems
+    return granted
+
+
+def _known(wish: _Wish, tenant: Tenant) -> User | None:
+    """Who has that name; or who accepted an invitation to this tenant that was meant for them. What addresses other
+    people have is nothing that an import may find out.
+    """
+    if wish.username and (named := accounts.by_username(wish.username)):
+        return named
+    accepted = Invitation.objects.filter(_meant(wish), tenant=tenant).exclude(accepted_by=None)
+    last = accepted.select_related("accepted_by").order_by("-accepted_at").first()
+    return last.accepted_by if last else None
+
+
+def _meant(wish: _Wish) -> Q:
+    """The invitations for this person."""
+    by_address = Q(email__iexact=wish.email) if wish.email else Q(pk=None)
+    return by_address | Q(username=wish.username) if wish.username else by_address
+
+
+def _is_as_wished(invitation: Invitation, wish: _Wish, now: datetime) -> bool:
+    is_open = invitation.expires_at > now and selectors.is_still_meant(invitation)
+    is_there = not wish.email or invitation.email.lower() == wish.email.lower()
+    return is_open and is_there and (invitation.role, invitation.grants) == (wish.role, wish.grants)

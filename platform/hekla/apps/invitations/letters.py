@@ -1,0 +1,76 @@
+"""Mailing links beside the request in which they were made, so that a slow mail server holds up nobody.
+
+A letter is claimed by putting off when it is due: who dies while sending leaves it to be sent again a little later. It
+goes, and the link with it, when the server took it or when it is of no use any more.
+"""
+
+import time
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.conf import settings
+from django.utils import translation
+
+from hekla.apps.invitations import mail, sealed, selectors
+from hekla.apps.invitations.models import Invitation, Letter
+from hekla.apps.outbox.services import unit_of_work
+from hekla.lib.retrying import pause
+from hekla.lib.sealing import Unreadable
+
+MOST_ATTEMPTS = 60
+_BUSY_SECONDS = 6.0
+
+
+def post(links: Iterable[tuple[Invitation, str]], *, now: datetime) -> set[int]:
+    """Have each link mailed soon, in the language of who asks. To which invitations there is a letter now."""
+    if not settings.MAIL_IS_SET_UP:
+        return set()
+    language = translation.get_language() or settings.LANGUAGE_CODE
+    letters = [
+        Letter(invitation=invitation, link=sealed.closed(link), language=language, due_at=now)
+        for invitation, link in links
+        if invitation.email
+    ]
+    with unit_of_work():
+        Letter.objects.bulk_create(letters)
+    return {letter.invitation_id for letter in letters}
+
+
+def send_due(*, now: datetime) -> int:
+    """Send what is due, for a few seconds at most. Returns how many letters were sent."""
+    sent, deadline = 0, time.monotonic() + _BUSY_SECONDS
+    while time.monotonic() < deadline and (letter := _claim(now)):
+        sent += _send(letter, now)
+    return sent
+
+
+def _claim(now: datetime) -> Letter | None:
+    with unit_of_work():
+        due = Letter.objects.filter(due_at__lte=now).select_for_update(skip_locked=True, of=("self",))
+        letter = due.select_related("invitation__tenant", "invitation__invited_by").order_by("due_at", "pk").first()
+        if letter is not None:
+            letter.attempts += 1
+            letter.due_at = now + pause(letter.attempts)
+            letter.save(update_fields=["attempts", "due_at"])
+    return letter
+
+
+def _send(letter: Letter, now: datetime) -> int:
+    """Outside of any transaction: the other side may be slow."""
+    is_open = selectors.is_open(letter.invitation, now=now)
+    try:
+        if is_open:
+            with translation.override(letter.language):
+                mail.deliver(letter.invitation, sealed.opened(letter.link))
+    except (mail.NotSent, Unreadable) as error:
+        _failed(letter, str(error))
+        return 0
+    with unit_of_work():
+        Letter.objects.filter(pk=letter.pk).delete()
+    return int(is_open)
+
+
+def _failed(letter: Letter, why: str) -> None:
+    given_up = {"due_at": None, "link": b""} if letter.attempts >= MOST_ATTEMPTS else {}
+    with unit_of_work():
+        Letter.objects.filter(pk=letter.pk).update(error=why[:300], **given_up)

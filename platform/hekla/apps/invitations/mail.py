@@ -1,0 +1,23 @@
+"""The message that carries an invitation's link, where this console knows a mail server."""
+
+from smtplib import SMTPException
+
+from django.core.mail import send_mail
+from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
+
+from hekla.apps.invitations.models import Invitation
+
+
+class NotSent(Exception):
+    """The mail server did not take it; it may later."""
+
+
+def deliver(invitation: Invitation, link: str) -> None:
+    """Send the link to the address of the invitation. Raises NotSent."""
+    subject = _("An invitation to %(tenant)s on Hekla") % {"tenant": invitation.tenant.name}
+    text = render_to_string("invitations/mail.txt", {"invitation": invitation, "link": link})
+    try:
+        send_mail(" ".join(subject.split()), text, None, [invitation.email])
+    except (OSError, SMTPException) as error:
+        raise NotSent(str(error)) from error

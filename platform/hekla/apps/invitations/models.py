@@ -1,0 +1,61 @@
+"""Invitations. Of the secret in the link only a digest is kept."""
+
+from django.conf import settings
+from django.db import models
+
+from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS, TENANT_ROLE_LABELS
+from hekla.apps.tenancy.models import Tenant
+
+
+class Invitation(models.Model):
+    """Somebody may join a tenant. Whoever has the link is meant, so the address is a note and proves nothing.
+
+    It is open until it is accepted or revoked; when it is too old it can be sent again. `username` and
+    `display_name` are what the form of the new account begins with. `grants`: what else whoever accepts it is given
+    (`extras`).
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="invitations")
+    role = models.CharField(max_length=16, choices=[(r.value, n) for r, n in TENANT_ROLE_LABELS.items()])
+    platform_role = models.CharField(
+        max_length=16, blank=True, choices=[(r.value, n) for r, n in PLATFORM_ROLE_LABELS.items()]
+    )
+    email = models.EmailField(blank=True)
+    username = models.CharField(max_length=150, blank=True)
+    display_name = models.CharField(max_length=120, blank=True)
+    grants = models.JSONField(default=dict)
+    digest = models.CharField(max_length=64, unique=True)
+    invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="invitations")
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    accepted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="accepted_invitations"
+    )
+    accepted_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(accepted_at=None) | models.Q(revoked_at=None), name="accepted_or_revoked"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.email or self.username or 'link'} to {self.tenant_id}: {self.role}"
+
+
+class Letter(models.Model):
+    """The link of an invitation, sealed, that is still to be mailed. `error`: why it was not as yet; without `due_at`
+    nobody tries any more.
+    """
+
+    invitation = models.OneToOneField(Invitation, on_delete=models.CASCADE, related_name="letter")
+    link = models.BinaryField()
+    language = models.CharField(max_length=16)
+    due_at = models.DateTimeField(null=True, db_index=True)
+    attempts = models.PositiveIntegerField(default=0)
+    error = models.CharField(max_length=300, blank=True)
+
+    def __str__(self) -> str:
+        return f"letter of invitation {self.invitation_id}"

@@ -1,0 +1,20 @@
+"""Links of invitations that are still to be mailed, as they lie in the database until then."""
+
+from django.conf import settings
+
+from hekla.lib.sealing import Seal
+
+
+def closed(link: str) -> bytes:
+    """To be kept."""
+    return _seal().close(link)
+
+
+def opened(kept: bytes | memoryview) -> str:
+    """The link. Raises Unreadable."""
+    return _seal().open(bytes(kept))
+
+
+def _seal() -> Seal:
+    keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    return Seal([str(key) for key in keys], "hekla: links of invitations")

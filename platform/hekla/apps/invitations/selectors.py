@@ -1,0 +1,57 @@
+"""Questions about invitations."""
+
+import hashlib
+from datetime import datetime
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.selectors import may as may_on_platform
+from hekla.apps.invitations import extras
+from hekla.apps.invitations.models import Invitation
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.errors import NotFound
+
+
+def waiting(tenant: Tenant) -> QuerySet[Invitation]:
+    """Those that nobody accepted or revoked, newest first; some may be too old to be accepted."""
+    found = Invitation.objects.filter(tenant=tenant, accepted_at=None, revoked_at=None)
+    return found.select_related("invited_by", "letter").order_by("-created_at", "-pk")
+
+
+def by_secret(secret: str, *, now: datetime) -> Invitation:
+    """The open invitation whose link this is. Raises NotFound, which does not tell why it is not open."""
+    found = Invitation.objects.filter(digest=digest(secret), accepted_at=None, revoked_at=None, expires_at__gt=now)
+    invitation = found.select_related("tenant", "invited_by").first()
+    if invitation is None or not is_still_meant(invitation):
+        raise NotFound(_("This invitation was accepted or revoked already, or is too old."))
+    return invitation
+
+
+def is_open(invitation: Invitation, *, now: datetime) -> bool:
+    """Whether its link still leads somewhere."""
+    is_over = invitation.accepted_at or invitation.revoked_at or invitation.expires_at <= now
+    return not is_over and is_still_meant(invitation)
+
+
+def is_still_meant(invitation: Invitation) -> bool:
+    """Whether who invited may still do so: no invitation outlives the right to it."""
+    inviter = invitation.invited_by
+    if invitation.platform_role and not may_on_platform(inviter, Permission.MANAGE_PEOPLE):
+        return False
+    if not extras.may_all(invitation.grants, inviter, invitation.tenant):
+        return False
+    return invitation.tenant.is_active and tenancy.may(inviter, invitation.tenant_id, Permission.MANAGE_MEMBERS)
+
+
+def may_give_platform_roles(user: User) -> bool:
+    """Whether this person's invitations may carry a platform role."""
+    return may_on_platform(user, Permission.MANAGE_PEOPLE)
+
+
+def digest(secret: str) -> str:
+    """What is kept of a link's secret."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,145 @@
+"""Inviting people, and accepting."""
+
+import secrets
+from datetime import datetime, timedelta
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.invitations import extras, selectors
+from hekla.apps.invitations.models import Invitation, Letter
+from hekla.apps.outbox.services import Actor, record, unit_of_work
+from hekla.apps.tenancy import services as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import events
+from hekla.domain.errors import Forbidden, NotFound, Refused
+
+LIFETIME = timedelta(days=7)
+MOST_WAITING = 200
+
+
+def invite(
+    tenant: Tenant,
+    *,
+    role: str,
+    email: str = "",
+    username: str = "",
+    display_name: str = "",
+    platform_role: str = "",
+    grants: extras.Values | None = None,
+    by: User,
+    now: datetime,
+) -> tuple[Invitation, str]:
+    """A new invitation and the secret of its link, told this once. Raises Forbidden, Refused."""
+    _require(by, tenant, platform_role)
+    if not extras.may_all(grants or {}, by, tenant):
+        raise Forbidden(_("Your role does not allow this. Ask a platform admin, or an admin of the tenant."))
+    if selectors.waiting(tenant).count() >= MOST_WAITING:
+        raise Refused(_("%(most)d invitations wait already; revoke some of them first.") % {"most": MOST_WAITING})
+    secret = secrets.token_urlsafe(32)
+    with unit_of_work():
+        invitation = Invitation.objects.create(
+            tenant=tenant,
+            role=role,
+            email=email,
+            username=username,
+            display_name=display_name,
+            platform_role=platform_role,
+            grants=dict(grants or {}),
+            digest=selectors.digest(secret),
+            invited_by=by,
+            created_at=now,
+            expires_at=now + LIFETIME,
+        )
+        event = events.PersonInvited(
+            email=email, username=username, role=role, platform_role=platform_role, expires_at=invitation.expires_at
+        )
+        _tell(invitation, event, actor_of(by), now)
+    return invitation, secret
+
+
+def resend(tenant: Tenant, invitation_id: int, *, by: User, now: datetime) -> tuple[Invitation, str]:
+    """A new link that lives for another week; the one before it ends. Raises NotFound, Forbidden."""
+    secret = secrets.token_urlsafe(32)
+    with unit_of_work():
+        invitation = _waiting(tenant, invitation_id)
+        _require(by, tenant, invitation.platform_role)
+        invitation.digest, invitation.expires_at = selectors.digest(secret), now + LIFETIME
+        invitation.invited_by = by
+        invitation.save(update_fields=["digest", "expires_at", "invited_by"])
+        Letter.objects.filter(invitation=invitation).delete()  # its link has just ended
+        event = events.InvitationSentAgain(email=invitation.email, expires_at=invitation.expires_at)
+        _tell(invitation, event, actor_of(by), now)
+    return invitation, secret
+
+
+def revoke(tenant: Tenant, invitation_id: int, *, by: User, now: datetime) -> None:
+    """End an invitation. Raises NotFound, Forbidden."""
+    _require(by, tenant, "")
+    with unit_of_work():
+        invitation = _waiting(tenant, invitation_id)
+        invitation.revoked_at = now
+        invitation.save(update_fields=["revoked_at"])
+        _tell(invitation, events.InvitationRevoked(email=invitation.email), actor_of(by), now)
+
+
+def accept(secret: str, user: User, *, now: datetime) -> Tenant:
+    """Somebody who has an account joins. Raises NotFound, Refused for those who are members."""
+    with unit_of_work():
+        invitation = _taken(secret, now)
+        _join(invitation, user, now)
+    return invitation.tenant
+
+
+def sign_up(secret: str, *, username: str, password: str | None, display_name: str, now: datetime) -> User:
+    """Somebody makes an account and joins. Raises NotFound, Invalid, Refused."""
+    with unit_of_work():
+        invitation = _taken(secret, now)
+        user = accounts.create_user(
+            username=username,
+            password=password,
+            display_name=display_name,
+            actor=Actor(None, f"invitation {invitation.pk}"),
+            now=now,
+        )
+        _join(invitation, user, now)
+    return user
+
+
+def _taken(secret: str, now: datetime) -> Invitation:
+    """The open invitation, locked: two who have its link cannot both join."""
+    found = selectors.by_secret(secret, now=now)
+    Invitation.objects.select_for_update().get(pk=found.pk)
+    return selectors.by_secret(secret, now=now)
+
+
+def _join(invitation: Invitation, user: User, now: datetime) -> None:
+    actor = actor_of(user)
+    tenancy.add_member(invitation.tenant, user, invitation.role, actor=actor, now=now)
+    inviter = Actor(None, f"invitation {invitation.pk}")
+    extras.give(invitation.grants, invitation.tenant, user, actor=inviter, now=now)
+    if invitation.platform_role and not user.platform_role:
+        accounts.change_user(user, {"platform_role": invitation.platform_role}, password=None, actor=actor, now=now)
+    invitation.accepted_by, invitation.accepted_at = user, now
+    invitation.save(update_fields=["accepted_by", "accepted_at"])
+    _tell(invitation, events.InvitationAccepted(username=user.username), actor, now)
+
+
+def _waiting(tenant: Tenant, invitation_id: int) -> Invitation:
+    invitation = selectors.waiting(tenant).select_for_update(of=("self",)).filter(pk=invitation_id).first()
+    if invitation is None:
+        raise NotFound(_("There is no such invitation."))
+    return invitation
+
+
+def _require(by: User, tenant: Tenant, platform_role: str) -> None:
+    tenancy.require(by, tenant, Permission.MANAGE_MEMBERS)
+    if platform_role:
+        accounts.require(by, Permission.MANAGE_PEOPLE)
+
+
+def _tell(invitation: Invitation, event: events.Event, actor: Actor, now: datetime) -> None:
+    record(event, subject=f"invitation:{invitation.pk}", tenant=invitation.tenant_id, actor=actor, at=now)

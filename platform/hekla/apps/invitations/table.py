@@ -1,0 +1,113 @@
+"""A table of people as spreadsheets write it: its text, what separates its cells, and which column is which."""
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.invitations import extras
+from hekla.domain.errors import Invalid, Problem
+
+MOST_BYTES = 256 * 1024
+MOST_ROWS = 200
+COLUMNS = {
+    "username": {"username", "user", "login", "account", "用户名", "账号"},
+    "email": {"email", "mail", "emailaddress", "邮箱", "电子邮件", "电子邮件地址"},
+    "name": {"name", "fullname", "displayname", "姓名", "名字"},
+    "role": {"role", "角色"},
+    "tenant": {"tenant", "租户"},
+    "department": {"department", "部门"},
+}
+_SEPARATORS = ",;\t"
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One person as they stand there: the cells by column, and where."""
+
+    line: int
+    cells: dict[str, str]
+    has_too_many: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What was read. `unused`: columns that mean nothing here."""
+
+    rows: Sequence[Row]
+    unused: Sequence[str]
+
+
+def decoded(data: bytes) -> str:
+    """The text of a file, whichever spreadsheet wrote it. Raises Invalid."""
+    if len(data) > MOST_BYTES:
+        raise _wrong(_("The file is larger than %(most)d KiB.") % {"most": MOST_BYTES // 1024})
+    for encoding in ("utf-16",) if data.startswith(_UTF_16) else ("utf-8-sig", "gb18030"):
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    raise _wrong(_("This is no text in UTF-8 or GB18030. Save it as CSV."))
+
+
+def read(text: str) -> Table:
+    """The people in a table whose first line names its columns. Raises Invalid."""
+    text = text.removeprefix("\ufeff")
+    if "\0" in text or len(text.encode(errors="surrogatepass")) > MOST_BYTES:
+        raise _wrong(_("This is no table of text of at most %(most)d KiB.") % {"most": MOST_BYTES // 1024})
+    try:
+        lines = list(_lines(text))
+    except csv.Error as error:
+        raise _wrong(_("The table cannot be read as CSV: %(error)s.") % {"error": error}) from error
+    if len(lines) > MOST_ROWS + 1:
+        raise _wrong(_("The table has more than %(most)d rows; import it in parts.") % {"most": MOST_ROWS})
+    head = [known(name) for name in lines[0][1]] if lines else []
+    _check(head)
+    unused = [name for name, column in zip(lines[0][1], head, strict=True) if name and not column]
+    return Table([_row(line, cells, head) for line, cells in lines[1:]], unused)
+
+
+def known(name: str) -> str:
+    """The column that a head means, in whichever spelling; empty for none of ours."""
+    plain = "".join(letter for letter in name.lower() if letter.isalnum())
+    columns = COLUMNS | extras.spellings()
+    return next((column for column, names in columns.items() if plain in names), "")
+
+
+def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Each line that says something, with its number."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text), skipinitialspace=True, strict=True)
+    for cells in reader:
+        stripped = [cell.strip() for cell in cells]
+        if any(stripped):
+            yield reader.line_num, stripped
+
+
+def _separator(text: str) -> str:
+    """What stands between the columns that we know. (What the standard library would guess goes by the rows too, in
+    which names and sentences have commas.)
+    """
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    return max(_SEPARATORS, key=lambda mark: sum(bool(known(name)) for name in first.split(mark)))
+
+
+def _check(head: Sequence[str]) -> None:
+    columns = [column for column in head if column]
+    if not {"username", "email"} & set(columns):
+        sentence = _("The first line must name the columns: username or email, and perhaps name, role, tenant.")
+        raise _wrong(sentence)
+    if twice := next((column for column in columns if columns.count(column) > 1), ""):
+        raise _wrong(_("The first line names the column “%(column)s” twice.") % {"column": twice})
+
+
+def _row(line: int, cells: Sequence[str], head: Sequence[str]) -> Row:
+    by_column = {column: cell for column, cell in zip(head, cells, strict=False) if column}
+    return Row(line, {column: "" for column in head if column} | by_column, has_too_many=any(cells[len(head) :]))
+
+
+def _wrong(sentence: str) -> Invalid:
+    return Invalid([Problem("text", sentence)])

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class SigninConfig(AppConfig):
+    name = "hekla.apps.signin"
+    label = "signin"

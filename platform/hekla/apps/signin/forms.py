@@ -1,0 +1,67 @@
+"""Forms of signing in."""
+
+from django import forms
+from django.contrib.auth.forms import AuthenticationForm, UsernameField
+from django.utils.translation import gettext_lazy as _
+
+_CODE = {"autocomplete": "one-time-code", "autocapitalize": "none", "spellcheck": "false", "autofocus": True}
+
+
+class SignInForm(AuthenticationForm):
+    """A name and a password."""
+
+    username = UsernameField(label=_("User name"), widget=forms.TextInput(attrs={"autofocus": True}))
+    error_messages = AuthenticationForm.error_messages | {
+        "invalid_login": _("The user name or the password is not right. Capital letters count."),
+    }
+
+
+class CodeForm(forms.Form):
+    """A code of the app, or a recovery code."""
+
+    code = forms.CharField(
+        label=_("Code"),
+        max_length=40,
+        widget=forms.TextInput(attrs=_CODE),
+        help_text=_("The six digits that your app shows, or one of your recovery codes."),
+    )
+
+
+class KeyForm(forms.Form):
+    """What a security key or passkey answered, as JSON; scripts put it there."""
+
+    credential = forms.CharField(
+        label=_("Security key or passkey"),
+        max_length=16_000,
+        widget=forms.HiddenInput,
+        error_messages={"required": _("The browser asked no key: that needs JavaScript, which a code does not.")},
+    )
+
+
+class NewKeyForm(KeyForm):
+    """A new key, as its owner calls it."""
+
+    name = forms.CharField(
+        label=_("Name"), max_length=60, help_text=_("By which you will know it, such as: blue key, laptop.")
+    )
+
+
+class ConfirmationForm(forms.Form):
+    """The first code of a new app."""
+
+    code = forms.CharField(
+        label=_("Code"),
+        max_length=12,
+        widget=forms.TextInput(attrs=_CODE | {"inputmode": "numeric"}),
+        help_text=_("The six digits that your app shows now."),
+    )
+
+
+class PasswordForm(forms.Form):
+    """One's password once more."""
+
+    password = forms.CharField(
+        label=_("Password"),
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password", "autofocus": True}),
+    )

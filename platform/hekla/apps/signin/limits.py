@@ -1,0 +1,45 @@
+"""Against guessing on pages that anybody may open: by address, beside what `axes` counts by name and address.
+
+Codes of second factors are counted apart, by account and on its row (`services`).
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import wraps
+
+from axes.helpers import get_cool_off
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+
+from hekla.apps import limits
+from hekla.lib import clock
+
+_WINDOW_SECONDS = 60
+_View = Callable[..., HttpResponseBase]
+
+
+def counted_by_address(view: _View) -> _View:
+    """So many requests a minute from one address, and not one more: then a page says when to go on."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        key = f"{view.__name__}:{request.META.get('REMOTE_ADDR', '')}"
+        if limits.allows(key, most=settings.TRIES_A_MINUTE, seconds=_WINDOW_SECONDS):
+            return view(request, *args, **kwargs)
+        return _too_many(request, limits.until_next(_WINDOW_SECONDS), "address")
+
+    return guarded
+
+
+def locked_out(request: HttpRequest, _credentials: object = None, *_more: object, **_facts: object) -> HttpResponse:
+    """What `axes` answers when a password was wrong too often; each further try starts the time anew."""
+    return _too_many(request, get_cool_off() or timedelta(), "password")
+
+
+def _too_many(request: HttpRequest, wait: timedelta, why: str) -> HttpResponse:
+    seconds = int(wait.total_seconds()) + 1
+    context = {"why": why, "again_at": clock.now() + timedelta(seconds=seconds)}
+    answer = render(request, "signin/too_many.html", context, status=429)
+    answer["Retry-After"] = str(seconds)
+    return answer

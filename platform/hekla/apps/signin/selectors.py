@@ -1,0 +1,36 @@
+"""Questions about second factors."""
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.selectors import may
+from hekla.apps.signin.models import RecoveryCode, SecondFactor, SecurityKey
+
+
+def factor_of(user: User) -> SecondFactor | None:
+    """The person's app, also one that is not confirmed yet."""
+    return SecondFactor.objects.filter(user=user).first()
+
+
+def keys_of(user: User) -> QuerySet[SecurityKey]:
+    """The person's security keys and passkeys, the oldest first."""
+    return SecurityKey.objects.filter(user=user).order_by("pk")
+
+
+def is_asked(user: User) -> bool:
+    """Whether this person is asked for a second factor."""
+    has_app = SecondFactor.objects.filter(user=user).exclude(confirmed_at=None).exists()
+    return has_app or SecurityKey.objects.filter(user=user).exists()
+
+
+def codes_left(user: User) -> int:
+    """How many recovery codes were not used."""
+    return RecoveryCode.objects.filter(user=user, used_at=None).count()
+
+
+def must_have(user: User) -> bool:
+    """Whether this platform's rule asks this person to have one."""
+    rule = settings.SECOND_FACTOR_FOR
+    return rule == "everybody" or (rule == "admins" and may(user, Permission.MANAGE_PEOPLE))

@@ -1,0 +1,96 @@
+"""The app that shows codes: making its secret, confirming it, proving oneself by a code, and turning it off."""
+
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.outbox.services import record
+from hekla.apps.signin import codes
+from hekla.apps.signin.models import SecondFactor
+from hekla.apps.signin.sealed import seal
+from hekla.apps.signin.services.counting import counted, one_at_a_time
+from hekla.apps.signin.services.ending import settle
+from hekla.apps.signin.services.recovery import first_codes, require_asked, use_code
+from hekla.domain import events
+from hekla.domain.errors import NotFound, Refused
+from hekla.lib.sealing import Unreadable
+
+
+def begin(user: User, *, now: datetime) -> None:
+    """Make a secret that is not asked for until it is confirmed; one that waits already ends. Raises Refused."""
+    with one_at_a_time(user):
+        SecondFactor.objects.filter(user=user, confirmed_at=None).delete()
+        if SecondFactor.objects.filter(user=user).exists():
+            raise _is_on()
+        SecondFactor.objects.create(user=user, secret=seal().close(codes.new_secret()), created_at=now)
+
+
+def secret_of(factor: SecondFactor) -> str:
+    """What the app is to know. Raises Refused where the console's own secret was changed since."""
+    try:
+        return seal().open(bytes(factor.secret))
+    except Unreadable as error:
+        raise Refused(
+            _("The second factor cannot be read: the console's own secret was changed. Use a recovery code."), "code"
+        ) from error
+
+
+def confirm(user: User, code: str, *, now: datetime) -> list[str]:
+    """From now on it is asked for. Returns the recovery codes, told this once; none where one has some already.
+
+    Raises NotFound, Refused.
+    """
+    with counted(user, now, field="code"):
+        factor = _app_of(user)
+        if factor.confirmed_at is not None:
+            raise _is_on()
+        _check(factor, code, now)
+        factor.confirmed_at = now
+        factor.save()
+        record(events.SecondFactorAdded(), subject=f"user:{user.pk}", actor=actor_of(user), at=now)
+        return first_codes(user)
+
+
+def prove(user: User, code: str, *, now: datetime) -> None:
+    """The code of the app, or a recovery code, is this person's. Wrong ones count. Raises NotFound, Refused."""
+    with counted(user, now, field="code"):
+        require_asked(user)
+        if use_code(user, code, now):
+            return
+        factor = SecondFactor.objects.filter(user=user).exclude(confirmed_at=None).first()
+        if factor is None:
+            raise Refused(_("This is none of the recovery codes that you have left."), "code")
+        _check(factor, code, now)
+
+
+def remove(user: User, *, now: datetime) -> None:
+    """No code of the app is asked for any more. Raises NotFound, Refused."""
+    with one_at_a_time(user):
+        _app_of(user).delete()
+        settle(user)
+        event = events.SecondFactorRemoved(username=user.username)
+        record(event, subject=f"user:{user.pk}", actor=actor_of(user), at=now)
+
+
+def _app_of(user: User) -> SecondFactor:
+    factor = SecondFactor.objects.filter(user=user).first()
+    if factor is None:
+        raise NotFound(_("There is no second factor."))
+    return factor
+
+
+def _check(factor: SecondFactor, code: str, now: datetime) -> None:
+    """Takes the code, so that it is of no use again. Raises Refused."""
+    step = codes.step_of(secret_of(factor), "".join(code.split()), now)
+    if step is None:
+        raise Refused(_("This is not the code that your app shows now. Is the clock of its device right?"), "code")
+    if step <= factor.last_step:
+        raise Refused(_("This code was used already. Wait for the next one."), "code")
+    factor.last_step = step
+    factor.save()
+
+
+def _is_on() -> Refused:
+    return Refused(_("You have a second factor already; turn it off first."))

@@ -1,0 +1,59 @@
+"""Wrong proofs are counted by account, on a row and under its lock: a cache that is away opens nothing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+from django.utils.formats import time_format
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.signin.models import Tries
+from hekla.domain.errors import Refused
+
+MOST_WRONG = 10
+WRONG_WITHIN = timedelta(minutes=15)
+
+
+@contextmanager
+def one_at_a_time(user: User) -> Iterator[Tries]:
+    """One unit of work, in which nobody else changes or proves this person's factors."""
+    with unit_of_work():
+        yield Tries.objects.select_for_update().get_or_create(user=user)[0]
+
+
+@contextmanager
+def counted(user: User, now: datetime, *, field: str) -> Iterator[None]:
+    """A try to prove who one is: what is refused inside is counted and raised, and after too many nothing is tried.
+
+    What is refused must have written nothing: the count is kept, and with it whatever was written. That there were too
+    many is said at this field.
+    """
+    refusal: Refused | None = None
+    with one_at_a_time(user) as tries:
+        _forget_old(tries, now)
+        if tries.wrong >= MOST_WRONG:
+            raise _too_many(tries, now, field)
+        try:
+            yield
+        except Refused as wrong:
+            tries.wrong, tries.wrong_since = tries.wrong + 1, tries.wrong_since or now
+            refusal = _too_many(tries, now, field) if tries.wrong >= MOST_WRONG else wrong
+        else:
+            tries.wrong, tries.wrong_since = 0, None
+        tries.save()
+    if refusal is not None:
+        raise refusal
+
+
+def _forget_old(tries: Tries, now: datetime) -> None:
+    if tries.wrong_since is not None and now - tries.wrong_since >= WRONG_WITHIN:
+        tries.wrong, tries.wrong_since = 0, None
+
+
+def _too_many(tries: Tries, now: datetime, field: str) -> Refused:
+    until = timezone.localtime((tries.wrong_since or now) + WRONG_WITHIN)
+    sentence = _("That was wrong too often. Try again at %(time)s, or ask a platform admin.")
+    return Refused(sentence % {"time": time_format(until, "H:i e")}, field)

@@ -1,0 +1,37 @@
+"""What holds when a second factor goes, and how an admin ends them all."""
+
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.outbox.services import record
+from hekla.apps.signin import selectors
+from hekla.apps.signin.models import RecoveryCode, SecondFactor, SecurityKey
+from hekla.apps.signin.services.counting import one_at_a_time
+from hekla.domain import events
+from hekla.domain.errors import NotFound, Refused
+
+
+def settle(user: User) -> None:
+    """After a factor went: recovery codes go with the last. Raises Refused where there must be one."""
+    if selectors.is_asked(user):
+        return
+    if selectors.must_have(user):
+        raise Refused(_("On this platform you need a second factor, and this is your only one. Add another first."))
+    RecoveryCode.objects.filter(user=user).delete()
+
+
+def reset(user: User, *, by: User, now: datetime) -> None:
+    """A platform admin ends all second factors of somebody who lost them. Raises NotFound, Forbidden."""
+    accounts.require(by, Permission.MANAGE_PEOPLE)
+    with one_at_a_time(user):
+        factors = (SecondFactor.objects.filter(user=user), SecurityKey.objects.filter(user=user))
+        if not sum(found.delete()[0] for found in factors):
+            raise NotFound(_("There is no second factor."))
+        RecoveryCode.objects.filter(user=user).delete()
+        event = events.SecondFactorRemoved(username=user.username)
+        record(event, subject=f"user:{user.pk}", actor=actor_of(by), at=now)

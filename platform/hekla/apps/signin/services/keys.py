@@ -1,0 +1,107 @@
+"""Security keys and passkeys: adding one, proving oneself by one, and removing one."""
+
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.outbox.services import record
+from hekla.apps.signin import keys
+from hekla.apps.signin.models import SecurityKey
+from hekla.apps.signin.relying_party import RelyingParty, relying_party
+from hekla.apps.signin.services.counting import counted, one_at_a_time
+from hekla.apps.signin.services.ending import settle
+from hekla.apps.signin.services.recovery import first_codes
+from hekla.domain import events
+from hekla.domain.errors import NotFound, Refused
+
+MOST_KEYS = 10
+
+
+def add_key(user: User, *, name: str, answer: str, challenge: bytes | None, now: datetime) -> list[str]:
+    """From now on this key proves the person. Returns the recovery codes, told this once; none where one has some.
+
+    Raises Refused.
+    """
+    with one_at_a_time(user):
+        if SecurityKey.objects.filter(user=user).count() >= MOST_KEYS:
+            raise Refused(_("You have %d keys, which is the most. Remove one first.") % MOST_KEYS)
+        made = _made(answer, challenge)
+        if SecurityKey.objects.filter(credential_id=made.credential_id).exists():
+            raise Refused(_("This key is known here already."), "credential")
+        SecurityKey.objects.create(
+            user=user,
+            name=name,
+            credential_id=made.credential_id,
+            public_key=made.public_key,
+            sign_count=made.sign_count,
+            transports=list(made.transports),
+            created_at=now,
+        )
+        record(events.SecurityKeyAdded(name=name), subject=f"user:{user.pk}", actor=actor_of(user), at=now)
+        return first_codes(user)
+
+
+def prove_with_key(user: User, *, answer: str, challenge: bytes | None, now: datetime) -> None:
+    """A key of this person signed the challenge. Wrong answers count as wrong codes do. Raises Refused."""
+    with counted(user, now, field="credential"):
+        key = _answering(user, answer)
+        key.sign_count = _signed(key, answer, challenge)
+        key.last_used_at = now
+        key.save()
+
+
+def remove_key(user: User, key_id: int, *, now: datetime) -> None:
+    """This key proves nobody any more. Raises NotFound, Refused."""
+    with one_at_a_time(user):
+        key = SecurityKey.objects.filter(user=user, pk=key_id).first()
+        if key is None:
+            raise NotFound(_("You have no such key."))
+        key.delete()
+        settle(user)
+        record(events.SecurityKeyRemoved(name=key.name), subject=f"user:{user.pk}", actor=actor_of(user), at=now)
+
+
+def _made(answer: str, challenge: bytes | None) -> keys.Made:
+    try:
+        return keys.made(_party(), answer, _in_time(challenge))
+    except keys.Unproven as error:
+        raise Refused(
+            _("The answer of this key cannot be taken. Try once more, or another key."), "credential"
+        ) from error
+
+
+def _answering(user: User, answer: str) -> SecurityKey:
+    """The key that answers must be one of this very person's."""
+    try:
+        found = SecurityKey.objects.filter(user=user, credential_id=keys.credential_id(answer)).first()
+    except keys.Unproven as error:
+        raise _wrong() from error
+    if found is None:
+        raise _wrong()
+    return found
+
+
+def _signed(key: SecurityKey, answer: str, challenge: bytes | None) -> int:
+    try:
+        return keys.signed(_party(), key, answer, _in_time(challenge))
+    except keys.Unproven as error:
+        raise _wrong() from error
+
+
+def _party() -> RelyingParty:
+    party = relying_party()
+    if party is None:
+        raise Refused(_("Keys cannot be used at this console's address."), "credential")
+    return party
+
+
+def _in_time(challenge: bytes | None) -> bytes:
+    if challenge is None:
+        raise Refused(_("That took more than five minutes, or was sent twice. Try once more."), "credential")
+    return challenge
+
+
+def _wrong() -> Refused:
+    return Refused(_("This key does not prove that it is you. Take another one, or a code."), "credential")

@@ -1,0 +1,50 @@
+"""Recovery codes: they come with a person's first second factor, and end with the last."""
+
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.outbox.services import record
+from hekla.apps.signin import codes, selectors
+from hekla.apps.signin.models import RecoveryCode
+from hekla.apps.signin.services.counting import one_at_a_time
+from hekla.domain import events
+from hekla.domain.errors import NotFound
+
+
+def renew_codes(user: User, *, now: datetime) -> list[str]:
+    """New recovery codes; the ones before end. Raises NotFound."""
+    with one_at_a_time(user):
+        require_asked(user)
+        record(events.RecoveryCodesMade(), subject=f"user:{user.pk}", actor=actor_of(user), at=now)
+        return _fresh(user)
+
+
+def first_codes(user: User) -> list[str]:
+    """Those that come with a first second factor; none where there are some already."""
+    return [] if RecoveryCode.objects.filter(user=user).exists() else _fresh(user)
+
+
+def use_code(user: User, code: str, now: datetime) -> bool:
+    """Whether it was one that is left; from then on it is not."""
+    left = RecoveryCode.objects.filter(user=user, used_at=None)
+    if not left.filter(digest=codes.digest(code)).update(used_at=now):
+        return False
+    event = events.RecoveryCodeUsed(left=left.count())
+    record(event, subject=f"user:{user.pk}", actor=actor_of(user), at=now)
+    return True
+
+
+def require_asked(user: User) -> None:
+    """Raises NotFound."""
+    if not selectors.is_asked(user):
+        raise NotFound(_("There is no second factor."))
+
+
+def _fresh(user: User) -> list[str]:
+    fresh = codes.new_recovery_codes()
+    RecoveryCode.objects.filter(user=user).delete()
+    RecoveryCode.objects.bulk_create(RecoveryCode(user=user, digest=codes.digest(code)) for code in fresh)
+    return fresh

@@ -1,0 +1,1 @@
+"""Visits: the browsers in which people are signed in, and ending them."""

@@ -1,0 +1,292 @@
+"""Bringing people in by a table: how it is read, what would happen, what happens, and that it happens once."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.core import mail
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.mail.backends.base import BaseEmailBackend
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People
+
+from hekla.apps.accounts.models import User
+from hekla.apps.invitations import importing, letters, services, table
+from hekla.apps.invitations.models import Invitation, Letter
+from hekla.apps.outbox.models import Event
+from hekla.apps.quotas.models import Quota
+from hekla.apps.tenancy import departments
+from hekla.apps.tenancy import services as tenancy
+from hekla.apps.tenancy.models import Membership
+from hekla.domain.errors import Invalid, NotFound
+from hekla.lib import clock
+
+As = Callable[[User], Client]
+PAGE = reverse("invitations:import")
+FOUR = "username,email,name,role\nbob,,,member\ncharlie,,,\ndora,dora@example.org,Dora,viewer\neve x,nobody,,king\n"
+
+
+def done(people: People, text: str, *, by: User | None = None, act=importing.carry_out):
+    rows = table.read(text).rows
+    return act(rows, into=people.lab, by=by or people.alice, now=clock.now())
+
+
+def told(outcomes) -> list[str]:
+    return [outcome.what.value for outcome in outcomes]
+
+
+def wrong(outcome) -> dict[str, str]:
+    return {problem.path: problem.message for problem in outcome.problems}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"username,email\ndora,d@example.org\n",
+        b"\xef\xbb\xbfE-Mail;User name\r\nd@example.org;dora\r\n",
+        "email\tusername\r\nd@example.org\tdora\r\n".encode("utf-16"),
+        "用户名,邮箱,姓名\ndora,d@example.org,多拉\n".encode("gb18030"),
+        b'\n"username", "email","phone, if any"\n\n"dora","d@example.org","1, 2"\n\n',
+    ],
+)
+def test_whatever_a_spreadsheet_writes_is_read(data):
+    (row,) = table.read(table.decoded(data)).rows
+    assert {name: row.cells[name] for name in ("username", "email")} == {"username": "dora", "email": "d@example.org"}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "must name the columns"),
+        ("colour\nred", "must name the columns"),
+        ("name,role\nDora,member", "must name the columns"),
+        ("username,login\na,b", "twice"),
+        ('username\n"a', "cannot be read as CSV"),
+        ("username\n" + "a\n" * 201, "more than 200 rows"),
+        ("username\n" + "a" * 300_000, "at most 256 KiB"),
+        ("username\na\0b", "no table of text"),
+    ],
+)
+def test_what_is_no_table_is_refused(text, sentence):
+    with pytest.raises(Invalid, match=sentence):
+        table.read(text)
+
+
+def test_bytes_that_are_no_text_are_refused():
+    with pytest.raises(Invalid, match="no text"):
+        table.decoded(b"\xff\xfe\x00\xd8")
+
+
+def test_columns_that_mean_nothing_are_named():
+    assert table.read("phone,username\n1,dora").unused == ["phone"]
+
+
+def test_members_get_roles_accounts_join_and_others_are_invited(people):
+    bob, charlie, dora, eve = done(people, FOUR)
+    assert told([bob, charlie, dora, eve]) == ["changed", "added", "invited", "wrong"]
+    assert set(wrong(eve)) == {"username", "email", "role"}
+    roles = dict(Membership.objects.filter(tenant=people.lab).values_list("user__username", "role"))
+    assert roles == {"alice": "admin", "bob": "member", "charlie": "member"}
+    made = Invitation.objects.get()
+    assert (made.username, made.display_name, made.role, made.email) == ("dora", "Dora", "viewer", "dora@example.org")
+    kinds = ["MemberRoleChanged", "MemberAdded", "PersonInvited"]
+    assert list(Event.objects.filter(actor_name="alice").values_list("kind", flat=True)) == kinds
+
+
+def test_the_preview_says_what_the_import_does_and_changes_nothing(people):
+    events = Event.objects.count()
+    before = done(people, FOUR, act=importing.preview)
+    assert (Event.objects.count(), Invitation.objects.count()) == (events, 0)
+    assert not any(outcome.secret for outcome in before)
+    assert told(before) == told(done(people, FOUR))
+
+
+def test_a_second_time_there_is_nothing_to_do(people):
+    (_bob, _charlie, dora, _eve) = done(people, FOUR)
+    assert told(done(people, FOUR)) == ["nothing", "nothing", "nothing", "wrong"]
+    services.sign_up(dora.secret, username="dorothea", password=None, display_name="", now=clock.now())
+    assert told(done(people, FOUR)) == ["nothing", "nothing", "nothing", "wrong"]
+    assert told(done(people, "email\nDORA@example.org")) == ["changed"]
+
+
+def test_whoever_is_invited_to_something_else_now_gets_another_link(people):
+    (first,) = done(people, "email,role\nd@example.org,viewer")
+    (second,) = done(people, "email,role\nd@example.org,Member")
+    assert (second.what, second.note) == ("invited", "The link from before ends.")
+    assert Invitation.objects.get(revoked_at=None).pk == second.invitation.pk != first.invitation.pk
+
+
+def test_a_row_that_is_refused_takes_none_along_and_says_why_where(people):
+    rows = ["alice,,viewer,", "charlie,,,other", ",a@x.org,,", ",A@x.org,,", "charlie,,,,extra", ",,member,"]
+    outcomes = done(people, "\n".join(["username,email,role,tenant", *rows]))
+    assert told(outcomes) == ["wrong", "wrong", "invited", "wrong", "wrong", "wrong"]
+    assert [set(wrong(outcome)) for outcome in outcomes] == [{"role"}, {"tenant"}, set(), {"email"}, {""}, {"username"}]
+    assert "same person as in line 4" in wrong(outcomes[3])["email"]
+
+
+def test_a_platform_admin_brings_people_into_any_tenant(people):
+    outcomes = done(people, "username,tenant\nbob,other\nbob,\n", by=people.ada)
+    assert told(outcomes) == ["added", "changed"]
+    rows = table.read("username\nbob\n").rows
+    (nowhere,) = importing.preview(rows, into=None, by=people.ada, now=clock.now())
+    assert wrong(nowhere) == {"tenant": "Say which tenant."}
+
+
+def test_the_only_admin_stays_whoever_else_is_demoted_in_the_same_table(people):
+    tenancy.add_member(people.lab, people.charlie, "admin", actor=importing.actor_of(people.ada), now=clock.now())
+    assert told(done(people, "username\ncharlie\nalice\n", by=people.ada)) == ["changed", "wrong"]
+
+
+QUOTAS = "username,jobs,GPU hours,resources\nbob,5,,cpu=8 memory=4Gi\ndora,2,100,\n"
+
+
+def bounds_of(user: User, people: People) -> tuple[object, ...] | None:
+    return Quota.objects.filter(tenant=people.lab, user=user).values_list("jobs", "gpu_hours", "resources").first()
+
+
+def test_a_table_sets_quotas_of_members_and_of_those_who_are_invited(people):
+    looked = done(people, QUOTAS, act=importing.preview)
+    assert (bounds_of(people.bob, people), Invitation.objects.count()) == (None, 0)
+    bob, dora = done(people, QUOTAS)
+    assert [one.note for one in looked] == [bob.note, dora.note]
+    assert bob.note == "Was Viewer until now. Quota: Unfinished jobs 5, At once cpu=8 memory=4Gi."
+    assert dora.note == "Quota: Unfinished jobs 2, GPU-hours a month 100."
+    assert bounds_of(people.bob, people) == (5, None, {"cpu": "8", "memory": "4Gi"})
+    made = services.sign_up(dora.secret, username="dora", password=None, display_name="", now=clock.now())
+    assert bounds_of(made, people) == (2, 100, {})
+    assert told(done(people, QUOTAS)) == ["nothing", "nothing"]
+
+
+def test_an_empty_cell_leaves_a_bound_and_another_bound_is_another_invitation(people):
+    (_bob, first) = done(people, QUOTAS)
+    (bob, dora) = done(people, "username,jobs,gpu_hours\nbob,,7\ndora,3,\n")
+    assert (bob.what, dora.what, dora.note.split(".")[0]) == ("changed", "invited", "The link from before ends")
+    assert bounds_of(people.bob, people) == (5, 7, {"cpu": "8", "memory": "4Gi"})
+    with pytest.raises(NotFound):
+        services.sign_up(first.secret, username="dora", password=None, display_name="", now=clock.now())
+
+
+def test_a_quota_that_does_not_fit_is_refused_in_its_cell(people):
+    rows = ["bob,many,,", "bob,,-1,", "bob,,,cpu", "bob,,,shoes=5", "bob,1.5,,"]
+    outcomes = done(people, "\n".join(["username,jobs,gpu_hours,resources", *rows]))
+    assert [set(wrong(one)) for one in outcomes] == [{"jobs"}, {"gpu_hours"}, {"resources"}, {"resources"}, {"jobs"}]
+    assert not Quota.objects.exists()
+
+
+def test_no_invitation_sets_a_quota_longer_than_who_invited_may(people):
+    tenancy.add_member(people.lab, people.charlie, "admin", actor=importing.actor_of(people.ada), now=clock.now())
+    (_bob, dora) = done(people, QUOTAS, by=people.charlie)
+    tenancy.change_role(people.lab, people.charlie.pk, "member", actor=importing.actor_of(people.ada), now=clock.now())
+    with pytest.raises(NotFound):
+        services.sign_up(dora.secret, username="dora", password=None, display_name="", now=clock.now())
+
+
+def test_a_department_takes_a_tenant_that_is_in_none_from_who_may_put_it_there(people):
+    text = "username,department\ncharlie,vision\nbob,vision\n"
+    assert [wrong(one).keys() for one in done(people, text)] == [{"department"}] * 2
+    departments.create(slug="vision", name="Vision", actor=importing.actor_of(people.ada), now=clock.now())
+    departments.create(slug="speech", name="Speech", actor=importing.actor_of(people.ada), now=clock.now())
+    assert [wrong(one).keys() for one in done(people, text)] == [{"department"}] * 2, "alice makes no departments"
+    charlie, bob = done(people, text, by=people.ada)
+    assert "The tenant comes to Vision." in charlie.note
+    assert "The tenant" not in bob.note
+    people.lab.refresh_from_db()
+    assert people.lab.department.slug == "vision"
+    assert told(done(people, text)) == ["nothing", "nothing"], "it is so already, so anybody who imports may say it"
+    (other,) = done(people, "username,department\nbob,speech\n", by=people.ada)
+    assert "belongs to Vision" in wrong(other)["department"]
+
+
+def test_a_preview_shows_the_columns_that_the_table_has(people, as_):
+    shown = as_(people.alice).post(PAGE, {"tenant": "lab", "text": QUOTAS, "do": "preview"}).content.decode()
+    assert "GPU-hours a month" in shown
+    assert "Quota: Unfinished jobs 5" in shown
+    assert "Department" not in shown.split("<table")[1].split("</table>")[0]
+
+
+def test_the_page_shows_first_and_does_then(people, as_):
+    alice = as_(people.alice)
+    shown = alice.post(PAGE, {"tenant": "lab", "text": FOUR, "do": "preview"}).content.decode()
+    assert "What would happen" in shown
+    assert "There is no such role" in shown
+    assert "eve x,nobody" in shown  # to be corrected
+    assert not Invitation.objects.exists()
+    answer = alice.post(PAGE, {"tenant": "lab", "text": FOUR, "do": "import"})
+    (link,) = [row.link for row in answer.context["rows"] if row.link]
+    page = answer.content.decode()
+    assert "What happened" in page
+    assert "data:text/csv" in page
+    form = Client().get(link.removeprefix("http://testserver")).content.decode()
+    assert 'value="dora"' in form
+
+
+def test_a_file_stands_in_the_box_afterwards_also_when_it_is_wrong(people, as_):
+    for data in (b"username;name\r\nbob;=1+1\r\n", b"colour\r\n=1+1\r\n"):
+        file = SimpleUploadedFile("people.csv", data)
+        page = as_(people.alice).post(PAGE, {"tenant": "lab", "upload": file, "do": "preview"}).content.decode()
+        assert "=1+1" in page.split("<textarea")[1]
+
+
+def test_links_are_mailed_where_there_is_a_server(people, as_, settings):
+    settings.MAIL_IS_SET_UP = True
+    answer = as_(people.alice).post(PAGE, {"tenant": "lab", "text": FOUR, "do": "import"})
+    (link,) = [row.link for row in answer.context["rows"] if row.link]
+    assert "The link is being mailed." in answer.content.decode()
+    assert mail.outbox == [], "the page waits for no mail server"
+    assert link.encode() not in bytes(Letter.objects.get().link), "it lies sealed"
+    assert letters.send_due(now=clock.now()) == 1
+    ((to, text),) = [(message.to, message.body) for message in mail.outbox]
+    assert (to, link in text) == (["dora@example.org"], True)
+    assert not Letter.objects.exists()
+
+
+def test_a_link_is_mailed_again_until_a_server_takes_it_and_its_page_says_why_not(people, as_, settings):
+    settings.MAIL_IS_SET_UP, settings.EMAIL_BACKEND = True, "tests.apps.test_import.Away"
+    alice, now = as_(people.alice), clock.now()
+    alice.post(PAGE, {"tenant": "lab", "text": FOUR, "do": "import"})
+    assert letters.send_due(now=clock.now()) == 0
+    page = alice.get(reverse("invitations:list", args=["lab"])).content.decode()
+    assert "Not mailed yet, and tried again: nobody at home" in page
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    assert letters.send_due(now=now + timedelta(seconds=10)) == 0
+    assert letters.send_due(now=now + timedelta(seconds=40)) == 1
+    assert len(mail.outbox) == 1
+
+
+def test_a_link_that_ended_meanwhile_is_not_mailed(people, as_, settings):
+    settings.MAIL_IS_SET_UP = True
+    for end in (services.revoke, services.resend):
+        as_(people.alice).post(PAGE, {"tenant": "lab", "text": FOUR, "do": "import"})
+        end(people.lab, Invitation.objects.get(revoked_at=None).pk, by=people.alice, now=clock.now())
+        assert letters.send_due(now=clock.now()) == 0
+    assert (mail.outbox, Letter.objects.count()) == ([], 0)
+
+
+def test_at_last_nobody_tries_any_more_and_the_link_goes(people, as_, settings):
+    settings.MAIL_IS_SET_UP, settings.EMAIL_BACKEND = True, "tests.apps.test_import.Away"
+    as_(people.alice).post(PAGE, {"tenant": "lab", "text": FOUR, "do": "import"})
+    Letter.objects.update(attempts=letters.MOST_ATTEMPTS - 1)
+    letters.send_due(now=clock.now())
+    letter = Letter.objects.get()
+    assert (letter.due_at, bytes(letter.link)) == (None, b"")
+    page = as_(people.alice).get(reverse("invitations:list", args=["lab"])).content.decode()
+    assert "Not mailed: nobody at home" in page
+
+
+class Away(BaseEmailBackend):
+    """A mail server that does not answer."""
+
+    def send_messages(self, email_messages):
+        raise OSError("nobody at home")
+
+
+def test_programs_do_the_same(people, as_):
+    at, alice = reverse("api:v1:import_people"), as_(people.alice)
+    for query, links in (("?dry_run=1&tenant=lab", 0), ("?tenant=lab", 1)):
+        found = alice.post(at + query, FOUR.encode(), content_type="text/csv").json()
+        assert [row["outcome"] for row in found] == ["changed", "added", "invited", "wrong"]
+        assert len([row for row in found if row["link"]]) == links
+    assert [problem["path"] for problem in found[3]["problems"]] == ["username", "email", "role"]
+    refused = alice.post(at, {"text": "colour\nred"}, content_type="application/json")
+    assert (refused.status_code, refused.json()["errors"][0]["path"]) == (400, "text")

@@ -1,0 +1,118 @@
+"""Where somebody is signed in, and the end of it."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People
+
+from hekla.apps.accounts.models import User
+from hekla.apps.outbox.models import Event
+from hekla.apps.visits import browsers, selectors, services
+from hekla.apps.visits.models import Visit
+from hekla.domain.errors import Forbidden, NotFound
+from hekla.lib import clock
+
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
+PASSWORD = "a-long-walk-home"
+As = Callable[[User], Client]
+
+
+@pytest.fixture
+def three(people: People, as_: As) -> list[Client]:
+    """Alice in three browsers."""
+    found = [as_(people.alice) for _ in range(3)]
+    for client in found:
+        assert client.get("/", headers={"user-agent": FIREFOX}).status_code == 200
+    return found
+
+
+def seen(user: User) -> list[Visit]:
+    return list(selectors.of(user, now=clock.now()))
+
+
+def is_in(client: Client) -> bool:
+    return client.get("/").status_code == 200
+
+
+def test_the_list_names_browsers_and_marks_this_one(people: People, three: list[Client]) -> None:
+    page = three[0].get(reverse("accounts:visits")).content.decode()
+    assert page.count("Firefox, Linux") == 3
+    assert page.count("this one") == 1
+    assert "127.0.0.1" in page
+
+
+def test_one_ends_one(people: People, three: list[Client]) -> None:
+    theirs = next(v for v in seen(people.alice) if v.session_key == three[1].session.session_key)
+    three[0].post(reverse("accounts:end_visit", args=[theirs.pk]))
+    assert [is_in(client) for client in three] == [True, False, True]
+    assert (Event.objects.last().kind, Event.objects.last().payload["browsers"]) == ("SignedOutElsewhere", 1)
+
+
+def test_or_all_others(people: People, three: list[Client]) -> None:
+    three[0].post(reverse("accounts:end_other_visits"))
+    assert [is_in(client) for client in three] == [True, False, False]
+    assert len(seen(people.alice)) == Visit.objects.filter(user=people.alice).count() == 1
+
+
+def test_but_nobody_elses(people: People, three: list[Client]) -> None:
+    with pytest.raises(NotFound):
+        services.end(people.bob, seen(people.alice)[0].pk, now=clock.now())
+    with pytest.raises(Forbidden):
+        services.end_all(people.alice, by=people.bob, now=clock.now())
+
+
+def test_except_a_platform_admin(people: People, three: list[Client], as_: As) -> None:
+    as_(people.ada).post(reverse("accounts:end_visits_of", args=[people.alice.pk]))
+    assert [is_in(client) for client in three] == [False] * 3
+    assert Event.objects.last().actor_name == "ada"
+
+
+def test_a_new_password_ends_the_others_and_not_this_one(people: People, three: list[Client]) -> None:
+    before = [client.session.session_key for client in three]
+    three[0].post(reverse("accounts:profile"), {"display_name": "Alice", "password": PASSWORD})
+    people.alice.refresh_from_db()
+    assert [visit.session_key for visit in seen(people.alice)] == [three[0].session.session_key]
+    assert not any(selectors.goes_on(key, people.alice, now=clock.now()) for key in before)
+    assert [is_in(client) for client in three] == [True, False, False]
+
+
+def test_who_signed_out_is_not_listed(people: People, three: list[Client]) -> None:
+    three[0].post(reverse("accounts:sign_out"))
+    assert len(seen(people.alice)) == 2
+
+
+def test_a_session_that_is_too_old_does_not_go_on(people: People, three: list[Client]) -> None:
+    key = three[0].session.session_key
+    assert selectors.goes_on(key, people.alice, now=clock.now())
+    assert not selectors.goes_on(key, people.bob, now=clock.now())
+    Session.objects.filter(session_key=key).update(expire_date=clock.now())
+    assert not selectors.goes_on(key, people.alice, now=clock.now())
+
+
+def test_it_is_noted_once_a_minute(people: People, three: list[Client], monkeypatch) -> None:
+    first = Visit.objects.order_by("pk").first()
+    three[0].get("/")
+    assert Visit.objects.get(pk=first.pk).last_seen_at == first.last_seen_at
+    later = clock.now() + timedelta(minutes=2)
+    monkeypatch.setattr(clock, "now", lambda: later)
+    three[0].get("/")
+    assert Visit.objects.get(pk=first.pk).last_seen_at == later
+    assert Visit.objects.count() == 3
+
+
+@pytest.mark.parametrize(
+    ("says", "name"),
+    [
+        (FIREFOX, "Firefox, Linux"),
+        ("Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/140.0 Safari/537.36 Edg/140.0", "Edge, Windows"),
+        ("Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Safari/604.1", "Safari, iPhone"),
+        ("python-httpx/0.28", "Python"),
+        ("<script>", ""),
+    ],
+)
+def test_a_browser_has_a_name(says: str, name: str) -> None:
+    assert browsers.name(says) == name
