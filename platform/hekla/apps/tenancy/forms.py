@@ -1,12 +1,18 @@
 """Forms about tenants."""
 
+import re
+from typing import Any
+
 from django import forms
+from django.db.models import Q
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import TENANT_ROLE_LABELS
-from hekla.apps.forms import refuse_reserved
-from hekla.apps.tenancy.models import MAX_DAYS_KEPT, Tenant
+from hekla.apps.forms import NAME_ERRORS, refuse_reserved
+from hekla.apps.tenancy import selectors
+from hekla.apps.tenancy.models import MAX_DAYS_KEPT, Department, Tenant
 
 ROLES = [(role.value, label) for role, label in TENANT_ROLE_LABELS.items()]
 
@@ -18,6 +24,7 @@ class TenantForm(forms.ModelForm):
         model = Tenant
         fields = ["name", "slug", "description"]
         widgets = {"description": forms.Textarea(attrs={"rows": 3})}
+        error_messages = {"slug": NAME_ERRORS}
         help_texts = {"slug": _("Small letters, digits and hyphens; it stands in addresses and commands.")}
 
     def clean_slug(self) -> str:
@@ -62,3 +69,58 @@ class MemberForm(forms.Form):
         error_messages={"invalid_choice": _("There is no person of that name. A platform admin can add one.")},
     )
     role = forms.ChoiceField(label=_("Role"), choices=ROLES, initial="member")
+
+
+class DepartmentForm(forms.ModelForm):
+    """A new department."""
+
+    heads = forms.CharField(
+        label=_("Heads"),
+        required=False,
+        help_text=_("User names, with commas between. They may in each tenant what its admins may."),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+    tenants = forms.ModelMultipleChoiceField(
+        label=_("Tenants"),
+        queryset=selectors.all_tenants(),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Those of other departments are not listed: a tenant belongs to one at most."),
+    )
+
+    class Meta:
+        model = Department
+        fields = ["name", "slug", "description"]
+        widgets = {"description": forms.Textarea(attrs={"rows": 3})}
+        error_messages = {"slug": NAME_ERRORS}
+        help_texts = {"slug": _("Small letters, digits and hyphens; it stands in addresses and commands.")}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **kwargs)
+        known = self.instance if self.instance.pk else None
+        self.fields["tenants"].queryset = selectors.all_tenants().filter(Q(department=None) | Q(department=known))  # type: ignore[attr-defined]
+        if known:
+            self.initial["heads"] = ", ".join(user.username for user in selectors.heads(known))
+            self.initial["tenants"] = list(selectors.tenants_in(known))
+
+    def clean_slug(self) -> str:
+        """A name that addresses do not use otherwise."""
+        return refuse_reserved(self.cleaned_data["slug"])
+
+    def clean_heads(self) -> list[User]:
+        """The people of those names."""
+        names = {name for name in re.split(r"[,\s]+", self.cleaned_data["heads"]) if name}
+        found = list(User.objects.filter(username__in=names, is_active=True))
+        unknown = sorted(names - {user.username for user in found})
+        if unknown:
+            raise forms.ValidationError(
+                gettext("There is no active person of that name: %s") % ", ".join(unknown)[:200]
+            )
+        return found
+
+
+class DepartmentChangeForm(DepartmentForm):
+    """A department that exists; its short name stays."""
+
+    class Meta(DepartmentForm.Meta):
+        fields = ["name", "description"]

@@ -10,6 +10,32 @@ from hekla.apps.accounts.roles import TENANT_ROLE_LABELS, TenantRole
 MAX_DAYS_KEPT = 3650
 
 
+class Department(models.Model):
+    """Several tenants under one roof. Its heads administrate all of them."""
+
+    slug = models.SlugField(_("short name"), max_length=40, unique=True)
+    name = models.CharField(_("name"), max_length=120)
+    description = models.TextField(_("description"), max_length=2000, blank=True)
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DepartmentHead(models.Model):
+    """A person who heads a department."""
+
+    department = models.ForeignKey(Department, on_delete=models.CASCADE, related_name="heads")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="headed_departments")
+    since = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["department", "user"], name="one_headship")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} heads {self.department_id}"
+
+
 class Tenant(models.Model):
     """A team that shares the machines with others. `slug` is its name in addresses and commands.
 
@@ -19,6 +45,14 @@ class Tenant(models.Model):
     slug = models.SlugField(_("short name"), max_length=40, unique=True)
     name = models.CharField(_("name"), max_length=120)
     description = models.TextField(_("description"), max_length=2000, blank=True)
+    department = models.ForeignKey(
+        Department,
+        verbose_name=_("department"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="tenants",
+    )
     is_active = models.BooleanField(_("active"), default=True)
     log_days = models.PositiveIntegerField(
         _("days to keep logs"), default=30, validators=[MaxValueValidator(MAX_DAYS_KEPT)]

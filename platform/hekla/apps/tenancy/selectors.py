@@ -1,19 +1,64 @@
 """Questions about tenants. What is outside one's tenants does not exist."""
 
-from django.db.models import Count, QuerySet
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
-from hekla.apps.accounts.roles import BY_TENANT_ROLE, Permission
-from hekla.apps.tenancy.models import Membership, Tenant
-from hekla.domain.errors import NotFound
+from hekla.apps.accounts.roles import (
+    BY_DEPARTMENT_ROLE,
+    BY_TENANT_ROLE,
+    DEPARTMENT_TABLE,
+    PLATFORM_TABLE,
+    TENANT_TABLE,
+    DepartmentRole,
+    Permission,
+    RoleTable,
+)
+from hekla.apps.tenancy.models import Department, DepartmentHead, Membership, Tenant
+from hekla.domain.errors import Forbidden, NotFound
+
+# Every page asks this. Written out, since to put it together anew takes longer than to answer it.
+_STANDINGS_OF = """
+    SELECT tenant.*, joined.role, headed.id IS NOT NULL AS is_headed
+    FROM tenancy_tenant AS tenant
+    LEFT JOIN tenancy_membership AS joined ON joined.tenant_id = tenant.id AND joined.user_id = %(user)s
+    LEFT JOIN tenancy_departmenthead AS headed
+        ON headed.department_id = tenant.department_id AND headed.user_id = %(user)s
+    WHERE tenant.is_active AND (joined.id IS NOT NULL OR headed.id IS NOT NULL)
+    ORDER BY joined.id IS NULL, tenant.name
+"""
+
+# Asked of all open pages together every other second, and whenever one is opened.
+_STANDINGS = """
+    SELECT person.id, person.platform_role, had.tenant, had.role
+    FROM accounts_user AS person
+    LEFT JOIN (
+        SELECT joined.user_id AS person, joined.tenant_id AS tenant, joined.role
+        FROM tenancy_membership AS joined
+        JOIN tenancy_tenant AS tenant ON tenant.id = joined.tenant_id AND tenant.is_active
+        WHERE joined.user_id = ANY(%(people)s)
+        UNION ALL
+        SELECT headed.user_id, tenant.id, %(above)s
+        FROM tenancy_departmenthead AS headed
+        JOIN tenancy_tenant AS tenant ON tenant.department_id = headed.department_id AND tenant.is_active
+        WHERE headed.user_id = ANY(%(people)s)
+    ) AS had ON had.person = person.id
+    WHERE person.id = ANY(%(people)s) AND person.is_active
+"""
 
 
 def visible_to(user: User) -> QuerySet[Tenant]:
     """The tenants that exist for this person."""
     if accounts.may(user, Permission.SEE_EVERYTHING):
         return Tenant.objects.order_by("name")
-    return Tenant.objects.filter(memberships__user=user, is_active=True).order_by("name")
+    return own(user)
 
 
 def all_tenants() -> QuerySet[Tenant]:
@@ -22,8 +67,18 @@ def all_tenants() -> QuerySet[Tenant]:
 
 
 def own(user: User) -> QuerySet[Tenant]:
-    """The active tenants that the person is a member of."""
-    return Tenant.objects.filter(memberships__user=user, is_active=True).order_by("name")
+    """The active tenants in which the person has a role; first those that they are a member of."""
+    joined = Exists(Membership.objects.filter(tenant=OuterRef("pk"), user=user))
+    return _allowing(user, Permission.SEE_TENANT).order_by(joined.desc(), "name")
+
+
+def _allowing(user: User, permission: Permission) -> QuerySet[Tenant]:
+    """The active tenants in which a role of the person, there or in the department above, allows it."""
+    roles = [role for role, allowed in BY_TENANT_ROLE.items() if permission in allowed]
+    held = Q(pk__in=Membership.objects.filter(user=user, role__in=roles).values("tenant"))
+    if permission in BY_DEPARTMENT_ROLE[DepartmentRole.ADMIN]:
+        held |= Q(department__in=DepartmentHead.objects.filter(user=user).values("department"))
+    return Tenant.objects.filter(held, is_active=True)
 
 
 def with_member_counts(tenants: QuerySet[Tenant]) -> QuerySet[Tenant]:
@@ -36,7 +91,7 @@ def get(slug: str, user: User) -> Tenant:
     """The tenant of that short name. Raises NotFound."""
     tenant = visible_to(user).filter(slug=slug).first()
     if tenant is None:
-        raise NotFound("There is no such tenant.")
+        raise NotFound(_("There is no such tenant."))
     return tenant
 
 
@@ -45,24 +100,130 @@ def members(tenant: Tenant) -> QuerySet[Membership]:
     return Membership.objects.filter(tenant=tenant).select_related("user").order_by("user__username")
 
 
+def known_people(user: User) -> QuerySet[User]:
+    """Who exists for this person: the members of their tenants; everybody for those who manage people."""
+    if accounts.may(user, Permission.MANAGE_PEOPLE):
+        return accounts.everybody()
+    return accounts.everybody().filter(memberships__tenant__in=own(user)).distinct()
+
+
 def may(user: User, tenant_id: int, permission: Permission) -> bool:
-    """Whether the person's role in that tenant, or on the platform, allows it."""
+    """Whether the person's role in that tenant, in the department above it, or on the platform, allows it."""
     if accounts.may(user, permission):
         return True
-    role = Membership.objects.filter(user=user, tenant_id=tenant_id, tenant__is_active=True).values_list(
-        "role", flat=True
-    )
-    return user.is_active and any(permission in BY_TENANT_ROLE.get(name, frozenset()) for name in role)
+    return user.is_active and _allowing(user, permission).filter(pk=tenant_id).exists()
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What the person may do in tenants, by their roles there and in departments; read once for many questions.
+
+    `tenants`: those that are theirs (`own`), in that order.
+    """
+
+    allowed: Mapping[int, frozenset[Permission]]
+    tenants: Sequence[Tenant] = ()
+
+    def where(self, permission: Permission) -> list[int]:
+        """The ids of the tenants in which it is allowed."""
+        return [tenant for tenant, permissions in self.allowed.items() if permission in permissions]
+
+
+def rights(user: User) -> Rights:
+    """The person's rights in active tenants; none for whoever may not sign in any more."""
+    if not user.is_active:
+        return Rights({})
+    tenants: list[Any] = list(Tenant.objects.raw(_STANDINGS_OF, {"user": user.pk}))
+    allowed = {tenant.pk: _allowed(tenant.role, is_headed=tenant.is_headed) for tenant in tenants}
+    return Rights(allowed, [tenant for tenant in tenants if Permission.SEE_TENANT in allowed[tenant.pk]])
+
+
+def _allowed(role: str | None, *, is_headed: bool) -> frozenset[Permission]:
+    above = BY_DEPARTMENT_ROLE[DepartmentRole.ADMIN] if is_headed else frozenset[Permission]()
+    return BY_TENANT_ROLE.get(role or "", frozenset()) | above
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """All that somebody's rights follow from: a platform role, and roles in active tenants or in departments above."""
+
+    platform_role: str
+    roles: frozenset[tuple[int, str]]
+
+
+def standings(people: Collection[int]) -> dict[int, Standing]:
+    """The standing of each of these who may sign in."""
+    platform: dict[int, str] = {}
+    roles: defaultdict[int, set[tuple[int, str]]] = defaultdict(set)
+    with connection.cursor() as cursor:
+        cursor.execute(_STANDINGS, {"people": list(people), "above": f"department {DepartmentRole.ADMIN}"})
+        for user, platform_role, tenant, role in cursor.fetchall():
+            platform[user] = platform_role
+            if tenant is not None:
+                roles[user].add((tenant, role))
+    return {user: Standing(role, frozenset(roles[user])) for user, role in platform.items()}
 
 
 def where(user: User, permission: Permission) -> list[int]:
     """The ids of the tenants in which the person's tenant role allows it."""
-    roles = [role for role, allowed in BY_TENANT_ROLE.items() if permission in allowed]
-    found = Membership.objects.filter(user=user, role__in=roles, tenant__is_active=True)
-    return list(found.values_list("tenant_id", flat=True))
+    return rights(user).where(permission)
 
 
-def current(user: User, slug: str) -> Tenant | None:
-    """The tenant that the person works for now: the one named, else the first of their own."""
-    mine = list(own(user))
+def chosen(mine: Sequence[Tenant], slug: str) -> Tenant | None:
+    """The one named among these, else the first."""
     return next((tenant for tenant in mine if tenant.slug == slug), mine[0] if mine else None)
+
+
+def gives_roles(user: User) -> bool:
+    """Whether there is anybody to whom this person may give a role."""
+    return accounts.may(user, Permission.MANAGE_PEOPLE) or bool(where(user, Permission.MANAGE_MEMBERS))
+
+
+def managed_by(user: User) -> QuerySet[Tenant]:
+    """The active tenants whose members this person manages."""
+    if accounts.may(user, Permission.MANAGE_MEMBERS):
+        return all_tenants().filter(is_active=True)
+    return _allowing(user, Permission.MANAGE_MEMBERS).order_by("name")
+
+
+def may_audit(user: User) -> bool:
+    """Whether there is anything of which this person may know who did it."""
+    return accounts.may(user, Permission.SEE_AUDIT) or _allowing(user, Permission.SEE_AUDIT).exists()
+
+
+def role_tables(user: User) -> list[RoleTable]:
+    """The tables of those roles that the person may give. Raises Forbidden for whoever may give none."""
+    if not gives_roles(user):
+        raise Forbidden(_("The table of roles is for those who give them: the admins of tenants and of the platform."))
+    above = [DEPARTMENT_TABLE, PLATFORM_TABLE] if accounts.may(user, Permission.MANAGE_PEOPLE) else []
+    return [TENANT_TABLE, *above]
+
+
+def departments_of(user: User) -> QuerySet[Department]:
+    """The departments that exist for this person: those that they head."""
+    if accounts.may(user, Permission.SEE_EVERYTHING):
+        return Department.objects.order_by("name")
+    return Department.objects.filter(heads__user=user).order_by("name")
+
+
+def department(slug: str, user: User) -> Department:
+    """The department of that short name. Raises NotFound."""
+    found = departments_of(user).filter(slug=slug).first()
+    if found is None:
+        raise NotFound(_("There is no such department."))
+    return found
+
+
+def heads(department: Department) -> QuerySet[User]:
+    """Who heads it."""
+    return User.objects.filter(headed_departments__department=department).order_by("username")
+
+
+def tenants_in(department: Department) -> QuerySet[Tenant]:
+    """Its tenants."""
+    return Tenant.objects.filter(department=department).order_by("name")
+
+
+def people_in(department: Department) -> int:
+    """How many people are members of its tenants; who is in several counts once."""
+    return Membership.objects.filter(tenant__department=department).values("user").distinct().count()

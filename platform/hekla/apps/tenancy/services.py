@@ -23,6 +23,12 @@ def require(user: User, tenant: Tenant, permission: Permission) -> None:
         raise Forbidden(_("Only the admins of this tenant and of the platform may do this."))
 
 
+def require_some(user: User) -> None:
+    """Raises Forbidden for whoever manages the members of no tenant."""
+    if not selectors.managed_by(user).exists():
+        raise Forbidden(_("People are brought in by the admins of tenants and of the platform."))
+
+
 def create(*, slug: str, name: str, description: str = "", actor: Actor, now: datetime) -> Tenant:
     """A new tenant without members. Raises Refused when the short name is taken."""
     try:
@@ -30,7 +36,8 @@ def create(*, slug: str, name: str, description: str = "", actor: Actor, now: da
             tenant = Tenant.objects.create(slug=slug, name=name, description=description, created_at=now)
             _tell(tenant, events.TenantCreated(name=slug), actor, now)
     except IntegrityError as error:
-        raise Refused(f"A tenant is called “{slug}” already; choose another short name.", "slug") from error
+        message = _("A tenant is called “%(slug)s” already; choose another short name.") % {"slug": slug}
+        raise Refused(message, "slug") from error
     return tenant
 
 
@@ -72,7 +79,8 @@ def add_member(tenant: Tenant, user: User, role: str, *, actor: Actor, now: date
             membership = Membership.objects.create(tenant=tenant, user=user, role=role, since=now)
             _tell(tenant, events.MemberAdded(username=user.username, role=role), actor, now)
     except IntegrityError as error:
-        raise Refused(f"{user} is a member of {tenant} already.", "user") from error
+        message = _("%(who)s is a member of %(tenant)s already.") % {"who": user, "tenant": tenant}
+        raise Refused(message, "user") from error
     return membership
 
 
@@ -101,14 +109,14 @@ def _membership(tenant: Tenant, user_id: int) -> Membership:
     found = Membership.objects.select_for_update(of=("self",)).filter(tenant=tenant, user_id=user_id)
     membership = found.select_related("user").first()
     if membership is None:
-        raise NotFound("There is no such member.")
+        raise NotFound(_("There is no such member."))
     return membership
 
 
 def _keep_one_admin(membership: Membership) -> None:
     others = Membership.objects.filter(tenant=membership.tenant_id, role=TenantRole.ADMIN).exclude(pk=membership.pk)
     if membership.role == TenantRole.ADMIN and not others.exists():
-        raise Refused("This is the tenant's only admin; make somebody else one first.", "role")
+        raise Refused(_("This is the tenant's only admin; make somebody else one first."), "role")
 
 
 def _tell(tenant: Tenant, event: events.Event, actor: Actor, now: datetime) -> None:

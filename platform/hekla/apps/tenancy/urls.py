@@ -2,7 +2,6 @@ from django.urls import path
 
 from hekla.apps.tenancy import views
 
-app_name = "tenancy"
 urlpatterns = [
     path("", views.tenants, name="list"),
     path("new/", views.create, name="create"),

@@ -24,7 +24,18 @@ from hekla.lib import clock
 def tenants(request: HttpRequest) -> HttpResponse:
     """The tenants that one may see."""
     found = selectors.with_member_counts(selectors.visible_to(person(request)))
-    return render(request, "tenancy/list.html", {"tenants": found})
+    context = {
+        "tenants": found,
+        "departments": selectors.departments_of(person(request)),
+        "may_audit": selectors.may_audit(person(request)),
+    }
+    return render(request, "tenancy/list.html", context)
+
+
+@require_safe
+def roles(request: HttpRequest) -> HttpResponse:
+    """What each role may do, for those who give roles."""
+    return render(request, "tenancy/roles.html", {"tables": selectors.role_tables(person(request))})
 
 
 @require_http_methods(["GET", "POST"])
@@ -147,6 +158,7 @@ def _detail_page(
         "members": selectors.members(tenant),
         "form": form,
         "roles": ROLES,
+        "may_audit": selectors.may(user, tenant.pk, Permission.SEE_AUDIT),
         "may_manage": selectors.may(user, tenant.pk, Permission.MANAGE_MEMBERS),
         "retention": retention or RetentionForm(initial=kept),
         "may_set_retention": selectors.may(user, tenant.pk, Permission.SET_RETENTION),

@@ -1,0 +1,15 @@
+"""Forms of acting for people."""
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+
+class ReasonForm(forms.Form):
+    """Why an admin acts for somebody."""
+
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=200,
+        help_text=_("They are told of it, and it stands in the audit."),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True}),
+    )

@@ -1,0 +1,52 @@
+"""Acting for somebody: the question for a reason, and the end."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts import services as account_services
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.acting import selectors, services, sessions
+from hekla.apps.acting.forms import ReasonForm
+from hekla.apps.forms import attach
+from hekla.apps.people import person
+from hekla.apps.signin.entry import freshly_proved
+from hekla.domain.errors import HeklaError, NotFound
+from hekla.lib import clock
+
+
+@require_http_methods(["GET", "POST"])
+def act_for(request: HttpRequest, user_id: int) -> HttpResponse:
+    """Begin to act for somebody."""
+    account_services.require(person(request), Permission.ACT_FOR_PEOPLE)
+    return _act_for(request, user_id)
+
+
+@freshly_proved
+def _act_for(request: HttpRequest, user_id: int) -> HttpResponse:
+    user = get_object_or_404(accounts.everybody(), pk=user_id)
+    form = ReasonForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            acting = services.begin(user, reason=form.cleaned_data["reason"], by=person(request), now=clock.now())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            sessions.enter(request, acting.pk)
+            return redirect("home")
+    return render(request, "acting/act_for.html", {"form": form, "person": user})
+
+
+@require_POST
+def end(request: HttpRequest) -> HttpResponse:
+    """Be oneself again. Raises NotFound for whoever acts for nobody."""
+    acting_id = request.session.get(selectors.KEY)
+    if acting_id is None:
+        raise NotFound(_("You do not act for anybody any more."))
+    services.end(acting_id, by=person(request), now=clock.now())
+    sessions.leave(request)
+    messages.success(request, _("You are yourself again."))
+    return redirect("accounts:list")

@@ -1,0 +1,87 @@
+"""Who did what and when: the acts of people, out of the event log, without what the platform does by itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.outbox import selectors as outbox
+from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.words import kind_in_words
+from hekla.apps.tenancy import selectors
+from hekla.apps.tenancy.audit_words import said
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.errors import Forbidden
+
+PAGE = 50
+_MOST_TOLD = 300
+_FOR_PROGRAMS = {"said"}
+"""What the message of the event says in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is looked for; empty: everything. `before`: only what has a smaller number."""
+
+    person: str = ""
+    kind: str = ""
+    tenant: str = ""
+    before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One thing that a person did."""
+
+    event: Event
+    tenant: Tenant | None
+
+    @property
+    def words(self) -> str:
+        """What it was."""
+        return kind_in_words(self.event.kind)
+
+    @property
+    def tenant_slug(self) -> str | None:
+        """The short name of the tenant in which it was done."""
+        return self.tenant.slug if self.tenant else None
+
+    @property
+    def facts(self) -> str:
+        """What the log keeps of it, shortened."""
+        kept = [(name, value) for name, value in self.event.payload.items() if value and name not in _FOR_PROGRAMS]
+        return ", ".join(f"{name}: {said(self.event.kind, name, value)}" for name, value in kept)[:_MOST_TOLD]
+
+
+def acts(user: User, asked: Asked, *, most: int = PAGE) -> list[Act]:
+    """The newest acts that the person may know of and that were asked for. Raises Forbidden, NotFound."""
+    tenants = {tenant.pk: tenant for tenant in audited(user)}
+    within = None if accounts.may(user, Permission.SEE_AUDIT) else list(tenants)
+    if asked.tenant:
+        within = [tenant.pk for tenant in tenants.values() if tenant.slug == asked.tenant]
+    found = outbox.of_people(tenants=within, person=asked.person, kind=asked.kind, before=asked.before, limit=most)
+    return [Act(event, tenants.get(event.tenant_id or 0)) for event in found]
+
+
+def audited(user: User) -> list[Tenant]:
+    """The tenants of whose acts the person may know. Raises Forbidden where there are none."""
+    if accounts.may(user, Permission.SEE_AUDIT):
+        return list(selectors.all_tenants())
+    allowed = selectors.where(user, Permission.SEE_AUDIT)
+    if not allowed:
+        raise Forbidden(_("The audit is for the admins of tenants and of the platform, and for operators."))
+    return list(selectors.all_tenants().filter(pk__in=allowed))
+
+
+def asked_by(query: Mapping[str, str]) -> Asked:
+    """What an address asks for."""
+    before = query.get("before", "")
+    number = int(before) if before.isdecimal() and len(before) < 19 else None  # noqa: PLR2004
+    return Asked(_text(query, "person"), _text(query, "kind"), _text(query, "tenant"), number)
+
+
+def _text(query: Mapping[str, str], name: str) -> str:
+    return query.get(name, "").replace("\0", "").strip()[:150]

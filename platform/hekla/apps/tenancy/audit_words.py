@@ -1,0 +1,36 @@
+"""What the log keeps of an act, in the language of whoever reads it, as far as it is words of ours."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS, TENANT_ROLE_LABELS
+from hekla.apps.outbox.phases import phase
+from hekla.domain import events
+from hekla.domain.events import Word
+
+_INSTANT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[\d:.]*Z")
+
+
+def _role(labels: Mapping[Any, Any]) -> Callable[[str], str]:
+    return lambda value: str(labels.get(value, value))
+
+
+_SAID: Mapping[Word, Callable[[str], str]] = {
+    Word.PHASE: phase,
+    Word.TENANT_ROLE: _role(TENANT_ROLE_LABELS),
+    Word.PLATFORM_ROLE: _role(PLATFORM_ROLE_LABELS),
+}
+
+
+def said(kind: str, field: str, value: Any) -> str:  # noqa: ANN401  (whatever an event keeps)
+    """A value of an event for people."""
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return ", ".join(value)
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if instant := _INSTANT.fullmatch(value):
+        return f"{instant[1]} {instant[2]} UTC"
+    word = events.word_of(kind, field)
+    return _SAID[word](value) if word else value

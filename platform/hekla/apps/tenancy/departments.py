@@ -1,0 +1,102 @@
+"""Changes to departments: what they are called, who heads them, and which tenants are theirs."""
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.outbox import changes
+from hekla.apps.outbox.services import Actor, record, unit_of_work
+from hekla.apps.tenancy.models import Department, DepartmentHead, Tenant
+from hekla.domain import events
+from hekla.domain.errors import Invalid, Problem, Refused
+from hekla.domain.events import Change
+
+
+def create(
+    *,
+    slug: str,
+    name: str,
+    description: str = "",
+    heads: Collection[User] = (),
+    tenants: Collection[Tenant] = (),
+    actor: Actor,
+    now: datetime,
+) -> Department:
+    """A new department. Raises Refused when the short name is taken, Invalid for tenants of another department."""
+    try:
+        with unit_of_work():
+            department = Department.objects.create(slug=slug, name=name, description=description, created_at=now)
+            record(events.DepartmentCreated(name=slug), subject=_subject(department), actor=actor, at=now)
+            change(department, {}, heads=heads, tenants=tenants, actor=actor, now=now)
+    except IntegrityError as error:
+        message = _("A department is called “%(slug)s” already; choose another short name.") % {"slug": slug}
+        raise Refused(message, "slug") from error
+    return department
+
+
+def change(
+    department: Department,
+    values: Mapping[str, Any],
+    *,
+    heads: Collection[User] | None = None,
+    tenants: Collection[Tenant] | None = None,
+    actor: Actor,
+    now: datetime,
+) -> None:
+    """Change its fields, and where they are given, all of its heads and all of its tenants. Raises Invalid."""
+    with unit_of_work():
+        department = Department.objects.select_for_update().get(pk=department.pk)
+        changed = changes.apply(department, values)
+        department.save()
+        if heads is not None:
+            changed |= _set_heads(department, heads, now)
+        if tenants is not None:
+            changed |= _set_tenants(department, tenants, actor, now)
+        if changed:
+            event = events.DepartmentChanged(name=department.slug, changes=changed)
+            record(event, subject=_subject(department), actor=actor, at=now)
+
+
+def _set_heads(department: Department, heads: Collection[User], now: datetime) -> dict[str, Change]:
+    before = User.objects.filter(headed_departments__department=department)
+    told = _difference("heads", (user.username for user in before), (user.username for user in heads))
+    DepartmentHead.objects.filter(department=department).exclude(user__in=heads).delete()
+    rows = [DepartmentHead(department=department, user=user, since=now) for user in heads]
+    DepartmentHead.objects.bulk_create(rows, ignore_conflicts=True)
+    return told
+
+
+def _set_tenants(department: Department, tenants: Collection[Tenant], actor: Actor, now: datetime) -> dict[str, Change]:
+    wanted = list(Tenant.objects.select_for_update().filter(pk__in=[tenant.pk for tenant in tenants]))
+    elsewhere = [tenant.slug for tenant in wanted if tenant.department_id not in {None, department.pk}]
+    if elsewhere:
+        message = _("These belong to another department; take them out there first: %(tenants)s")
+        raise Invalid([Problem("tenants", message % {"tenants": ", ".join(elsewhere)})])
+    before = list(Tenant.objects.select_for_update().filter(department=department))
+    _move((tenant for tenant in before if tenant not in wanted), None, actor, now)
+    _move((tenant for tenant in wanted if tenant not in before), department, actor, now)
+    return _difference("tenants", (tenant.slug for tenant in before), (tenant.slug for tenant in wanted))
+
+
+def _move(tenants: Iterable[Tenant], department: Department | None, actor: Actor, now: datetime) -> None:
+    """Each tenant's own history tells of it too."""
+    for tenant in tenants:
+        old = tenant.department.slug if tenant.department else ""
+        moved = Change(old=old, new=department.slug if department else "")
+        tenant.department = department
+        tenant.save(update_fields=["department"])
+        event = events.TenantChanged(name=tenant.slug, changes={"department": moved})
+        record(event, subject=f"tenant:{tenant.pk}", tenant=tenant.pk, actor=actor, at=now)
+
+
+def _difference(name: str, before: Iterable[str], after: Iterable[str]) -> dict[str, Change]:
+    old, new = sorted(before), sorted(after)
+    return {name: Change(old=list(old), new=list(new))} if old != new else {}
+
+
+def _subject(department: Department) -> str:
+    return f"department:{department.pk}"

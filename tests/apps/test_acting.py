@@ -1,0 +1,190 @@
+"""A platform admin acts for a person: as them, by their rights, for a while, and everybody is told."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+from tests.apps.access_world import MANIFEST, acting_for
+from tests.apps.conftest import People
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.acting import selectors, services
+from hekla.apps.acting.models import Acting
+from hekla.apps.jobs.models import Job
+from hekla.apps.notifications import services as notifications
+from hekla.apps.notifications.models import Notification
+from hekla.apps.outbox.models import Event
+from hekla.apps.tenancy import audit
+from hekla.domain.errors import Forbidden, Invalid, NotFound, Refused
+from hekla.lib import clock
+
+As = Callable[[User], Client]
+END = reverse("accounts:end_acting")
+PASSWORD = "a-long-walk-home"
+
+
+@pytest.fixture
+def browser(people: People) -> Client:
+    """Ada acts for Alice in it."""
+    return acting_for(people.alice, by=people.ada)
+
+
+def submit(browser: Client):
+    return browser.post(reverse("jobs:submit_yaml"), {"text": MANIFEST})
+
+
+def told() -> list[tuple[str, str, str]]:
+    return list(Event.objects.order_by("id").values_list("kind", "actor_name", "acting_name"))
+
+
+def over(acting: Acting) -> None:
+    Acting.objects.filter(pk=acting.pk).update(until=clock.now())
+
+
+def demoted(acting: Acting) -> None:
+    User.objects.filter(pk=acting.admin_id).update(platform_role="operator")
+
+
+def promoted(acting: Acting) -> None:
+    User.objects.filter(pk=acting.person_id).update(platform_role="admin")
+
+
+def dismissed(acting: Acting) -> None:
+    User.objects.filter(pk=acting.person_id).update(is_active=False)
+
+
+def test_one_says_why_and_is_the_person_then(people: People, as_: As) -> None:
+    accounts.change_user(people.ada, {}, password=PASSWORD, actor=accounts.actor_of(people.ada), now=clock.now())
+    ada, page = as_(people.ada), reverse("accounts:act_for", args=[people.alice.pk])
+    assert page in ada.get(reverse("accounts:list")).content.decode()
+    asked = ada.get(page)
+    assert asked.headers["Location"].startswith(reverse("accounts:prove"))
+    ada.post(asked.headers["Location"], {"password": PASSWORD})
+    ada.post(page, {"reason": " "})
+    assert not Acting.objects.exists()
+    key, token = ada.session.session_key, ada.cookies[settings.CSRF_COOKIE_NAME].value
+    home = ada.post(page, {"reason": "Her <job> is lost."}, follow=True)
+    assert home.context["user"] == people.alice
+    assert "You act for Alice — as Ada." in home.content.decode()
+    assert "Her &lt;job&gt; is lost." in home.content.decode()
+    assert ada.session.session_key != key
+    assert ada.cookies[settings.CSRF_COOKIE_NAME].value != token  # what was loaded as Ada is not sent as Alice
+    assert "You act for" in ada.get("/nothing/").content.decode()
+
+
+def test_what_is_done_names_both(people: People, browser: Client) -> None:
+    submit(browser)
+    assert Job.objects.get(name="sent").owner == people.alice
+    assert ("JobSubmitted", "alice", "ada") in told()
+    browser.post(END)
+    assert [one for one in told() if one[0].startswith("Acting")] == [
+        ("ActingBegun", "ada", ""),
+        ("ActingEnded", "ada", ""),
+    ]
+    page = browser.get(reverse("audit"), {"kind": "JobSubmitted"}).content.decode()
+    assert "ada for alice" in page
+    for name in ("ada", "alice"):
+        found = audit.acts(people.ada, audit.asked_by({"person": name, "kind": "JobSubmitted"}))
+        assert [act.event.who for act in found] == ["ada for alice"]
+    (read,) = browser.get(reverse("api:v1:audit"), {"kind": "JobSubmitted"}).json()
+    assert (read["person"], read["acting_by"]) == ("alice", "ada")
+
+
+def test_after_the_end_one_is_oneself(people: People, browser: Client) -> None:
+    key = browser.session.session_key
+    assert browser.post(END).headers["Location"] == reverse("accounts:list")
+    assert browser.get("/").context["user"] == people.ada
+    assert browser.session.session_key != key
+    assert browser.post(END).status_code == 404
+
+
+def test_the_log_tells_of_the_end_though_nobody_comes_back(people: People, browser: Client) -> None:
+    acting = Acting.objects.get()
+    assert services.end_overdue(now=clock.now()) == 0
+    assert services.end_overdue(now=acting.until + timedelta(minutes=5)) == 1
+    assert Event.objects.order_by("id").last().at == acting.until
+    assert told()[-1] == ("ActingEnded", "ada", "")
+
+
+def test_who_signs_out_ends_it_too(browser: Client) -> None:
+    browser.post(reverse("accounts:sign_out"))
+    assert Acting.objects.get().ended_at is not None
+    assert browser.get("/").status_code == 302
+
+
+@pytest.mark.parametrize("happens", [over, promoted, dismissed])
+def test_what_is_asked_too_late_is_not_done(people: People, browser: Client, happens) -> None:
+    happens(Acting.objects.get())
+    by_itself = browser.get("/", headers={"HX-Request": "true"})
+    assert (by_itself.status_code, by_itself.headers["HX-Refresh"]) == (403, "true")
+    answer = submit(browser)
+    assert answer.headers["Location"] == "/"
+    assert not Job.objects.filter(name="sent").exists()
+    home = browser.get("/")
+    assert home.context["user"] == people.ada
+    assert "You do not act for anybody any more" in home.content.decode()
+    assert told()[-1] == ("ActingEnded", "ada", "")
+
+
+def test_who_is_no_admin_any_more_acts_for_nobody(people: People, browser: Client) -> None:
+    demoted(Acting.objects.get())
+    browser.get("/")
+    assert browser.get("/").context["user"] == people.ada
+
+
+@pytest.mark.parametrize(
+    "path", ["accounts:profile", "accounts:second_factor", "accounts:visits", "accounts:identities"]
+)
+def test_what_is_for_the_person_alone_is_closed_and_says_so(browser: Client, path: str) -> None:
+    page = browser.get(reverse(path))
+    assert page.status_code == 403
+    assert "This stays closed while you act for somebody" in page.content.decode()
+    assert "You act for Alice" in page.content.decode()
+
+
+def test_the_person_is_not_seen_as_signed_in_there(people: People, browser: Client) -> None:
+    browser.get("/")
+    assert not people.alice.visits.exists()
+    assert people.ada.visits.exists()
+
+
+def test_nobody_acts_for_admins_nor_for_who_may_not_sign_in(people: People) -> None:
+    now = clock.now()
+    other = accounts.create_user(
+        username="root", password=None, platform_role="admin", actor=accounts.actor_of(people.ada), now=now
+    )
+    User.objects.filter(pk=people.bob.pk).update(is_active=False)
+    for user in (people.ada, other, User.objects.get(pk=people.bob.pk)):
+        with pytest.raises(Refused, match="Nobody acts for"):
+            services.begin(user, reason="x", by=people.ada, now=now)
+    with pytest.raises(Invalid):
+        services.begin(people.alice, reason=" ", by=people.ada, now=now)
+    for role in ("operator", "manager", ""):
+        people.charlie.platform_role = role
+        with pytest.raises(Forbidden):
+            services.begin(people.alice, reason="x", by=people.charlie, now=now)
+
+
+def test_a_number_of_anothers_acting_is_worth_nothing(people: People) -> None:
+    acting = services.begin(people.alice, reason="x", by=people.ada, now=clock.now())
+    with pytest.raises(NotFound):
+        selectors.present(people.charlie, acting.pk, now=clock.now())
+    assert selectors.present(people.ada, acting.pk, now=clock.now()) == people.alice
+    with pytest.raises(NotFound):
+        selectors.present(people.ada, acting.pk, now=acting.began_at + timedelta(hours=1))
+
+
+def test_the_person_is_told(people: People, as_: As) -> None:
+    notifications.follow(now=clock.now())
+    services.begin(people.alice, reason="Her job is lost.", by=people.ada, now=clock.now())
+    assert notifications.follow(now=clock.now()) == 1
+    assert notifications.follow(now=clock.now()) == 0
+    assert Notification.objects.get().user == people.alice
+    page = as_(people.alice).get(reverse("notifications:list")).content.decode()
+    assert "ada acts for you, for an hour at most. The reason: Her job is lost." in page
+    (read,) = as_(people.alice).get(reverse("api:v1:notifications")).json()["results"]
+    assert (read["moment"], read["job_uid"]) == ("acted_for", None)
