@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from hekla.apps.queues.models import Queue
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.resources import Resources
@@ -24,16 +26,16 @@ def _amounts(given: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
         small, large = Resources.parse(given[less]), Resources.parse(given[more])
         for name in sorted(given[less].keys() & given[more].keys()):
             if small.amount(name) > large.amount(name):
-                yield Problem(less, f"Of {name} this is more than its {more}.")
+                yield Problem(less, _("Of %(name)s this is more than its %(more)s.") % {"name": name, "more": _(more)})
 
 
 def _parent(queue: Queue) -> Iterator[Problem]:
     """It is another queue of the cluster, and not one below this."""
     above = queue.parent
     if above is not None and above.cluster_id != queue.cluster_id:
-        yield Problem("parent", "This queue is in another cluster.")
+        yield Problem("parent", _("This queue is in another cluster."))
     while above is not None:
         if above.name == queue.name:
-            yield Problem("parent", "A queue cannot be below itself.")
+            yield Problem("parent", _("A queue cannot be below itself."))
             return
         above = above.parent

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from hekla.apps.forms import QuantitiesField, refuse_reserved
+from hekla.apps.forms import NAME_ERRORS, QuantitiesField, refuse_reserved
 from hekla.apps.queues.models import Queue
 
 
@@ -23,6 +23,7 @@ class QueueForm(forms.ModelForm):
             "reclaimable", "tenants",
         ]  # fmt: skip
         widgets = {"tenants": forms.CheckboxSelectMultiple}
+        error_messages = {"name": NAME_ERRORS}
         help_texts = {
             "weight": _("Its part when queues compete: twice the weight, twice the share."),
             "priority": _("Queues of higher priority are served first."),
@@ -30,6 +31,12 @@ class QueueForm(forms.ModelForm):
             "parent": _("The queue of which this one is a part; counts with the plugin capacity."),
             "tenants": _("Who may submit here. None chosen: everybody."),
         }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **kwargs)
+        self.fields["parent"].empty_label = _("none")  # type: ignore[attr-defined]
+        if "cluster" in self.fields:
+            self.fields["cluster"].empty_label = _("Choose")  # type: ignore[attr-defined]
 
     def clean_name(self) -> str:
         """A name that addresses do not use otherwise."""

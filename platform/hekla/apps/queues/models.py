@@ -14,8 +14,19 @@ class Queue(models.Model):
     `deserved` and `parent` count where the policy has the plugin `capacity`: what the queue gets back when it has work,
     and the queue of which it is a part.
 
-    `tenants`: who may submit here; none means all.
+    `tenants`: who may submit here; none means all. `state_at`, `state_by`: since when it is in its state, and by whom;
+    null where it has always been open.
     """
+
+    class State(models.TextChoices):
+        """A closed queue takes no submissions, and what is in it goes on.
+
+        One that is drained does not even let in what waits in it.
+        """
+
+        OPEN = "open", _("open")
+        DRAINING = "draining", _("draining")
+        CLOSED = "closed", _("closed")
 
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="queues", verbose_name=_("cluster"))
     name = models.SlugField(_("name"), max_length=63, unique=True)
@@ -29,7 +40,9 @@ class Queue(models.Model):
         "self", null=True, blank=True, on_delete=models.PROTECT, related_name="children", verbose_name=_("parent")
     )
     reclaimable = models.BooleanField(_("reclaimable"), default=True)
-    is_open = models.BooleanField(_("open"), default=True)
+    state = models.CharField(_("state"), max_length=16, choices=State.choices, default=State.OPEN)
+    state_at = models.DateTimeField(null=True)
+    state_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     changed_at = models.DateTimeField()
     changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField()
@@ -37,3 +50,11 @@ class Queue(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == self.State.OPEN
+
+    @property
+    def is_draining(self) -> bool:
+        return self.state == self.State.DRAINING

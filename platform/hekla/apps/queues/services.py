@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError
+from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster
@@ -26,16 +27,20 @@ def create(
     actor: Actor,
     now: datetime,
 ) -> Queue:
-    """A new open queue. Raises Refused when the name is taken, Invalid when its settings contradict each other."""
+    """A new queue, which is open unless its values say otherwise.
+
+    Raises Refused when the name is taken, Invalid when its settings contradict each other.
+    """
     try:
         with unit_of_work():
             queue = Queue(cluster=cluster, name=name, created_at=now, changed_at=now, **(values or {}))
+            queue.state_at = None if queue.is_open else now
             checks.require(queue)
             queue.save(force_insert=True)
             queue.tenants.set(tenants)
             _tell(queue, events.QueueCreated(name=name, cluster=cluster.name), actor, now)
     except IntegrityError as error:
-        raise Refused(f"A queue is called “{name}” already; choose another name.", "name") from error
+        raise Refused(_("A queue is called “%s” already; choose another name.") % name, "name") from error
     return queue
 
 
@@ -63,15 +68,21 @@ def change(
         _tell(queue, events.QueueChanged(name=queue.name, changes=changed), actor, now)
 
 
-def set_open(queue: Queue, *, is_open: bool, by: User, actor: Actor, now: datetime) -> None:
-    """Open a queue for submissions, or close it. Jobs that are in stay in."""
-    if queue.is_open == is_open:
+def set_state(queue: Queue, state: str, *, by: User, actor: Actor, now: datetime) -> None:
+    """Open a queue for submissions, close it (jobs that are in go on), or drain it (those that wait stay out)."""
+    if queue.state == state:
         return
     with unit_of_work():
-        queue.is_open = is_open
-        _save(queue, by, now)
-        event = events.QueueOpened(name=queue.name) if is_open else events.QueueClosed(name=queue.name)
-        _tell(queue, event, actor, now)
+        queue.state, queue.state_at, queue.state_by = state, now, by
+        queue.save()
+        _tell(queue, _CHANGED_TO[Queue.State(state)](name=queue.name), actor, now)
+
+
+_CHANGED_TO = {
+    Queue.State.OPEN: events.QueueOpened,
+    Queue.State.DRAINING: events.QueueDrained,
+    Queue.State.CLOSED: events.QueueClosed,
+}
 
 
 def _set_parent(queue: Queue, parent: Queue | None) -> dict[str, events.Change]:
@@ -94,4 +105,4 @@ def _save(queue: Queue, by: User, now: datetime) -> None:
 
 
 def _tell(queue: Queue, event: events.Event, actor: Actor, now: datetime) -> None:
-    record(event, subject=f"queue:{queue.pk}", topics=[f"cluster:{queue.cluster_id}"], actor=actor, at=now)
+    record(event, subject=f"queue:{queue.pk}", topics=["queues", f"cluster:{queue.cluster_id}"], actor=actor, at=now)

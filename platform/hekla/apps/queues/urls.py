@@ -5,5 +5,5 @@ from hekla.apps.queues import views
 urlpatterns = [
     path("new/", views.create, name="create"),
     path("<slug:name>/edit/", views.edit, name="edit"),
-    path("<slug:name>/open/", views.set_open, name="set_open"),
+    path("<slug:name>/state/", views.set_state, name="set_state"),
 ]

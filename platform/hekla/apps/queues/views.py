@@ -14,7 +14,8 @@ from hekla.apps.forms import attach
 from hekla.apps.people import person
 from hekla.apps.queues import selectors, services
 from hekla.apps.queues.forms import QueueChangeForm, QueueForm
-from hekla.domain.errors import HeklaError
+from hekla.apps.queues.models import Queue
+from hekla.domain.errors import HeklaError, Refused
 from hekla.lib import clock
 
 
@@ -39,7 +40,7 @@ def create(request: HttpRequest) -> HttpResponse:
             messages.success(request, _("Queue %s is open.") % queue)
             return redirect("queues:list")
     context = {"form": form, "title": _("Add a queue"), "submit": _("Add"), "cancel": reverse("queues:list")}
-    return render(request, "form_page.html", context)
+    return render(request, "queues/form.html", context | {"preview": reverse("queues:preview_new")})
 
 
 @require_http_methods(["GET", "POST"])
@@ -63,14 +64,16 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
             messages.success(request, _("Saved."))
             return redirect("queues:list")
     context = {"form": form, "title": name, "submit": _("Save"), "cancel": reverse("queues:list")}
-    return render(request, "form_page.html", context)
+    return render(request, "queues/form.html", context | {"preview": reverse("queues:preview", args=[name])})
 
 
 @require_POST
-def set_open(request: HttpRequest, name: str) -> HttpResponse:
-    """Open or close a queue."""
+def set_state(request: HttpRequest, name: str) -> HttpResponse:
+    """Open, close or drain a queue."""
     accounts.require(person(request), Permission.MANAGE_QUEUES)
-    queue, is_open = selectors.get(name, person(request)), request.POST.get("open") == "yes"
-    services.set_open(queue, is_open=is_open, by=person(request), actor=actor_of(person(request)), now=clock.now())
-    messages.success(request, _("Queue %s is open.") % queue if is_open else _("Queue %s is closed.") % queue)
-    return redirect("queues:list")
+    queue, state = selectors.get(name, person(request)), request.POST.get("state", "")
+    if state not in Queue.State.values:
+        raise Refused(_("A queue is open, closed or drained."))
+    services.set_state(queue, state, by=person(request), actor=actor_of(person(request)), now=clock.now())
+    messages.success(request, _("Queue %(name)s is %(state)s.") % {"name": queue, "state": queue.get_state_display()})
+    return redirect("queues:detail", name)

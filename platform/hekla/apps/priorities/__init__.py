@@ -1,0 +1,1 @@
+"""Priority classes: numbers with a name, and who may use them."""

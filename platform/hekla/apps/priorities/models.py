@@ -1,0 +1,36 @@
+"""Priority classes."""
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.jobspec import MAX_PRIORITY
+
+
+class PriorityClass(models.Model):
+    """A priority that jobs name. What it says is taken down when a job is submitted; later changes are for later jobs.
+
+    `tenants`: who may use it; none: everybody. `is_default`: it is that of jobs that say nothing, if they may use it.
+    """
+
+    name = models.SlugField(_("name"), max_length=63, unique=True)
+    value = models.IntegerField(
+        _("value"), validators=[MinValueValidator(-MAX_PRIORITY), MaxValueValidator(MAX_PRIORITY)]
+    )
+    description = models.TextField(_("description"), max_length=2000, blank=True)
+    is_default = models.BooleanField(_("for jobs that say nothing"), default=False)
+    never_preempts = models.BooleanField(_("never evicts others"), default=False)
+    is_offered = models.BooleanField(_("offered to new jobs"), default=True)
+    tenants = models.ManyToManyField(Tenant, verbose_name=_("tenants"), blank=True, related_name="priority_classes")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["is_default"], condition=models.Q(is_default=True), name="one_default_priority_class"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,93 @@
+"""Questions about priority classes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.priorities.models import PriorityClass
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.errors import NotFound, Problem
+from hekla.domain.jobspec import JobSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a job's priority comes to when it is submitted."""
+
+    value: int
+    never_preempts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Offering:
+    """The classes that a tenant may use, the highest first. `are_any`: there are some, if only for others."""
+
+    tenant: Tenant
+    classes: tuple[PriorityClass, ...]
+    are_any: bool
+
+    def problems(self, spec: JobSpec) -> Iterator[Problem]:
+        """What of the job's priority this tenant may not ask for."""
+        if not spec.priority_class:
+            yield from self.problems_of(spec.priority)
+            return
+        found = self._named(spec.priority_class)
+        if found is None:
+            sentence = _("%(tenant)s has no priority class called “%(name)s”. It may use: %(names)s.")
+            names = ", ".join(one.name for one in self.classes) or _("none")
+            facts = {"tenant": self.tenant, "name": spec.priority_class, "names": names}
+            yield Problem("priority_class", sentence % facts)
+        elif spec.priority not in (0, found.value):
+            sentence = _("The class %(name)s is %(value)d; leave the number out, or the class.")
+            yield Problem("priority", sentence % {"name": found.name, "value": found.value})
+
+    def problems_of(self, number: int) -> Iterator[Problem]:
+        """Once there are classes, a bare number is at most what the tenant's classes give."""
+        if self.are_any and number > self.most:
+            sentence = _("In %(tenant)s a priority may be at most %(most)d. A platform admin may offer a higher class.")
+            yield Problem("priority", sentence % {"tenant": self.tenant, "most": self.most})
+
+    @property
+    def most(self) -> int:
+        """The greatest number that may be written."""
+        return max([0, *(one.value for one in self.classes)])
+
+    def wish(self, spec: JobSpec) -> Wish:
+        """What the job asks for: its class, its number, or what holds where nothing is said."""
+        found = self._named(spec.priority_class) if spec.priority_class else None
+        if found is None and not spec.priority:
+            found = next((one for one in self.classes if one.is_default), None)
+        return Wish(found.value, found.never_preempts) if found else Wish(spec.priority)
+
+    def _named(self, name: str) -> PriorityClass | None:
+        return next((one for one in self.classes if one.name == name), None)
+
+
+def offer_to(tenant: Tenant) -> Offering:
+    """What the tenant's new jobs may ask for."""
+    offered = PriorityClass.objects.filter(is_offered=True)
+    usable = offered.filter(Q(tenants=None) | Q(tenants=tenant)).order_by("-value", "name").distinct()
+    return Offering(tenant, tuple(usable), offered.exists())
+
+
+def visible_to(user: User) -> QuerySet[PriorityClass]:
+    """Those that some tenant of theirs may use; all of them for who sees everything."""
+    found = PriorityClass.objects.order_by("-value", "name").prefetch_related("tenants")
+    if accounts.may(user, Permission.SEE_EVERYTHING):
+        return found
+    usable = Q(tenants=None) | Q(tenants__in=tenancy.visible_to(user))
+    return found.filter(usable, is_offered=True).distinct()
+
+
+def get(name: str, user: User) -> PriorityClass:
+    """One by its name. Raises NotFound."""
+    found = visible_to(user).filter(name=name).first()
+    if found is None:
+        raise NotFound(_("There is no such priority class."))
+    return found

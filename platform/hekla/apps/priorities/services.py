@@ -1,0 +1,73 @@
+"""Changes to priority classes. Jobs keep what they were submitted with."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError
+from django.utils.translation import gettext as _
+
+from hekla.apps.outbox import changes
+from hekla.apps.outbox.services import Actor, record, unit_of_work
+from hekla.apps.priorities.models import PriorityClass
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import events
+from hekla.domain.errors import Refused
+
+
+def create(
+    *, name: str, values: Mapping[str, Any], tenants: Iterable[Tenant] = (), actor: Actor, now: datetime
+) -> PriorityClass:
+    """A new class. Raises Refused where the name is taken."""
+    try:
+        with unit_of_work():
+            _make_way(values)
+            made = PriorityClass.objects.create(name=name, created_at=now, **values)
+            made.tenants.set(tenants)
+            _tell(made, events.PriorityClassCreated(name=name, value=made.value), actor, now)
+    except IntegrityError as error:
+        raise Refused(_("A priority class is called “%s” already; choose another name.") % name, "name") from error
+    return made
+
+
+def change(
+    one: PriorityClass,
+    values: Mapping[str, Any],
+    *,
+    tenants: Iterable[Tenant] | None = None,
+    actor: Actor,
+    now: datetime,
+) -> None:
+    """Change its fields, and who may use it where `tenants` is given."""
+    with unit_of_work():
+        one = PriorityClass.objects.select_for_update().get(pk=one.pk)
+        _make_way(values, one)
+        changed = changes.apply(one, values)
+        one.save()
+        if tenants is not None:
+            old, new = _names(one.tenants.all()), _names(tenants)
+            one.tenants.set(tenants)
+            changed |= {"tenants": events.Change(old=old, new=new)} if old != new else {}
+        _tell(one, events.PriorityClassChanged(name=one.name, changes=changed), actor, now)
+
+
+def delete(one: PriorityClass, *, actor: Actor, now: datetime) -> None:
+    """Take it away; jobs that were submitted with it keep their priority."""
+    with unit_of_work():
+        _tell(one, events.PriorityClassDeleted(name=one.name), actor, now)
+        one.delete()
+
+
+def _make_way(values: Mapping[str, Any], one: PriorityClass | None = None) -> None:
+    """There is one default: whichever becomes it takes the place of the other."""
+    if values.get("is_default"):
+        others = PriorityClass.objects.exclude(pk=one.pk) if one else PriorityClass.objects.all()
+        others.filter(is_default=True).update(is_default=False)
+
+
+def _names(tenants: Iterable[Tenant]) -> list[str]:
+    return sorted(tenant.slug for tenant in tenants)
+
+
+def _tell(one: PriorityClass, event: events.Event, actor: Actor, now: datetime) -> None:
+    record(event, subject=f"priority_class:{one.pk}", actor=actor, at=now)

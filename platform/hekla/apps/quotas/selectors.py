@@ -1,0 +1,42 @@
+"""Questions about quotas."""
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.quotas.models import Quota
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+
+_PERMISSION = {
+    Quota.Of.TENANT: Permission.SET_TENANT_QUOTAS,
+    Quota.Of.EACH: Permission.SET_MEMBER_QUOTAS,
+    Quota.Of.ONE: Permission.SET_MEMBER_QUOTAS,
+}
+
+
+def may_set(user: User, tenant: Tenant, of: Quota.Of) -> bool:
+    """Whether this person may set such a quota there."""
+    return tenancy.may(user, tenant.pk, _PERMISSION[of])
+
+
+def of_tenant(tenant: Tenant) -> list[Quota]:
+    """All there are: the tenant's own, that of each member, those of single members by name."""
+    found = Quota.objects.filter(tenant=tenant).select_related("user", "tenant")
+    return sorted(found, key=lambda quota: (Quota.Of.values.index(quota.of), str(quota.user or "")))
+
+
+def that_bound_resources() -> list[Quota]:
+    """All quotas of the tenants where some bound what is held at once."""
+    tenants = Quota.objects.exclude(resources={}).values("tenant")
+    return list(Quota.objects.filter(tenant__in=tenants).order_by("pk"))
+
+
+def binding(tenant: Tenant, user: User, *, is_dry: bool = False) -> list[Quota]:
+    """Those that bind a person there. They are locked until the transaction ends: who counts next counts this too.
+
+    `is_dry`: nothing comes of it, and nothing is locked.
+    """
+    every = Quota.objects.select_related("tenant").filter(tenant=tenant).order_by("pk")
+    found = list(every if is_dry else every.select_for_update(of=("self",)))
+    own = [quota for quota in found if quota.user_id == user.pk]
+    each = [quota for quota in found if quota.of == Quota.Of.EACH]
+    return [*(quota for quota in found if quota.of == Quota.Of.TENANT), *(own or each)]

@@ -1,0 +1,73 @@
+"""Changes to quotas."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.outbox import changes
+from hekla.apps.outbox.services import Actor, record, unit_of_work
+from hekla.apps.quotas import selectors
+from hekla.apps.quotas.models import Quota
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import events
+from hekla.domain.errors import Forbidden, Invalid, Problem
+from hekla.domain.resources import format_quantity, parse_quantity
+
+
+def set_quota(
+    *,
+    tenant: Tenant,
+    of: Quota.Of,
+    user: User | None,
+    bounds: Mapping[str, Any],
+    by: User,
+    actor: Actor,
+    now: datetime,
+) -> None:
+    """Set these bounds, by the names of the fields; others stay. Without any there is no such quota any more.
+
+    Raises Forbidden, Invalid (amounts of what no machine has).
+    """
+    if not selectors.may_set(by, tenant, of):
+        raise Forbidden(_("Your role does not allow this. Ask a platform admin, or an admin of the tenant."))
+    bound(tenant=tenant, of=of, user=user, bounds=checked(bounds), actor=actor, now=now)
+
+
+def checked(bounds: Mapping[str, Any]) -> dict[str, Any]:
+    """The bounds as they are stored. Raises Invalid."""
+    return {**bounds, "resources": _amounts(bounds["resources"])} if bounds.get("resources") else dict(bounds)
+
+
+def bound(
+    *,
+    tenant: Tenant,
+    of: Quota.Of,
+    user: User | None,
+    bounds: Mapping[str, Any],
+    actor: Actor,
+    now: datetime,
+) -> None:
+    """Set bounds that were checked, on behalf of somebody who may. Without any there is no such quota any more."""
+    with unit_of_work():
+        quota, _is_new = Quota.objects.select_for_update(of=("self",)).get_or_create(tenant=tenant, of=of, user=user)
+        changed = changes.apply(quota, bounds)
+        if quota.is_empty:
+            quota.delete()
+        else:
+            quota.save()
+        event = events.QuotaSet(of=of.value, username=user.username if user else "", changes=changed)
+        record(event, subject=f"tenant:{tenant.pk}", tenant=tenant.pk, actor=actor, at=now)
+
+
+def _amounts(resources: Mapping[str, str]) -> dict[str, str]:
+    """As they are stored. A name that no machine knows would bound nothing, and nobody would notice."""
+    known = {"cpu", "memory"}.union(*(node.allocatable for node in clusters.nodes())) - {"pods"}
+    if unknown := sorted(resources.keys() - known):
+        sentence = _("No machine offers “%(name)s”. What can be bounded: %(names)s.")
+        facts = {"name": unknown[0][:63], "names": ", ".join(sorted(known))}
+        raise Invalid([Problem("resources", sentence % facts)])
+    return {name: format_quantity(name, parse_quantity(name, text)) for name, text in resources.items()}

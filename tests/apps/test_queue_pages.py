@@ -1,0 +1,115 @@
+"""The pages of queues: the tree, and a queue with its shares and the places in its line."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.domain.jobspec import JobSpec
+from hekla.lib import clock
+
+As = Callable[[User], Client]
+MOST_QUERIES = {"queues:list": 12, "queues:detail": 18}
+
+
+def places(page: str) -> list[tuple[str, str]]:
+    """Place and name of each job in line."""
+    rows = re.findall(r'data-label="Place">(\d+)<.*?jobs/[0-9a-f-]+/">([^<]+)<', page, re.S)
+    return [(place, name) for place, name in rows]
+
+
+def run(job: Job, pods: int = 1) -> None:
+    """As if its pods had their places on the machine."""
+    now = clock.now()
+    Job.objects.filter(pk=job.pk).update(phase="running", gang_phase="running", started_at=now)
+    for index in range(pods):
+        Pod.objects.create(
+            job=job, task="main", index=index, attempt=1, version=1, slot=job.pk, address="127.0.0.1",
+            phase="running", node="n1", bound_at=now, started_at=now, created_at=now,
+        )  # fmt: skip
+
+
+def test_queues_are_a_tree(people: People, as_: As) -> None:
+    now = clock.now()
+    parent = queues.create(cluster=people.cluster, name="vision", actor=PLATFORM, now=now)
+    queues.create(
+        cluster=people.cluster, name="augment", values={"parent": parent}, tenants=[people.other], actor=PLATFORM,
+        now=now,
+    )  # fmt: skip
+    page = as_(people.ada).get(reverse("queues:list")).content.decode()
+    assert re.findall(r'class="depth-(\d)"><a href="/queues/([a-z]+)/', page) == [
+        ("0", "default"), ("0", "vision"), ("1", "augment"),
+    ]  # fmt: skip
+    assert "part of vision" in page
+    queues.change(
+        parent, {}, tenants=[people.lab], by=people.ada, actor=PLATFORM, now=now
+    )  # which Charlie's tenant is not: then it does not exist for him, not even as the one above his own
+    page = as_(people.charlie).get(reverse("queues:list")).content.decode()
+    assert 'class="depth-0"><a href="/queues/augment/' in page
+    assert "vision" not in page
+
+
+def test_a_queue_shows_its_shares_and_who_is_where_in_line(people: People, as_: As) -> None:
+    run(people.submit("runs"))
+    people.submit("second", priority=1)
+    theirs = {"name": "theirs", "priority": 2, "tasks": [{"name": "main", "command": ["true"]}]}
+    jobs.submit(spec=JobSpec.parse(theirs), tenant=people.other, user=people.charlie, now=clock.now())
+    people.submit("third")
+    page = as_(people.alice).get(reverse("queues:detail", args=["default"])).content.decode()
+    assert places(page) == [("2", "second"), ("3", "third")]
+    assert places(as_(people.charlie).get(reverse("queues:detail", args=["default"])).content.decode()) == [
+        ("1", "theirs")
+    ]
+    assert "In line: 3" in page
+    assert "Has its places: 1" in page
+    assert ">runs</a>" in page.partition('id="queue-inside"')[2]
+    assert "As the plugin proportion of the cluster" in page
+    assert 'aria-label="1 of 4 CPU; 1 CPU deserved"' in page
+
+
+def test_who_may_submit_is_told_as_far_as_one_may_know(people: People, as_: As) -> None:
+    address = reverse("queues:detail", args=["default"])
+    assert "everybody" in as_(people.bob).get(address).content.decode()
+    queues.change(people.queue, {}, tenants=[people.lab, people.other], by=people.ada, actor=PLATFORM, now=clock.now())
+    seen = {user: as_(user).get(address).content.decode() for user in (people.bob, people.ada)}
+    assert ["Other" in seen[people.bob], "Other" in seen[people.ada]] == [False, True]
+
+
+@pytest.mark.parametrize("name", MOST_QUERIES)
+def test_a_page_asks_the_database_no_more_however_many_there_are(
+    people: People, as_: As, django_assert_max_num_queries: Callable[[int], Any], name: str
+) -> None:
+    for number in range(15):
+        queues.create(cluster=people.cluster, name=f"q{number}", actor=PLATFORM, now=clock.now())
+        people.submit(f"waits-{number}")
+        run(people.submit(f"runs-{number}"))
+    client = as_(people.alice)
+    client.get(reverse("accounts:visits"))  # once a minute it is noted that somebody is here
+    address = reverse(name, args=["default"] if name == "queues:detail" else [])
+    with django_assert_max_num_queries(MOST_QUERIES[name]):
+        client.get(address)
+
+
+def test_a_queue_that_is_drained_says_how_many_are_left(people: People, as_: As) -> None:
+    run(people.submit("runs"))
+    people.submit("waits")
+    ada, address = as_(people.ada), reverse("queues:detail", args=["default"])
+    ada.post(reverse("queues:set_state", args=["default"]), {"state": "draining"})
+    page = as_(people.bob).get(address).content.decode()
+    assert "This queue is being drained: 1 job that is in it is not over yet." in page
+    assert "1 job waits and is not let in." in page
+    assert "phase-draining" in as_(people.bob).get(reverse("queues:list")).content.decode()
+    ada.post(reverse("queues:set_state", args=["default"]), {"state": "asleep"})
+    people.queue.refresh_from_db()
+    assert people.queue.state == "draining"
+    ada.post(reverse("queues:set_state", args=["default"]), {"state": "open"})
+    assert "being drained" not in as_(people.bob).get(address).content.decode()

@@ -1,0 +1,106 @@
+"""What a change of a queue would do to everybody's share is told before it is saved, as the engine counts it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People
+from tests.apps.test_queue_pages import run
+
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters import services as clusters
+from hekla.apps.jobs.models import Pod
+from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.apps.queues.models import Queue
+from hekla.foresight import shares
+from hekla.lib import clock
+
+As = Callable[[User], Client]
+OWNED = """\
+actions: "enqueue, allocate, reclaim"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: predicates
+  - name: capacity
+"""
+
+
+@pytest.fixture
+def borrower(people: People) -> Queue:
+    """Under `capacity`: default deserves two CPUs and has work; the other queue runs four, beyond what it deserves."""
+    now = clock.now()
+    clusters.set_policy(people.cluster, OWNED, note="", by=people.ada, actor=PLATFORM, now=now)
+    queues.change(people.queue, {"deserved": {"cpu": "2"}}, by=people.ada, actor=PLATFORM, now=now)
+    other = queues.create(
+        cluster=people.cluster, name="other", values={"deserved": {"cpu": "4"}}, actor=PLATFORM, now=now
+    )
+    task = {"name": "main", "command": ["true"], "resources": {"cpu": "1"}, "replicas": 4, "min_available": 1}
+    run(people.submit("runs", queue="other", tasks=[task], min_available=1), pods=4)
+    waits = people.submit("waits")
+    waits.gang_phase = "inqueue"
+    waits.save()
+    Pod.objects.create(
+        job=waits, task="main", index=0, attempt=1, version=1, slot=99, address="127.0.0.1", phase="pending",
+        created_at=now,
+    )  # fmt: skip
+    return other
+
+
+def form(**changes: Any) -> dict[str, Any]:
+    return {"weight": "1", "priority": "0", "deserved": "cpu=4", "reclaimable": "on"} | changes
+
+
+def test_who_owns_less_must_give_back(people: People, borrower: Queue) -> None:
+    borrower.deserved = {"cpu": "3"}
+    told = shares.forecast(borrower)
+    assert [one["other"].deserved.amount("cpu") for one in (told.before, told.after)] == [4000, 3000]
+    assert [one["other"].borrowed.amount("cpu") for one in (told.before, told.after)] == [0, 1000]
+    assert [(loss.job.queue.name, loss.pods) for loss in told.losses] == [("other", 1)]
+
+
+def test_the_form_tells_it_and_saves_nothing(people: People, borrower: Queue, as_: As) -> None:
+    address, ada = reverse("queues:preview", args=["other"]), as_(people.ada)
+    before = Event.objects.count()
+    page = ada.post(address, form(deserved="cpu=3")).content.decode()
+    assert "1 pod of job runs in queue other would be evicted" in page
+    assert "<strong>3 CPU</strong>" in page
+    assert "<strong>133%</strong>" in page
+    assert "Nobody would lose a pod at once." in ada.post(address, form()).content.decode()
+    borrower.refresh_from_db()
+    assert (borrower.deserved, Event.objects.count()) == ({"cpu": "4"}, before)
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "sentence"),
+    [
+        ({"weight": "0"}, "id_weight", "between 1 and 65535"),
+        ({"deserved": "cpu=lots"}, "id_deserved", "not an amount"),
+        ({"guarantee": "cpu=8"}, "id_guarantee", "more than its deserved"),
+    ],
+)
+def test_what_is_wrong_stands_in_its_field(
+    people: People, borrower: Queue, as_: As, typed: dict[str, str], field: str, sentence: str
+) -> None:
+    page = as_(people.ada).post(reverse("queues:preview", args=["other"]), form(**typed)).content.decode()
+    assert "Every queue" not in page
+    assert sentence in page.partition(f'<div id="{field}_error"')[2].partition("</div>")[0]
+
+
+def test_a_new_queue_is_shown_among_the_others(people: People, as_: As) -> None:
+    address = reverse("queues:preview_new")
+    assert "Name the queue and choose its cluster" in as_(people.ada).post(address, form()).content.decode()
+    page = as_(people.ada).post(address, form(name="fresh", cluster=people.cluster.pk)).content.decode()
+    assert "fresh" in page
+    assert not Queue.objects.filter(name="fresh").exists()
+
+
+def test_the_pages_of_the_form_ask_for_it(people: People, as_: As) -> None:
+    page = as_(people.ada).get(reverse("queues:edit", args=["default"])).content.decode()
+    assert f'hx-post="{reverse("queues:preview", args=["default"])}"' in page
+    assert 'id="id_weight_error"' in page

@@ -1,0 +1,92 @@
+"""What tenants and members may hold at once: who sets it, what could never start, and what is shown of it."""
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People
+from tests.apps.test_queue_pages import run
+from tests.apps.test_quotas import bound
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs import quota_rows
+from hekla.apps.jobs import services as jobs
+from hekla.apps.quotas.models import Quota
+from hekla.domain.errors import Invalid
+from hekla.domain.scaling import Size
+from hekla.lib import clock
+
+As = Callable[[User], Client]
+
+
+def task(replicas: int = 1, name: str = "main", cpu: str = "1") -> dict[str, object]:
+    return {"name": name, "command": ["true"], "replicas": replicas, "resources": {"cpu": cpu}}
+
+
+def problems(people: People, *tasks: dict[str, object], **more: object) -> list[tuple[str, str]]:
+    with pytest.raises(Invalid) as refused:
+        people.submit("big", tasks=list(tasks), **more)
+    return [(problem.path, problem.message) for problem in refused.value.problems]
+
+
+def test_what_could_never_start_is_refused_at_its_field_with_figures(people: People) -> None:
+    bound(people, "tenant", resources={"cpu": "2"})
+    together = "The job needs at least 3 of cpu together; Lab may use 2 at once. Ask a platform admin for more."
+    assert problems(people, task(3)) == [("tasks.0.replicas", together)]
+    assert problems(people, task(1), task(2, "more")) == [("tasks", together)]
+    one = "One replica asks for 3 of cpu; Lab may use 2 at once. Ask a platform admin for more."
+    assert problems(people, task(2, cpu="3"))[-1] == ("tasks.0.resources.cpu", one)
+    assert people.submit("elastic", tasks=[task(3)], min_available=2).pk
+
+
+def test_a_members_own_quota_counts_instead_of_everybodys(people: People) -> None:
+    bound(people, "each", resources={"cpu": "1"})
+    told = problems(people, task(2))
+    assert "a member may use 1 at once in Lab. Ask an admin of Lab" in told[0][1]
+    bound(people, "one", people.alice, jobs=5)
+    assert people.submit("fits", tasks=[task(2)]).pk
+
+
+def test_a_job_does_not_grow_beyond_what_could_ever_start(people: People) -> None:
+    job = people.submit(tasks=[task(1)])
+    bound(people, "tenant", resources={"cpu": "2"})
+    with pytest.raises(Invalid, match="Lab may use 2 at once"):
+        jobs.scale(job, Size.parse({"tasks": {"main": {"replicas": 3, "min_available": 3}}, "min_available": 3}),
+                   user=people.alice, now=clock.now())  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["gpu", "pods", "nvidia.com/gpu"])
+def test_a_bound_on_what_no_machine_offers_is_refused(people: People, name: str) -> None:
+    with pytest.raises(Invalid, match=f"No machine offers “{name}”. What can be bounded: cpu, memory"):
+        bound(people, "tenant", resources={name: "1"})
+    assert not Quota.objects.exists()
+
+
+def test_what_is_used_is_shown_where_most_of_it_is_used(people: People) -> None:
+    bound(people, "tenant", resources={"cpu": "3", "memory": "0"})
+    job = people.submit(tasks=[task(cpu="2")])
+    assert [part.words for part in row(people).at_once] == ["0 of 3 CPU", "0 of 0 memory"]
+    run(job)
+    assert [(part.cluster, part.words) for part in row(people).at_once] == [
+        ("sim", "2 of 3 CPU"),
+        ("", "0 of 0 memory"),
+    ]
+
+
+def row(people: People) -> quota_rows.Row:
+    return quota_rows.seen_by(people.alice, people.lab, clock.now())[0]
+
+
+def test_the_page_sets_shows_and_refuses(people: People, as_: As) -> None:
+    address, ada = reverse("tenancy:quotas", args=["lab"]), as_(people.ada)
+    refused = ada.post(address, {"whose": "tenant", "resources": "gpu=8"}).content.decode()
+    assert "No machine offers “gpu”" in refused
+    ada.post(address, {"whose": "tenant", "jobs": "9", "resources": "cpu=64, memory=256Gi"})
+    assert Quota.objects.get().resources == {"cpu": "64", "memory": "256Gi"}
+    page = as_(people.bob).get(address).content.decode()
+    assert ("0 of 64 CPU" in page, "0 of 256 GiB memory" in page, "?whose=" in page) == (True, True, False)
+    form = ada.get(address, {"whose": "tenant"}).content.decode()
+    assert ("cpu=64, memory=256Gi" in form, 'value="9"' in form) == (True, True)
+    home = as_(people.alice).get(reverse("home_needs")).content.decode()
+    assert "0 of 64 CPU at once" in home
