@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class GalleryConfig(AppConfig):
+    name = "hekla.apps.gallery"
+    label = "gallery"

@@ -1,0 +1,57 @@
+"""Questions about templates. Those of tenants that one is not in do not exist."""
+
+from uuid import UUID
+
+from django.db.models import F, Q, QuerySet
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.gallery.models import Template, Use, Version
+from hekla.apps.jobs.models import Job
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.domain.errors import NotFound
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.templates import OpenField
+
+
+def visible_to(user: User) -> QuerySet[Template]:
+    """The gallery: those for all, then those of the person's tenants, by title."""
+    theirs = Q(tenant=None) | Q(tenant__in=tenancy.visible_to(user))
+    found = Template.objects.filter(theirs, withdrawn_at=None).select_related("tenant")
+    return found.order_by(F("tenant__name").asc(nulls_first=True), "title", "pk")
+
+
+def get(uid: UUID, user: User) -> Template:
+    """One template. Raises NotFound."""
+    template = visible_to(user).filter(uid=uid).first()
+    if template is None:
+        raise NotFound("There is no such template.")
+    return template
+
+
+def latest(template: Template) -> Version:
+    """The version that jobs begin with now."""
+    return Version.objects.get(template=template, number=template.version)
+
+
+def open_fields(version: Version) -> tuple[OpenField, ...]:
+    """What of it may be filled in."""
+    return tuple(OpenField.model_validate(field) for field in version.fields)
+
+
+def spec_of(version: Version) -> JobSpec:
+    """The job with which it begins."""
+    return JobSpec.parse(version.spec)
+
+
+def may_publish(user: User, tenant_id: int | None) -> bool:
+    """Whether the person may publish for that tenant; without one, for all."""
+    if tenant_id is None:
+        return accounts.may(user, Permission.PUBLISH_FOR_ALL)
+    return tenancy.may(user, tenant_id, Permission.KEEP_TENANT_PRESETS)
+
+
+def use_of(job: Job) -> Use | None:
+    """The template with which the job was begun, if it was with one."""
+    return Use.objects.filter(job=job).select_related("version__template").first()

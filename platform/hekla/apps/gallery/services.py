@@ -1,0 +1,116 @@
+"""Publishing templates, and beginning jobs with them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.gallery import selectors
+from hekla.apps.gallery.models import Template, Use, Version
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.models import Job
+from hekla.apps.outbox.services import record, unit_of_work
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import events
+from hekla.domain.errors import Forbidden, NotFound, Refused
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.templates import filled_in, opened
+
+MAX_TEMPLATES = 200
+
+
+class Changed(Refused):
+    """The template is no longer what was filled in."""
+
+    code = "template_changed"
+
+
+def publish(
+    *,
+    title: str,
+    description: str,
+    spec: JobSpec,
+    fields: Sequence[Mapping[str, Any]],
+    tenant: Tenant | None,
+    user: User,
+    now: datetime,
+    template: Template | None = None,
+) -> Template:
+    """Publish a template, or the next version of one. Raises NotFound, Forbidden, Refused, Invalid."""
+    owner = template.tenant if template else tenant
+    _require_right(user, owner)
+    if not title.strip():
+        raise Refused(_("Give the template a title."), "title")
+    open_ = [field.model_dump(mode="json", exclude_defaults=True) for field in opened(spec, fields)]
+    with unit_of_work():
+        template = _locked(template, owner, now)
+        template.title, template.description = title.strip()[:80], description[:2000]
+        template.version, template.published_at = template.version + 1, now
+        template.save()
+        document, number = spec.document(), template.version
+        Version.objects.create(
+            template=template, number=number, spec=document, fields=open_, publisher=user, published_at=now
+        )
+        _tell(template, events.TemplatePublished(title=template.title, version=template.version), user, now)
+    return template
+
+
+def withdraw(template: Template, *, user: User, now: datetime) -> None:
+    """Offer it no more; jobs that were begun with it stay, and tell of it. Raises Forbidden."""
+    _require_right(user, template.tenant)
+    with unit_of_work():
+        template.withdrawn_at = now
+        template.save(update_fields=["withdrawn_at"])
+        _tell(template, events.TemplateWithdrawn(title=template.title), user, now)
+
+
+def begin(
+    template: Template,
+    *,
+    name: str,
+    values: Mapping[str, str],
+    tenant: Tenant,
+    user: User,
+    now: datetime,
+    seen: int | None = None,
+) -> Job:
+    """Submit the job of a template with values in its open fields. `seen`: the version that was filled in.
+
+    Raises Invalid (also where a locked field is given), Changed, and what `jobs.services.submit` raises.
+    """
+    if template.tenant_id not in (None, tenant.pk):
+        raise Refused(_("This template is for %s alone.") % template.tenant)
+    if seen not in (None, template.version):
+        raise Changed(_("The template was published anew meanwhile. Look at what has changed, and submit again."))
+    version = selectors.latest(template)
+    spec = filled_in(selectors.spec_of(version), selectors.open_fields(version), values, name=name)
+    with unit_of_work():
+        job = jobs.submit(spec=spec, tenant=tenant, user=user, now=now)
+        Use.objects.create(job=job, version=version)
+        event = events.JobBegunWithTemplate(template=str(template.uid), title=template.title, version=version.number)
+        record(event, subject=f"job:{job.uid}", tenant=tenant.pk, actor=actor_of(user), at=now)
+    return job
+
+
+def _locked(template: Template | None, tenant: Tenant | None, now: datetime) -> Template:
+    if template is not None:
+        return Template.objects.select_for_update().get(pk=template.pk)
+    if Template.objects.filter(tenant=tenant, withdrawn_at=None).count() >= MAX_TEMPLATES:
+        raise Refused(_("There are %d templates, and may be no more. Withdraw some of them.") % MAX_TEMPLATES)
+    return Template(tenant=tenant, published_at=now)
+
+
+def _tell(template: Template, event: events.Event, user: User, now: datetime) -> None:
+    subject = f"gallery:{template.uid}"
+    record(event, subject=subject, tenant=template.tenant_id, actor=actor_of(user), at=now)
+
+
+def _require_right(user: User, tenant: Tenant | None) -> None:
+    if tenant is not None and not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
+        raise NotFound(_("There is no such tenant."))
+    if not selectors.may_publish(user, tenant.pk if tenant else None):
+        raise Forbidden(_("Templates are published by admins: of a tenant for it, of the platform for all."))

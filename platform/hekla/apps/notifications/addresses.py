@@ -1,0 +1,84 @@
+"""Where a webhook may go: to addresses of the public internet, unless the console's settings allow more.
+
+The name is looked up once, each of its addresses is judged, and the connection is made to the one that was judged: so a
+name that changes its mind in between leads nowhere else.
+"""
+
+import socket
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import SplitResult, urlsplit
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from hekla.domain.errors import Refused
+
+_TRANSLATED = (
+    ip_network("64:ff9b::/96"),
+    ip_network("64:ff9b:1::/48"),
+    ip_network("2002::/16"),
+    ip_network("2001::/32"),
+)
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An address that was judged: `url` names it by number, `host` is what it is called."""
+
+    url: str
+    host: str
+    name: str
+
+
+def check(url: str) -> None:
+    """Judge what can be judged without looking the name up. Raises Refused, in words."""
+    parts = _split(url)
+    if literal := _literal(parts.hostname or ""):
+        _require_public(literal)
+
+
+def resolve(url: str) -> Target:
+    """Look the name up and judge what it stands for. Raises Refused, in words."""
+    parts = _split(url)
+    host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise Refused(_("“%s” is not known to the network.") % host[:120]) from error
+    addresses = [ip_address(str(entry[4][0]).split("%")[0]) for entry in found]
+    for address in addresses:
+        _require_public(address)
+    number = f"[{addresses[0]}]" if addresses[0].version == 6 else str(addresses[0])  # noqa: PLR2004
+    path = parts._replace(netloc=f"{number}:{port}", fragment="").geturl()
+    return Target(path, parts.netloc, host)
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    if parts.scheme not in _PORTS or not parts.hostname or port == 0:
+        raise Refused(_("Write an address that begins with https:// or http://."))
+    if parts.username or parts.password:
+        raise Refused(_("An address with a name or password in it is not taken; the signature tells who sends."))
+    return parts
+
+
+def _literal(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
+
+
+def _require_public(address: IPv4Address | IPv6Address) -> None:
+    if settings.WEBHOOKS_MAY_BE_PRIVATE:
+        return
+    meant = getattr(address, "ipv4_mapped", None) or address
+    hidden = any(meant in network for network in _TRANSLATED)
+    if hidden or meant.is_multicast or not meant.is_global:
+        raise Refused(_("%s is not an address of the public internet; this console sends nothing there.") % meant)

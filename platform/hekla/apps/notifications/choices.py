@@ -1,0 +1,39 @@
+"""The moments of which one can be told, and the ways to be told."""
+
+from enum import StrEnum
+
+from django.utils.translation import gettext_lazy as _
+
+
+class Moment(StrEnum):
+    """Something of which one may want to hear. Of what has no label nobody chooses: everybody is told."""
+
+    STARTED = "started"
+    ENDED = "ended"
+    FAILED = "failed"
+    WAITS = "waits"
+    EVICTED = "evicted"
+    DELETING = "deleting"
+    ACTED_FOR = "acted_for"
+
+
+class Way(StrEnum):
+    """How one is told."""
+
+    PAGE = "page"
+    MAIL = "mail"
+    WEBHOOK = "webhook"
+
+
+MOMENT_LABELS = {
+    Moment.STARTED: _("It runs"),
+    Moment.ENDED: _("It ended without failing"),
+    Moment.FAILED: _("It failed"),
+    Moment.WAITS: _("It waits for long"),
+    Moment.EVICTED: _("Pods of it must make room"),
+    Moment.DELETING: _("It is about to be deleted"),
+}
+WAY_LABELS = {Way.PAGE: _("In the page"), Way.MAIL: _("By mail"), Way.WEBHOOK: _("By webhook")}
+DEFAULT_MOMENTS = (Moment.ENDED, Moment.FAILED, Moment.EVICTED, Moment.DELETING)
+DEFAULT_WAYS = (Way.PAGE,)
+LONG_WAIT_MINUTES = 30

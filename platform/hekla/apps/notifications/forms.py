@@ -1,0 +1,63 @@
+"""The forms by which people choose what they are told."""
+
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy
+
+from hekla.apps.notifications.choices import LONG_WAIT_MINUTES, MOMENT_LABELS, WAY_LABELS
+from hekla.apps.notifications.selectors import Choice
+
+_MOMENTS = [(str(moment), label) for moment, label in MOMENT_LABELS.items()]
+_WAYS = [(str(way), label) for way, label in WAY_LABELS.items()]
+MOST_MINUTES = 60 * 24 * 30
+
+
+class ChoiceForm(forms.Form):
+    """Of which moments, and how."""
+
+    moments = forms.MultipleChoiceField(
+        label=gettext_lazy("When"), choices=_MOMENTS, required=False, widget=forms.CheckboxSelectMultiple
+    )
+    long_wait_minutes = forms.IntegerField(
+        label=gettext_lazy("A wait is long after"), min_value=1, max_value=MOST_MINUTES, initial=LONG_WAIT_MINUTES
+    )
+    ways = forms.MultipleChoiceField(
+        label=gettext_lazy("How"), choices=_WAYS, required=False, widget=forms.CheckboxSelectMultiple
+    )
+
+    @classmethod
+    def showing(cls, choice: Choice, prefix: str | None = None) -> "ChoiceForm":
+        """The form as it was filled in last."""
+        first = {name: getattr(choice, name) for name in cls.base_fields if hasattr(choice, name)}
+        return cls(initial=first, prefix=prefix)
+
+    @classmethod
+    def beside(cls, data: QueryDict | None, choice: Choice, prefix: str, *, is_sent: bool) -> "ChoiceForm":
+        """The form as a part of a larger one: as it was sent, or typed and not judged; else showing what holds."""
+        sent = cls(data, prefix=prefix, use_required_attribute=False)
+        if data is None or sent.add_prefix("long_wait_minutes") not in data:
+            return cls.showing(choice, prefix)
+        return sent if is_sent else cls(initial={name: sent[name].data for name in sent.fields}, prefix=prefix)
+
+    def values(self) -> dict[str, Any]:
+        """What was chosen."""
+        return dict(self.cleaned_data)
+
+
+class PreferenceForm(ChoiceForm):
+    """What holds for all of a person's jobs, and where they are reached."""
+
+    mail = forms.EmailField(label=gettext_lazy("Address for mail"), required=False)
+    is_digest = forms.BooleanField(
+        label=gettext_lazy("Several in one mail"),
+        required=False,
+        help_text=gettext_lazy("What comes within a quarter of an hour goes together."),
+    )
+    webhook_url = forms.CharField(
+        label=gettext_lazy("Address of the webhook"),
+        required=False,
+        max_length=500,
+        help_text=gettext_lazy("Each notification is posted there as JSON, signed, so that you can tell who sent it."),
+    )

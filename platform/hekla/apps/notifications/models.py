@@ -1,0 +1,121 @@
+"""What people want to hear, what they were told, and what is still to be sent."""
+
+from django.conf import settings
+from django.db import models
+
+from hekla.apps.notifications.choices import DEFAULT_MOMENTS, DEFAULT_WAYS, LONG_WAIT_MINUTES
+
+
+def _moments() -> list[str]:
+    return [str(moment) for moment in DEFAULT_MOMENTS]
+
+
+def _ways() -> list[str]:
+    return [str(way) for way in DEFAULT_WAYS]
+
+
+class _Choice(models.Model):
+    """Of which moments, in which ways, and after how long a wait."""
+
+    moments = models.JSONField(default=_moments)
+    ways = models.JSONField(default=_ways)
+    long_wait_minutes = models.PositiveIntegerField(default=LONG_WAIT_MINUTES)
+
+    class Meta:
+        abstract = True
+
+
+class Preference(_Choice):
+    """What holds for all jobs of a person for which they chose nothing else; and where they are reached.
+
+    The secret signs what is sent to the webhook; it lies sealed. `language`: that of what is sent.
+    """
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notification_choice")
+    mail = models.EmailField(blank=True)
+    is_digest = models.BooleanField(default=False)
+    webhook_url = models.CharField(max_length=500, blank=True)
+    webhook_secret = models.BinaryField(default=b"")
+    language = models.CharField(max_length=16, blank=True)
+
+    def __str__(self) -> str:
+        return f"choice of {self.user_id}"
+
+
+class JobChoice(_Choice):
+    """What a person chose for one job, their own or another that they may see. No moments: nothing."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    job_uid = models.UUIDField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "job_uid"], name="one_choice_of_a_job")]
+        indexes = [models.Index(fields=["job_uid"], name="choice_by_job")]
+
+    def __str__(self) -> str:
+        return f"choice of {self.user_id} for {self.job_uid}"
+
+
+class Notification(models.Model):
+    """A person was told of a moment, once: `key` names the moment. `facts` are what its sentence is made of.
+
+    It is one of a job, except where it is about the person (`job_uid` and `tenant_id` are null then).
+    """
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notifications")
+    key = models.CharField(max_length=160)
+    moment = models.CharField(max_length=16)
+    at = models.DateTimeField()
+    job_uid = models.UUIDField(null=True)
+    job_name = models.CharField(max_length=53, blank=True)
+    tenant_id = models.BigIntegerField(null=True)
+    facts = models.JSONField(default=dict)
+    in_page = models.BooleanField(default=True)
+    read_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "key"], name="told_once")]
+        indexes = [
+            models.Index(fields=["user", "-id"], name="notification_by_user"),
+            models.Index(
+                fields=["user"], condition=models.Q(in_page=True, read_at__isnull=True), name="notification_unread"
+            ),
+            models.Index(fields=["at"], name="notification_by_time"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.key} to {self.user_id}"
+
+
+class Delivery(models.Model):
+    """A notification on its way out, by mail or webhook. It is tried again until it was sent or is given up."""
+
+    notification = models.ForeignKey(Notification, on_delete=models.CASCADE, related_name="deliveries")
+    way = models.CharField(max_length=16)
+    due_at = models.DateTimeField()
+    attempts = models.PositiveIntegerField(default=0)
+    sent_at = models.DateTimeField(null=True)
+    given_up_at = models.DateTimeField(null=True)
+    error = models.CharField(max_length=300, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["notification", "way"], name="sent_once_each_way")]
+        indexes = [
+            models.Index(
+                fields=["due_at"],
+                condition=models.Q(sent_at__isnull=True, given_up_at__isnull=True),
+                name="delivery_due",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.notification_id} by {self.way}"
+
+
+class Reader(models.Model):
+    """The one row that says up to which event of the log people were told."""
+
+    number = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"told up to {self.number}"

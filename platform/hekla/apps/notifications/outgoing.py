@@ -1,0 +1,110 @@
+"""Mail and webhooks: what is written, and how it leaves the house."""
+
+import hashlib
+import hmac
+import json
+import smtplib
+from collections.abc import Sequence
+from datetime import datetime
+from urllib.parse import urlsplit
+
+import httpx
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.urls import reverse
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from hekla.apps.notifications import addresses, sealed, wording
+from hekla.apps.notifications.models import Delivery, Notification, Preference
+
+_SECONDS = 4.0
+
+
+class NotSent(Exception):
+    """The other side did not take it; it may later."""
+
+
+def mail(reach: Preference, told: Sequence[Notification]) -> None:
+    """One mail with all of these. Raises NotSent."""
+    if not settings.MAIL_IS_SET_UP:
+        raise NotSent(_("This console has no mail server."))
+    if not reach.mail:
+        raise NotSent(_("There is no address for mail."))
+    with translation.override(reach.language or settings.LANGUAGE_CODE):
+        message = _message(reach, told)
+    try:
+        message.send()
+    except (OSError, smtplib.SMTPException) as error:
+        raise NotSent(_("The mail server did not take it: %s") % str(error)[:200]) from error
+
+
+def _message(reach: Preference, told: Sequence[Notification]) -> EmailMessage:
+    sentences = [wording.sentence(one) for one in told]
+    lines = [f"{sentence}\n{address(one)}" for sentence, one in zip(sentences, told, strict=True)]
+    choose = settings.PUBLIC_URL.rstrip("/") + reverse("notifications:settings")
+    lines.append(_("You chose to hear of this; choose otherwise at %s") % choose)
+    subject = (
+        sentences[0] if len(told) == 1 else _("%(first)s And %(n)d more") % {"first": sentences[0], "n": len(told) - 1}
+    )
+    host = urlsplit(settings.PUBLIC_URL).hostname or "localhost"
+    headers = {"Message-ID": f"<hekla-{told[0].pk}-{len(told)}@{host}>", "Auto-Submitted": "auto-generated"}
+    plain = " ".join(subject.split())[:200]
+    return EmailMessage(
+        f"[Hekla] {plain}", "\n\n".join(lines), settings.DEFAULT_FROM_EMAIL, [reach.mail], headers=headers
+    )
+
+
+def address(told: Notification) -> str:
+    """Where the job's page is, or the person's notifications."""
+    page = reverse("jobs:detail", args=[told.job_uid]) if told.job_uid else reverse("notifications:list")
+    return settings.PUBLIC_URL.rstrip("/") + page
+
+
+def webhook(reach: Preference, delivery: Delivery, *, now: datetime) -> None:
+    """Post it, signed. Raises NotSent, Refused (the address must not be spoken to), Unreadable."""
+    if not reach.webhook_url:
+        raise NotSent(_("There is no webhook any more."))
+    target, body = addresses.resolve(reach.webhook_url), _body(reach, delivery)
+    headers = {
+        "Host": target.host,
+        "Content-Type": "application/json",
+        "User-Agent": "Hekla",
+        "Hekla-Delivery": str(delivery.pk),
+        "Hekla-Signature": signature(sealed.opened(reach.webhook_secret), body, now),
+    }
+    try:
+        with (
+            httpx.Client(timeout=_SECONDS, follow_redirects=False, trust_env=False) as client,
+            client.stream(
+                "POST", target.url, content=body, headers=headers, extensions={"sni_hostname": target.name}
+            ) as answer,
+        ):
+            status = answer.status_code
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise NotSent(_("It cannot be reached: %s") % (str(error) or type(error).__name__)[:200]) from error
+    if not httpx.codes.is_success(status):
+        raise NotSent(_("It answered with status %d.") % status)
+
+
+def signature(secret: str, body: bytes, now: datetime) -> str:
+    """`t=…,v1=…`: HMAC-SHA256 of the seconds, a point and the body."""
+    seconds = str(int(now.timestamp()))
+    digest = hmac.new(secret.encode(), f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
+    return f"t={seconds},v1={digest}"
+
+
+def _body(reach: Preference, delivery: Delivery) -> bytes:
+    told = delivery.notification
+    with translation.override(reach.language or settings.LANGUAGE_CODE):
+        sentence = wording.sentence(told)
+    document = {
+        "delivery": delivery.pk,
+        "notification": told.pk,
+        "moment": told.moment,
+        "at": told.at.isoformat(),
+        "job": {"uid": str(told.job_uid), "name": told.job_name, "url": address(told)} if told.job_uid else None,
+        "sentence": sentence,
+        "facts": told.facts,
+    }
+    return json.dumps(document, ensure_ascii=False).encode()

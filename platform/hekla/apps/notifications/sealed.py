@@ -1,0 +1,25 @@
+"""The secrets that sign webhooks, as they lie in the database."""
+
+import secrets
+
+from django.conf import settings
+
+from hekla.lib.sealing import Seal
+
+_BYTES = 32
+
+
+def make() -> tuple[str, bytes]:
+    """A new secret, and what of it is kept."""
+    secret = f"whs_{secrets.token_urlsafe(_BYTES)}"
+    return secret, _seal().close(secret)
+
+
+def opened(kept: bytes | memoryview) -> str:
+    """The secret. Raises Unreadable."""
+    return _seal().open(bytes(kept))
+
+
+def _seal() -> Seal:
+    keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    return Seal([str(key) for key in keys], "hekla: secrets of webhooks")

@@ -1,0 +1,85 @@
+"""People choose what they are told. It is nobody's business but theirs, so no event tells of it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs.models import Job
+from hekla.apps.notifications import addresses, sealed
+from hekla.apps.notifications.choices import Way
+from hekla.apps.notifications.models import JobChoice, Notification, Preference
+from hekla.apps.notifications.signals import changed_for
+from hekla.apps.outbox.services import unit_of_work
+from hekla.domain.errors import Invalid, Problem, Refused
+
+MOST_JOB_CHOICES = 1_000
+
+
+def choose(user: User, values: dict[str, Any]) -> str:
+    """What holds for all jobs of a person. Returns the new webhook's secret, where there is one. Raises Invalid."""
+    _require_ways(values["ways"], values)
+    with unit_of_work():
+        found = Preference.objects.select_for_update().filter(user=user).first() or Preference(user=user)
+        for name, value in values.items():
+            setattr(found, name, value)
+        found.language = get_language() or ""
+        secret = ""
+        if found.webhook_url and not found.webhook_secret:
+            secret, found.webhook_secret = sealed.make()
+        found.save()
+    return secret
+
+
+def renew_secret(user: User) -> str:
+    """Another secret for the webhook; the old one signs nothing any more. Raises Refused."""
+    with unit_of_work():
+        found = Preference.objects.select_for_update().filter(user=user).first()
+        if found is None or not found.webhook_url:
+            raise Refused(_("There is no webhook yet."))
+        secret, found.webhook_secret = sealed.make()
+        found.save(update_fields=["webhook_secret"])
+    return secret
+
+
+def choose_for_job(user: User, job: Job, values: dict[str, Any]) -> JobChoice:
+    """What a person wants to hear of one job that they may see. Raises Invalid, Refused."""
+    reach = Preference.objects.filter(user=user).first() or Preference(user=user, mail=user.email)
+    _require_ways(values["ways"], {"mail": reach.mail, "webhook_url": reach.webhook_url})
+    with unit_of_work():
+        if JobChoice.objects.filter(user=user).exclude(job_uid=job.uid).count() >= MOST_JOB_CHOICES:
+            raise Refused(_("You have chosen for so many jobs that no more are taken; choose for all jobs instead."))
+        found, _made = JobChoice.objects.update_or_create(user=user, job_uid=job.uid, defaults=values)
+    return found
+
+
+def forget_choice(user: User, job: Job) -> None:
+    """What holds for all jobs holds for this one too."""
+    with unit_of_work():
+        JobChoice.objects.filter(user=user, job_uid=job.uid).delete()
+
+
+def mark_read(user: User, *, up_to: int, now: datetime) -> None:
+    """They have seen what came up to this notification."""
+    with unit_of_work():
+        Notification.objects.filter(user=user, pk__lte=up_to, read_at=None).update(read_at=now)
+        changed_for(user.pk)
+
+
+def _require_ways(ways: Sequence[str], reach: dict[str, Any]) -> None:
+    """Each way needs to lead somewhere."""
+    problems = []
+    if Way.MAIL in ways and not reach["mail"]:
+        problems.append(Problem("mail", _("Say where mail goes.")))
+    if Way.WEBHOOK in ways and not reach["webhook_url"]:
+        problems.append(Problem("webhook_url", _("Say where the webhook is.")))
+    if url := reach["webhook_url"]:
+        try:
+            addresses.check(url)
+        except Refused as error:
+            problems.append(Problem("webhook_url", error.message))
+    if problems:
+        raise Invalid(problems)

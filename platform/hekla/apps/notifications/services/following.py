@@ -1,0 +1,97 @@
+"""Following the event log: who is told is decided from it alone, so losing every message loses nothing."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.notifications import selectors
+from hekla.apps.notifications.choices import Moment
+from hekla.apps.notifications.models import Reader
+from hekla.apps.notifications.services.telling import Told, tell, tell_of_themselves
+from hekla.apps.outbox import selectors as outbox
+from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.services import unit_of_work
+from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase
+
+OF_JOBS = ("JobPhaseChanged", "PodEvicted")
+KINDS = (*OF_JOBS, "ActingBegun")
+_MOST = 500
+
+
+def follow(*, now: datetime) -> int:
+    """Tell of what happened since the last time. Returns how many were told.
+
+    One reader at a time; where it stands is kept in the transaction that tells, so nothing is told twice or left out.
+    """
+    with unit_of_work():
+        reader = _reader()
+        if reader is None:
+            return 0
+        last = outbox.last_number()
+        events = outbox.of_kinds_after(reader.number, KINDS, limit=_MOST)
+        count = _tell_all([event for event in events if event.kind in OF_JOBS], now)
+        count += sum(_tell_of_acting(event) for event in events if event.kind == "ActingBegun")
+        reader.number = events[-1].pk if len(events) == _MOST else max(last, reader.number)
+        reader.save(update_fields=["number"])
+    return count
+
+
+def _reader() -> Reader | None:
+    """None while another holds it. The first begins at the newest event: nobody is told of what was before."""
+    Reader.objects.get_or_create(pk=1, defaults={"number": outbox.last_number()})
+    return Reader.objects.select_for_update(skip_locked=True).first()
+
+
+def _tell_all(events: Sequence[Event], now: datetime) -> int:
+    known = {f"job:{job.uid}": job for job in jobs.with_uids({e.subject.removeprefix("job:") for e in events})}
+    moments = [told for group in _moments(events).values() if (told := _told(known.get(group[0].subject), group))]
+    listeners = selectors.listeners([told.job for told in moments])
+    people = User.objects.in_bulk({pk for choices in listeners.values() for pk in choices})
+    return sum(tell(told, listeners[told.job.uid], people, now=now) for told in moments)
+
+
+def _tell_of_acting(event: Event) -> bool:
+    user = User.objects.filter(pk=event.subject.removeprefix("user:")).first()
+    if user is None:
+        return False
+    facts = {"admin": event.actor_name, "reason": event.payload["reason"]}
+    return tell_of_themselves(user, Moment.ACTED_FOR, f"event:{event.pk}", at=event.at, facts=facts)
+
+
+def _moments(events: Iterable[Event]) -> dict[str, list[Event]]:
+    """The events of each moment, by its key: what was evicted together is one."""
+    found: dict[str, list[Event]] = defaultdict(list)
+    for event in events:
+        together = event.kind == "PodEvicted"
+        found[f"evicted:{event.subject}:{event.at.isoformat()}" if together else f"event:{event.pk}"].append(event)
+    return found
+
+
+def _told(job: Any, group: Sequence[Event]) -> Told | None:  # noqa: ANN401  (a Job or None)
+    first = group[0]
+    moment = _moment(first)
+    if job is None or moment is None:
+        return None
+    key = f"evicted:{first.subject}:{first.at.isoformat()}" if moment is Moment.EVICTED else f"event:{first.pk}"
+    return Told(job, moment, key, first.at, _facts(moment, group))
+
+
+def _moment(event: Event) -> Moment | None:
+    if event.kind == "PodEvicted":
+        return Moment.EVICTED
+    new = JobPhase(event.payload["new"])
+    if new is JobPhase.FAILED:
+        return Moment.FAILED
+    if new is JobPhase.RUNNING:
+        return Moment.STARTED
+    return Moment.ENDED if new in FINAL_JOB_PHASES else None
+
+
+def _facts(moment: Moment, group: Sequence[Event]) -> dict[str, Any]:
+    payload = group[0].payload
+    if moment is Moment.EVICTED:
+        return {"pods": len(group), "action": payload["action"]}
+    return {"phase": payload["new"], "message": payload["message"], "said": list(payload.get("said", ()))}

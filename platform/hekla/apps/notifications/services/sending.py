@@ -1,0 +1,85 @@
+"""Sending what is due. What could not be sent is tried again, ever more seldom, and at last given up.
+
+A delivery is claimed by putting off when it is due: who dies while sending leaves it to be sent again a little later,
+under the same number, by which the receiver knows it.
+"""
+
+import time
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.notifications import outgoing
+from hekla.apps.notifications.choices import Way
+from hekla.apps.notifications.models import Delivery, Preference
+from hekla.apps.outbox.services import unit_of_work
+from hekla.domain.errors import Refused
+from hekla.lib.retrying import pause
+from hekla.lib.sealing import Unreadable
+
+MOST_ATTEMPTS = {Way.MAIL: 60, Way.WEBHOOK: 12}
+_MOST_IN_A_MAIL = 50
+_BUSY_SECONDS = 6.0
+
+
+def send_due(*, now: datetime) -> int:
+    """Send what is due, for a few seconds at most. Returns how many deliveries were sent."""
+    sent, deadline = 0, time.monotonic() + _BUSY_SECONDS
+    while time.monotonic() < deadline and (claimed := _claim(now)):
+        sent += _send(claimed, now)
+    return sent
+
+
+def _claim(now: datetime) -> list[Delivery]:
+    """The next delivery; of somebody who wants mail together, all mail that waits for them."""
+    with unit_of_work():
+        open_ = Delivery.objects.filter(sent_at=None, given_up_at=None).select_for_update(
+            skip_locked=True, of=("self",)
+        )
+        first = open_.filter(due_at__lte=now).select_related("notification__user").order_by("due_at", "pk").first()
+        if first is None:
+            return []
+        claimed = [first]
+        if first.way == Way.MAIL and _wants_digest(first.notification.user_id):
+            same = open_.filter(way=Way.MAIL, notification__user=first.notification.user).exclude(pk=first.pk)
+            claimed += same.select_related("notification__user").order_by("pk")[:_MOST_IN_A_MAIL]
+        for delivery in claimed:
+            delivery.attempts += 1
+            delivery.due_at = now + pause(delivery.attempts)
+        Delivery.objects.bulk_update(claimed, ["attempts", "due_at"])
+    return sorted(claimed, key=lambda delivery: delivery.pk)
+
+
+def _wants_digest(user_id: int) -> bool:
+    return Preference.objects.filter(user_id=user_id, is_digest=True).exists()
+
+
+def _send(claimed: Sequence[Delivery], now: datetime) -> int:
+    """All of them in one. Outside of any transaction: the other side may be slow."""
+    user = claimed[0].notification.user
+    reach = Preference.objects.filter(user=user).first() or Preference(user=user, mail=user.email)
+    try:
+        if not user.is_active:
+            raise Refused(_("This person may not sign in any more."))
+        if claimed[0].way == Way.MAIL:
+            outgoing.mail(reach, [delivery.notification for delivery in claimed])
+        else:
+            outgoing.webhook(reach, claimed[0], now=now)
+    except (outgoing.NotSent, Refused, Unreadable) as error:
+        return _failed(claimed, str(error), now)
+    return _sent(claimed, now)
+
+
+def _sent(claimed: Sequence[Delivery], now: datetime) -> int:
+    with unit_of_work():
+        return Delivery.objects.filter(pk__in=[one.pk for one in claimed]).update(sent_at=now, error="")
+
+
+def _failed(claimed: Sequence[Delivery], why: str, now: datetime) -> int:
+    with unit_of_work():
+        for delivery in claimed:
+            over = delivery.attempts >= MOST_ATTEMPTS[Way(delivery.way)]
+            given_up = {"given_up_at": now} if over else {}
+            Delivery.objects.filter(pk=delivery.pk).update(error=why[:300], **given_up)
+    return 0

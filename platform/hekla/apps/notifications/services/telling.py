@@ -1,0 +1,62 @@
+"""Writing a notification down, with all ways that it has to go: once for each person and moment."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.models import Job
+from hekla.apps.notifications.choices import Moment, Way
+from hekla.apps.notifications.models import Delivery, Notification, Preference
+from hekla.apps.notifications.selectors import Choice, preference
+from hekla.apps.notifications.signals import changed_for
+
+DIGEST = timedelta(minutes=15)
+"""How long mail for somebody who wants it together waits for more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A moment of a job. `key` is the same however often it is looked at."""
+
+    job: Job
+    moment: Moment
+    key: str
+    at: datetime
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def tell(told: Told, listeners: dict[int, Choice], people: dict[int, User], *, now: datetime) -> int:
+    """Tell everybody who wants to hear it and may see the job. Returns how many that are. Call in a unit of work."""
+    wanting = [pk for pk, choice in listeners.items() if told.moment in choice.moments and pk in people]
+    return sum(_tell_one(told, people[pk], listeners[pk], now) for pk in wanting if _may_see(people[pk], told.job))
+
+
+def _may_see(user: User, job: Job) -> bool:
+    return user.is_active and jobs.known_to(user).filter(pk=job.pk).exists()
+
+
+def tell_of_themselves(user: User, moment: Moment, key: str, *, at: datetime, facts: dict[str, Any]) -> bool:
+    """Tell a person what concerns them alone, always in the page too. Whether it is new. Call in a unit of work."""
+    return _write(user, key, preference(user), at, {"moment": moment, "at": at, "facts": facts, "in_page": True})
+
+
+def _tell_one(told: Told, user: User, choice: Choice, now: datetime) -> bool:
+    facts = {
+        "moment": told.moment, "at": told.at, "job_uid": told.job.uid, "job_name": told.job.name,
+        "tenant_id": told.job.tenant_id, "facts": told.facts, "in_page": Way.PAGE in choice.ways,
+    }  # fmt: skip
+    return _write(user, told.key, choice, now, facts)
+
+
+def _write(user: User, key: str, choice: Choice, now: datetime, facts: dict[str, Any]) -> bool:
+    made, is_new = Notification.objects.get_or_create(user=user, key=key, defaults=facts)
+    if is_new:
+        reach = choice if isinstance(choice, Preference) else Preference.objects.filter(user=user).first()
+        wait = DIGEST if reach and reach.is_digest else timedelta()
+        ways = [way for way in (Way.MAIL, Way.WEBHOOK) if way in choice.ways]
+        due = {Way.MAIL: now + wait, Way.WEBHOOK: now}
+        Delivery.objects.bulk_create([Delivery(notification=made, way=way, due_at=due[way]) for way in ways])
+        changed_for(user.pk)
+    return is_new

@@ -1,0 +1,56 @@
+"""Questions about presets. Another person's own do not exist, nor does what is outside one's tenants."""
+
+from uuid import UUID
+
+from django.db.models import F, Q, QuerySet
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.presets.models import Preset
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.errors import NotFound
+from hekla.domain.jobspec import JobSpec
+
+
+def visible_to(user: User) -> QuerySet[Preset]:
+    """The person's own, then those of tenants that exist for them, by name."""
+    theirs = Q(owner=user, tenant=None) | Q(tenant__in=tenancy.visible_to(user))
+    found = Preset.objects.filter(theirs).select_related("owner", "tenant")
+    return found.order_by(F("tenant__name").asc(nulls_first=True), "name")
+
+
+def offered(user: User, tenant: Tenant) -> QuerySet[Preset]:
+    """What the person may begin a job of that tenant with."""
+    return visible_to(user).filter(Q(tenant=None) | Q(tenant=tenant))
+
+
+def get(uid: UUID, user: User) -> Preset:
+    """One preset. Raises NotFound."""
+    preset = visible_to(user).filter(uid=uid).first()
+    if preset is None:
+        raise NotFound(_("There is no such preset."))
+    return preset
+
+
+def default(user: User, tenant: Tenant) -> Preset | None:
+    """What the person begins with who chooses nothing: their own default, else the tenant's."""
+    return offered(user, tenant).filter(is_default=True).first()
+
+
+def of(user: User, tenant: Tenant | None) -> QuerySet[Preset]:
+    """Those that share their names: a person's own, or a tenant's."""
+    return Preset.objects.filter(tenant=tenant) if tenant else Preset.objects.filter(owner=user, tenant=None)
+
+
+def may_change(user: User, preset: Preset) -> bool:
+    """Whether the person may rename, replace or delete it."""
+    if preset.tenant_id is None:
+        return preset.owner_id == user.pk
+    return tenancy.may(user, preset.tenant_id, Permission.KEEP_TENANT_PRESETS)
+
+
+def spec_of(preset: Preset) -> JobSpec:
+    """The job that it begins with."""
+    return JobSpec.parse(preset.spec)

@@ -1,0 +1,121 @@
+"""Keeping, renaming and forgetting presets."""
+
+from datetime import datetime
+
+from django.db import IntegrityError
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.outbox.services import record, unit_of_work
+from hekla.apps.presets import selectors
+from hekla.apps.presets.models import MAX_NAME, Preset
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import events
+from hekla.domain.errors import Forbidden, NotFound, Refused
+from hekla.domain.jobspec import JobSpec
+
+MAX_PRESETS = 200
+
+
+class NameTaken(Refused):
+    """Another preset beside it has that name."""
+
+    code = "name_taken"
+
+
+class TooMany(Refused):
+    """There are as many as there may be."""
+
+    code = "too_many"
+
+
+def save(*, name: str, spec: JobSpec, user: User, tenant: Tenant | None, now: datetime) -> Preset:
+    """Keep a job under a name, in the place of what was kept there; for a tenant, or for the person alone.
+
+    Raises NotFound, Forbidden, Refused, NameTaken (another did so at the same time), TooMany.
+    """
+    name = _checked(name)
+    if tenant is not None:
+        _require_right(user, tenant)
+    beside = selectors.of(user, tenant)
+    try:
+        with unit_of_work():
+            known = beside.select_for_update().filter(name=name).first()
+            preset = known or _new(name, beside.count(), user, tenant, now)
+            preset.spec, preset.changed_at = spec.document(), now
+            preset.save()
+            _tell(preset, events.PresetSaved(name=name), user, now)
+    except IntegrityError as error:
+        raise _name_taken(name) from error
+    return preset
+
+
+def _new(name: str, count: int, user: User, tenant: Tenant | None, now: datetime) -> Preset:
+    if count >= MAX_PRESETS:
+        raise TooMany(_("There are %d presets, and may be no more. Delete some of them.") % MAX_PRESETS, "name")
+    return Preset(name=name, owner=user, tenant=tenant, created_at=now)
+
+
+def rename(preset: Preset, name: str, *, user: User, now: datetime) -> Preset:
+    """Give it another name. Raises Forbidden, Refused, NameTaken."""
+    _require_change(preset, user)
+    old, name = preset.name, _checked(name)
+    try:
+        with unit_of_work():
+            preset.name, preset.changed_at = name, now
+            preset.save(update_fields=["name", "changed_at"])
+            _tell(preset, events.PresetRenamed(name=name, old=old), user, now)
+    except IntegrityError as error:
+        raise _name_taken(name) from error
+    return preset
+
+
+def set_default(preset: Preset, *, is_default: bool, user: User, now: datetime) -> Preset:
+    """Let new jobs begin with it, and with no other beside it; or no longer. Raises Forbidden."""
+    _require_change(preset, user)
+    with unit_of_work():
+        beside = selectors.of(preset.owner, preset.tenant)
+        list(beside.select_for_update())  # two that choose at once choose one after the other
+        beside.filter(is_default=True).update(is_default=False)
+        preset.is_default = is_default
+        preset.save(update_fields=["is_default"])
+        _tell(preset, events.PresetChosen(name=preset.name, is_default=is_default), user, now)
+    return preset
+
+
+def delete(preset: Preset, *, user: User, now: datetime) -> None:
+    """Forget it. Raises Forbidden."""
+    _require_change(preset, user)
+    with unit_of_work():
+        _tell(preset, events.PresetDeleted(name=preset.name), user, now)
+        preset.delete()
+
+
+def _tell(preset: Preset, event: events.Event, user: User, now: datetime) -> None:
+    record(event, subject=f"preset:{preset.uid}", tenant=preset.tenant_id, actor=actor_of(user), at=now)
+
+
+def _name_taken(name: str) -> NameTaken:
+    return NameTaken(_("There is a preset called “%s” already.") % name, "name")
+
+
+def _checked(name: str) -> str:
+    name = " ".join(name.split())
+    if not 0 < len(name) <= MAX_NAME or not name.isprintable():
+        raise Refused(_("A preset's name has 1 to %d letters.") % MAX_NAME, "name")
+    return name
+
+
+def _require_right(user: User, tenant: Tenant) -> None:
+    if not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
+        raise NotFound(_("There is no such tenant."))
+    if not tenancy.may(user, tenant.pk, Permission.KEEP_TENANT_PRESETS):
+        raise Forbidden(_("Only admins of %s keep presets for all of it. Keep it for yourself.") % tenant, "tenant")
+
+
+def _require_change(preset: Preset, user: User) -> None:
+    if not selectors.may_change(user, preset):
+        raise Forbidden(_("Only admins of the tenant may change what is kept for all of it."))

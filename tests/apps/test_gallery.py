@@ -1,0 +1,152 @@
+"""The gallery: admins publish, people fill in what is open, and a job says what it was begun with."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People
+
+from hekla.apps.accounts.models import User
+from hekla.apps.gallery import selectors, services
+from hekla.apps.gallery.models import Template
+from hekla.apps.jobs.models import Job
+from hekla.apps.outbox import selectors as outbox
+from hekla.apps.presets import services as presets
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.errors import Forbidden, Invalid, Refused
+from hekla.domain.jobspec import JobSpec
+from hekla.lib import clock
+
+As = Callable[[User], Client]
+TASK = {"name": "main", "command": ["true"], "resources": {"cpu": "1"}, "env": {"LR": "0.1"}}
+SPEC = JobSpec.parse({"name": "base", "tasks": [TASK]})
+OPEN = [{"place": "tasks.main.env.LR", "choices": ["0.1", "0.2"]}, {"place": "tasks.main.replicas", "most": "3"}]
+
+
+def publish(user: User, tenant: Tenant | None, **more: Any) -> Template:
+    card = {"title": "Fine-tune", "description": "Ours", "spec": SPEC, "fields": OPEN, "tenant": tenant}
+    return services.publish(**{**card, **more}, user=user, now=clock.now())
+
+
+def begin(people: People, template: Template, **values: str) -> Job:
+    asked = {"name": "mine", "values": values, "tenant": people.lab, "user": people.alice}
+    return services.begin(template, **asked, now=clock.now())
+
+
+def test_only_admins_publish_each_where_they_are_one(people: People) -> None:
+    for user, tenant in ((people.bob, people.lab), (people.alice, None), (people.bob, None)):
+        with pytest.raises(Forbidden):
+            publish(user, tenant)
+    ours, for_all = publish(people.alice, people.lab), publish(people.ada, None)
+    assert list(selectors.visible_to(people.charlie)) == [for_all]
+    assert list(selectors.visible_to(people.bob)) == [for_all, ours]
+    with pytest.raises(Forbidden):
+        publish(people.alice, people.lab, template=for_all)
+
+
+def test_a_job_is_begun_and_says_with_which_version(people: People, as_: As) -> None:
+    template = publish(people.alice, people.lab)
+    publish(people.alice, people.lab, template=template, title="Finer")
+    template.refresh_from_db()
+    page = as_(people.alice).get(reverse("gallery:template", args=[template.uid])).context["form"]
+    assert [field.label for field in page.visible_fields()] == ["Name", "main · LR", "main · Replicas"]
+    sent = {"name": "mine", "version": "2", "field-tasks.main.env.LR": "0.2", "field-tasks.main.replicas": "2"}
+    answer = as_(people.alice).post(reverse("gallery:template", args=[template.uid]), sent)
+    job = Job.objects.get()
+    assert answer["Location"] == reverse("jobs:detail", args=[job.uid])
+    assert (job.spec["tasks"][0]["env"], job.replicas) == ({"LR": "0.2"}, 2)
+    use = selectors.use_of(job)
+    assert use is not None
+    assert (use.version.template, use.version.number) == (template, 2)
+    assert "Template Finer, version 2" in as_(people.bob).get(answer["Location"]).content.decode()
+    assert "JobBegunWithTemplate" in [event.kind for event in outbox.about(f"job:{job.uid}")]
+
+
+def test_what_is_locked_stays_whoever_sends_it(people: People, as_: As) -> None:
+    template = publish(people.alice, people.lab)
+    with pytest.raises(Invalid):
+        begin(people, template, queue="other")
+    address = reverse("gallery:template", args=[template.uid])
+    sent = {"name": "mine", "version": "1", "field-tasks.main.env.LR": "0.1", "field-tasks.main.replicas": "1"}
+    as_(people.alice).post(address, sent | {"field-priority": "9", "priority": "9", "rest": "{}"})
+    assert Job.objects.get().priority == 0
+    body = {"name": "second", "values": {"priority": "9"}}
+    answer = as_(people.alice).post(f"/api/v1/gallery/{template.uid}/jobs", body, content_type="application/json")
+    assert answer.status_code in (400, 422)
+    assert "locked" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "said"),
+    [
+        ("field-tasks.main.replicas", "4", "at most 3"),
+        ("field-tasks.main.replicas", "", "not an amount"),
+        ("field-tasks.main.env.LR", "0.3", "Select a valid choice"),
+        ("name", "No name", "not a name"),
+    ],
+)
+def test_a_problem_stands_at_its_field(people: People, as_: As, field: str, typed: str, said: str) -> None:
+    template = publish(people.alice, people.lab)
+    sent = {"name": "mine", "version": "1", "field-tasks.main.env.LR": "0.2", "field-tasks.main.replicas": "2"}
+    page = as_(people.alice).post(reverse("gallery:template", args=[template.uid]), sent | {field: typed})
+    assert not Job.objects.exists()
+    assert f'href="#id_{field}"' in page.content.decode()
+    assert said in page.content.decode()
+
+
+def test_a_template_that_changed_is_looked_at_first_and_nothing_typed_is_lost(people: People, as_: As) -> None:
+    template = publish(people.alice, people.lab)
+    publish(people.alice, people.lab, template=template)
+    sent = {"name": "mine", "version": "1", "field-tasks.main.env.LR": "0.2", "field-tasks.main.replicas": "2"}
+    address = reverse("gallery:template", args=[template.uid])
+    page = as_(people.alice).post(address, sent)
+    assert "published anew" in page.content.decode()
+    again = {field.html_name: field.value() for field in page.context["form"]}
+    assert again == sent | {"version": 2}
+    assert as_(people.alice).post(address, again).status_code == 302
+
+
+def test_a_withdrawn_template_is_gone_and_its_jobs_stay(people: People, as_: As) -> None:
+    template = publish(people.alice, people.lab)
+    job = begin(people, template)
+    as_(people.alice).post(reverse("gallery:withdraw", args=[template.uid]))
+    assert as_(people.alice).get(reverse("gallery:template", args=[template.uid])).status_code == 404
+    assert "Template Fine-tune" in as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
+
+
+def test_a_tenants_template_is_for_its_jobs_alone(people: People) -> None:
+    template = publish(people.alice, people.lab)
+    with pytest.raises(Refused, match="alone"):
+        services.begin(template, name="x", values={}, tenant=people.other, user=people.ada, now=clock.now())
+
+
+def test_a_preset_is_published_with_the_fields_that_are_ticked(people: People, as_: As) -> None:
+    preset = presets.save(name="usual", spec=SPEC, user=people.alice, tenant=None, now=clock.now())
+    alice, address = as_(people.alice), f"{reverse('gallery:publish')}?preset={preset.uid}"
+    rows = alice.get(address).context["form"].rows()
+    number = next(at for at, row in enumerate(rows) if row["place"] == "tasks.main.env.LR")
+    sent = {"title": "Ours", f"open-{number}": "on", f"choices-{number}": "0.1 | 0.2"}
+    page = alice.post(address, sent | {f"least-{number}": "many"}).content.decode()
+    assert "are amounts" in page
+    assert "0.1 | 0.2" in page
+    alice.post(address, sent)
+    template = Template.objects.get()
+    assert selectors.latest(template).fields == [{"place": "tasks.main.env.LR", "choices": ["0.1", "0.2"]}]
+    again = alice.get(f"{reverse('gallery:publish')}?template={template.uid}").context["form"]
+    assert (again["title"].value(), again[f"choices-{number}"].value()) == ("Ours", "0.1 | 0.2")
+    assert "Ours" in alice.get(reverse("gallery:list")).content.decode()
+
+
+def test_a_program_publishes_looks_and_begins(people: People, as_: As) -> None:
+    alice = as_(people.alice)
+    body = {"title": "Ours", "tenant": "lab", "spec": SPEC.document(), "fields_open": OPEN}
+    made = alice.post("/api/v1/gallery", body, content_type="application/json").json()
+    assert [card["title"] for card in alice.get("/api/v1/gallery").json()["results"]] == ["Ours"]
+    told = alice.get(f"/api/v1/gallery/{made['uid']}").json()
+    assert (told["spec"], told["fields_open"][0]["choices"]) == (SPEC.document(), ["0.1", "0.2"])
+    body = {"name": "sent", "values": {"tasks.main.replicas": "3"}, "version": 1}
+    answer = alice.post(f"/api/v1/gallery/{made['uid']}/jobs", body, content_type="application/json")
+    assert (answer.status_code, answer.json()["job"]["replicas"]) == (201, 3)
+    assert alice.delete(f"/api/v1/gallery/{made['uid']}").status_code == 204
