@@ -1,6 +1,14 @@
 """What a page gives to be kept."""
 
+import csv
+import io
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
 from django.http import HttpResponse
+
+_STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def manifest(text: str, name: str) -> HttpResponse:
@@ -8,3 +16,18 @@ def manifest(text: str, name: str) -> HttpResponse:
     response = HttpResponse(text, content_type="application/yaml; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}.yaml"'
     return response
+
+
+def cell(value: Any) -> str:  # noqa: ANN401  (a number, an instant, a word)
+    """A cell of a table for spreadsheets, as text that none of them takes for a formula."""
+    if isinstance(value, int):
+        return str(value)
+    text = value.isoformat() if isinstance(value, datetime) else "" if value is None else str(value)
+    return f"'{text}" if text.startswith(_STARTS_A_FORMULA) else text
+
+
+def csv_text(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of cells as spreadsheets read them."""
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue()

@@ -11,7 +11,10 @@ from django.utils.translation import gettext_lazy
 from hekla.domain.errors import HeklaError, Invalid, Refused
 from hekla.domain.resources import BadQuantity, format_quantity, parse_quantity
 
-_RESERVED = frozenset({"new", "switch", "nodes", "policy", "environments", "edit"})
+_MOST_TOLD = 3  # problems of one field: whoever typed nonsense needs no line for each word of it
+# What a name that stands in addresses is refused with, for error_messages.
+NAME_ERRORS = {"invalid": gettext_lazy("Use only letters, digits, hyphens and underscores.")}
+RESERVED = frozenset({"new", "switch", "nodes", "policy", "environments", "edit"})
 
 
 def attach(form: forms.BaseForm, error: HeklaError) -> None:
@@ -27,12 +30,12 @@ def _add(form: forms.BaseForm, path: str, message: str) -> None:
     if path in form.fields:
         form.add_error(path, message)
     else:
-        form.add_error(None, f"{path}: {message}" if path else message)
+        form.add_error(None, _(": ").join(filter(None, (path, message))))
 
 
 def refuse_reserved(name: str) -> str:
     """A name that stands in addresses must not be one of our own words there. Raises ValidationError."""
-    if name in _RESERVED:
+    if name in RESERVED:
         raise forms.ValidationError(_("“%s” means something else in addresses; choose another name.") % name)
     return name
 
@@ -51,7 +54,7 @@ class QuantitiesField(forms.CharField):
         return value
 
     def clean(self, value: str | None) -> dict[str, str]:
-        """The amounts, or every problem with what was typed."""
+        """The amounts, or the first problems with what was typed."""
         text = super().clean(value) or ""
         found, wrong = {}, []
         for part in re.split(r"[,\s]+", text.strip()) if text.strip() else []:
@@ -59,7 +62,7 @@ class QuantitiesField(forms.CharField):
             try:
                 found[name] = format_quantity(name, parse_quantity(name, amount))
             except BadQuantity as error:
-                wrong.append(str(error) if equals else _("“%s” is not of the form name=amount") % part[:40])
+                wrong.append(str(error) if equals else _("“%s” is not of the form name=amount.") % part[:40])
         if wrong:
-            raise forms.ValidationError(wrong)
+            raise forms.ValidationError(wrong[:_MOST_TOLD])
         return found

@@ -23,29 +23,20 @@ def _code(rows: int) -> forms.Textarea:
     return forms.Textarea(attrs={"rows": rows, "class": "code-input", "spellcheck": "false"})
 
 
-class SweepForm(forms.Form):
-    """A sweep: parameters, and the job in which their placeholders stand."""
+class ParametersForm(forms.Form):
+    """By what a job varies, and which jobs that makes."""
 
-    name = forms.CharField(
-        label=_("Name"), max_length=MAX_NAME, help_text=_("The jobs are called by it and their number: lr-1, lr-2 …")
-    )
-    how = forms.ChoiceField(label=_("Which jobs"), choices=_HOW)
-    count = forms.IntegerField(
-        label=_("How many are drawn"), required=False, min_value=1, max_value=MAX_JOBS, help_text=_("At random only.")
-    )
-    seed = forms.IntegerField(
-        label=_("Seed"), required=False, min_value=0, help_text=_("The same seed draws the same values.")
-    )
     parameters = forms.CharField(
         label=_("Parameters"),
         widget=_code(4),
         help_text=_("One a line: lr = 0.1, 0.01. To draw also lr = 0.0001..0.1 log, or width = 16..256 whole."),
     )
-    manifest = forms.CharField(
-        label=_("Job"),
-        strip=False,
-        widget=_code(20),
-        help_text=_("A job manifest of any kind. {{ lr }} in commands and variables stands for the value of lr."),
+    how = forms.ChoiceField(label=_("Which jobs"), choices=_HOW, initial=How.GRID.value)
+    count = forms.IntegerField(
+        label=_("How many are drawn"), required=False, min_value=1, max_value=MAX_JOBS, help_text=_("At random only.")
+    )
+    seed = forms.IntegerField(
+        label=_("Seed"), required=False, min_value=0, help_text=_("The same seed draws the same values.")
     )
 
     def clean_parameters(self) -> dict[str, Any]:
@@ -63,6 +54,28 @@ class SweepForm(forms.Form):
             found[name] = values
         return found
 
+    def sweep(self, name: str, job: JobSpec) -> SweepSpec:
+        """The sweep of this job. Raises Invalid; paths into the job begin with `job`."""
+        given = self.cleaned_data
+        optional = {name: given[name] for name in ("count", "seed") if given[name] is not None}
+        document = {"name": name, "how": given["how"], "parameters": given["parameters"], **optional}
+        return SweepSpec.parse({**document, "job": job.document()})
+
+
+class SweepForm(ParametersForm):
+    """A sweep: parameters, and the job in which their placeholders stand."""
+
+    name = forms.CharField(
+        label=_("Name"), max_length=MAX_NAME, help_text=_("The jobs are called by it and their number: lr-1, lr-2 …")
+    )
+    manifest = forms.CharField(
+        label=_("Job"),
+        strip=False,
+        widget=_code(20),
+        help_text=_("A job manifest of any kind. {{ lr }} in commands and variables stands for the value of lr."),
+    )
+    field_order = ["name", "how", "count", "seed", "parameters", "manifest"]
+
     def spec(self) -> tuple[SweepSpec, tuple[str, ...]]:
         """What was filled in, and what has no effect. Raises Invalid, with each problem at its field."""
         given = self.cleaned_data
@@ -70,10 +83,8 @@ class SweepForm(forms.Form):
             loaded = formats.load(given["manifest"])
         except Invalid as error:
             raise Invalid([_at("manifest", problem) for problem in error.problems]) from error
-        optional = {name: given[name] for name in ("count", "seed") if given[name] is not None}
-        document = {"name": given["name"], "how": given["how"], "parameters": given["parameters"], **optional}
         try:
-            return SweepSpec.parse({**document, "job": loaded.spec.document()}), loaded.warnings
+            return self.sweep(given["name"], loaded.spec), loaded.warnings
         except Invalid as error:
             raise Invalid([_in_form(problem) for problem in error.problems]) from error
 

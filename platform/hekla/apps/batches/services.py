@@ -37,10 +37,10 @@ class One:
     parameters: dict[str, str]
 
 
-def check_sweep(*, spec: SweepSpec, tenant: Tenant, user: User) -> list[One]:
+def check_sweep(*, spec: SweepSpec, tenant: Tenant, user: User, now: datetime) -> list[One]:
     """The jobs of a sweep, as they would be submitted. Raises what `submit_sweep` raises, but for a name taken."""
     found = _points(spec)
-    jobs.check_many(specs=[one.spec for one in found], tenant=tenant, user=user)
+    jobs.try_out_many(specs=[one.spec for one in found], tenant=tenant, user=user, now=now)
     return found
 
 
@@ -50,10 +50,10 @@ def submit_sweep(*, spec: SweepSpec, tenant: Tenant, user: User, now: datetime) 
     return _submit(batch, _points(spec), tenant, user, now)
 
 
-def check_file(*, name: str, specs: Sequence[JobSpec], tenant: Tenant, user: User) -> list[One]:
+def check_file(*, name: str, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: datetime) -> list[One]:
     """The jobs of a file, as they would be submitted together."""
     _require_name(name)
-    jobs.check_many(specs=specs, tenant=tenant, user=user)
+    jobs.try_out_many(specs=specs, tenant=tenant, user=user, now=now)
     return [One(spec, {}) for spec in specs]
 
 

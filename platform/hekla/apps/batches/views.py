@@ -21,7 +21,7 @@ from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.forms import MAX_MANIFEST_BYTES
 from hekla.apps.outbox import selectors as outbox
 from hekla.apps.people import person
-from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy import at_work
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
@@ -52,7 +52,7 @@ def sweep(request: HttpRequest) -> HttpResponse:
     form = forms.SweepForm(request.POST or None, initial=_first(request))
 
     def look() -> list[One]:
-        return services.check_sweep(spec=form.spec()[0], tenant=tenant, user=person(request))
+        return services.check_sweep(spec=form.spec()[0], tenant=tenant, user=person(request), now=clock.now())
 
     def submit() -> tuple[Batch, Sequence[str]]:
         spec, warnings = form.spec()
@@ -70,8 +70,8 @@ def file(request: HttpRequest) -> HttpResponse:
     form = forms.FileForm(request.POST or None, request.FILES or None)
 
     def look() -> list[One]:
-        name = form.cleaned_data["name"]
-        return services.check_file(name=name, specs=form.specs()[0], tenant=tenant, user=person(request))
+        name, now = form.cleaned_data["name"], clock.now()
+        return services.check_file(name=name, specs=form.specs()[0], tenant=tenant, user=person(request), now=now)
 
     def submit() -> tuple[Batch, Sequence[str]]:
         specs, warnings = form.specs()
@@ -125,7 +125,7 @@ def _form_page(
 
 
 def _tenant(request: HttpRequest) -> Tenant | None:
-    return tenancy.current(person(request), request.session.get("tenant", ""))
+    return at_work.tenant(request)
 
 
 def _first(request: HttpRequest) -> dict[str, Any]:

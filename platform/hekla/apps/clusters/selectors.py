@@ -38,6 +38,11 @@ def nodes(cluster: Cluster | None = None) -> QuerySet[Node]:
     return found if cluster is None else found.filter(cluster=cluster)
 
 
+def nodes_of(cluster: Cluster) -> QuerySet[Node]:
+    """The same for one cluster, without looking it up for each of them: there may be thousands."""
+    return Node.objects.filter(cluster=cluster).order_by("name")
+
+
 def node(node_id: int) -> Node:
     """The machine with that id. Raises NotFound."""
     found = Node.objects.select_related("cluster").filter(pk=node_id).first()

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import IntegrityError
 from django.db.models import Max
+from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster, Environment, Node, PolicyVersion
@@ -22,7 +23,7 @@ def create(*, name: str, kind: str, config: Mapping[str, Any], actor: Actor, now
             cluster = Cluster.objects.create(name=name, kind=kind, config=dict(config), created_at=now)
             _tell(cluster, events.ClusterCreated(name=name, backend=kind), actor, now)
     except IntegrityError as error:
-        raise Refused(f"A cluster is called “{name}” already; choose another name.", "name") from error
+        raise Refused(_("A cluster is called “%s” already; choose another name.") % name, "name") from error
     return cluster
 
 
@@ -65,7 +66,7 @@ def observe_node(
     if node and all(getattr(node, field) == value for field, value in facts.items()):
         return
     with unit_of_work():
-        node, _ = Node.objects.update_or_create(cluster=cluster, name=name, defaults=facts)
+        node, _is_new = Node.objects.update_or_create(cluster=cluster, name=name, defaults=facts)
         _tell(cluster, _node_event(node), CONTROLLER, now)
 
 
@@ -96,7 +97,7 @@ def create_environment(*, name: str, description: str, requirements: str, actor:
             event = events.EnvironmentCreated(name=name)
             record(event, subject=f"environment:{environment.pk}", actor=actor, at=now)
     except IntegrityError as error:
-        raise Refused(f"An environment is called “{name}” already; choose another name.", "name") from error
+        raise Refused(_("An environment is called “%s” already; choose another name.") % name, "name") from error
     return environment
 
 
@@ -120,4 +121,4 @@ def _node_event(node: Node) -> events.NodeChanged:
 
 
 def _tell(cluster: Cluster, event: events.Event, actor: Actor, now: datetime) -> None:
-    record(event, subject=f"cluster:{cluster.pk}", actor=actor, at=now)
+    record(event, subject=f"cluster:{cluster.pk}", topics=["machines"], actor=actor, at=now)

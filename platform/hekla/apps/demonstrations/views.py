@@ -8,7 +8,7 @@ from django.views.decorators.http import require_POST, require_safe
 from hekla.apps.demonstrations import catalogue, selectors, services, shown
 from hekla.apps.outbox import selectors as outbox
 from hekla.apps.people import person
-from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy import at_work
 from hekla.domain.errors import Refused
 from hekla.lib import clock
 
@@ -35,7 +35,7 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
 @require_POST
 def start(request: HttpRequest, name: str) -> HttpResponse:
     """The one button."""
-    tenant = tenancy.current(person(request), request.session.get("tenant", ""))
+    tenant = at_work.tenant(request)
     if tenant is None:
         raise Refused(_("You are not a member of a tenant yet; ask a platform admin."))
     run = services.start(name, tenant=tenant, user=person(request), now=clock.now())

@@ -68,7 +68,7 @@ def detail(flow: Flow, user: User) -> dict[str, Any]:
         "may_stop": may_act and flow.ended_at is None and flow.stopped_at is None,
         "may_delete": may_act and flow.ended_at is not None,
         "timeline": [
-            Told(event.pk, event.at, state, sentence, "" if event.actor_id is None else event.actor_name)
+            Told(event.pk, event.at, state, sentence, "" if event.actor_id is None else event.who)
             for event, (state, sentence) in told
             if sentence
         ],

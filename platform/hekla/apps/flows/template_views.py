@@ -21,7 +21,7 @@ from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services as job_services
 from hekla.apps.jobs.forms import MAX_MANIFEST_BYTES
 from hekla.apps.people import person
-from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy import at_work
 from hekla.domain import formats
 from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.domain.formats import Loaded, yaml_text
@@ -39,7 +39,7 @@ def templates(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
     """A new one: from a manifest, or from a job that was."""
-    tenant = tenancy.current(person(request), request.session.get("tenant", ""))
+    tenant = at_work.tenant(request)
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
 

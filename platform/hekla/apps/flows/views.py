@@ -20,7 +20,7 @@ from hekla.apps.forms import attach
 from hekla.apps.jobs.forms import MAX_MANIFEST_BYTES
 from hekla.apps.outbox import selectors as outbox
 from hekla.apps.people import person
-from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy import at_work
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats
 from hekla.domain.errors import HeklaError, Invalid, Problem
@@ -62,7 +62,7 @@ def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def start(request: HttpRequest) -> HttpResponse:
     """A manifest, judged as a whole before any of it runs."""
-    tenant = tenancy.current(person(request), request.session.get("tenant", ""))
+    tenant = at_work.tenant(request)
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
     form = FlowForm(request.POST or None, request.FILES or None, initial={"text": _first(request, tenant)})

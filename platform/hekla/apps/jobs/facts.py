@@ -20,6 +20,13 @@ def spec_of(job: Job) -> JobSpec:
     return cached[0]
 
 
+def read_specs(jobs: Iterable[Job]) -> None:
+    """Read the specifications of these that are not known yet together; they came without them from the database."""
+    unknown = {job.pk: job for job in jobs if not _cached_spec(job.uid, job.revision)}
+    for pk, spec in Job.objects.filter(pk__in=unknown).values_list("pk", "spec") if unknown else ():
+        _cached_spec(unknown[pk].uid, unknown[pk].revision).append(JobSpec.parse(spec))
+
+
 @lru_cache(maxsize=20_000)
 def _cached_spec(_uid: UUID, _revision: int) -> list[JobSpec]:
     return []

@@ -1,30 +1,103 @@
-"""What the list of jobs can be narrowed to, kept in the address."""
+"""What jobs can be narrowed to: the same words in the address of the list, in REST and on the command line."""
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from functools import lru_cache
+from typing import Any
 
 import django_filters
-from django.db.models import Q, QuerySet
+from django import forms
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import Exists, F, Func, OuterRef, Q, QuerySet, TextField, Value
+from django.db.models.functions import Upper
+from django.http import QueryDict
+from django.utils.dateparse import parse_date, parse_datetime
+from django.utils.timezone import get_current_timezone, is_naive, make_aware
+from django.utils.translation import gettext_lazy as _
 
-from hekla.apps.jobs.models import Job
-from hekla.domain.phases import JobPhase
-
-if TYPE_CHECKING:
-    from hekla.apps.accounts.models import User
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.paging import Order
+from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.phases import JobPhase, PodPhase
+from hekla.lib import clock
 
 PHASES = [(phase.value, phase.value) for phase in JobPhase]
-ORDER = (("submitted_at", "submitted"), ("name", "name"), ("phase", "phase"), ("priority", "priority"))
+SORTS = {
+    "submitted": "submitted_at",
+    "name": "name",
+    "phase": "phase",
+    "priority": "priority",
+    "pods": "replicas",
+}
+_DEFAULT = "-submitted"
+_AGE = re.compile(r"(\d{1,4})([hdw])")
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+_GRAM = 3
+_MOST_OWNERS = 100
+_NUMBERS = {"min_value": -(2**31), "max_value": 2**31 - 1}
+
+
+class MomentField(forms.CharField):
+    """An instant, a day (from its first moment), or how long ago: `2026-03-01T12:00Z`, `2026-03-01`, `24h`, `7d`."""
+
+    def to_python(self, value: Any) -> Any:  # noqa: ANN401  (whatever stood in the address)
+        text = str(super().to_python(value))
+        if not text:
+            return None
+        if age := _AGE.fullmatch(text):
+            return clock.now() - timedelta(**{_UNITS[age[2]]: int(age[1])})
+        try:
+            found = parse_datetime(text) or _first_moment(parse_date(text))
+        except ValueError:
+            found = None
+        if found is None:
+            raise forms.ValidationError(_("Write a day (2026-03-01), an instant, or an age such as 24h or 7d."))
+        return make_aware(found, get_current_timezone()) if is_naive(found) else found
+
+
+def _first_moment(day: date | None) -> datetime | None:
+    return datetime.combine(day, time()) if day else None
+
+
+class _Moment(django_filters.Filter):  # type: ignore[misc]
+    field_class = MomentField
 
 
 class JobFilter(django_filters.FilterSet):  # type: ignore[misc]
-    """Text, phases, queue, tenant, kind, whose, and the order."""
+    """Each word by itself; together they all must hold.
 
-    q = django_filters.CharFilter(method="matching")
-    phase = django_filters.MultipleChoiceFilter(choices=PHASES)
-    queue = django_filters.CharFilter(field_name="queue__name")
-    tenant = django_filters.CharFilter(field_name="tenant__slug")
+    `user`: who asks. `named`: the rows that words name (`_rows_named`). `finds_many`: it is known that many jobs hold
+    the text, so the first of them in any order are found sooner by going through the jobs in that order than by
+    gathering all that hold it from the index.
+    """
+
+    user: User
+    named: Mapping[str, Sequence[int]]
+    finds_many = False
+
+    q = django_filters.CharFilter(method="matching", max_length=100)
+    name = django_filters.CharFilter()
+    phase = django_filters.MultipleChoiceFilter(choices=PHASES, distinct=False)
+    queue = django_filters.CharFilter(method="belonging_to")
+    tenant = django_filters.CharFilter(method="belonging_to")
+    cluster = django_filters.CharFilter(method="belonging_to")
+    owner = django_filters.CharFilter(method="belonging_to")
     kind = django_filters.CharFilter()
-    whose = django_filters.CharFilter(method="of_person")
-    sort = django_filters.OrderingFilter(fields=ORDER)
+    priority_min = django_filters.NumberFilter(field_name="priority", lookup_expr="gte", **_NUMBERS)
+    priority_max = django_filters.NumberFilter(field_name="priority", lookup_expr="lte", **_NUMBERS)
+    submitted_after = _Moment(field_name="submitted_at", lookup_expr="gte")
+    submitted_before = _Moment(field_name="submitted_at", lookup_expr="lt")
+    finished_after = _Moment(field_name="finished_at", lookup_expr="gte")
+    finished_before = _Moment(field_name="finished_at", lookup_expr="lt")
+    failed_pods = django_filters.ChoiceFilter(choices=[("yes", "yes")], method="with_failed_pods")
+    reason = django_filters.CharFilter(method="for_reason", max_length=64)
+    whose = django_filters.ChoiceFilter(choices=[("mine", "mine")], method="of_person")
 
     class Meta:
         model = Job
@@ -32,10 +105,97 @@ class JobFilter(django_filters.FilterSet):  # type: ignore[misc]
 
     def matching(self, jobs: QuerySet[Job], _name: str, text: str) -> QuerySet[Job]:
         """Name or owner holds the text."""
-        text = text[:100]
-        return jobs.filter(Q(name__icontains=text) | Q(owner__username__icontains=text))
+        if self.finds_many:
+            return jobs.filter(Q(name__icontains=text) | Q(owner__in=_owners(text).values("pk")))
+        return _with_grams(jobs).filter(_name_holds(text) | Q(owner_id__in=self.named["q"]))
 
-    def of_person(self, jobs: QuerySet[Job], _name: str, whose: str) -> QuerySet[Job]:
-        """`mine`: one's own."""
-        user: User = self.request.user
-        return jobs.filter(owner=user) if whose == "mine" else jobs
+    def belonging_to(self, jobs: QuerySet[Job], name: str, _text: str) -> QuerySet[Job]:
+        """Of the queue, tenant, cluster or owner that is named."""
+        return jobs.filter(**{f"{name}__in": self.named[name]})
+
+    def with_failed_pods(self, jobs: QuerySet[Job], _name: str, _yes: str) -> QuerySet[Job]:
+        """Some attempt of a pod of theirs failed, whatever became of the job."""
+        return jobs.filter(Exists(Pod.objects.filter(job=OuterRef("pk"), phase=PodPhase.FAILED)))
+
+    def for_reason(self, jobs: QuerySet[Job], _name: str, reason: str) -> QuerySet[Job]:
+        """The job, or a pod of it, ended for this reason."""
+        return jobs.filter(Q(reason=reason) | Exists(Pod.objects.filter(job=OuterRef("pk"), reason=reason)))
+
+    def of_person(self, jobs: QuerySet[Job], _name: str, _mine: str) -> QuerySet[Job]:
+        """One's own."""
+        return jobs.filter(owner=self.user)
+
+
+def narrowed(jobs: QuerySet[Job], asked: Mapping[str, Any], user: User, *, finds_many: bool = False) -> QuerySet[Job]:
+    """Of these jobs what is asked for. Raises Invalid: what is wrongly asked for is never taken for everything."""
+    names = JobFilter.base_filters.keys() & asked.keys()
+    if not names:
+        return jobs
+    found = _asking(frozenset(names))(asked, queryset=jobs)
+    found.user, found.finds_many = user, finds_many
+    if not found.is_valid():
+        raise Invalid([Problem(name, str(text)) for name, texts in found.errors.items() for text in texts])
+    found.named = _rows_named(found.form.cleaned_data, {"q"} if finds_many else set())
+    narrow: QuerySet[Job] = found.qs
+    return narrow
+
+
+_NAMED: dict[str, Callable[[str], QuerySet[Any]]] = {
+    "queue": lambda text: Queue.objects.filter(name=text),
+    "tenant": lambda text: Tenant.objects.filter(slug=text),
+    "cluster": lambda text: Cluster.objects.filter(name=text),
+    "owner": lambda text: User.objects.filter(username=text),
+    "q": lambda text: _owners(text)[:_MOST_OWNERS],
+}
+
+
+def _owners(text: str) -> QuerySet[User]:
+    return accounts.everybody().filter(username__icontains=text).order_by()
+
+
+def _rows_named(words: Mapping[str, Any], without: Collection[str]) -> dict[str, list[int]]:
+    """By word the rows that it names, asked for at once.
+
+    Who knows the rows knows how many jobs to expect; by their names the database expects few jobs of everybody, and
+    reads and sorts all of a great tenant's for the first fifty.
+    """
+    asked = {word: find(words[word]) for word, find in _NAMED.items() if words.get(word) and word not in without}
+    rows = [found.annotate(word=Value(word)).values_list("word", "pk") for word, found in asked.items()]
+    named: dict[str, list[int]] = {word: [] for word in asked}
+    for word, pk in rows[0].union(*rows[1:], all=True) if rows else ():
+        named[word].append(pk)
+    return named
+
+
+@lru_cache(maxsize=256)
+def _asking(names: frozenset[str]) -> type[JobFilter]:
+    """The filter without the words that are not asked for: to make and to read a field for each costs milliseconds."""
+    asking: type[JobFilter] = type("AskedJobFilter", (JobFilter,), {})
+    asking.base_filters = {name: each for name, each in JobFilter.base_filters.items() if name in names}
+    return asking
+
+
+def words(asked: QueryDict) -> dict[str, list[str]]:
+    """What of an address narrows the list, and by what."""
+    return {
+        name: values for name in JobFilter.base_filters if (values := [each for each in asked.getlist(name) if each])
+    }
+
+
+def order(asked: Mapping[str, Any]) -> Order:
+    """How the list is sorted; the newest come first where nothing that we know is asked for."""
+    sort = str(asked.get("sort") or _DEFAULT)
+    field = SORTS.get(sort.removeprefix("-"))
+    return Order(field, sort.startswith("-")) if field else Order(SORTS["submitted"], descending=True)
+
+
+def _name_holds(text: str) -> Q:
+    """Every three letters in a row stand in an index; what is shorter is looked for in the names themselves."""
+    holds = Q(name__icontains=text)
+    grams = sorted({text.upper()[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)})
+    return Q(grams__contains=grams) & holds if grams else holds
+
+
+def _with_grams(jobs: QuerySet[Job]) -> QuerySet[Job]:
+    """The jobs with what `_name_holds` asks of."""
+    return jobs.alias(grams=Func(Upper(F("name")), function="hekla_grams", output_field=ArrayField(TextField())))

@@ -4,7 +4,7 @@ A row is a replica with its attempts behind one another. A picture has at most 1
 page, so that it costs the same for three pods and for a thousand.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -15,12 +15,12 @@ from django.utils.translation import gettext as _
 from hekla.apps.jobs import endings, selectors, waits, wording
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.waits import Stretch
+from hekla.apps.outbox.models import Event
 from hekla.domain.phases import PodPhase
 
 ROWS = 100
 ATTEMPTS = 12
 """The newest attempts of a replica that are drawn."""
-_EVENTS = 300
 _WHOLE = 1000.0
 _LEAST_WIDTH = 1.5
 _TICKS = 4
@@ -80,20 +80,29 @@ class Scale:
         return [word if word not in words[:place] else "" for place, word in enumerate(words)]
 
 
-def chart(job: Job, params: Mapping[str, str], *, now: datetime) -> dict[str, Any]:
+def chart(
+    job: Job,
+    params: Mapping[str, str],
+    *,
+    now: datetime,
+    course: Sequence[Event] | None = None,
+    pods: Sequence[Pod] | None = None,
+) -> dict[str, Any]:
     """The picture. `params`: `task` and `phase` narrow it, `pods` is its page, `since=start` leaves out the first wait.
 
-    It costs what it shows, and the phases of all replicas.
+    It costs what it shows, and the phases of all replicas. `course` and `pods` (every attempt): where they were read
+    already.
     """
-    replicas = selectors.replicas_with_phase(job)
+    replicas = selectors.replicas_with_phase(job) if pods is None else _phases(pods)
     task, phase = params.get("task", ""), params.get("phase", "")
     chosen = [ref for ref in replicas if task in ("", ref[0]) and phase in ("", ref[2])]
     page = _page(params.get("pods", ""), len(chosen))
     refs = [(name, index) for name, index, _phase in chosen[(page - 1) * ROWS : page * ROWS]]
-    events = selectors.of_kinds(job, waits.KINDS, limit=_EVENTS)
+    events = selectors.course(job) if course is None else course
     waited = waits.stretches(job, events)
     scale = _scale(job, params.get("since", ""), now)
-    rows = [_replica(pods, waited, scale) for pods in _by_replica(selectors.attempts(job, refs))]
+    shown = selectors.attempts(job, refs) if pods is None else _of(pods, set(refs))
+    rows = [_replica(attempts, waited, scale) for attempts in _by_replica(shown)]
     return {
         "rows": [_job_row(job, waits.stays(job, events), waited, scale), *rows],
         "ticks": scale.ticks(),
@@ -112,6 +121,16 @@ def chart(job: Job, params: Mapping[str, str], *, now: datetime) -> dict[str, An
         "next": page + 1 if page * ROWS < len(chosen) else 0,
         "is_live": not job.is_final,
     }
+
+
+def _phases(pods: Iterable[Pod]) -> list[tuple[str, int, str]]:
+    """Every replica, with the phase of its last attempt."""
+    last = {(pod.task, pod.index): pod.phase for pod in pods}
+    return [(task, index, phase) for (task, index), phase in last.items()]
+
+
+def _of(pods: Iterable[Pod], refs: set[tuple[str, int]]) -> list[Pod]:
+    return [pod for pod in pods if (pod.task, pod.index) in refs]
 
 
 def _page(text: str, count: int) -> int:

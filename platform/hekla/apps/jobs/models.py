@@ -17,6 +17,9 @@ def _choices(phases: type[JobPhase] | type[GangPhase] | type[PodPhase]) -> list[
     return [(phase.value, phase.value) for phase in phases]
 
 
+_LISTED = models.Q(deleted_at__isnull=True)
+
+
 class Job(models.Model):
     """A job. `version` counts full restarts from 1; `waiting` holds the engine's reasons while it waits.
 
@@ -42,6 +45,7 @@ class Job(models.Model):
     spec = models.JSONField()
     kind = models.CharField(max_length=32)
     priority = models.IntegerField(default=0)
+    never_preempts = models.BooleanField(default=False)
     replicas = models.PositiveIntegerField()
     phase = models.CharField(max_length=16, choices=_choices(JobPhase), default=JobPhase.PENDING)
     gang_phase = models.CharField(max_length=16, choices=_choices(GangPhase), default=GangPhase.PENDING)
@@ -79,6 +83,18 @@ class Job(models.Model):
             models.Index(
                 fields=["cluster", "deleted_at"], condition=models.Q(deleted_at__isnull=False), name="job_deleted"
             ),
+            # By these the list is sorted, narrowed and counted. A further one, on any part of the name, is made by
+            # the migration `long_lists`.
+            models.Index(fields=["-submitted_at", "-id"], condition=_LISTED, name="job_by_time"),
+            models.Index(fields=["name", "id"], condition=_LISTED, name="job_by_name"),
+            models.Index(fields=["priority", "id"], condition=_LISTED, name="job_by_priority"),
+            models.Index(fields=["replicas", "id"], condition=_LISTED, name="job_by_pods"),
+            models.Index(fields=["finished_at"], condition=_LISTED, name="job_by_end"),
+            models.Index(fields=["phase", "-submitted_at", "-id"], condition=_LISTED, name="job_by_phase"),
+            models.Index(fields=["queue", "phase"], condition=_LISTED, name="job_of_queue"),
+            models.Index(fields=["tenant", "phase"], condition=_LISTED, name="job_of_tenant"),
+            models.Index(fields=["owner", "phase"], condition=_LISTED, name="job_of_owner"),
+            models.Index(fields=["kind", "phase"], condition=_LISTED, name="job_of_kind"),
         ]
 
     def __str__(self) -> str:
@@ -133,6 +149,8 @@ class Pod(models.Model):
                 condition=~models.Q(phase__in=sorted(phase.value for phase in FINAL_POD_PHASES)),
                 name="pod_alive",
             ),
+            models.Index(fields=["job"], condition=models.Q(phase=PodPhase.FAILED.value), name="pod_failed"),
+            models.Index(fields=["reason", "job"], condition=~models.Q(reason=""), name="pod_by_reason"),
         ]
 
     def __str__(self) -> str:
@@ -141,3 +159,37 @@ class Pod(models.Model):
     @property
     def is_final(self) -> bool:
         return PodPhase(self.phase).is_final
+
+
+class View(models.Model):
+    """A list of jobs under a name, by its address. `tenant`: whose members share it; none: it is the owner's own."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, null=True, on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(max_length=60)
+    query = models.CharField(max_length=1000)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["owner", "name"], condition=models.Q(tenant__isnull=True), name="one_own_view_of_a_name"
+            ),
+            models.UniqueConstraint(
+                fields=["tenant", "name"], condition=models.Q(tenant__isnull=False), name="one_shared_view_of_a_name"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Arrangement(models.Model):
+    """How a person wants the list of jobs. `columns`: those chosen; `opens_with`: a view, none for all jobs."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    columns = models.JSONField(default=list)
+    opens_with = models.ForeignKey(View, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    def __str__(self) -> str:
+        return f"list of {self.user_id}"

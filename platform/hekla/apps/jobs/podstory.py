@@ -13,8 +13,6 @@ from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Pod
 from hekla.apps.jobs.waits import Stretch
 
-_EVENTS = 300
-
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -29,7 +27,7 @@ class Told:
 def page(pod: Pod, *, now: datetime) -> dict[str, Any]:
     """What the page of an attempt shows."""
     attempts = selectors.attempts(pod.job, [(pod.task, pod.index)])
-    waited = waits.stretches(pod.job, selectors.of_kinds(pod.job, waits.KINDS, limit=_EVENTS))
+    waited = waits.stretches(pod.job, selectors.course(pod.job))
     return {
         "pod": pod,
         "job": pod.job,

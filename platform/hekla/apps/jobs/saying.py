@@ -8,6 +8,7 @@ from django.utils.translation import ngettext
 
 from hekla.apps.jobs import wording
 from hekla.apps.jobs.models import Job
+from hekla.apps.sentences import together
 
 Facts = Mapping[str, Any]
 
@@ -21,7 +22,7 @@ def told(said: Sequence[Facts], message: str) -> str:
     """The facts as sentences. A fact that this version does not know leaves the message as it is."""
     if not said or any(fact["code"] not in SENTENCES for fact in said):
         return message
-    return " ".join(SENTENCES[fact["code"]](fact) for fact in said)
+    return together(SENTENCES[fact["code"]](fact) for fact in said)
 
 
 def _pods_run(facts: Facts) -> str:

@@ -1,52 +1,74 @@
 """Questions about jobs. What is outside one's tenants does not exist."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import count
 from uuid import UUID
 
-from django.db.models import Count, DurationField, ExpressionWrapper, F, Q, QuerySet, Value
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet, Value
 
+from hekla.apps import paging
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.jobs.facts import is_wanted, replicas, reserved_slots
-from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.clusters.models import Node
+from hekla.apps.jobs.facts import is_wanted, read_specs, replicas, reserved_slots, spec_of
+from hekla.apps.jobs.models import Arrangement, Job, Pod, View
 from hekla.apps.outbox import selectors as outbox
 from hekla.apps.outbox.models import Event
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
+from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.errors import NotFound
-from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, PLACED_POD_PHASES, PodPhase
+from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, PLACED_POD_PHASES, JobPhase, PodPhase
+from hekla.domain.resources import Resources
 
+MOST_COUNTED = 1000
+MOST_OF_COURSE = 400
+MOST_EVICTIONS = 500
+_COURSE = ("JobWaits", "JobPhaseChanged", "GangPhaseChanged")
+_LISTED = (
+    *("uid", "name", "kind", "priority", "replicas", "phase", "reason", "waiting", "tenant__slug", "tenant__name"),
+    *("queue__name", "cluster__name", "cluster__kind", "owner__username", "owner__display_name"),
+    *("submitted_at", "started_at", "finished_at", "deleted_at"),
+)
 _NUMBER_AT_END = re.compile(r"-\d+$")
+_AT_REST = [JobPhase.PENDING.value, JobPhase.RESTARTING.value]
 _FINAL_JOBS = [phase.value for phase in FINAL_JOB_PHASES]
 _FINAL_PODS = [phase.value for phase in FINAL_POD_PHASES]
 _PLACED_PODS = [phase.value for phase in PLACED_POD_PHASES]
 
 
-def visible_to(user: User) -> QuerySet[Job]:
-    """The jobs that exist for this person, newest first."""
-    return known_to(user).filter(deleted_at=None)
+def visible_to(user: User, rights: Rights | None = None) -> QuerySet[Job]:
+    """The jobs that exist for this person, newest first. `rights`: where they were read already."""
+    return known_to(user, rights).filter(deleted_at=None)
 
 
-def deleted_for(user: User) -> QuerySet[Job]:
+def deleted_for(user: User, rights: Rights | None = None) -> QuerySet[Job]:
     """The jobs that were deleted and that this person may still look at, newest first."""
-    return known_to(user).filter(deleted_at__isnull=False)
+    return known_to(user, rights).filter(deleted_at__isnull=False)
 
 
-def known_to(user: User) -> QuerySet[Job]:
+def known_to(user: User, rights: Rights | None = None) -> QuerySet[Job]:
     """The jobs of which this person may know anything, the deleted ones among them."""
     jobs = Job.objects.select_related("tenant", "queue", "cluster", "owner")
     if not accounts.may(user, Permission.SEE_EVERYTHING):
-        jobs = jobs.filter(tenant__in=tenancy.where(user, Permission.SEE_TENANT))
+        jobs = jobs.filter(tenant__in=(rights or tenancy.rights(user)).where(Permission.SEE_TENANT))
     return jobs.order_by("-submitted_at", "-id")
 
 
-def get(uid: UUID, user: User) -> Job:
+def listed(jobs: QuerySet[Job]) -> QuerySet[Job]:
+    """These jobs with what a row of a list says of them, and no more: half of a job's columns are wide."""
+    return jobs.only(*_LISTED)
+
+
+def get(uid: UUID, user: User, rights: Rights | None = None) -> Job:
     """One job, which may be deleted. Raises NotFound."""
-    job = known_to(user).filter(uid=uid).first()
+    job = known_to(user, rights).filter(uid=uid).first()
     if job is None:
         raise NotFound("There is no such job.")
     return job
@@ -62,9 +84,21 @@ def by_name(name: str, user: User) -> Job:
 
 def may_act(user: User, job: Job) -> bool:
     """Whether the person may abort, resume, restart or delete the job."""
-    own = job.owner_id == user.pk and tenancy.may(user, job.tenant_id, Permission.ACT_ON_OWN_JOBS)
-    wide = tenancy.may(user, job.tenant_id, Permission.ACT_ON_TENANT_JOBS)
-    return own or wide or accounts.may(user, Permission.ACT_ON_ANY_JOB)
+    return acting(user, tenancy.rights(user))(job)
+
+
+def seeing(user: User, rights: Rights) -> Callable[[Job], bool]:
+    """Whether a job exists for this person, for many jobs."""
+    everywhere, tenants = accounts.may(user, Permission.SEE_EVERYTHING), set(rights.where(Permission.SEE_TENANT))
+    return lambda job: job.deleted_at is None and (everywhere or job.tenant_id in tenants)
+
+
+def acting(user: User, rights: Rights) -> Callable[[Job], bool]:
+    """`may_act` for many jobs, of which the database is not asked again."""
+    if accounts.may(user, Permission.ACT_ON_ANY_JOB):
+        return lambda _job: True
+    own, wide = rights.where(Permission.ACT_ON_OWN_JOBS), rights.where(Permission.ACT_ON_TENANT_JOBS)
+    return lambda job: job.tenant_id in wide or (job.owner_id == user.pk and job.tenant_id in own)
 
 
 def addresses(job: Job, address_of: Callable[[int], str]) -> dict[tuple[str, int], str]:
@@ -125,9 +159,55 @@ def pod_history(pod: Pod) -> list[Event]:
     return list(history(pod.job).filter(**facts))
 
 
-def of_kinds(job: Job, kinds: Sequence[str], *, limit: int) -> list[Event]:
-    """The newest events of these kinds about the job, oldest first."""
-    return list(history(job).filter(kind__in=kinds).order_by("-id")[:limit])[::-1]
+def course(job: Job) -> list[Event]:
+    """How the job went and what it waited for, oldest first: the newest events, at most `MOST_OF_COURSE`."""
+    return list(history(job).filter(kind__in=_COURSE).order_by("-id")[:MOST_OF_COURSE])[::-1]
+
+
+def evictions_of(job: Job) -> list[Event]:
+    """The newest evictions of its pods, newest first; at most `MOST_EVICTIONS`."""
+    return list(history(job).filter(kind="PodEvicted").order_by("-id")[:MOST_EVICTIONS])
+
+
+def evictions_for(job: Job) -> list[Event]:
+    """The newest evictions of others' pods for this job, newest first; at most `MOST_EVICTIONS`."""
+    return outbox.gains(str(job.uid), limit=MOST_EVICTIONS)
+
+
+def of_tenant(tenant_id: int, uids: Collection[str]) -> list[Job]:
+    """Those of these jobs that belong to the tenant."""
+    return list(Job.objects.filter(tenant_id=tenant_id, uid__in=uids)) if uids else []
+
+
+def ahead_of(job: Job) -> int:
+    """How many other jobs of its queue wait that are more urgent or came before it."""
+    sooner = Q(priority__gt=job.priority) | Q(priority=job.priority, submitted_at__lt=job.submitted_at)
+    waiting = Job.objects.filter(queue_id=job.queue_id, deleted_at=None, phase__in=_AT_REST)
+    return waiting.filter(sooner).exclude(pk=job.pk).count()
+
+
+def with_uids(uids: Collection[str]) -> list[Job]:
+    """These jobs, whosever they are."""
+    return list(Job.objects.filter(uid__in=uids)) if uids else []
+
+
+def expiring(*, until: datetime, limit: int) -> list[Job]:
+    """Jobs that are over and go by themselves before that, the first to go first."""
+    return list(Job.objects.filter(deleted_at=None, expires_at__lte=until).order_by("expires_at")[:limit])
+
+
+def waiting_of(owner_ids: Collection[int], uids: Collection[UUID], *, limit: int) -> list[Job]:
+    """The jobs that wait to run, of these people or among these; those that came first before the others."""
+    if not owner_ids and not uids:
+        return []
+    found = Job.objects.filter(Q(owner_id__in=owner_ids) | Q(uid__in=uids), deleted_at=None, phase=JobPhase.PENDING)
+    return list(found.order_by("submitted_at")[:limit])
+
+
+def waiting_since(jobs: Sequence[Job]) -> dict[int, datetime]:
+    """For each job (by row id) since when it waits: its submission, or when it was resumed."""
+    began = outbox.last_of_kind([f"job:{job.uid}" for job in jobs], "JobPhaseChanged")
+    return {job.pk: began.get(f"job:{job.uid}", job.submitted_at) for job in jobs}
 
 
 def pod_counts(jobs: Sequence[Job]) -> dict[int, dict[str, int]]:
@@ -145,15 +225,36 @@ def pod_counts(jobs: Sequence[Job]) -> dict[int, dict[str, int]]:
     return counts
 
 
-def phase_counts(jobs: QuerySet[Job]) -> dict[str, int]:
-    """How many of these jobs are in each phase."""
-    rows = jobs.order_by().values_list("phase").annotate(count=Count("id"))
-    return dict(rows)
+def phase_counts(jobs: QuerySet[Job], **others: QuerySet[Job]) -> dict[str, int]:
+    """How many of these jobs are in each phase, and how many each of the others holds, where there are any.
+
+    Up to `MOST_COUNTED` are counted: one more stands for any number more.
+    """
+    phases = [phase.value for phase in JobPhase]
+    return paging.counts_up_to(MOST_COUNTED, jobs, "phase", phases, **others)
 
 
-def kinds(jobs: QuerySet[Job]) -> list[str]:
-    """What kinds of jobs there are among these."""
-    return list(jobs.order_by("kind").values_list("kind", flat=True).distinct())
+# How somebody wants the list.
+
+
+def arrangement(user: User) -> Arrangement:
+    """How the person wants the list of jobs."""
+    found = Arrangement.objects.select_related("opens_with").filter(user=user).first()
+    return found or Arrangement(user=user)
+
+
+def views_of(user: User, rights: Rights | None = None) -> QuerySet[View]:
+    """The views that the person has: their own, and those that their tenants share."""
+    shared = Q(tenant__in=(rights or tenancy.rights(user)).where(Permission.SEE_TENANT))
+    return View.objects.filter(Q(owner=user, tenant=None) | shared).select_related("tenant").order_by("name")
+
+
+def view(pk: int, user: User) -> View:
+    """One of the person's views. Raises NotFound."""
+    found = views_of(user).filter(pk=pk).first()
+    if found is None:
+        raise NotFound("There is no such view.")
+    return found
 
 
 # What the controller asks.
@@ -220,21 +321,81 @@ def placed(pods_on: QuerySet[Pod] | None = None) -> QuerySet[Pod]:
     return (pods_on if pods_on is not None else Pod.objects.all()).filter(phase__in=_PLACED_PODS)
 
 
-def usage_by_node(cluster_ids: Sequence[int]) -> list[Pod]:
-    """The pods that hold resources in these clusters, with their jobs."""
-    found = placed(Pod.objects.filter(job__cluster_id__in=cluster_ids))
-    return list(found.select_related("job__queue", "job__tenant"))
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the pods of a job's task hold: `request` once for each of `nodes`, where one may stand several times."""
+
+    job: Job
+    nodes: Sequence[str]
+    request: Resources
 
 
-def waiting_in(queue_ids: Sequence[int]) -> dict[int, int]:
-    """How many unfinished jobs of each queue have not started."""
-    rows = (
-        Job.objects.filter(queue_id__in=queue_ids, deleted_at=None)
-        .filter(Q(phase="pending"))
-        .values_list("queue_id")
-        .annotate(count=Count("id"))
-    )
-    return dict(rows)
+def held(cluster_ids: Sequence[int]) -> list[Held]:
+    """What is held in these clusters, by job and task: there are far fewer of those than pods."""
+    return _with_specs(placed(), Job.objects.filter(cluster_id__in=cluster_ids))
+
+
+def held_by(tenant: Tenant) -> list[Held]:
+    """What the tenant's pods hold in all clusters, likewise."""
+    of_tenant = Job.objects.filter(tenant=tenant).select_related("cluster")
+    return _with_specs(placed(Pod.objects.filter(job__tenant=tenant)), of_tenant)
+
+
+def _with_specs(pods: QuerySet[Pod], known: QuerySet[Job]) -> list[Held]:
+    found = _by_task(pods)
+    jobs = known.defer("spec", "said", "waiting", "reserved_slots").in_bulk({job_id for job_id, _t, _n in found})
+    read_specs(jobs.values())
+    return _held(found, jobs)
+
+
+def living(uids: Collection[str] | None) -> tuple[list[Job], list[Held]]:
+    """Which of these jobs, or of all, wait or hold something, and what they hold."""
+    pods = placed() if uids is None else placed(Pod.objects.filter(job__uid__in=uids))
+    found = _by_task(pods)
+    holding = Q(pk__in={job_id for job_id, _task, _nodes in found})
+    jobs = Job.objects.filter(holding | Q(phase=JobPhase.PENDING, deleted_at=None))
+    jobs = (jobs if uids is None else jobs.filter(uid__in=uids)).defer("said", "waiting", "reserved_slots")
+    return list(jobs), _held(found, {job.pk: job for job in jobs})
+
+
+def _by_task(pods: QuerySet[Pod]) -> list[tuple[int, str, list[str]]]:
+    rows = pods.order_by("job_id", "task").values_list("job_id", "task").annotate(nodes=ArrayAgg("node"))
+    return list(rows)
+
+
+def _held(found: Iterable[tuple[int, str, list[str]]], jobs: Mapping[int, Job]) -> list[Held]:
+    return [
+        Held(job, nodes, spec_of(job).task(task).request)
+        for job_id, task, nodes in found
+        if (job := jobs.get(job_id)) is not None
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class OnNode:
+    """Pods of one job on a machine: how many, and the first of them by row id and name."""
+
+    job: Job
+    pod_id: int
+    pod_name: str
+    count: int
+
+
+def jobs_on(nodes: Collection[Node]) -> dict[tuple[int, str], list[OnNode]]:
+    """Who holds something on these machines, by cluster and name, in the order in which they came."""
+    names, clusters = {node.name for node in nodes}, {node.cluster_id for node in nodes}
+    pods = placed(Pod.objects.filter(node__in=names, job__cluster_id__in=clusters))
+    first: dict[tuple[int, str], tuple[int, str, int]] = {}
+    counts: Counter[tuple[int, str]] = Counter()
+    for pk, job_id, node, task, index in pods.order_by("pk").values_list("pk", "job_id", "node", "task", "index"):
+        first.setdefault((job_id, node), (pk, task, index))
+        counts[job_id, node] += 1
+    jobs = Job.objects.only("uid", "name", "tenant", "cluster", "deleted_at").in_bulk({job_id for job_id, _n in first})
+    found: defaultdict[tuple[int, str], list[OnNode]] = defaultdict(list)
+    for (job_id, node), (pk, task, index) in first.items():
+        one = OnNode(jobs[job_id], pk, f"{task}-{index}", counts[job_id, node])
+        found[one.job.cluster_id, node].append(one)
+    return found
 
 
 def free_name(tenant: Tenant, wish: str) -> str:
@@ -244,3 +405,10 @@ def free_name(tenant: Tenant, wish: str) -> str:
         Job.objects.filter(tenant=tenant, deleted_at=None, name__startswith=stem).values_list("name", flat=True)
     )
     return next(name for n in count(1) if (name := f"{stem}-{n}") not in taken)
+
+
+def run_times(cluster_id: int, *, limit: int) -> list[tuple[int, str, int, datetime, datetime]]:
+    """Owner, kind, queue, start and end of the jobs of a cluster that completed, the newest first."""
+    found = Job.objects.filter(cluster_id=cluster_id, phase=JobPhase.COMPLETED).order_by("-id")
+    rows = found.values_list("owner_id", "kind", "queue_id", "started_at", "finished_at")[:limit]
+    return [(owner, kind, queue, began, ended) for owner, kind, queue, began, ended in rows if began and ended]

@@ -1,19 +1,20 @@
 """What the pages of jobs show: gathered once, for the page itself and for its live parts alike."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.urls import reverse
+from django.utils.translation import gettext as _
 
-from hekla.apps.accounts.models import User
-from hekla.apps.jobs import failures, selectors, story, wording
+from hekla.apps.jobs import failures, many_logs, pieces, receipts, ribbon, selectors, story, wording
 from hekla.apps.jobs.facts import all_pod_facts, is_wanted, job_facts, spec_of
 from hekla.apps.jobs.failures import Explanation
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.sentences import together
 from hekla.domain.lifecycle import TRANSITIONS, stage_of
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import Action
+from hekla.lib import clock
 
 _OFFERED = (Action.ABORT_JOB, Action.RESUME_JOB, Action.RESTART_JOB)
 _MOST_EVENTS = 200
@@ -41,15 +42,19 @@ class Failed:
     others: int
 
 
-def detail(job: Job, user: User, params: Mapping[str, str]) -> dict[str, Any]:
-    """Everything the job's page shows. `params`: `log`, the pod whose log is chosen; `events`, “all” or none."""
+def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, Any]:
+    """Everything the job's page shows. `params`: `log`, the pod whose log is chosen, or “all” of those that
+    `many_logs` is asked for; `events`, “all” or none.
+    """
     all_events = params.get("events") == "all"
     pods = list(selectors.pods(job))
     last = {(pod.task, pod.index): pod for pod in pods}.values()
     current = [pod for pod in last if not pod.is_final or is_wanted(job, pod)]
     events = selectors.history(job)
     shown = list(events if all_events else events.reverse()[:_MOST_EVENTS])
-    may_act = selectors.may_act(user, job)
+    given = receipts.given(job) if any(pod.evicted for pod in pods) else []
+    gained = receipts.gained(job)
+    course = selectors.course(job)
     return {
         "job": job,
         "spec": job.spec,
@@ -58,13 +63,19 @@ def detail(job: Job, user: User, params: Mapping[str, str]) -> dict[str, Any]:
         "pod_count": len(current),
         "earlier": len(pods) - len(current),
         "log": _log(pods, current, params.get("log", "")),
-        "timeline": sorted(story.lines(shown), key=lambda line: -line.number),
+        "all_logs": many_logs.of(current, params) if params.get("log") == "all" else None,
+        "timeline": sorted([*story.lines(shown), *story.gains(gained)], key=lambda line: -line.number),
+        "receipts": sorted([*given, *gained], key=lambda receipt: -receipt.number)[: receipts.MOST],
+        "standing": receipts.standing(job, given),
         "more_events": not all_events and len(shown) == _MOST_EVENTS,
         "actions": offered(job) if may_act and job.deleted_at is None else [],
         "may_delete": may_act and job.is_final and job.deleted_at is None,
         "deletion": deletion(job),
         "failures": _failures(job, current),
         "is_waiting": bool(job.waiting) and not job.is_final,
+        "course": course,
+        "attempts": pods,
+        "ribbon": ribbon.of(job, course, now=clock.now()),
     }
 
 
@@ -73,7 +84,7 @@ def deletion(job: Job) -> dict[str, Any]:
     keeps_no_logs, has_files = job.tenant.log_days == 0, bool(job.started_at) and not job.cluster.is_simulated
     lost = [wording.files_go(job.replicas)] * has_files + [wording.logs_go()] * keeps_no_logs
     kept = wording.kept_after_deletion(job.tenant.log_days, job.tenant.history_days)
-    return {"text": " ".join([*lost, kept]), "is_final": bool(lost)}
+    return {"text": together([*lost, kept]), "is_final": bool(lost)}
 
 
 def _failures(job: Job, current: Sequence[Pod]) -> list[Failed]:
@@ -99,10 +110,15 @@ def _log(pods: Sequence[Pod], current: Sequence[Pod], chosen: str) -> Pod | None
 def phases(counts: Mapping[str, int], chosen: Sequence[str]) -> list[dict[str, Any]]:
     """A chip for each phase that some job is in, or that is chosen."""
     return [
-        {"value": phase.value, "count": counts.get(phase.value, 0), "chosen": phase.value in chosen}
+        {"value": phase.value, "count": counted(counts.get(phase.value, 0)), "chosen": phase.value in chosen}
         for phase in JobPhase
         if phase.value in counts or phase.value in chosen
     ]
+
+
+def counted(count: int) -> str:
+    """A count as far as anybody counted."""
+    return str(count) if count <= selectors.MOST_COUNTED else f"{selectors.MOST_COUNTED}+"
 
 
 def offered(job: Job) -> list[str]:
@@ -116,7 +132,7 @@ def offered(job: Job) -> list[str]:
 def strips(job: Job, current: Sequence[Pod]) -> list[TaskStrip]:
     """The gang strip: every replica that the job should have, also those without a pod yet."""
     phases = {(pod.task, pod.index): pod for pod in current}
-    notes, place = _waiting_tasks(job, current), reverse("jobs:detail", args=[job.uid])
+    notes, place = _waiting_tasks(job, current), pieces.address("jobs:detail", job.uid)
     found = []
     for task in job.spec["tasks"]:
         name, replicas = task["name"], task.get("replicas", 1)
@@ -142,10 +158,26 @@ def _square(task: str, index: int, pod: Pod | None, place: str) -> dict[str, Any
     return {"name": name, "phase": phase, "url": url, "title": f"{name}: {wording.phase(phase)}"}
 
 
-def rows(jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    """Jobs as rows of a list: each with how many of its pods run or are done."""
+def rows(jobs: Iterable[Job], may_act: Callable[[Job], bool] = lambda _job: False) -> list[dict[str, Any]]:
+    """Jobs as rows of a list: each with how many of its pods run or are done, and what the person may do to it."""
+    jobs = list(jobs)
     counts = selectors.pod_counts(jobs)
-    return [{"job": job, "counts": counts[job.pk], "busy": _busy(counts[job.pk])} for job in jobs]
+    words = {
+        "AbortJob": (_("Abort"), "abort"),
+        "ResumeJob": (_("Resume"), "play"),
+        "RestartJob": (_("Restart"), "retry"),
+    }
+    return [
+        {
+            "job": job,
+            "place": pieces.address("jobs:detail", job.uid),
+            "counts": counts[job.pk],
+            "busy": _busy(counts[job.pk]),
+            "may_act": (theirs := job.deleted_at is None and may_act(job)),
+            "actions": [(word, *words[word]) for word in offered(job)] if theirs else [],
+        }
+        for job in jobs
+    ]
 
 
 def _busy(counts: dict[str, int]) -> int:

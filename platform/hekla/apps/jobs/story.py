@@ -1,6 +1,6 @@
 """Events of a job as sentences, for its timeline."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,7 +8,9 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from hekla.apps.jobs import endings, saying, victims, wording
+from hekla.apps.jobs.receipts import Receipt
 from hekla.apps.outbox.models import Event
+from hekla.apps.sentences import together
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +28,15 @@ def lines(events: list[Event]) -> list[Line]:
     """The events as lines, those that say nothing to a person left out."""
     told = ((event, _tell(event.kind, event.payload)) for event in events)
     return [
-        Line(event.pk, event.at, state, sentence, "" if event.actor_id is None else event.actor_name)
+        Line(event.pk, event.at, state, sentence, "" if event.actor_id is None else event.who)
         for event, (state, sentence) in told
         if sentence
     ]
+
+
+def gains(receipts: Iterable[Receipt]) -> list[Line]:
+    """What others gave up for it."""
+    return [Line(one.number, one.at, "admitted", f"{one.sentence} {one.rule}.", "") for one in receipts]
 
 
 def _tell(kind: str, facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -56,7 +63,7 @@ def _gang(facts: Mapping[str, Any]) -> tuple[str, str]:
 def _waits(facts: Mapping[str, Any]) -> tuple[str, str]:
     """The first reason, and who could have given way."""
     told = [reason for at, reason in enumerate(facts["reasons"]) if not at or reason.get("victims")]
-    return "waiting", " ".join(map(wording.reason, told))
+    return "waiting", together(map(wording.reason, told))
 
 
 def _bound(facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -88,7 +95,7 @@ def _evicted(facts: Mapping[str, Any]) -> tuple[str, str]:
     else:
         sentence = _("%(task)s-%(index)s must leave %(node)s (%(action)s).")
     action = ": ".join(filter(None, [facts["action"], ", ".join(facts.get("plugins", ()))]))
-    return "stopped", " ".join(filter(None, [sentence % {**facts, "action": action}, victims.moved(facts)]))
+    return "stopped", together([sentence % {**facts, "action": action}, victims.moved(facts)])
 
 
 def _command(facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -111,6 +118,8 @@ def _changed(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _size(path: str, change: Mapping[str, Any]) -> str:
+    if path == "priority":
+        return _("its priority is %(new)s instead of %(old)s") % {"old": change.get("old"), "new": change.get("new")}
     task, _dot, field = path.rpartition(".")
     facts = {"task": task, "old": change.get("old"), "new": change.get("new")}
     if field == "replicas":

@@ -2,18 +2,21 @@
 
 import re
 from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
 from typing import Any
 
 from django import forms
 from django.http import QueryDict
 
 from hekla.apps.forms import attach
-from hekla.apps.jobs.forms import FileFormSet, JobForm, TaskFormSet
+from hekla.apps.jobs import carried
+from hekla.apps.jobs.forms import Choices, FileFormSet, JobForm, TaskFormSet
+from hekla.domain import frameworks, sweeps
 from hekla.domain.errors import HeklaError, Invalid, Problem, Refused
 from hekla.domain.jobspec import JobSpec
 
 _TASK_PATH = re.compile(r"tasks\.(?P<place>\d+)(\.(?P<field>\w+))?(\.(?P<rest>.+))?")
-_FIELD_OF_RESOURCE = {"cpu": "cpu", "memory": "memory", "nvidia.com/gpu": "gpus"}
 Values = dict[str, Any]
 
 
@@ -21,10 +24,19 @@ class SubmissionForm:
     """A job with its tasks and its files."""
 
     def __init__(
-        self, data: QueryDict | None, first: "First", *, queues: Sequence[tuple[str, str]], environments: Sequence[str]
+        self,
+        data: QueryDict | None,
+        first: "First",
+        *,
+        queues: Choices,
+        environments: Sequence[str],
+        classes: Choices = (),
     ) -> None:
-        self.job = JobForm(data, initial=first.job, queues=queues)
-        self.tasks = TaskFormSet(data, initial=first.tasks, prefix="tasks", form_kwargs={"environments": environments})
+        data = _tight(data) if data is not None and data.get("shape") == "sweep" else data
+        self.job = JobForm(data, initial=first.job, queues=queues, classes=classes)
+        has_commands = bool(frameworks.commands({str(self.job["framework"].value()): []}))
+        kwargs = {"environments": environments, "needs_command": not has_commands, "empty_permitted": False}
+        self.tasks = TaskFormSet(data, initial=first.tasks, prefix="tasks", form_kwargs=kwargs)
         self.files = FileFormSet(data, initial=first.files, prefix="files")
         if data is None:
             self.tasks.min_num = 0
@@ -40,20 +52,47 @@ class SubmissionForm:
             return None
 
     def _document(self) -> Values:
-        files = {
-            form.cleaned_data["name"]: form.cleaned_data["text"] for form in self.files if form.cleaned_data.get("name")
-        }
-        return {**self.job.document(), "tasks": [task.document() for task in self.tasks], "files": files}
+        job, typed = self.job.document(), [form.cleaned_data for form in self.files]
+        files = {given["name"]: given["text"] for given in typed if given.get("name")}
+        tasks = [task.document() for task in self.tasks]
+        return {**job, "tasks": tasks, "files": job.get("files", {}) | files}
+
+    def typed(self) -> "First":
+        """What stands in the fields, right or wrong, for a form that begins with it."""
+        return First(_typed(self.job), [_typed(form) for form in self.tasks], [_typed(form) for form in self.files])
+
+    @property
+    def shape(self) -> str:
+        """Of which kind the job is, so that the form shows what matters for it."""
+        return self.job["shape"].value() or "distributed"
+
+    @property
+    def is_of_several(self) -> bool:
+        """Whether it has several pods, or may well get them: then what tells them apart is shown at first."""
+        replicas = {str(form["replicas"].value()) for form in self.tasks}
+        return self.shape in ("distributed", "sweep") or len(self.tasks.forms) > 1 or replicas != {"1"}
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """The values of the secrets that were typed."""
+        return dict(self.job.cleaned_data.get("secrets", {}))
+
+    @property
+    def also(self) -> list[str]:
+        """What the job has beside the fields of the form, in words."""
+        forms = [(None, self.job), *((task["name"].value(), task) for task in self.tasks)]
+        found = [(name, word) for name, form in forms for word in carried.words(_rest(form))]
+        return [f"{name}: {word}" if name else word for name, word in found]
 
     def show(self, error: HeklaError) -> None:
         """Put each problem beside the field that it is about; the rest above."""
         problems = error.problems if isinstance(error, Invalid) else (Problem(_path(error), error.message),)
         for problem in problems:
-            form, field = self._place(problem.path)
+            form, name = self._place(problem.path)
             if form is None:
                 attach(self.job, Invalid([problem]))
             else:
-                form.add_error(field, problem.message)
+                form.add_error(name, problem.message)
 
     def _place(self, path: str) -> tuple[forms.Form | None, str | None]:
         if path.startswith("files."):
@@ -62,21 +101,42 @@ class SubmissionForm:
         match = _TASK_PATH.fullmatch(path)
         if match is None or int(match["place"]) >= len(self.tasks.forms):
             return None, None
-        form, field = self.tasks.forms[int(match["place"])], match["field"]
-        if field == "resources":
-            field = _FIELD_OF_RESOURCE.get(match["rest"] or "")
-        return form, field if field in form.fields else None
+        form, name = self.tasks.forms[int(match["place"])], match["field"]
+        if name == "resources":
+            name = carried.FIELD_OF_RESOURCE.get(match["rest"] or "", "")
+        return form, name if name in form.fields else None
 
 
+@dataclass(frozen=True, slots=True)
 class First:
     """What the forms begin with."""
 
-    def __init__(self, job: Values | None = None, tasks: Sequence[Values] = (), files: Sequence[Values] = ()) -> None:
-        self.job, self.tasks, self.files = (
-            dict(job or {}),
-            [dict(task) for task in tasks],
-            [dict(file) for file in files],
-        )
+    job: Values = field(default_factory=dict)
+    tasks: Sequence[Values] = ()
+    files: Sequence[Values] = ()
+
+    def copy(self) -> "First":
+        """The same, to be changed."""
+        return deepcopy(self)
+
+
+def _typed(form: forms.Form) -> Values:
+    return {name: field.bound_data(form[name].data, None) for name, field in form.fields.items()}
+
+
+def _tight(data: QueryDict) -> QueryDict:
+    """Every placeholder of a sweep is a part of one word of its command."""
+    copy = data.copy()
+    for name in [name for name in copy if name.startswith("tasks-") and name.endswith("-command")]:
+        copy[name] = sweeps.tight(str(copy[name]))
+    return copy
+
+
+def _rest(form: forms.Form) -> carried.Rest:
+    """What goes along with a form; nothing where it was damaged."""
+    if form.is_bound:
+        return getattr(form, "cleaned_data", {}).get("rest") or {}
+    return form.get_initial_for_field(form.fields["rest"], "rest") or {}
 
 
 def _path(error: HeklaError) -> str:

@@ -6,6 +6,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from hekla.apps.sentences import together
+
 Phrase = Callable[[int], str]
 
 
@@ -34,7 +36,7 @@ def _phrases(facts: Mapping[str, Any]) -> Iterator[str]:
 
 def moved(facts: Mapping[str, Any]) -> str:
     """What an eviction did to shares, as sentences; nothing where none are known or none moved."""
-    return " ".join(sentence for shares in facts.get("shares", ()) if (sentence := _moved(shares)))
+    return together(map(_moved, facts.get("shares", ())))
 
 
 def _moved(shares: Mapping[str, Any]) -> str:

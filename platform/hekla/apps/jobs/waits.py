@@ -10,7 +10,7 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.outbox.models import Event
 from hekla.domain.phases import JobPhase
 
-KINDS = ("JobWaits", "JobPhaseChanged")
+_KINDS = ("JobWaits", "JobPhaseChanged")
 """The events that tell of it."""
 _AT_REST = {JobPhase.PENDING, JobPhase.RESTARTING}
 
@@ -38,6 +38,8 @@ def stretches(job: Job, events: Iterable[Event]) -> list[Stretch]:
     """What it waited for, oldest first. What is true now is on the row: the log tells only of other reasons."""
     found: list[Stretch] = []
     for event in events:
+        if event.kind not in _KINDS:
+            continue
         if found and found[-1].end is None:
             found[-1] = _ended(found[-1], event.at)
         if event.kind == "JobWaits" and event.payload["reasons"]:

@@ -6,7 +6,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hekla.apps.jobs import victims
+from hekla.apps.jobs import refusals, victims
+from hekla.apps.outbox.phases import phase as phase  # noqa: PLC0414  (among the words of jobs)
 from hekla.domain.jobspec import Iteration, TaskSpec
 from hekla.domain.resources import Resources
 
@@ -18,7 +19,7 @@ _NOTHING = "–"
 def amounts(resources: Resources) -> str:
     """`2 CPU, 4 GiB memory, 1 GPU`; a dash for nothing."""
     shown = sorted((name for name in resources if name != "pods"), key=lambda name: (_ORDER.get(name, 2), name))
-    return ", ".join(_amount(name, resources[name]) for name in shown) or _NOTHING
+    return _(", ").join(_amount(name, resources[name]) for name in shown) or _NOTHING
 
 
 def _amount(name: str, value: float) -> str:
@@ -53,33 +54,9 @@ def duration(seconds: float) -> str:
     return _("%(m)d min %(s)d s") % facts if minutes else _("%(s)d s") % facts
 
 
-def phase(value: str) -> str:
-    """The word of a phase of a job or a pod."""
-    word = _PHASES.get(value)
-    return word() if word else value
-
-
-_PHASES = {
-    "pending": lambda: _("Pending"),
-    "bound": lambda: _("Bound"),
-    "preparing": lambda: _("Preparing"),
-    "running": lambda: _("Running"),
-    "restarting": lambda: _("Restarting"),
-    "completing": lambda: _("Completing"),
-    "completed": lambda: _("Completed"),
-    "succeeded": lambda: _("Succeeded"),
-    "aborting": lambda: _("Aborting"),
-    "aborted": lambda: _("Aborted"),
-    "terminating": lambda: _("Terminating"),
-    "terminated": lambda: _("Terminated"),
-    "failed": lambda: _("Failed"),
-    "lost": lambda: _("Lost"),
-}
-
-
 def waits_for(task: TaskSpec, others: Sequence[str]) -> str:
     """For which tasks a task waits: “begins when ps runs”."""
-    names = ", ".join(others)
+    names = _(", ").join(others)
     is_any = task.depends_on is not None and task.depends_on.iteration is Iteration.ANY and len(others) > 1
     return (_("begins when one of %s runs") if is_any else _("begins when %s runs")) % names
 
@@ -94,6 +71,7 @@ def reason(data: Mapping[str, Any]) -> str:
         "nodes": _nodes(data["nodes"]),
         "plugin": data["plugin"],
         "victims": data.get("victims") or {},
+        "used": _used(data),
     }
     sentence = (_BY_CODE.get(data["code"]) or _BY_CAUSE.get(data["cause"], _general))(facts)
     if not data["ever"]:
@@ -101,9 +79,15 @@ def reason(data: Mapping[str, Any]) -> str:
     return sentence
 
 
+def _used(data: Mapping[str, Any]) -> str:
+    """Of a bound that is met: `6 of 8 GPU`."""
+    used, most = (Resources.parse(data.get(name, {})) for name in ("used", "most"))
+    return _(", ").join(part(used, most, name) for name in sorted(data["need"]))
+
+
 def _nodes(nodes: Mapping[str, int]) -> str:
-    return ", ".join(
-        ngettext("%(n)d node: %(why)s", "%(n)d nodes: %(why)s", count) % {"n": count, "why": why}
+    return _(", ").join(
+        ngettext("%(n)d node: %(why)s", "%(n)d nodes: %(why)s", count) % {"n": count, "why": refusals.told(why)}
         for why, count in nodes.items()
     )
 
@@ -144,6 +128,10 @@ def _queue_closed(_facts: dict[str, Any]) -> str:
     return _("Its queue is closed; it can start when the queue is opened again.")
 
 
+def _queue_draining(_facts: dict[str, Any]) -> str:
+    return _("Its queue is being drained and lets nobody in; it can start when the queue is opened again.")
+
+
 def _cluster_full(facts: dict[str, Any]) -> str:
     return _("Waits for %(need)s; all of the cluster is given out.") % facts
 
@@ -182,6 +170,14 @@ def _tree_not_ready(_facts: dict[str, Any]) -> str:
 
 def _namespace_quota(facts: dict[str, Any]) -> str:
     return _("Its tenant's quota leaves %(have)s, and it needs %(need)s.") % facts
+
+
+def _tenant_quota(facts: dict[str, Any]) -> str:
+    return _("It needs %(need)s, and its tenant uses %(used)s that it may use at once.") % facts
+
+
+def _member_quota(facts: dict[str, Any]) -> str:
+    return _("It needs %(need)s, and its owner uses %(used)s that they may use at once in this tenant.") % facts
 
 
 def _no_domain(facts: dict[str, Any]) -> str:
@@ -231,6 +227,7 @@ def _general(facts: dict[str, Any]) -> str:
 
 _BY_CODE = {
     "queue_closed": _queue_closed,
+    "queue_draining": _queue_draining,
     "cluster_is_full": _cluster_full,
     "not_enough_pods": _no_pods,
     "queue_is_full": _queue_is_full,
@@ -241,6 +238,8 @@ _BY_CODE = {
     "queue_has_children": _has_children,
     "queue_tree_not_ready": _tree_not_ready,
     "namespace_quota": _namespace_quota,
+    "tenant_quota": _tenant_quota,
+    "member_quota": _member_quota,
     "no_domain_fits": _no_domain,
     "plugin_failed": _plugin_failed,
     "not_valid": _not_valid,

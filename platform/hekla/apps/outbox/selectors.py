@@ -1,8 +1,10 @@
 """Reading the log, by number and by subject."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Max, Q, QuerySet
+from django.db.models.fields.json import KT
 
 from hekla.apps.outbox.models import Event, Numbering
 
@@ -17,9 +19,19 @@ def after(number: int, *, limit: int) -> Sequence[Event]:
     return list(Event.objects.filter(id__gt=number).order_by("id")[:limit])
 
 
-def subjects(number: int, last: int, *, topic: str, limit: int) -> set[str] | None:
-    """What the events of a topic after `number` up to `last` are about. None: there are more than `limit` of them."""
-    found = Event.objects.filter(id__gt=number, id__lte=last, topics__contains=[topic])
+def of_kinds_after(number: int, kinds: Collection[str], *, limit: int) -> Sequence[Event]:
+    """The events of these kinds that follow `number`, at most `limit`, in order."""
+    return list(Event.objects.filter(id__gt=number, kind__in=kinds).order_by("id")[:limit])
+
+
+def subjects(number: int, last: int, *, topic: str = "", limit: int) -> set[str] | None:
+    """What the events after `number` up to `last` are about, those of a topic or all.
+
+    None: there are more than `limit` of them.
+    """
+    found = Event.objects.filter(id__gt=number, id__lte=last)
+    if topic:
+        found = found.filter(topics__contains=[topic])
     subjects = found.order_by("id").values_list("subject", flat=True)[: limit + 1]
     return set(subjects) if len(subjects) <= limit else None
 
@@ -35,6 +47,33 @@ def lost() -> int:
     return numbering.last - numbering.purged - Event.objects.count() if numbering else Event.objects.count()
 
 
+def gains(uid: str, *, limit: int) -> list[Event]:
+    """The newest evictions of pods for the job of this uid, newest first."""
+    found = Event.objects.filter(kind="PodEvicted").annotate(gainer=KT("payload__for_job"))
+    return list(found.filter(gainer=uid).order_by("-id")[:limit])
+
+
+def last_of_kind(subjects: Collection[str], kind: str) -> dict[str, datetime]:
+    """When an event of this kind happened last to each of these, if one ever did."""
+    found = Event.objects.filter(subject__in=subjects, kind=kind).order_by().values_list("subject")
+    return dict(found.annotate(last=Max("at")))
+
+
 def about(subject: str) -> QuerySet[Event]:
     """Everything that happened to one thing, oldest first."""
     return Event.objects.filter(subject=subject).order_by("id")
+
+
+def of_people(
+    *, tenants: Collection[int] | None, person: str, kind: str, before: int | None, limit: int
+) -> Sequence[Event]:
+    """What people did, newest first. `tenants` None: everywhere; empty texts and None ask for nothing. What somebody
+    did for another is of both.
+    """
+    found = Event.objects.filter(actor_id__isnull=False).order_by("-id")
+    if tenants is not None:
+        found = found.filter(tenant_id__in=tenants)
+    if person:
+        found = found.filter(Q(actor_name=person) | Q(acting_name=person))
+    wanted = {"kind": kind, "id__lt": before}
+    return list(found.filter(**{field: value for field, value in wanted.items() if value})[:limit])

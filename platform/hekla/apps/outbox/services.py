@@ -25,6 +25,7 @@ _TAKE_NUMBERS = """
     ON CONFLICT (id) DO UPDATE SET last = outbox_numbering.last + %(count)s RETURNING last
 """
 _pending: ContextVar[list[Event] | None] = ContextVar("pending_events", default=None)
+_behalf: ContextVar["Actor | None"] = ContextVar("on_behalf", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,16 @@ class Actor:
 
 CONTROLLER = Actor(None, "controller")
 PLATFORM = Actor(None, "platform")
+
+
+@contextmanager
+def on_behalf(admin: Actor) -> Iterator[None]:
+    """What people do herein is done by `admin`, who acts for them; each event names both."""
+    token = _behalf.set(admin)
+    try:
+        yield
+    finally:
+        _behalf.reset(token)
 
 
 @contextmanager
@@ -91,10 +102,17 @@ def record(
             tenant_id=tenant,
             actor_id=actor.id,
             actor_name=actor.name,
+            acting_name=_acting_name(actor),
             topics=[*dict.fromkeys([subject, *tenant_topic, *topics])],
             payload=event.model_dump(mode="json"),
         )
     )
+
+
+def _acting_name(actor: Actor) -> str:
+    """Empty where nobody acts for the actor: a part of the platform, or the admin as themselves."""
+    admin = _behalf.get()
+    return admin.name if admin and actor.id not in {None, admin.id} else ""
 
 
 def purge(subjects: Collection[str]) -> int:

@@ -19,7 +19,7 @@ from hekla.apps.outbox import selectors as outbox
 from hekla.apps.people import person
 from hekla.apps.schedules import forms, selectors, services, shown
 from hekla.apps.schedules.models import Schedule
-from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy import at_work
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats
 from hekla.domain.errors import Forbidden, HeklaError
@@ -135,7 +135,7 @@ def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 
 def _tenant(request: HttpRequest) -> Tenant | None:
-    return tenancy.current(person(request), request.session.get("tenant", ""))
+    return at_work.tenant(request)
 
 
 def _first(request: HttpRequest) -> dict[str, Any]:

@@ -1,9 +1,12 @@
 """What can be done to jobs. Each verb is one unit of work."""
 
+from hekla.apps.jobs.services.bulk import BULK_ACTIONS, MOST_AT_ONCE, Outcome, act_on_all, require_priority
 from hekla.apps.jobs.services.commands import command, require_right
 from hekla.apps.jobs.services.decisions import commit
-from hekla.apps.jobs.services.many import check_many, submit_many
+from hekla.apps.jobs.services.lists import arrange, delete_view, save_view
+from hekla.apps.jobs.services.many import submit_many, try_out_many
 from hekla.apps.jobs.services.observations import observe
+from hekla.apps.jobs.services.priority import has_priority, set_priority
 from hekla.apps.jobs.services.removal import (
     delete,
     delete_expired,
@@ -14,30 +17,41 @@ from hekla.apps.jobs.services.removal import (
 from hekla.apps.jobs.services.retention import mark_logs_purged, purge_history
 from hekla.apps.jobs.services.scaling import is_scalable, scale
 from hekla.apps.jobs.services.scaling import remarks as scaling_remarks
-from hekla.apps.jobs.services.submission import check, submit
+from hekla.apps.jobs.services.submission import check, submit, try_out
 from hekla.apps.jobs.services.upkeep import end, settle, sync, would_sync
 
 __all__ = [
+    "BULK_ACTIONS",
+    "MOST_AT_ONCE",
+    "Outcome",
+    "act_on_all",
+    "arrange",
     "check",
-    "check_many",
     "command",
     "commit",
     "delete",
     "delete_expired",
     "delete_finished",
+    "delete_view",
     "end",
     "end_pods",
+    "has_priority",
     "is_scalable",
     "mark_cleaned",
     "mark_logs_purged",
     "observe",
     "purge_history",
+    "require_priority",
     "require_right",
+    "save_view",
     "scale",
     "scaling_remarks",
+    "set_priority",
     "settle",
     "submit",
     "submit_many",
     "sync",
+    "try_out",
+    "try_out_many",
     "would_sync",
 ]

@@ -9,6 +9,7 @@ from hekla.apps.accounts.services import actor_of
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.services import quota
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import advance
 from hekla.apps.outbox.services import unit_of_work
@@ -21,7 +22,8 @@ from hekla.domain.policies import Action
 def command(job: Job, action: Action, *, task: str = "", index: int | None = None, user: User, now: datetime) -> Job:
     """Carry out a person's wish. `task` and `index` name the part that it is about, where it is about a part.
 
-    Raises Refused where their role or the job's phase does not allow it, Invalid where it is not clear what is meant.
+    Raises Refused where their role or the job's phase does not allow it, Invalid where it is not clear what is meant,
+    QuotaExceeded where it would come alive again and there are as many already.
     """
     require_right(job, user)
     with unit_of_work():
@@ -29,9 +31,16 @@ def command(job: Job, action: Action, *, task: str = "", index: int | None = Non
         if job.deleted_at is not None:
             raise Refused(_("The job is deleted. Clone it to run it again."))
         target, actor = target_of(spec_of(job), action, task, index), actor_of(user)
+        if job.is_final and action is Action.RESUME_JOB:
+            _require_quota(job, user, now)
         tell(job, events.JobCommanded(action=action, task=task, index=index), actor=actor, now=now)
         advance(job, list(job.pods.all()), action, target=target, by_person=True, actor=actor, now=now)
     return job
+
+
+def _require_quota(job: Job, by: User, now: datetime) -> None:
+    """A job that goes on is one more that its owner has. Raises QuotaExceeded."""
+    quota.require([spec_of(job)], [job.queue], tenant=job.tenant, user=job.owner, now=now, by=by)
 
 
 def require_right(job: Job, user: User) -> None:

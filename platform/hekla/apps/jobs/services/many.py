@@ -10,9 +10,11 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.services import quota
 from hekla.apps.jobs.services.submission import NameTaken, check, new_row
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.priorities import selectors as priorities
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
@@ -27,13 +29,15 @@ _MOST_PROBLEMS = 20
 def submit_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: datetime) -> list[Job]:
     """Take in jobs, in their order. Raises what `submit` raises; Invalid with paths such as `jobs.3.tasks`."""
     queues = check_many(specs=specs, tenant=tenant, user=user)
+    offer = priorities.offer_to(tenant)
     jobs = [
         # Who comes first is told by the time.
-        new_row(spec, tenant=tenant, queue=queue, user=user, at=now + timedelta(microseconds=place))
+        new_row(spec, offer.wish(spec), tenant=tenant, queue=queue, user=user, at=now + timedelta(microseconds=place))
         for place, spec, queue in zip(count(), specs, queues, strict=False)
     ]
     try:
         with unit_of_work():
+            quota.require(specs, queues, tenant=tenant, user=user, now=now)
             made = Job.objects.bulk_create(jobs, batch_size=500)
             for job in made:
                 event = events.JobSubmitted(
@@ -43,6 +47,12 @@ def submit_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: da
     except IntegrityError as error:
         raise _taken([spec.name for spec in specs], tenant) from error
     return made
+
+
+def try_out_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: datetime) -> None:
+    """Whether these jobs would be taken in together, if nobody comes first. Raises as `submit_many` does."""
+    queues = check_many(specs=specs, tenant=tenant, user=user)
+    quota.require(specs, queues, tenant=tenant, user=user, now=now, is_dry=True)
 
 
 def check_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User) -> list[Queue]:
@@ -81,7 +91,7 @@ def _shape(spec: JobSpec) -> Hashable:
         )
         for task in spec.tasks
     )
-    return spec.queue, spec.min_available, frozenset(spec.plugins), tasks
+    return spec.queue, spec.priority, spec.priority_class, spec.min_available, frozenset(spec.plugins), tasks
 
 
 def _taken(names: Sequence[str], tenant: Tenant) -> NameTaken:

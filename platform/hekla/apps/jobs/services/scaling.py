@@ -4,7 +4,7 @@ New replicas have the next numbers, and their pods are made at the controller's 
 the last ones are asked to end. That is a wish like an abort: no policy calls it a failure, and no restart is counted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from django.utils.translation import gettext as _
@@ -14,6 +14,7 @@ from hekla.apps.accounts.services import actor_of
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import job_facts, replicas, reserved_slots, spec_of
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services import quota
 from hekla.apps.jobs.services.commands import require_right
 from hekla.apps.jobs.services.submission import never_fitting
 from hekla.apps.jobs.services.telling import tell
@@ -57,14 +58,20 @@ def is_scalable(job: Job) -> bool:
     return job.deleted_at is None and JobPhase(job.phase) in SCALABLE
 
 
-def remarks(job: Job) -> tuple[str, ...]:
-    """What the pods of the job that live do not learn of a change of its size."""
-    return scaling.remarks(spec_of(job)) if selectors.has_living_pods(job) else ()
+def remarks(job: Job, pods: Iterable[Pod] | None = None) -> tuple[str, ...]:
+    """What the pods of the job that live do not learn of a change of its size. `pods`: where all were read already."""
+    lives = selectors.has_living_pods(job) if pods is None else any(not pod.is_final for pod in pods)
+    return scaling.remarks(spec_of(job)) if lives else ()
 
 
 def _require_open(job: Job, seen: int | None) -> None:
     if not is_scalable(job):
         raise Refused(_("The job is over, so its size is what it was. Clone it to run it in another one."))
+    require_unchanged(job, seen)
+
+
+def require_unchanged(job: Job, seen: int | None) -> None:
+    """Raises ChangedMeanwhile where the job has another revision than the one that was looked at."""
     if seen is not None and seen != job.revision:
         raise ChangedMeanwhile(
             _("Somebody changed the job since you looked at it. See what is so now, and send again.")
@@ -72,9 +79,10 @@ def _require_open(job: Job, seen: int | None) -> None:
 
 
 def _require_room(job: Job, old: JobSpec, new: JobSpec) -> None:
-    """What a job cannot do without must have room in its queue and cluster; what it can need not."""
-    grows = not new.minimum_resources().fits_in(old.minimum_resources())
-    if grows and (problems := [*never_fitting(new, job.queue)]):
+    """What a job cannot do without must have room in its queue, its cluster and its quotas; what it can need not."""
+    if new.minimum_resources().fits_in(old.minimum_resources()):
+        return
+    if problems := [*never_fitting(new, job.queue), *quota.never_fitting(new, tenant=job.tenant, user=job.owner)]:
         raise Invalid(problems)
 
 

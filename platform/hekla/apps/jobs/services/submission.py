@@ -1,6 +1,6 @@
 """The one door behind all doors: form, YAML, REST and command line end in `submit`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID, uuid4, uuid5
 
@@ -12,10 +12,12 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import selectors as clusters
-from hekla.apps.clusters.models import Node
 from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.services import quota
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.priorities import selectors as priorities
+from hekla.apps.priorities.selectors import Wish
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.secrets import services as keeping
@@ -26,7 +28,7 @@ from hekla.domain import secrets as naming
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import Resources, format_quantity
-from hekla.domain.scaling import without_size
+from hekla.domain.scaling import without_what_changes
 
 _KEYS = UUID("5d3a1f0e-8f0c-4d0e-9a5d-6f5b0c1e7a42")  # the name space of idempotency keys
 
@@ -58,8 +60,9 @@ def submit(
     key: str = "",
     secrets: Mapping[str, str] | None = None,
 ) -> Job:
-    """Take in a job. Raises NotFound, Refused, QueueClosed, NameTaken, KeyUsed, Invalid (it could never run).
+    """Take in a job.
 
+    Raises NotFound, Refused, QueueClosed, QuotaExceeded, NameTaken, KeyUsed, Invalid (it could never run).
     With an idempotency `key`, the same person's second submission under it gives the job of the first. `secrets` are
     the values of those that its commands name; they are kept apart from it.
     """
@@ -67,11 +70,13 @@ def submit(
     if key and (known := Job.objects.filter(uid=uid).first()):
         return _the_same(known, spec, tenant)
     queue = check(spec=spec, tenant=tenant, user=user, secrets=secrets)
+    wish = priorities.offer_to(tenant).wish(spec)
     if Job.objects.filter(tenant=tenant, name=spec.name, deleted_at=None).exists():
         raise _name_taken(spec, tenant)
     try:
         with unit_of_work():
-            job = new_row(spec, tenant=tenant, queue=queue, user=user, at=now)
+            quota.require([spec], [queue], tenant=tenant, user=user, now=now)
+            job = new_row(spec, wish, tenant=tenant, queue=queue, user=user, at=now)
             job.uid = uid
             job.save(force_insert=True)
             event = events.JobSubmitted(name=spec.name, queue=queue.name, job_kind=spec.kind, replicas=spec.replicas)
@@ -84,21 +89,36 @@ def submit(
     return job
 
 
+def try_out(
+    *, spec: JobSpec, tenant: Tenant, user: User, now: datetime, secrets: Mapping[str, str] | None = None
+) -> None:
+    """Whether this job would be taken in, if nobody comes first and its name is free. Raises as `submit` does."""
+    queue = check(spec=spec, tenant=tenant, user=user, secrets=secrets)
+    quota.require([spec], [queue], tenant=tenant, user=user, now=now, is_dry=True)
+
+
 def check(*, spec: JobSpec, tenant: Tenant, user: User, secrets: Mapping[str, str] | None = None) -> Queue:
     """Whether this person may submit this job here, and whether it could ever run. Returns the queue."""
-    if not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
-        raise NotFound(_("There is no such tenant."))
-    if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
-        raise Forbidden(_("You may look at this tenant, but not submit to it. Ask one of its admins."), "tenant")
-    queue = _open_queue(spec.queue, tenant)
+    queue = queue_for(spec=spec, tenant=tenant, user=user)
     problems = [
         *_unknown_environments(spec),
         *_missing_secrets(spec, secrets or {}),
+        *priorities.offer_to(tenant).problems(spec),
         *never_fitting(spec, queue),
+        *quota.never_fitting(spec, tenant=tenant, user=user),
     ]
     if problems:
         raise Invalid(problems)
     return queue
+
+
+def queue_for(*, spec: JobSpec, tenant: Tenant, user: User) -> Queue:
+    """The open queue that the job names. Raises NotFound, Forbidden (this person may not submit here), Refused."""
+    if not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
+        raise NotFound(_("There is no such tenant."))
+    if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
+        raise Forbidden(_("You may look at this tenant, but not submit to it. Ask one of its admins."), "tenant")
+    return _open_queue(spec.queue, tenant)
 
 
 def _the_same(known: Job, spec: JobSpec, tenant: Tenant) -> Job:
@@ -111,10 +131,10 @@ def _is_the_same(known: Job, spec: JobSpec) -> bool:
     """Whether this was asked for; the size of a job may be another one by now."""
     if known.revision == 1:
         return bool(known.spec == spec.document())
-    return without_size(JobSpec.parse(known.spec)) == without_size(spec)
+    return without_what_changes(JobSpec.parse(known.spec)) == without_what_changes(spec)
 
 
-def new_row(spec: JobSpec, *, tenant: Tenant, queue: Queue, user: User, at: datetime) -> Job:
+def new_row(spec: JobSpec, wish: Wish, *, tenant: Tenant, queue: Queue, user: User, at: datetime) -> Job:
     """The row of a new job, which is not written yet."""
     return Job(
         name=spec.name,
@@ -124,7 +144,8 @@ def new_row(spec: JobSpec, *, tenant: Tenant, queue: Queue, user: User, at: date
         owner=user,
         spec=spec.document(),
         kind=spec.kind,
-        priority=spec.priority,
+        priority=wish.value,
+        never_preempts=wish.never_preempts,
         replicas=spec.replicas,
         submitted_at=at,
     )
@@ -143,10 +164,25 @@ def _open_queue(name: str, tenant: Tenant) -> Queue:
         sentence = _("%(tenant)s has no queue called “%(name)s”. It may submit to: %(others)s.")
         raise Refused(sentence % {"tenant": tenant, "name": name, "others": others}, "queue")
     if not queue.is_open:
-        sentence = _("Queue %(name)s is closed since %(since)s. Open queues: %(others)s. Or ask its admins.")
-        since = date_format(queue.changed_at, "DATETIME_FORMAT")
-        raise QueueClosed(sentence % {"name": name, "since": since, "others": others}, "queue")
+        raise QueueClosed(_why_shut(queue, others), "queue")
     return queue
+
+
+def _why_shut(queue: Queue, others: str) -> str:
+    facts = {
+        "name": queue.name,
+        "since": date_format(queue.state_at or queue.created_at, "DATETIME_FORMAT"),
+        "who": queue.state_by or _("an admin of the platform"),
+        "others": others,
+    }
+    if queue.is_draining:
+        sentence = _(
+            "Queue %(name)s is being drained since %(since)s, by %(who)s: it takes nothing in. "
+            "Open queues: %(others)s. Or ask %(who)s."
+        )
+    else:
+        sentence = _("Queue %(name)s is closed since %(since)s, by %(who)s. Open queues: %(others)s. Or ask %(who)s.")
+    return sentence % facts
 
 
 def _unknown_environments(spec: JobSpec) -> Iterable[Problem]:
@@ -171,22 +207,24 @@ def _missing_secrets(spec: JobSpec, values: Mapping[str, str]) -> Iterable[Probl
 
 def never_fitting(spec: JobSpec, queue: Queue) -> Iterable[Problem]:
     """What is larger than any machine, than all machines together, or than the queue may ever hold."""
-    nodes = list(clusters.nodes(queue.cluster))
-    if nodes:
-        yield from _larger_than_any_node(spec, nodes)
-    whole = sum((Resources.parse(node.allocatable) for node in nodes), Resources())
-    bounds = [(whole, _("cluster %s") % queue.cluster)] if nodes else []
+    return too_large(spec, queue, [Resources.parse(node.allocatable) for node in clusters.nodes(queue.cluster)])
+
+
+def too_large(spec: JobSpec, queue: Queue, sizes: Sequence[Resources]) -> Iterable[Problem]:
+    """The same, where it is known what machines of which sizes there are."""
+    yield from _larger_than_any_node(spec, sizes) if sizes else ()
+    least = spec.minimum_resources()
+    whole = Resources({name: sum(size.amount(name) for size in sizes) for name in least})
+    bounds = [(whole, _("cluster %s") % queue.cluster)] if sizes else []
     if queue.capability:
         bounds.append((Resources.parse(queue.capability), _("queue %s") % queue))
-    least = spec.minimum_resources()
     for bound, owner in bounds:
         for name, need in least.items():
             if need > bound.amount(name) and (owner.endswith(queue.cluster.name) or name in bound):
                 yield Problem("tasks", _too_much(name, need, bound.amount(name), owner))
 
 
-def _larger_than_any_node(spec: JobSpec, nodes: list[Node]) -> Iterable[Problem]:
-    sizes = [Resources.parse(node.allocatable) for node in nodes]
+def _larger_than_any_node(spec: JobSpec, sizes: Sequence[Resources]) -> Iterable[Problem]:
     for place, task in enumerate(spec.tasks):
         if any(task.request.fits_in(size) for size in sizes):
             continue

@@ -1,5 +1,6 @@
 """How events about jobs are addressed."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from hekla.apps.jobs.models import Job
@@ -7,13 +8,13 @@ from hekla.apps.outbox.services import Actor, record
 from hekla.domain import events
 
 
-def tell(job: Job, event: events.Event, *, actor: Actor, now: datetime) -> None:
-    """Record an event about a job, for all who follow it, its queue or its cluster."""
+def tell(job: Job, event: events.Event, *, actor: Actor, now: datetime, topics: Sequence[str] = ()) -> None:
+    """Record an event about a job, for all who follow it, its owner, its queue or its cluster, or these topics."""
     record(
         event,
         subject=f"job:{job.uid}",
         tenant=job.tenant_id,
-        topics=[f"queue:{job.queue_id}", f"cluster:{job.cluster_id}"],
+        topics=[f"queue:{job.queue_id}", f"cluster:{job.cluster_id}", f"owner:{job.owner_id}", *topics],
         actor=actor,
         at=now,
     )

@@ -156,7 +156,8 @@ def request_stop(job: Job, pod: Pod, reason: str, *, actor: Actor, now: datetime
 def _wish_end(job: Job, pod: Pod, reason: str, event: events.Event, actor: Actor, now: datetime) -> None:
     """One that has no node has nothing to end, so it is over at once."""
     pod.stopping, pod.stop_reason = True, reason[:200]
-    tell(job, event, actor=actor, now=now)
+    gainer = [f"job:{event.for_job}"] if isinstance(event, events.PodEvicted) and event.for_job else []
+    tell(job, event, actor=actor, now=now, topics=gainer)
     if pod.phase == PodPhase.PENDING:
         enter_pod_phase(job, pod, PodPhase.FAILED, reason="Stopped", message=reason, actor=actor, now=now)
     pod.save()

@@ -1,0 +1,17 @@
+"""When it was foretold that a job starts, to be held against when it did."""
+
+from django.db import models
+
+from hekla.apps.jobs.models import Job
+
+
+class Forecast(models.Model):
+    """What was said when the job began to wait; `earliest_at` and `latest_at` are null where nothing could be said."""
+
+    job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="+", primary_key=True)
+    made_at = models.DateTimeField()
+    earliest_at = models.DateTimeField(null=True)
+    latest_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"job {self.job_id}"

@@ -1,0 +1,234 @@
+"""What the submission form begins with: a job of some kind, or of a framework, that runs as it stands.
+
+A program that comes with one of them does without its framework where that is not there, and says so.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.forms import Field
+from django.utils.translation import gettext_lazy as _
+
+from hekla.apps.jobs.carried import with_our_ends
+from hekla.apps.jobs.forms import JobForm, TaskForm
+from hekla.apps.jobs.submission_form import First, Values
+from hekla.domain.jobspec import SESSION
+from hekla.domain.policies import Action, Event
+
+_SMALL = {"cpu": "500m", "memory": "512Mi"}
+_TRAIN = _SMALL | {"command": "python train.py"}
+_HELLO = 'python -c "print(1 + 1)"'
+_SWEEPING, _SWEPT = "python -c \"print('learning rate', {{lr}})\"", "lr = 0.1, 0.01, 0.001"
+_FOUR_HOURS = 4 * 3600
+_TENSORFLOW = """\
+import json, os
+cluster = json.loads(os.environ["TF_CONFIG"])
+print("I am", cluster["task"], "of", cluster["cluster"])
+try:
+    import tensorflow
+except ImportError:
+    print("TensorFlow is not in this environment; nothing is trained.")
+else:
+    print("TensorFlow", tensorflow.__version__, "- put your training here.")
+"""
+_TORCH = """\
+import os
+told = {name: os.environ.get(name) for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "PET_RDZV_ENDPOINT")}
+print("I was told", told)
+try:
+    import torch
+    import torch.distributed as world
+except ImportError:
+    print("PyTorch is not in this environment; nothing is trained.")
+else:
+    world.init_process_group("gloo")
+    one = torch.ones(1)
+    world.all_reduce(one)
+    print("together we are", int(one.item()))
+    world.destroy_process_group()
+"""
+_TORCHRUN = "sh -c 'if command -v torchrun; then exec torchrun train.py; else exec python train.py; fi'"
+_MPI = """\
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+print("rank", world.Get_rank(), "of", world.Get_size(), "sees the sum", world.allreduce(1))
+"""
+_RAY = """\
+import ray
+ray.init()
+print(sum(ray.get([ray.remote(lambda n: n * n).remote(n) for n in range(10)])))
+"""
+_JAX = """\
+import os
+meeting = os.environ["COORDINATOR_ADDRESS"] + ":" + os.environ["COORDINATOR_PORT"]
+processes, number = int(os.environ["NUM_PROCESSES"]), int(os.environ["PROCESS_ID"])
+print("process", number, "of", processes, "meets the others at", meeting)
+try:
+    import jax
+except ImportError:
+    print("JAX is not in this environment; nothing is computed.")
+else:
+    jax.distributed.initialize(meeting, processes, number)
+    print(jax.devices())
+"""
+_MXNET = """\
+import os
+print("I am a", os.environ["DMLC_ROLE"], "and meet the others at", os.environ["DMLC_PS_ROOT_URI"])
+try:
+    import mxnet  # in a scheduler and in a server it goes on from here until the workers are done
+except ImportError:
+    print("MXNet is not in this environment; nothing is trained.")
+else:
+    store = mxnet.kv.create("dist_sync")
+    print("worker", store.rank, "of", store.num_workers, "- put your training here.")
+"""
+_WHEN_THE_LEADER_IS_DONE = [{"events": [str(Event.TASK_COMPLETED)], "action": str(Action.COMPLETE_JOB)}]
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a form begins with, under a name. `needs`: the program that its environment must have."""
+
+    name: str
+    title: Any
+    first: First
+    needs: str = ""
+
+
+def _job(name: str, title: Any, tasks: Sequence[dict[str, Any]], program: str = "", **job: Any) -> Beginning:  # noqa: ANN401
+    needs = job.pop("needs", "")
+    files = [{"name": "train.py", "text": program}] if program else []
+    return Beginning(name, title, First(job, tasks, files), needs)
+
+
+KINDS = (
+    _job("single", _("One process"), [_SMALL | {"name": "main", "command": _HELLO, "cpu": "1"}], shape="single"),
+    _job(
+        "distributed",
+        _("Several that work together"),
+        [_SMALL | {"name": "worker", "replicas": 2, "command": "sh -c 'echo I am worker $JOB_COMPLETION_INDEX'"}],
+        shape="distributed",
+        framework="indexed",
+        restart=True,
+    ),
+    _job(
+        "debugging",
+        _("For debugging"),
+        [_SMALL | {"name": "main", "command": "sleep infinity", "cpu": "1"}],
+        shape="debugging",
+        kind=SESSION,
+        active_deadline_seconds=_FOUR_HOURS,
+        max_retry=1,
+    ),
+)
+SWEEP = _job(
+    "sweep",
+    _("Many with other parameters"),
+    [_SMALL | {"name": "main", "command": _SWEEPING, "cpu": "1"}],
+    shape="sweep",
+)
+FRAMEWORKS = (
+    _job(
+        "tensorflow",
+        _("TensorFlow: parameter server and workers"),
+        [_TRAIN | {"name": "ps"}, _TRAIN | {"name": "worker", "replicas": 2}],
+        _TENSORFLOW,
+        framework="tensorflow",
+        restart=True,
+    ),
+    _job(
+        "pytorch",
+        _("PyTorch: master and workers"),
+        [_TRAIN | {"name": "master"}, _TRAIN | {"name": "worker"}],
+        _TORCH,
+        framework="pytorch",
+        restart=True,
+    ),
+    _job(
+        "torchrun",
+        _("PyTorch: torchrun"),
+        [_SMALL | {"name": "worker", "replicas": 2, "command": _TORCHRUN}],
+        _TORCH,
+        framework="pytorch",
+        rest={"plugins": {"env": [], "svc": [], "pytorch": ["--master=worker", "--nnodes=1:2"]}},
+    ),
+    _job(
+        "mpi",
+        _("MPI: mpirun and ranks"),
+        [
+            _SMALL
+            | {"name": "master", "command": "mpirun python train.py"}
+            | {"rest": {"policies": _WHEN_THE_LEADER_IS_DONE}},
+            _SMALL | {"name": "worker", "replicas": 2},
+        ],
+        _MPI,
+        framework="mpi",
+        restart=True,
+        needs="mpirun, mpi4py",
+    ),
+    _job(
+        "mxnet",
+        _("MXNet: scheduler, server and workers"),
+        [_TRAIN | {"name": "scheduler"}, _TRAIN | {"name": "server"}, _TRAIN | {"name": "worker", "replicas": 2}],
+        _MXNET,
+        framework="mxnet",
+        restart=True,
+    ),
+    _job(
+        "ray",
+        _("Ray: a head, workers and a driver"),
+        [
+            _SMALL | {"name": "head", "memory": "1Gi"},
+            _SMALL | {"name": "worker", "replicas": 2, "memory": "1Gi"},
+            _TRAIN | {"name": "driver", "depends_on": "head", "rest": {"policies": _WHEN_THE_LEADER_IS_DONE}},
+        ],
+        _RAY,
+        framework="ray",
+        needs="ray",
+    ),
+    _job(
+        "jax",
+        _("JAX: equals that meet"),
+        [_TRAIN | {"name": "worker", "replicas": 2}],
+        _JAX,
+        framework="jax",
+        restart=True,
+    ),
+)
+
+
+def beginning(name: str) -> Beginning:
+    """That beginning; a single process where there is none of the name."""
+    return next((each for each in (*KINDS, SWEEP, *FRAMEWORKS) if each.name == name), KINDS[0])
+
+
+def swept_by(first: First) -> str:
+    """The parameters that go with the command that a sweep begins with; none go with another."""
+    return _SWEPT if [task.get("command") for task in first.tasks] == [_SWEEPING] else ""
+
+
+def turned(first: First, kind: str) -> First:
+    """The same form for another kind of job.
+
+    What still says how the old kind begins says how the new one does; what was typed stays as it is.
+    """
+    old, new = (beginning(name).first for name in (first.job.get("shape") or "distributed", kind))
+    job = _turned(first.job, old.job, new.job, JobForm.base_fields) | {"shape": kind}
+    if len(first.tasks) != 1:
+        return First(job, first.tasks, first.files)
+    return First(job, [_turned(first.tasks[0], old.tasks[0], new.tasks[0], TaskForm.base_fields)], first.files)
+
+
+def _turned(typed: Values, old: Values, new: Values, fields: Mapping[str, Field]) -> Values:
+    usual = {name: (old.get(name, fields[name].initial), new.get(name, fields[name].initial)) for name in typed}
+    return {name: usual[name][1] if is_alike(value, usual[name][0]) else value for name, value in typed.items()}
+
+
+def is_alike(one: object, other: object) -> bool:
+    """Whether two values of a field are typed alike."""
+    return _text(one) == _text(other)
+
+
+def _text(value: object) -> str:
+    return with_our_ends(str(value or ""))

@@ -1,0 +1,154 @@
+"""What of a job its form has no field for: it goes along with what is typed, untouched, in one hidden field a form.
+
+Beside features that only a manifest can say these are texts which a control of a page would change: a browser ends
+lines in its own way, and a single line holds none. Nothing here is trusted: it becomes a JobSpec as anything else does.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.policies import RESTART_ON_LOSS
+
+FIELD_OF_RESOURCE = {"cpu": "cpu", "memory": "memory", "nvidia.com/gpu": "gpus"}
+Rest = dict[str, Any]
+_JOB = {"min_success": int, "annotations": dict, "policies": list, "plugins": dict, "files": dict, "description": str}
+_TASK = {
+    "policies": list, "max_retry": int, "node_selector": dict, "grace_seconds": int, "partition_size": int,
+    "resources": dict, "env": dict, "command": list, "image": str, "working_dir": str,
+}  # fmt: skip
+_WORDS = {
+    "min_success": gettext_lazy("successes that are enough"),
+    "annotations": gettext_lazy("annotations"),
+    "policies": gettext_lazy("policies"),
+    "plugins": gettext_lazy("plugins and their arguments"),
+    "files": gettext_lazy("files"),
+    "description": gettext_lazy("description"),
+    "max_retry": gettext_lazy("restarts of a pod"),
+    "node_selector": gettext_lazy("node labels"),
+    "grace_seconds": gettext_lazy("time to end"),
+    "partition_size": gettext_lazy("partitions"),
+    "resources": gettext_lazy("resources"),
+    "env": gettext_lazy("variables of several lines"),
+    "command": gettext_lazy("line ends of the command"),
+    "image": gettext_lazy("image"),
+    "working_dir": gettext_lazy("working folder"),
+}
+
+
+class RestField(forms.JSONField):
+    """The hidden field: a JSON object that has only these keys."""
+
+    widget = forms.HiddenInput
+
+    def __init__(self, types: Mapping[str, type], **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(required=False, **kwargs)
+        self._types = types
+
+    def to_python(self, value: object) -> Rest:  # type: ignore[override]
+        """What goes along. Raises ValidationError where it is nothing that a form of ours could have sent."""
+        try:
+            found = super().to_python(value) or {}
+        except (forms.ValidationError, RecursionError):
+            found = None
+        if not isinstance(found, dict) or not all(isinstance(v, self._types.get(k, ())) for k, v in found.items()):
+            raise forms.ValidationError(_("What the form does not show was damaged on its way. Give it as YAML."))
+        return found
+
+    def bound_data(self, data: object, initial: object) -> object:
+        """What was sent, also where it is no JSON."""
+        try:
+            return super().bound_data(data, initial)
+        except RecursionError:
+            return None
+
+
+def job_field() -> RestField:
+    """For the form of the whole job."""
+    return RestField(_JOB)
+
+
+def task_field() -> RestField:
+    """For the form of a task."""
+    return RestField(_TASK)
+
+
+def of_job(spec: JobSpec) -> Rest:
+    """What the job's form leaves to its hidden field."""
+    document = spec.document()
+    kept = {
+        "policies": document.get("policies", [])[len(RESTART_ON_LOSS) * restarts(spec) :],
+        "files": {name: text for name, text in spec.files.items() if not (is_line(name) and "\r" not in text)},
+        "description": spec.description if "\r" in spec.description else "",
+    }
+    plugins = {name: list(arguments) for name, arguments in spec.plugins.items()}
+    usual = merged_plugins({}, framework_of(plugins))
+    return {
+        **{name: document[name] for name in ("min_success", "annotations") if name in document},
+        **{name: value for name, value in kept.items() if value},
+        **({"plugins": plugins} if list(plugins.items()) != list(usual.items()) else {}),
+    }
+
+
+def of_task(task: TaskSpec) -> Rest:
+    """What the task's form leaves to its hidden field."""
+    document = task.model_dump(mode="json", exclude_defaults=True)
+    kept = {
+        "resources": {
+            name: amount
+            for name, amount in task.resources.items()
+            if not (name in FIELD_OF_RESOURCE and is_line(amount))
+        },
+        "env": {name: text for name, text in task.env.items() if with_our_ends(text) != text or "\n" in text},
+        "command": [*task.command] if any("\r" in word for word in task.command) else [],
+        **{name: text for name in ("image", "working_dir") if not is_line(text := getattr(task, name))},
+    }
+    plain = ("policies", "max_retry", "node_selector", "grace_seconds", "partition_size")
+    return {name: document[name] for name in plain if name in document} | {n: v for n, v in kept.items() if v}
+
+
+def restarts(spec: JobSpec) -> bool:
+    """Whether the job begins its policies with the one that the form has a box for."""
+    return spec.policies[: len(RESTART_ON_LOSS)] == RESTART_ON_LOSS
+
+
+def framework_of(plugins: Mapping[str, Any]) -> str:
+    """The plugin that the form shows as the framework: the first that is not for all jobs."""
+    return next((name for name in plugins if name not in ("env", "svc", "ssh")), "")
+
+
+def merged_plugins(rest: Rest, framework: str) -> dict[str, Any]:
+    """The plugins, with this as the framework: those that went along, of which another framework is taken away."""
+    carried = rest.get("plugins", {"env": [], "svc": []})
+    if "plugins" in rest and framework_of(carried) == framework:
+        return dict(carried)
+    others = {name: arguments for name, arguments in carried.items() if name != framework_of(carried)}
+    return others | ({framework: []} if framework else {})
+
+
+def merged_command(rest: Rest, typed: str) -> list[str]:
+    """The words of the command; those that went along where what is typed still shows them. Raises ValueError."""
+    carried = [str(word) for word in rest.get("command", [])]
+    if carried and with_our_ends(shlex.join(carried)) == with_our_ends(typed):
+        return carried
+    return shlex.split(with_our_ends(typed))
+
+
+def with_our_ends(text: str) -> str:
+    """A text of several lines as it was typed, not as browsers send it."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def is_line(text: str) -> bool:
+    """Whether a control of one line leaves it as it is."""
+    return text == text.strip() and not {"\n", "\r"} & set(text)
+
+
+def words(rest: Rest) -> Iterator[str]:
+    """What goes along, in words. What was damaged on its way has none; it is refused when it is sent."""
+    yield from (str(_WORDS[name]) for name in rest if name in _WORDS)

@@ -1,0 +1,55 @@
+"""The submission form as it would have to be filled in for a job: what it then says is that job again."""
+
+import shlex
+from typing import Any
+
+from hekla.apps.jobs import carried
+from hekla.apps.jobs.submission_form import First
+from hekla.domain.jobspec import Iteration, JobSpec, TaskSpec
+
+DEBUGGING = "debugging"
+_NUMBERS = ("min_available", "priority", "max_retry", "active_deadline_seconds", "ttl_seconds_after_finished")
+
+
+def filled(spec: JobSpec) -> First:
+    """What the form begins with, so that it says this job."""
+    rest = carried.of_job(spec)
+    job = {
+        "name": spec.name,
+        "queue": spec.queue,
+        "priority_class": spec.priority_class,
+        "kind": spec.kind,
+        "framework": carried.framework_of(spec.plugins),
+        "restart": carried.restarts(spec),
+        "description": "" if "description" in rest else spec.description,
+        "shape": shape_of(spec),
+        "rest": rest,
+        **{name: getattr(spec, name) for name in _NUMBERS},
+    }
+    files = [{"name": name, "text": text} for name, text in spec.files.items() if name not in rest.get("files", {})]
+    return First(job, [_task(task) for task in spec.tasks], files)
+
+
+def shape_of(spec: JobSpec) -> str:
+    """Which of the form's kinds of jobs this is, so that it shows what matters for it."""
+    if spec.replicas > 1 or len(spec.tasks) > 1:
+        return "distributed"
+    return DEBUGGING if spec.kind == DEBUGGING else "single"
+
+
+def _task(task: TaskSpec) -> dict[str, Any]:
+    rest = carried.of_task(task)
+    amounts = {name: amount for name, amount in task.resources.items() if name not in rest.get("resources", {})}
+    return {
+        "name": task.name,
+        "replicas": task.replicas,
+        "min_available": task.min_available,
+        "command": shlex.join(task.command),
+        **{field: amounts.get(name, "") for name, field in carried.FIELD_OF_RESOURCE.items()},
+        "environment": task.environment,
+        **{name: "" if name in rest else getattr(task, name) for name in ("image", "working_dir")},
+        "depends_on": ", ".join(task.depends_on.tasks) if task.depends_on else "",
+        "depends_on_any": bool(task.depends_on and task.depends_on.iteration is Iteration.ANY),
+        "env": "\n".join(f"{name}={text}" for name, text in task.env.items() if name not in rest.get("env", {})),
+        "rest": rest,
+    }

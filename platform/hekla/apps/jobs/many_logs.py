@@ -1,0 +1,103 @@
+"""Which pods' logs are followed as one: those of a role, of some numbers, only those that failed; a page at a time."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from hekla.apps.jobs.models import Pod
+from hekla.domain.phases import PodPhase
+
+PAGE = 16
+"""Each is a connection of its own."""
+_RANGE = re.compile(r"(\d{1,6})(?:\s*-\s*(\d{1,6}))?")
+
+
+class NumbersField(forms.CharField):
+    """Numbers of pods as people write them: `0-15, 20`; none for all."""
+
+    def clean(self, value: str | None) -> list[range]:
+        """The ranges. Raises ValidationError."""
+        parts = [part.strip() for part in (super().clean(value) or "").replace("，", ",").split(",") if part.strip()]
+        found = [_RANGE.fullmatch(part) for part in parts]
+        if not all(found):
+            raise forms.ValidationError(_("Write numbers and ranges, such as 0-15, 20."))
+        return [range(int(match[1]), int(match[2] or match[1]) + 1) for match in found if match]
+
+
+class WhichLogs(forms.Form):
+    """Which pods."""
+
+    log_task = forms.ChoiceField(label=gettext_lazy("Role"), required=False)
+    log_index = NumbersField(label=gettext_lazy("Numbers"), required=False, max_length=200)
+    log_failed = forms.BooleanField(label=gettext_lazy("Only failed"), required=False)
+
+    def __init__(self, data: Mapping[str, str], *, tasks: Sequence[str]) -> None:
+        super().__init__(data, auto_id="id_%s")
+        self.fields["log_task"].choices = [("", gettext_lazy("All roles")), *((task, task) for task in tasks)]  # type: ignore[attr-defined]
+        self.fields["log_task"].widget.attrs["aria-label"] = self.fields["log_task"].label
+        self.fields["log_index"].widget.attrs["placeholder"] = "0-15, 20"
+
+    def fitting(self, pods: Sequence[Pod]) -> list[Pod]:
+        """Those that are asked for, in their order; none where it was asked wrongly."""
+        if not self.is_valid():
+            return []
+        given = self.cleaned_data
+        return [
+            pod
+            for pod in sorted(pods, key=lambda pod: (pod.task, pod.index))
+            if given["log_task"] in ("", pod.task)
+            and (not given["log_index"] or any(pod.index in numbers for numbers in given["log_index"]))
+            and (not given["log_failed"] or pod.phase == PodPhase.FAILED)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class ManyLogs:
+    """A page of the pods that are followed. `ids`, `names`: theirs, with commas. `query`: how it is asked for."""
+
+    form: WhichLogs
+    ids: str
+    names: str
+    first: int
+    last: int
+    count: int
+    query: str
+    previous: str
+    next: str
+
+
+def of(current: Sequence[Pod], asked: Mapping[str, str]) -> ManyLogs | None:
+    """What is followed together; None where there are no several."""
+    if len(current) < 2:  # noqa: PLR2004
+        return None
+    form = WhichLogs(asked, tasks=sorted({pod.task for pod in current}))
+    found = form.fitting(current)
+    pages = max(1, -(-len(found) // PAGE))
+    page = min(max(1, _whole(asked.get("log_page", ""))), pages)
+    shown = found[(page - 1) * PAGE : page * PAGE]
+    return ManyLogs(
+        form=form,
+        ids=",".join(str(pod.pk) for pod in shown),
+        names=",".join(map(str, shown)),
+        first=(page - 1) * PAGE + 1,
+        last=(page - 1) * PAGE + len(shown),
+        count=len(found),
+        query=_query(asked, page),
+        previous=_query(asked, page - 1) if page > 1 else "",
+        next=_query(asked, page + 1) if page < pages else "",
+    )
+
+
+def _query(asked: Mapping[str, str], page: int) -> str:
+    kept: dict[str, Any] = {name: asked[name] for name in WhichLogs.base_fields if asked.get(name)}
+    return urlencode({"log": "all", **kept, **({"log_page": page} if page > 1 else {})})
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 7 else 1  # noqa: PLR2004

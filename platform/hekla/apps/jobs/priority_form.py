@@ -1,0 +1,35 @@
+"""The form by which a job gets another priority."""
+
+from django import forms
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy
+
+from hekla.apps.forms import attach
+from hekla.apps.jobs.models import Job
+from hekla.domain.errors import HeklaError
+from hekla.domain.jobspec import MAX_PRIORITY
+
+
+class PriorityForm(forms.Form):
+    """A job's priority as it is, or as somebody typed it."""
+
+    revision = forms.IntegerField(widget=forms.HiddenInput, min_value=1)
+    priority = forms.IntegerField(
+        label=gettext_lazy("Priority"),
+        min_value=-MAX_PRIORITY,
+        max_value=MAX_PRIORITY,
+        help_text=gettext_lazy(
+            "The higher one goes first in its queue. It holds from the scheduler's next cycle on; pods that run go on."
+        ),
+    )
+
+    def __init__(self, data: QueryDict | None = None, *, job: Job) -> None:
+        first = {"revision": job.revision, "priority": job.priority}
+        super().__init__(data, initial=first, prefix="priority")
+
+    def show(self, error: HeklaError, job: Job) -> None:
+        """Put the problem beside its field; sent once more it is about the job as it is now."""
+        attach(self, error)
+        assert isinstance(self.data, QueryDict)  # noqa: S101  (it was posted)
+        self.data = self.data.copy()
+        self.data[self.add_prefix("revision")] = str(job.revision)

@@ -1,0 +1,73 @@
+"""One action on many jobs: each is a unit of work of its own, and each has an outcome."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.services.commands import command
+from hekla.apps.jobs.services.priority import set_priority
+from hekla.apps.jobs.services.removal import delete
+from hekla.domain.errors import HeklaError, Invalid, Problem
+from hekla.domain.policies import Action
+
+MOST_AT_ONCE = 1000
+DELETE, SET_PRIORITY = "Delete", "SetPriority"
+BULK_ACTIONS = (Action.ABORT_JOB.value, Action.RESUME_JOB.value, Action.RESTART_JOB.value, SET_PRIORITY, DELETE)
+_MOST_SECONDS = 20.0  # whoever asked waits for the answer
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the wish for one job: done, or why not."""
+
+    job: Job
+    is_done: bool
+    why: str = ""
+
+
+def act_on_all(
+    jobs: Sequence[Job], action: str, *, user: User, now: datetime, priority: int | None = None
+) -> list[Outcome]:
+    """Do one of `BULK_ACTIONS` to each of these, at most `MOST_AT_ONCE`, in their order.
+
+    What is refused to one job keeps no other from it. What could not be reached in the time that a person waits for an
+    answer is told as such, and can be asked for again. Raises Invalid where a `priority` is to be set and none is said.
+    """
+    require_priority(action, priority)
+    return list(_outcomes(jobs[:MOST_AT_ONCE], _act_of(action, priority, user, now)))
+
+
+def require_priority(action: str, priority: int | None) -> None:
+    """It is said where it is to be set. Raises Invalid."""
+    if action == SET_PRIORITY and priority is None:
+        raise Invalid([Problem("priority", _("Say which priority the jobs get."))])
+
+
+def _act_of(action: str, priority: int | None, user: User, now: datetime) -> Callable[[Job], object]:
+    if action == DELETE:
+        return lambda job: delete(job, user=user, now=now)
+    if action == SET_PRIORITY:
+        return lambda job: set_priority(job, priority or 0, user=user, now=now)
+    return lambda job: command(job, Action(action), user=user, now=now)
+
+
+def _outcomes(jobs: Sequence[Job], act: Callable[[Job], object]) -> Iterator[Outcome]:
+    limit = time.monotonic() + _MOST_SECONDS
+    for job in jobs:
+        if time.monotonic() > limit:
+            yield Outcome(job, False, _("Not reached in time; ask again."))
+        else:
+            yield _outcome(job, act)
+
+
+def _outcome(job: Job, act: Callable[[Job], object]) -> Outcome:
+    try:
+        act(job)
+    except HeklaError as error:
+        return Outcome(job, False, str(error))
+    return Outcome(job, True)

@@ -1,0 +1,60 @@
+"""Changing the priority of a job: the scheduler goes by the new one from its next cycle on.
+
+It moves the job in the order of its queue, and decides who makes room for whom; pods that run go on.
+"""
+
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.services.commands import require_right
+from hekla.apps.jobs.services.scaling import require_unchanged
+from hekla.apps.jobs.services.telling import tell
+from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.priorities import selectors as priorities
+from hekla.domain import events
+from hekla.domain.errors import Invalid, Refused
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import JobPhase
+
+
+def set_priority(job: Job, priority: int, *, user: User, now: datetime, seen: int | None = None) -> Job:
+    """Give the job another priority; nothing happens where it has that one already.
+
+    `seen`: the revision that the person looked at. Raises Forbidden, Invalid, Refused, ChangedMeanwhile.
+    """
+    require_right(job, user)
+    with unit_of_work():
+        job = Job.objects.select_for_update().get(pk=job.pk)
+        if not has_priority(job):
+            raise Refused(_("The job is over, so its priority matters no more. Clone it to run it with another one."))
+        require_unchanged(job, seen)
+        changed = {"priority": priority, "priority_class": ""}
+        old, new = job.priority, JobSpec.parse({**spec_of(job).document(), **changed})
+        if new.priority == old:
+            return job
+        _require_offered(job, priority, user)
+        job.spec, job.priority, job.revision = new.document(), new.priority, job.revision + 1
+        job.spec_in_hand = new
+        job.save(update_fields=["spec", "priority", "revision"])
+        change = {"priority": events.Change(old=old, new=new.priority)}
+        tell(job, events.JobChanged(changes=change, revision=job.revision), actor=actor_of(user), now=now)
+    return job
+
+
+def _require_offered(job: Job, priority: int, user: User) -> None:
+    """Higher than before only as far as the tenant's classes go; operators decide that for anybody. Raises Invalid."""
+    may_all = accounts.may(user, Permission.ACT_ON_ANY_JOB) or priority < job.priority
+    if not may_all and (problems := [*priorities.offer_to(job.tenant).problems_of(priority)]):
+        raise Invalid(problems)
+
+
+def has_priority(job: Job) -> bool:
+    """Whether its priority still matters: it is not over, or may be resumed."""
+    return job.deleted_at is None and (not job.is_final or job.phase == JobPhase.ABORTED)

@@ -1,0 +1,184 @@
+"""Whether so much more may be submitted: the quotas of the tenant and of who submits."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.formats import date_format
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs import spending
+from hekla.apps.queues.models import Queue
+from hekla.apps.quotas import selectors as quotas
+from hekla.apps.quotas.models import Quota
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.errors import Problem, Refused
+from hekla.domain.jobspec import SESSION, JobSpec
+from hekla.domain.resources import format_quantity, parse_quantity
+
+
+class QuotaExceeded(Refused):
+    """The tenant, or the person there, has as much as they may have."""
+
+    code = "quota_exceeded"
+
+
+def require(
+    specs: Sequence[JobSpec],
+    queues: Sequence[Queue],
+    *,
+    tenant: Tenant,
+    user: User,
+    now: datetime,
+    is_dry: bool = False,
+    by: User | None = None,
+) -> None:
+    """Whether these jobs of this person may come to these queues. Call it in the unit of work that takes them in.
+
+    `is_dry`: nobody takes them in, so nobody else has to wait. `by`: who asks, if it is somebody else, and is told so.
+    Raises QuotaExceeded.
+    """
+    facts = {"tenant": tenant, "name": str(user) if by not in (None, user) else ""}
+    for quota in quotas.binding(tenant, user, is_dry=is_dry):
+        _require_room(quota, user, specs, facts)
+        if quota.gpu_hours is not None and any(map(_asks_gpus, specs, queues)):
+            _require_hours(quota, user, facts, now)
+
+
+def _require_room(quota: Quota, user: User, specs: Sequence[JobSpec], facts: dict[str, Any]) -> None:
+    sessions = sum(spec.kind == SESSION for spec in specs)
+    for most, count, more, refusal in (
+        (quota.jobs, spending.unfinished, len(specs), _TOO_MANY_JOBS),
+        (quota.sessions, spending.sessions, sessions, _TOO_MANY_SESSIONS),
+    ):
+        if most is None or not more:
+            continue
+        used = int(_of(quota, user, count(quota.tenant)))
+        if used + more > most:
+            raise QuotaExceeded(refusal.said(quota, facts | {"most": most, "used": used, "more": more}))
+
+
+def _require_hours(quota: Quota, user: User, facts: dict[str, Any], now: datetime) -> None:
+    used = _of(quota, user, spending.gpu_hours(quota.tenant, now))
+    if quota.gpu_hours is not None and used >= quota.gpu_hours:
+        since = date_format(spending.month_of(now), "DATE_FORMAT")
+        raise QuotaExceeded(_USED_UP.said(quota, facts | {"most": quota.gpu_hours, "used": used, "since": since}))
+
+
+def never_fitting(spec: JobSpec, *, tenant: Tenant, user: User) -> Iterator[Problem]:
+    """What is more than the tenant, or this person there, may ever use at once."""
+    for quota in quotas.binding(tenant, user, is_dry=True):
+        for name, text in quota.resources.items():
+            yield from _too_much_at_once(spec, quota, name, parse_quantity(name, text))
+
+
+def _too_much_at_once(spec: JobSpec, quota: Quota, name: str, most: float) -> Iterator[Problem]:
+    """One replica at its resources; the gang at the replicas where one task makes it up, else at the tasks."""
+    facts = {"name": name, "most": format_quantity(name, most), "tenant": quota.tenant}
+    requests = {place: amount for place, task in enumerate(spec.tasks) if (amount := task.request.amount(name))}
+    for place, amount in requests.items():
+        if amount > most:
+            sentence = _one_exceeds(quota, facts | {"need": format_quantity(name, amount)})
+            yield Problem(f"tasks.{place}.resources.{name}", sentence)
+    least = spec.minimum_resources().amount(name)
+    if least > most >= max(requests.values()):
+        path = f"tasks.{next(iter(requests))}.replicas" if len(requests) == 1 else "tasks"
+        yield Problem(path, _gang_exceeds(quota, facts | {"need": format_quantity(name, least)}))
+
+
+def _one_exceeds(quota: Quota, facts: dict[str, Any]) -> str:
+    if quota.of == Quota.Of.TENANT:
+        sentence = _(
+            "One replica asks for %(need)s of %(name)s; %(tenant)s may use %(most)s at once. "
+            "Ask a platform admin for more."
+        )
+    else:
+        sentence = _(
+            "One replica asks for %(need)s of %(name)s; a member may use %(most)s at once in %(tenant)s. "
+            "Ask an admin of %(tenant)s for more."
+        )
+    return sentence % facts
+
+
+def _gang_exceeds(quota: Quota, facts: dict[str, Any]) -> str:
+    if quota.of == Quota.Of.TENANT:
+        sentence = _(
+            "The job needs at least %(need)s of %(name)s together; %(tenant)s may use %(most)s at once. "
+            "Ask a platform admin for more."
+        )
+    else:
+        sentence = _(
+            "The job needs at least %(need)s of %(name)s together; a member may use %(most)s at once in %(tenant)s. "
+            "Ask an admin of %(tenant)s for more."
+        )
+    return sentence % facts
+
+
+def _asks_gpus(spec: JobSpec, queue: Queue) -> bool:
+    """Whether it would hold real ones."""
+    return not queue.cluster.is_simulated and any(spending.gpus(task.request) for task in spec.tasks)
+
+
+def _of(quota: Quota, user: User, amounts: dict[int, Any]) -> float:
+    return float(sum(amounts.values()) if quota.of == Quota.Of.TENANT else amounts.get(user.pk, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """A sentence for whoever is bound: the tenant, oneself, or somebody else for whom one asks."""
+
+    of_tenant: Promise
+    of_oneself: Promise
+    of_another: Promise
+
+    def said(self, quota: Quota, facts: dict[str, Any]) -> str:
+        of_person = self.of_another if facts["name"] else self.of_oneself
+        return str(self.of_tenant if quota.of == Quota.Of.TENANT else of_person) % facts
+
+
+_TOO_MANY_JOBS = _Refusal(
+    gettext_lazy(
+        "%(tenant)s may have %(most)d unfinished jobs and has %(used)d; %(more)d more is too many. "
+        "Wait until some end, or ask a platform admin."
+    ),
+    gettext_lazy(
+        "In %(tenant)s you may have %(most)d unfinished jobs and have %(used)d; %(more)d more is too many. "
+        "Wait until some end, or ask an admin of %(tenant)s."
+    ),
+    gettext_lazy(
+        "In %(tenant)s %(name)s may have %(most)d unfinished jobs and has %(used)d; %(more)d more is too many. "
+        "Wait until some end, or ask an admin of %(tenant)s."
+    ),
+)
+_TOO_MANY_SESSIONS = _Refusal(
+    gettext_lazy(
+        "%(tenant)s may have %(most)d debugging sessions and has %(used)d; %(more)d more is too many. "
+        "End one, or ask a platform admin."
+    ),
+    gettext_lazy(
+        "In %(tenant)s you may have %(most)d debugging sessions and have %(used)d; %(more)d more is too many. "
+        "End one, or ask an admin of %(tenant)s."
+    ),
+    gettext_lazy(
+        "In %(tenant)s %(name)s may have %(most)d debugging sessions and has %(used)d; %(more)d more is too many. "
+        "End one, or ask an admin of %(tenant)s."
+    ),
+)
+_USED_UP = _Refusal(
+    gettext_lazy(
+        "%(tenant)s may use %(most)d GPU-hours a month and has used %(used).1f since %(since)s (UTC). "
+        "Ask a platform admin for more."
+    ),
+    gettext_lazy(
+        "In %(tenant)s you may use %(most)d GPU-hours a month and have used %(used).1f since %(since)s (UTC). "
+        "Ask an admin of %(tenant)s for more."
+    ),
+    gettext_lazy(
+        "In %(tenant)s %(name)s may use %(most)d GPU-hours a month and has used %(used).1f since %(since)s (UTC). "
+        "Ask an admin of %(tenant)s for more."
+    ),
+)

@@ -1,0 +1,125 @@
+"""Pages of a long list by cursor: a page costs the same wherever it stands, and rows that come do not shift it.
+
+A cursor names the last row of the page before by what the list is sorted by, and the row's id, which decides between
+rows that are alike. It stands in the address, so it is read as anybody's text.
+"""
+
+import base64
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, Self, TypeVar
+
+from django.core.exceptions import EmptyResultSet, ValidationError
+from django.db import connection
+from django.db.models import Model, QuerySet
+from django.db.models.expressions import RawSQL
+from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, TupleLessThan
+from django.utils.timezone import is_naive
+
+_LONGEST = 500
+_OF_EACH = "SELECT value, (SELECT count(*) FROM ({}) AS counted) FROM unnest(%s::text[]) AS wanted(value)"
+_OF_ALL = "SELECT %s, count(*) FROM ({}) AS counted"
+Counts = dict[str, int]
+Row = TypeVar("Row", bound=Model)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """By which field, and whether the greatest come first."""
+
+    field: str
+    descending: bool
+
+    def of(self, rows: QuerySet[Any], *, backwards: bool = False) -> QuerySet[Any]:
+        """The rows in this order, or in the opposite one."""
+        sign = "-" if self.descending is not backwards else ""
+        return rows.order_by(f"{sign}{self.field}", f"{sign}pk")
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where a page begins: after the row of this value and id, or ends before it."""
+
+    backwards: bool
+    value: Any
+    pk: int
+
+    @classmethod
+    def read(cls, text: str, field: Any) -> Self | None:  # noqa: ANN401  (any field of a model)
+        """The cursor that this text stands for; None for what is no cursor of ours."""
+        try:
+            backwards, value, pk = json.loads(base64.urlsafe_b64decode(text[:_LONGEST].encode()))
+            value = field.clean(value, None)
+        except (ValueError, TypeError, OverflowError, RecursionError, ValidationError):
+            return None
+        is_storable = "\0" not in str(value) and not (isinstance(value, datetime) and is_naive(value))
+        return cls(bool(backwards), value, pk) if isinstance(pk, int) and 0 < pk < 2**63 and is_storable else None
+
+    def __str__(self) -> str:
+        value = self.value.isoformat() if isinstance(self.value, datetime) else self.value
+        return base64.urlsafe_b64encode(json.dumps([int(self.backwards), value, self.pk]).encode()).decode()
+
+    def cut(self, rows: QuerySet[Any], order: Order) -> QuerySet[Any]:
+        """Those rows that are on its side."""
+        compare = TupleLessThan if order.descending is not self.backwards else TupleGreaterThan
+        return rows.filter(compare(Tuple(order.field, "pk"), (self.value, self.pk)))
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Row]):
+    """Some rows of a list. `previous`, `next`: the cursors of the pages beside it, empty at an end."""
+
+    rows: Sequence[Row]
+    previous: str
+    next: str
+
+
+def page(rows: QuerySet[Row], order: Order, cursor: str, size: int) -> Page[Row]:
+    """The page at this cursor; the first one where there is no such cursor."""
+    at = Cursor.read(cursor, rows.model._meta.get_field(order.field)) if cursor else None
+    backwards = at is not None and at.backwards
+    wanted = order.of(at.cut(rows, order) if at else rows, backwards=backwards)
+    found = list(wanted[: size + 1])
+    more, found = len(found) > size, found[:size]
+    if backwards:
+        found.reverse()
+    if not found:
+        return Page([], "", "")
+    before, after = (more, True) if backwards else (at is not None, more)
+    return Page(
+        found,
+        str(Cursor(True, getattr(found[0], order.field), found[0].pk)) if before else "",
+        str(Cursor(False, getattr(found[-1], order.field), found[-1].pk)) if after else "",
+    )
+
+
+def counts_up_to(most: int, rows: QuerySet[Any], field: str, values: Sequence[str], **others: QuerySet[Any]) -> Counts:
+    """How many rows have each of these values in a field, and how many each of the others holds, asked at once.
+
+    `most` + 1 stands for more than `most`, however many those are: to count a hundred thousand rows each time would
+    take longer than all the rest of a page.
+    """
+    parts, facts = list[str](), list[Any]()
+    with suppress(EmptyResultSet):  # nobody's rows, such as those of a person without tenants
+        sql, params = _up_to(most, rows.filter(**{field: RawSQL("wanted.value", ())}))
+        parts.append(_OF_EACH.format(sql))
+        facts += [*params, list(values)]
+    for name, other in others.items():
+        with suppress(EmptyResultSet):
+            sql, params = _up_to(most, other)
+            parts.append(_OF_ALL.format(sql))
+            facts += [name, *params]
+    return _counted(" UNION ALL ".join(parts), facts) if parts else {}
+
+
+def _up_to(most: int, rows: QuerySet[Any]) -> tuple[str, Sequence[Any]]:
+    return rows.order_by().values("pk")[: most + 1].query.sql_with_params()
+
+
+def _counted(sql: str, facts: Sequence[Any]) -> Counts:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, facts)
+        return {name: count for name, count in cursor.fetchall() if count}

@@ -1,0 +1,11 @@
+"""Sentences that stand one after the other."""
+
+from collections.abc import Iterable
+
+from django.utils.translation import get_language
+
+
+def together(sentences: Iterable[str]) -> str:
+    """Those that say anything, as one paragraph in the reader's language: Chinese leaves no space between them."""
+    space = "" if (get_language() or "").startswith("zh") else " "
+    return space.join(filter(None, sentences))
