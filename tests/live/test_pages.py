@@ -1,12 +1,16 @@
 """An open page: what it hears, how it comes back, and when it is told to go."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.conf import settings
+from django.contrib.sessions.backends.base import SessionBase
 from django.db import connections
+from django.test import Client
+from django.urls import reverse
 from redis import Redis
 from tests.support.websocket import Socket
 
@@ -15,11 +19,14 @@ from hekla.apps.accounts.models import User
 from hekla.apps.outbox import selectors as outbox
 from hekla.apps.outbox.models import Event
 from hekla.apps.outbox.services import PLATFORM, record, unit_of_work
+from hekla.apps.visits import services as visits
+from hekla.apps.visits.models import Visit
 from hekla.domain import events
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
 from hekla.live import registry
 from hekla.live.consumers import PageConsumer
+from hekla.live.hub import hub
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,8 +42,8 @@ def _topics(user: User, params: registry.Params) -> frozenset[str]:
 
 
 @pytest.fixture(autouse=True)
-def _counting_page() -> None:
-    registry.register("counting", registry.LiveView(_topics, _render))
+def _counting_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._views, "counting", (registry.LiveView(_topics, _render),))
 
 
 @pytest.fixture
@@ -51,8 +58,8 @@ Open = Callable[..., Awaitable[Socket]]
 async def open_page(alice: User) -> AsyncIterator[Open]:
     opened: list[Socket] = []
 
-    async def connect(query: str, user: Any = alice) -> Socket:
-        socket = Socket(PageConsumer.as_asgi(), f"/ws/live/?{query}", user)
+    async def connect(query: str, user: Any = alice, **scope: Any) -> Socket:
+        socket = Socket(PageConsumer.as_asgi(), f"/ws/live/?{query}", user, **scope)
         await socket.open()
         opened.append(socket)
         return socket
@@ -70,12 +77,19 @@ def happen(subject: str = "job:7") -> int:
     return outbox.last_number()
 
 
+async def _fragments(page: Socket) -> dict[str, Any]:
+    """The next rendering of the page itself; the bell beside it is sent along to who was away."""
+    while (message := await page.message())["type"] == "aside":
+        pass
+    return message
+
+
 async def test_a_change_is_sent_with_its_number(open_page: Open) -> None:
     page = await open_page(f"view=counting&job=7&since={await happen()}")
     assert (await page.message())["type"] == "hello"
     number = await happen()
     message = await page.message()
-    assert message == {"type": "fragments", "seq": number, "html": '<div id="count" data-live>2</div>'}
+    assert message == {"type": "fragments", "part": 0, "seq": number, "html": '<div id="count" data-live>2</div>'}
 
 
 async def test_what_happened_between_rendering_and_connecting_is_made_up_for(open_page: Open) -> None:
@@ -83,8 +97,8 @@ async def test_what_happened_between_rendering_and_connecting_is_made_up_for(ope
     for _ in range(5):
         last = await happen()
     page = await open_page(f"view=counting&job=7&since={rendered_at}")
-    assert await page.message() == {"type": "behind", "events": 5}
-    message = await page.message()
+    assert await page.message() == {"type": "behind", "events": 5, "parts": 1}
+    message = await _fragments(page)
     assert (message["seq"], message["html"]) == (last, '<div id="count" data-live>6</div>')
 
 
@@ -111,6 +125,27 @@ async def test_the_hub_survives_a_valkey_that_drops_every_connection(open_page: 
     assert (await page.message(timeout=5))["type"] == "fragments"
 
 
+class _Listener:
+    topics = frozenset({"job:7"})
+
+    def hear(self, topics: Collection[str]) -> None:
+        """Nothing is done about it."""
+
+
+async def test_the_hub_ends_with_its_last_page_even_as_valkey_drops_its_connection() -> None:
+    valkey, listener = Redis.from_url(settings.VALKEY_URL), _Listener()
+    for turns in range(30):
+        hub().join(listener)
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        await hub().ready()
+        await sync_to_async(valkey.client_kill_filter)(_type="pubsub")
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        hub().leave(listener)
+        assert not (await asyncio.wait(tasks, timeout=10))[1]
+    await sync_to_async(connections.close_all)()
+
+
 @pytest.mark.parametrize("query", ["view=counting&job=8", "view=nothing", "", "view=counting"])
 async def test_what_does_not_exist_for_one_is_closed(open_page: Open, query: str) -> None:
     page = await open_page(query)
@@ -125,11 +160,52 @@ async def test_strangers_are_asked_to_sign_in(open_page: Open) -> None:
 
 
 async def test_who_loses_the_right_is_told_to_go(open_page: Open, alice: User, monkeypatch) -> None:
-    monkeypatch.setattr("hekla.live.consumers._RIGHTS_EVERY_SECONDS", 0.2)
+    monkeypatch.setattr("hekla.live.guard.EVERY_SECONDS", 0.2)
     page = await open_page(f"view=counting&job=7&since={await happen()}")
     await page.message()
     await sync_to_async(User.objects.filter(pk=alice.pk).update)(is_active=False)
     assert await page.message() == {"type": "gone"}
+
+
+def _signed_in(user: User) -> SessionBase:
+    browser = Client()
+    browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    browser.get(reverse("accounts:visits"))
+    return browser.session
+
+
+def _new_password(user: User, _session: SessionBase) -> None:
+    accounts.change_user(user, {}, password="a-long-walk-home", actor=PLATFORM, now=clock.now())
+
+
+def _ended(user: User, _session: SessionBase) -> None:
+    visits.end(user, Visit.objects.get(user=user).pk, now=clock.now())
+
+
+def _signed_out(_user: User, session: SessionBase) -> None:
+    session.flush()
+
+
+async def _last_message(page: Socket) -> dict[str, Any]:
+    """What comes last before the socket is closed: the page hears of what happens as long as it may."""
+    while (message := await page.message())["type"] == "fragments":
+        pass
+    return message
+
+
+@pytest.mark.parametrize("happens", [_ended, _signed_out, _new_password])
+@pytest.mark.parametrize("is_busy", [False, True])
+async def test_a_session_that_ends_takes_its_sockets_along(
+    open_page: Open, alice: User, happens: Callable[[User, SessionBase], None], is_busy: bool, monkeypatch
+) -> None:
+    monkeypatch.setattr("hekla.live.guard.EVERY_SECONDS", 0.2)
+    session = await sync_to_async(_signed_in)(alice)
+    page = await open_page(f"view=counting&job=7&since={await happen()}", session=session)
+    assert (await page.message())["type"] == "hello"
+    await sync_to_async(happens)(alice, session)
+    if is_busy:
+        await happen()
+    assert await _last_message(page) == {"type": "gone"}
 
 
 async def test_many_changes_at_once_are_few_messages(open_page: Open) -> None:

@@ -1,27 +1,105 @@
 """The sockets of pages: one that sends renderings, one that follows a pod's log."""
 
 import asyncio
-from collections.abc import Mapping
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 
-from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
-from django.utils import translation
+from django.db import DatabaseError
 
-from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.acting import selectors as acting
 from hekla.apps.outbox import selectors as outbox
-from hekla.backends.logs import LogText
+from hekla.apps.tenancy.selectors import Standing
 from hekla.domain.errors import NotFound
-from hekla.live import logs, registry
-from hekla.live.hub import Subscription, hub
+from hekla.live import logs, sights
+from hekla.live.guard import Visitor, guard
+from hekla.live.hub import hub
+from hekla.live.renderings import Shown, renderings
+from hekla.live.sights import Asked, Sight
+from hekla.live.threads import in_thread, per_loop
 
-_GATHER_SECONDS = 0.05
-_RIGHTS_EVERY_SECONDS = 5.0
-UNKNOWN, NOT_SIGNED_IN = 4404, 4401
+log = logging.getLogger(__name__)
+UNKNOWN, NOT_SIGNED_IN, TRY_AGAIN = 4404, 4401, 1013
+_doors = per_loop(partial(asyncio.Semaphore, 2))
+"""However many come at once, so many of them are looked up; those who are inside go on being shown what changes."""
 
 
-class PageConsumer(AsyncJsonWebsocketConsumer):
+class GuardedConsumer(AsyncJsonWebsocketConsumer):
+    """A socket that is told to go as soon as its person may not look on any more."""
+
+    visitor: Visitor
+    standing: Standing | None = None
+    is_over = False
+
+    async def connect(self) -> None:
+        """Check the person, then let the socket do what it is for."""
+        self.params = dict(parse_qsl(self.scope["query_string"].decode(errors="replace")))
+        await self.accept()
+        visitor = await _visitor(self.scope)
+        if visitor is None:
+            await self._close(NOT_SIGNED_IN)
+            return
+        self.visitor = visitor
+        guard().watch(self)
+        if not await self._is_let(self.begin):
+            await self._close(UNKNOWN)
+
+    async def begin(self) -> None:
+        """Whoever came is signed in. Raises NotFound where there is nothing for them."""
+        raise NotImplementedError
+
+    async def disconnect(self, code: int) -> None:  # noqa: ARG002
+        """Stop following."""
+        self._over()
+
+    async def receive_json(self, content: Any, **_kwargs: Any) -> None:  # noqa: ANN401
+        """Pages only listen."""
+
+    async def end(self) -> None:
+        """Its person may not look on any more, or there is nothing to be seen."""
+        await self._close(UNKNOWN)
+
+    async def look_again(self) -> None:
+        """Its person's rights follow from something else now."""
+        if not await self._is_let(self.refresh):
+            await self.end()
+
+    async def refresh(self) -> None:
+        """Go on as what its person is now. Raises NotFound where there is nothing for them any more."""
+        raise NotImplementedError
+
+    async def _is_let(self, work: Callable[[], Awaitable[None]]) -> bool:
+        """Do it, and say whether there was anything for its person.
+
+        Where the database cannot say it now, nothing is shown: the socket is closed, and the browser comes again.
+        """
+        try:
+            await work()
+        except NotFound:
+            return False
+        except DatabaseError as error:
+            log.warning("cannot ask what a page may show now: %s", error)
+            await self._close(TRY_AGAIN)
+        return True
+
+    async def _close(self, code: int) -> None:
+        if not self.is_over:
+            self._over()
+            with suppress(OSError):  # the browser left meanwhile
+                await self.close(code)
+
+    def _over(self) -> None:
+        self.is_over = True
+        if hasattr(self, "visitor"):
+            guard().leave(self)
+
+
+class PageConsumer(GuardedConsumer):
     """Sends a page's live parts whenever something that concerns it happened.
 
     The page says the number it was rendered at (`since`). What happened in between is sent at once: a rendering is the
@@ -29,119 +107,121 @@ class PageConsumer(AsyncJsonWebsocketConsumer):
     which nothing is missing from it.
     """
 
-    person: int | None = None
-    subscription: Subscription | None = None
-    sender: asyncio.Task[None] | None = None
+    shown: Sequence[Shown] = ()
+    _sender: asyncio.Task[None] | None = None
 
-    async def connect(self) -> None:
-        """Check the person and the view, then follow."""
-        self.params = dict(parse_qsl(self.scope["query_string"].decode(errors="replace")))
-        self.language = self.scope.get("cookies", {}).get("django_language", "en")
-        await self.accept()
-        self.person = _person(self.scope)
-        if self.person is None:
-            await self.close(NOT_SIGNED_IN)
-            return
-        try:
-            self.view = registry.find(self.params.get("view", ""))
-            topics = await database_sync_to_async(self._topics)()
-        except NotFound:
-            await self.close(UNKNOWN)
-            return
-        self.subscription = await hub().join(topics)
-        self.sender = asyncio.create_task(self._send_changes(_whole(self.params.get("since", ""))))
-
-    async def disconnect(self, code: int) -> None:  # noqa: ARG002
-        """Stop following."""
-        if self.sender is not None:
-            self.sender.cancel()
-        if self.subscription is not None:
-            await hub().leave(self.subscription)
-
-    async def receive_json(self, content: Any, **_kwargs: Any) -> None:  # noqa: ANN401
-        """Pages only listen."""
-
-    async def _send_changes(self, since: int) -> None:
-        assert self.subscription is not None  # noqa: S101
-        missed = await database_sync_to_async(outbox.count_after)(since, self.subscription.topics)
+    async def begin(self) -> None:
+        """Check the view, then follow it."""
+        self._newest: dict[Sight, bytes] = {}
+        self.asked = Asked.by(self.params, self.scope.get("cookies", {}).get("django_language", "en"))
+        shown = await self._join(await self._seen())
+        since = _whole(self.params.get("since", ""))
+        own = [one for one in shown if not one.sight.is_aside]
+        topics = frozenset[str]().union(*(one.topics for one in own))
+        async with _doors():
+            missed = await in_thread(partial(outbox.count_after, since, topics))
         if missed:
-            await self.send_json({"type": "behind", "events": missed})
-            await self._send_rendering()
+            await self.send_json({"type": "behind", "events": missed, "parts": len(own)})
+            self._want_all()
         else:
-            await self.send_json({"type": "hello", "seq": since})
-        while True:
-            try:
-                await asyncio.wait_for(self.subscription.wait(), _RIGHTS_EVERY_SECONDS)
-            except TimeoutError:
-                if not await self._still_allowed():
-                    return
-                continue
-            await self._send_rendering()
-            await asyncio.sleep(_GATHER_SECONDS)
+            await self.send_json({"type": "hello", "seq": since, "parts": len(own)})
 
-    async def _send_rendering(self) -> None:
-        try:
-            number, html = await database_sync_to_async(self._render)()
-        except NotFound:
-            await self._say_gone()
-            return
-        await self.send_json({"type": "fragments", "seq": number, "html": html})
+    async def disconnect(self, code: int) -> None:
+        """Stop following."""
+        await super().disconnect(code)
+        self._leave()
 
-    def _render(self) -> tuple[int, str]:
-        number = outbox.last_number()
-        with translation.override(self.language):
-            return number, self.view.render(accounts.active(self.person or 0), self.params)
+    async def refresh(self) -> None:
+        """Show what its person may see now; until that is known, nothing."""
+        self._leave()
+        await self._join(await self._seen())
+        self._want_all()
 
-    def _topics(self) -> frozenset[str]:
-        return self.view.topics(accounts.active(self.person or 0), self.params)
+    async def end(self) -> None:
+        """Say so; the page asks for itself again, and says why."""
+        self._leave()
+        if not self.is_over:
+            with suppress(OSError):
+                await self.send_json({"type": "gone"})
+        await super().end()
 
-    async def _still_allowed(self) -> bool:
-        try:
-            await database_sync_to_async(self._topics)()
-        except NotFound:
-            await self._say_gone()
-            return False
-        return True
+    def show(self, sight: Sight, message: bytes) -> None:
+        """Send this, or something newer, as soon as the line is free: a slow line is told less often."""
+        self._newest[sight] = message
+        if self._sender is None:
+            self._sender = asyncio.create_task(self._send_newest())
 
-    async def _say_gone(self) -> None:
-        await self.send_json({"type": "gone"})
-        await self.close(UNKNOWN)
+    async def _send_newest(self) -> None:
+        while self._newest and not self.is_over:
+            _, message = self._newest.popitem()
+            with suppress(OSError):
+                await self.send(bytes_data=message)
+        self._sender = None
+
+    async def _seen(self) -> Sequence[Sight]:
+        async with _doors():
+            self.standing, found = await in_thread(partial(sights.seen, self.visitor, self.asked))
+        return found
+
+    async def _join(self, found: Sequence[Sight]) -> Sequence[Shown]:
+        self._leave()
+        self.shown = [renderings().join(sight, self) for sight in found]
+        await hub().ready()
+        if self.is_over:  # the browser left meanwhile
+            self._leave()
+        return self.shown
+
+    def _want_all(self) -> None:
+        for shown in self.shown:
+            shown.want(self)
+
+    def _leave(self) -> None:
+        for shown in self.shown:
+            renderings().leave(shown, self)
+        self.shown = ()
 
 
-class LogConsumer(AsyncJsonWebsocketConsumer):
+class LogConsumer(GuardedConsumer):
     """Follows one pod's log from a byte offset, until it is complete."""
 
-    person: int | None = None
-    follower: asyncio.Task[None] | None = None
+    user: User
+    _follower: asyncio.Task[None] | None = None
 
-    async def connect(self) -> None:
-        """Check the person and the pod, then follow."""
-        await self.accept()
-        self.person = _person(self.scope)
-        if self.person is None:
-            await self.close(NOT_SIGNED_IN)
-            return
-        params = dict(parse_qsl(self.scope["query_string"].decode(errors="replace")))
+    async def begin(self) -> None:
+        """Check the person, then follow."""
         self.pod_id = int(self.scope["url_route"]["kwargs"]["pod_id"])
-        self.follower = asyncio.create_task(self._follow(_whole(params.get("offset", ""))))
+        await self.refresh()
+        self._follower = asyncio.create_task(self._follow(_whole(self.params.get("offset", ""))))
 
-    async def disconnect(self, code: int) -> None:  # noqa: ARG002
+    async def disconnect(self, code: int) -> None:
         """Stop following."""
-        if self.follower is not None:
-            self.follower.cancel()
+        await super().disconnect(code)
+        self._stop()
 
-    async def receive_json(self, content: Any, **_kwargs: Any) -> None:  # noqa: ANN401
-        """Log views only listen."""
+    async def refresh(self) -> None:
+        """Whether they may see the pod is asked at each reading, as whom they are now."""
+        async with _doors():
+            self.standing, self.user = await in_thread(partial(sights.who, self.visitor))
+
+    async def end(self) -> None:
+        """Read nothing more."""
+        self._stop()
+        await super().end()
+
+    def _stop(self) -> None:
+        if self._follower is not None:
+            self._follower.cancel()
 
     async def _follow(self, offset: int) -> None:
         first = True
         while True:
             try:
-                chunk = await database_sync_to_async(
-                    lambda at=offset: logs.read(self.pod_id, accounts.active(self.person or 0), at)
-                )()
+                chunk = await in_thread(partial(logs.read, self.pod_id, self.user, offset))
             except NotFound:
-                await self.close(UNKNOWN)
+                await self._close(UNKNOWN)
+                return
+            except DatabaseError:
+                await self._close(TRY_AGAIN)
                 return
             if chunk.text or chunk.complete or first:
                 await self.send_json(
@@ -158,14 +238,15 @@ class LogConsumer(AsyncJsonWebsocketConsumer):
             first, offset = False, chunk.next_offset
             await asyncio.sleep(0 if chunk.is_full else logs.LOOK_EVERY_SECONDS)
 
-    def _read(self, offset: int) -> LogText:
-        return logs.read(self.pod_id, accounts.active(self.person or 0), offset)
 
-
-def _person(scope: Mapping[str, Any]) -> int | None:
-    """The id of who is signed in. Rights are asked anew each time: they may be taken while the socket is open."""
-    user = scope["user"]
-    return user.pk if user is not None and user.is_authenticated else None
+async def _visitor(scope: Mapping[str, Any]) -> Visitor | None:
+    """Who is signed in. Their rights are asked anew each time: they may be taken while the socket is open."""
+    user, session = scope["user"], scope.get("session")
+    if user is None or not user.is_authenticated:
+        return None
+    if session is None:
+        return Visitor(user.pk, None)
+    return Visitor(user.pk, session.session_key, await session.aget(acting.KEY))
 
 
 def _whole(text: str) -> int:

@@ -1,21 +1,27 @@
 """Follows the event log, once for all sockets of this process, and tells those concerned.
 
 The hub reads the log from its own cursor: at a wake-up through Valkey, and each second anyway, so a wake-up that is
-lost (or a Valkey that is down) costs a second. Sockets hear only numbers and topics; what they send they read afresh.
+lost (or a Valkey that is down) costs a second. Listeners hear only that something happened; what they send they read
+afresh.
 """
 
 import asyncio
 import logging
 from collections import defaultdict
+from collections.abc import Collection, Sequence
 from contextlib import suppress
+from functools import partial
+from typing import Protocol
 
-from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import DatabaseError
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from hekla.apps.outbox import selectors as outbox
+from hekla.apps.outbox.models import Event
+from hekla.live.guard import HURRYING, guard
+from hekla.live.threads import in_thread, per_loop
 from hekla.live.wake import CHANNEL
 
 log = logging.getLogger(__name__)
@@ -23,52 +29,47 @@ _LOOK_EVERY_SECONDS = 1.0
 _BATCH = 1000
 
 
-class Subscription:
-    """One socket's ear: the newest number that concerns it. Bounded by nature: numbers only grow."""
+class Listener(Protocol):
+    """Whoever hears of its topics."""
 
-    def __init__(self, topics: frozenset[str]) -> None:
-        self.topics = topics
-        self.newest = 0
-        self._changed = asyncio.Event()
+    topics: frozenset[str]
 
-    def hear(self, number: int) -> None:
-        """Something that concerns this socket happened."""
-        self.newest = max(self.newest, number)
-        self._changed.set()
-
-    async def wait(self) -> int:
-        """The newest number, as soon as there is one that was not waited for yet."""
-        await self._changed.wait()
-        self._changed.clear()
-        return self.newest
+    def hear(self, topics: Collection[str]) -> None:
+        """Something that concerns it happened, of these topics and maybe others."""
 
 
 class Hub:
     """The one follower of this process."""
 
     def __init__(self) -> None:
-        self._listeners: dict[str, set[Subscription]] = defaultdict(set)
+        self._listeners: dict[str, set[Listener]] = defaultdict(set)
+        self._count = 0
         self._cursor: int | None = None
+        self._has_cursor = asyncio.Event()
         self._wake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
-    async def join(self, topics: frozenset[str]) -> Subscription:
-        """Hear of these topics from now on; the hub runs as long as somebody listens."""
-        subscription = Subscription(topics)
-        for topic in topics:
-            self._listeners[topic].add(subscription)
+    def join(self, listener: Listener) -> None:
+        """Tell it of its topics; the hub runs as long as somebody listens."""
+        self._count += 1
+        for topic in listener.topics:
+            self._listeners[topic].add(listener)
         if not self._tasks:
-            self._cursor = await database_sync_to_async(outbox.last_number)()
+            self._cursor, self._has_cursor = None, asyncio.Event()
             self._tasks = [asyncio.create_task(self._follow()), asyncio.create_task(self._listen())]
-        return subscription
 
-    async def leave(self, subscription: Subscription) -> None:
-        """Hear no more."""
-        for topic in subscription.topics:
-            self._listeners[topic].discard(subscription)
+    async def ready(self) -> None:
+        """Whatever happens from here on is told."""
+        await self._has_cursor.wait()
+
+    def leave(self, listener: Listener) -> None:
+        """Tell it no more."""
+        self._count -= 1
+        for topic in listener.topics:
+            self._listeners[topic].discard(listener)
             if not self._listeners[topic]:
                 del self._listeners[topic]
-        if not self._listeners:
+        if not self._count:
             for task in self._tasks:
                 task.cancel()
             self._tasks = []
@@ -80,37 +81,58 @@ class Hub:
             except DatabaseError as error:
                 log.warning("cannot read the event log now: %s", error)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), _LOOK_EVERY_SECONDS)
+                async with asyncio.timeout(_LOOK_EVERY_SECONDS):
+                    await self._wake.wait()
             self._wake.clear()
 
     async def _look(self) -> None:
+        if self._cursor is None:
+            self._cursor = await in_thread(outbox.last_number)
+            self._has_cursor.set()
         while True:
-            events = await database_sync_to_async(outbox.after)(self._cursor or 0, limit=_BATCH)
-            for event in events:
-                for topic in event.topics:
-                    for subscription in self._listeners.get(topic, ()):
-                        subscription.hear(event.pk)
+            events = await in_thread(partial(outbox.after, self._cursor, limit=_BATCH))
+            self._tell(events)
             if events:
                 self._cursor = events[-1].pk
             if len(events) < _BATCH:
                 return
 
+    def _tell(self, events: Sequence[Event]) -> None:
+        self._tell_of({topic for event in events for topic in event.topics})
+        if any(event.kind in HURRYING for event in events):
+            guard().hurry()
+
+    def _tell_of(self, topics: set[str]) -> None:
+        for listener in {listener for topic in topics for listener in self._listeners.get(topic, ())}:
+            listener.hear(topics)
+
+    def _take(self, word: bytes | int) -> None:
+        """A topic is told at once; all else, such as that the channel is open, only makes it look."""
+        if word and isinstance(word, bytes):
+            self._tell_of({word.decode()})
+        else:
+            self._wake.set()
+
     async def _listen(self) -> None:
-        """Wake at every word on the channel; come back when Valkey was away."""
-        while True:
+        """Wake at every word on the channel; come back when Valkey was away.
+
+        A client that is just connecting anew may swallow that it was cancelled, so this is asked between words too.
+        """
+        while not _is_cancelled():
             try:
                 async with Redis.from_url(settings.VALKEY_URL) as valkey, valkey.pubsub() as channel:
                     await channel.subscribe(CHANNEL)
-                    async for _message in channel.listen():
-                        self._wake.set()
+                    while not _is_cancelled():
+                        if message := await channel.get_message(timeout=_LOOK_EVERY_SECONDS):
+                            self._take(message["data"])
             except (RedisError, OSError) as error:
                 log.info("no wake-ups now (%s); looking each second", error)
             await asyncio.sleep(_LOOK_EVERY_SECONDS)
 
 
-_hubs: dict[int, Hub] = {}
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
-def hub() -> Hub:
-    """The hub of the running event loop."""
-    return _hubs.setdefault(id(asyncio.get_running_loop()), Hub())
+hub = per_loop(Hub)

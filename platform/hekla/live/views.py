@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -19,8 +20,10 @@ from hekla.apps.jobs.models import Pod
 from hekla.backends.searching import Needle
 from hekla.live import logs as read_logs
 from hekla.live import metrics
+from hekla.live.archive import zipped
 from hekla.live.logs import read_bytes
 
+_MOST_LOGS = 2_000
 _DOWNLOAD_CHUNK = 1024 * 1024
 _HITS = 100
 _EVIDENCE_LINES = 40
@@ -98,6 +101,17 @@ def download_log(request: HttpRequest, pod_id: int) -> StreamingHttpResponse:
     name = f"{pod.job.name}-{pod.task}-{pod.index}-{pod.attempt}.log"
     response = StreamingHttpResponse(_bytes(pod), content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+@require_GET
+def download_logs(request: HttpRequest, uid: UUID) -> StreamingHttpResponse:
+    """The logs of all attempts of all pods of a job, as one archive; at most so many."""
+    job = jobs.get(uid, _person(request))
+    pods = jobs.pods(job).select_related("job__cluster")[:_MOST_LOGS]
+    files = [(f"{job.name}/{pod}-{pod.attempt}.log", partial(_bytes, pod)) for pod in pods]
+    response = StreamingHttpResponse(zipped(files), content_type="application/zip")
+    response["Content-Disposition"] = f'attachment; filename="{job.name}-logs.zip"'
     return response
 
 

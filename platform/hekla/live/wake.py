@@ -1,4 +1,7 @@
-"""The wake-up for open pages: one word on a Valkey channel after each commit that recorded events."""
+"""The wake-up for open pages: a word on a Valkey channel after each commit that recorded events.
+
+The word is empty, or a topic that changed without an event: how much somebody has not read.
+"""
 
 import logging
 from functools import cache
@@ -9,6 +12,7 @@ from django.dispatch import receiver
 from redis import Redis
 from redis.exceptions import RedisError
 
+from hekla.apps.notifications.signals import counted
 from hekla.apps.outbox.signals import recorded
 
 log = logging.getLogger(__name__)
@@ -23,7 +27,17 @@ def _valkey() -> Redis:
 @receiver(recorded)
 def after_commit(**_kwargs: Any) -> None:  # noqa: ANN401
     """Say that the log has grown. Whoever misses it looks within a second anyway."""
+    _say("")
+
+
+@receiver(counted)
+def after_counting(person: int, **_kwargs: Any) -> None:  # noqa: ANN401
+    """Say that somebody's bell shows another number. Whoever misses it asks within a minute."""
+    _say(f"bell:{person}")
+
+
+def _say(word: str) -> None:
     try:
-        _valkey().publish(CHANNEL, "")
+        _valkey().publish(CHANNEL, word)
     except (RedisError, OSError) as error:
         log.info("open pages will look by themselves: %s", error)

@@ -1,0 +1,259 @@
+"""What many look at is rendered once for them, and nobody is shown it by the rights of somebody else."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import OperationalError, connections
+from tests.live.test_pages import happen
+from tests.support.websocket import Socket
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.notifications import services as notifications
+from hekla.apps.notifications.models import Notification
+from hekla.apps.notifications.signals import changed_for
+from hekla.apps.outbox.services import PLATFORM, unit_of_work
+from hekla.apps.tenancy import services as tenancy
+from hekla.apps.tenancy.models import Membership, Tenant
+from hekla.apps.tenancy.selectors import own
+from hekla.domain.errors import NotFound
+from hekla.lib import clock
+from hekla.live import guard, registry
+from hekla.live.consumers import TRY_AGAIN, PageConsumer
+from hekla.live.registry import LiveView, alone
+
+pytestmark = pytest.mark.django_db(transaction=True)
+_rendered: list[str] = []
+Open = Callable[..., Any]
+
+
+def _tenants(user: User, _params: registry.Params) -> tuple[str, ...]:
+    found = tuple(sorted(own(user).values_list("slug", flat=True)))
+    if not found:
+        raise NotFound("There is nothing.")
+    return found
+
+
+def _render(user: User, params: registry.Params) -> str:
+    _rendered.append(user.username)
+    return " ".join(_tenants(user, params))
+
+
+def _topics(user: User, params: registry.Params) -> frozenset[str]:
+    return frozenset({"job:7", *_tenants(user, params)})
+
+
+@pytest.fixture(autouse=True)
+def _views(monkeypatch: pytest.MonkeyPatch) -> None:
+    _rendered.clear()
+    monkeypatch.setattr(guard, "EVERY_SECONDS", 0.2)
+    monkeypatch.setitem(registry._views, "shared", (LiveView(_topics, _render, _tenants),))
+    monkeypatch.setitem(registry._views, "own", (LiveView(_topics, _render, alone),))
+
+
+def _person(name: str) -> User:
+    return accounts.create_user(username=name, password=None, actor=PLATFORM, now=clock.now())
+
+
+def _tenant(slug: str, *members: User) -> Tenant:
+    tenant = tenancy.create(slug=slug, name=slug, actor=PLATFORM, now=clock.now())
+    Membership.objects.bulk_create(Membership(tenant=tenant, user=user, since=clock.now()) for user in members)
+    return tenant
+
+
+@pytest.fixture
+def people() -> dict[str, User]:
+    """Alice and Bob are in one tenant, Carol is in another."""
+    found = {name: _person(name) for name in ("alice", "bob", "carol")}
+    _tenant("lab", found["alice"], found["bob"])
+    _tenant("field", found["carol"])
+    return found
+
+
+@pytest.fixture
+async def open_page() -> AsyncIterator[Open]:
+    opened: list[Socket] = []
+
+    async def connect(view: str, user: User, **scope: Any) -> Socket:
+        page = Socket(PageConsumer.as_asgi(), f"/ws/live/?view={view}&since={await happen('job:0')}", user, **scope)
+        await page.open()
+        opened.append(page)
+        assert (await page.message())["type"] == "hello"
+        return page
+
+    yield connect
+    for page in opened:
+        await page.leave()
+    await sync_to_async(connections.close_all)()
+
+
+async def _shown(page: Socket) -> str:
+    """What the page itself is sent next; the bell rings when rights change, since they change what one is told."""
+    while (message := await page.message())["type"] == "aside":
+        pass
+    return message["html"]
+
+
+async def test_many_pages_of_one_sight_are_rendered_once(open_page: Open, people: dict[str, User]) -> None:
+    pages = [await open_page("shared", people[name]) for name in ("alice", "bob") * 10]
+    await happen()
+    assert {await _shown(page) for page in pages} == {"lab"}
+    assert len(_rendered) == 1
+
+
+async def test_each_audience_is_shown_its_own(open_page: Open, people: dict[str, User]) -> None:
+    pages = {name: await open_page("shared", user) for name, user in people.items()}
+    await happen()
+    assert {name: await _shown(page) for name, page in pages.items()} == {
+        "alice": "lab",
+        "bob": "lab",
+        "carol": "field",
+    }
+    assert len(_rendered) == 2
+
+
+async def test_what_does_not_say_for_whom_it_is_is_shared_with_nobody(open_page: Open, people: dict[str, User]) -> None:
+    pages = [await open_page("own", people[name]) for name in ("alice", "bob", "alice")]
+    await happen()
+    assert [await _shown(page) for page in pages] == ["lab"] * 3
+    assert sorted(_rendered) == ["alice", "bob"]
+
+
+async def test_languages_are_apart(open_page: Open, people: dict[str, User]) -> None:
+    cookies = {"django_language": "zh-hans"}
+    pages = [await open_page("shared", people["alice"]), await open_page("shared", people["bob"], cookies=cookies)]
+    await happen()
+    assert [await _shown(page) for page in pages] == ["lab"] * 2
+    assert len(_rendered) == 2
+
+
+async def test_who_gains_rights_shows_them_to_nobody_else(
+    open_page: Open, people: dict[str, User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even where the guard has not looked yet: whose rights changed is not rendered for those who have the old ones."""
+    monkeypatch.setattr(guard, "EVERY_SECONDS", 60)
+    monkeypatch.setattr("hekla.live.hub.HURRYING", frozenset())
+    pages = {name: await open_page("shared", people[name]) for name in ("alice", "bob")}
+    for name in pages:
+        await sync_to_async(_tenant)(f"secret-of-{name}", people[name])
+    await happen()
+    shown = {name: await _shown(page) for name, page in pages.items()}
+    assert shown == {"alice": "lab secret-of-alice", "bob": "lab secret-of-bob"}
+
+
+async def test_parts_of_a_page_are_sent_by_themselves(
+    open_page: Open, people: dict[str, User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def own_topic(user: User, _params: registry.Params) -> frozenset[str]:
+        return frozenset({f"owner:{user.pk}"})
+
+    parts = LiveView(own_topic, _render), LiveView(_topics, _render, _tenants)
+    monkeypatch.setitem(registry._views, "parts", parts)
+    pages = {name: await open_page("parts", people[name]) for name in ("alice", "bob")}
+    await happen(f"owner:{people['alice'].pk}")
+    assert (await pages["alice"].message())["part"] == 0
+    await happen()
+    assert {name: (await page.message())["part"] for name, page in pages.items()} == {"alice": 1, "bob": 1}
+    assert len(_rendered) == 2
+
+
+async def test_an_audience_that_may_have_changed_is_asked_anew_before_anything_is_shown(
+    open_page: Open, people: dict[str, User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as those to whom a queue is open: no right of theirs changed, and yet they may not see it any more."""
+    see_it = {"alice", "bob"}
+
+    def is_seen(user: User, _params: registry.Params) -> bool:
+        return user.username in see_it
+
+    def render(user: User, params: registry.Params) -> str:
+        return "the queue" if is_seen(user, params) else "nothing"
+
+    view = LiveView(lambda _user, _params: frozenset({"queues"}), render, is_seen, anew=frozenset({"queues"}))
+    monkeypatch.setitem(registry._views, "queue?", (view,))
+    pages = {name: await open_page("queue?", people[name]) for name in ("alice", "bob")}
+    see_it.remove("bob")
+    await happen("queues")
+    shown = {name: await _shown(page) for name, page in pages.items()}
+    assert shown == {"alice": "the queue", "bob": "nothing"}
+
+
+async def test_every_page_is_sent_the_bell_of_its_person(open_page: Open, people: dict[str, User]) -> None:
+    pages = {name: await open_page("shared", people[name]) for name in ("alice", "bob")}
+
+    def told() -> None:
+        with unit_of_work():
+            facts = {"job_uid": uuid4(), "job_name": "train", "tenant_id": Tenant.objects.get(slug="lab").pk}
+            Notification.objects.create(
+                user=people["alice"], key="1", moment="failed", at=clock.now(), facts={}, in_page=True, **facts
+            )
+            changed_for(people["alice"].pk)
+
+    await sync_to_async(told)()
+    message = await pages["alice"].message()
+    assert message["type"] == "aside"
+    assert ">1</b>" in message["html"]
+    newest = (await sync_to_async(Notification.objects.get)()).pk
+    await sync_to_async(notifications.mark_read)(people["alice"], up_to=newest, now=clock.now())
+    assert "bell-count" not in (await pages["alice"].message())["html"]
+    assert await pages["bob"].receive_nothing(timeout=0.2)
+
+
+async def test_who_joins_a_tenant_hears_of_it_on_an_open_page(open_page: Open, people: dict[str, User]) -> None:
+    page = await open_page("shared", people["alice"])
+    await sync_to_async(_tenant)("atelier", people["alice"])
+    assert await _shown(page) == "atelier lab"
+    await happen("atelier")
+    assert await _shown(page) == "atelier lab"
+
+
+async def test_who_loses_the_right_goes_and_the_others_stay(open_page: Open, people: dict[str, User]) -> None:
+    pages = {name: await open_page("shared", people[name]) for name in ("alice", "bob")}
+    await sync_to_async(Membership.objects.filter(user=people["alice"]).delete)()
+    assert await pages["alice"].message() == {"type": "gone"}
+    await happen()
+    assert await _shown(pages["bob"]) == "lab"
+
+
+async def test_what_is_gone_is_gone_for_all_at_once(open_page: Open, people: dict[str, User]) -> None:
+    pages = [await open_page("shared", people[name]) for name in ("alice", "bob", "bob")]
+    await sync_to_async(Tenant.objects.filter(slug="lab").update)(is_active=False)
+    await happen()
+    assert [await page.message() for page in pages] == [{"type": "gone"}] * 3
+
+
+async def test_a_page_whose_rights_cannot_be_asked_is_closed_and_comes_again(
+    open_page: Open, people: dict[str, User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = await open_page("shared", people["alice"])
+
+    def down(*_args: Any) -> None:
+        raise OperationalError("The database is away.")
+
+    monkeypatch.setattr("hekla.live.sights.seen", down)
+    await sync_to_async(_tenant)("atelier", people["alice"])
+    assert await page.close_code() == TRY_AGAIN
+
+
+async def test_the_guard_asks_as_much_for_many_as_for_one(
+    open_page: Open, people: dict[str, User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "EVERY_SECONDS", 60)
+    for user in people.values():
+        await open_page("own", user)
+    watching = guard.guard()
+    visitors = tuple(watching._sockets)
+
+    def queries() -> int:
+        from django.db import connection
+        from django.test.utils import CaptureQueriesContext
+
+        with CaptureQueriesContext(connection) as asked:
+            guard._look_up(visitors, {})
+        return len(asked)
+
+    assert len(visitors) == 3
+    assert await sync_to_async(queries)() <= 7
