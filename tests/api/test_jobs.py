@@ -248,3 +248,9 @@ def test_secrets_that_are_wrong_are_not_repeated(alice, a_job, given):
     answer = submit(alice, {**a_job, "secrets": given})
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, "secrets")
     assert "sesame" not in answer.content.decode()
+
+
+def test_a_copy_has_a_free_name_and_is_taken_as_it_is(alice, submitted):
+    copy = alice.get(f"{JOBS}/{submitted['uid']}/copy").json()
+    assert (copy["spec"], copy["secrets"]) == ({**submitted["spec"], "name": "train-1"}, [])
+    assert submit(alice, copy["spec"]).status_code == 201

@@ -61,10 +61,10 @@ def test_an_index_that_no_pod_can_have(alice, a_job):
 def test_the_console_answers_while_the_cache_is_away(alice, monkeypatch):
     from redis.exceptions import ConnectionError as Away
 
-    from hekla.api import throttles
+    from hekla.apps import limits
 
     def away(*_words, **_more):
         raise Away("no server")
 
-    monkeypatch.setattr(throttles.cache, "add", away)
+    monkeypatch.setattr(limits.cache, "add", away)
     assert alice.get("/api/v1/me").status_code == 200

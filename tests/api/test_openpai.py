@@ -17,6 +17,7 @@ from hekla.apps.outbox.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.secrets import selectors as secrets
 from hekla.apps.secrets.models import JobSecrets
+from hekla.apps.signin.models import SecondFactor
 from hekla.apps.tenancy import services as tenancy
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.lib import clock
@@ -495,6 +496,15 @@ def test_whether_the_name_or_the_password_is_wrong_is_not_told(password, change)
 def test_a_token_lives_at_most_a_week(password, wish):
     answer = APIClient().post(f"{V2}/authn/basic/login", {**password, "expiration": wish}, format="json")
     assert refused(answer) == (400, "InvalidParametersError")
+
+
+def test_a_password_alone_gives_no_token_where_a_second_factor_is_asked_for(world, password):
+    SecondFactor.objects.create(
+        user=world.people["alice"], secret=b"", created_at=clock.now(), confirmed_at=clock.now()
+    )
+    answer = APIClient().post(f"{V2}/authn/basic/login", password, format="json")
+    assert refused(answer) == (403, "SecondFactorRequiredError")
+    assert not ApiToken.objects.exists()
 
 
 def test_who_guesses_is_locked_out(password, settings):

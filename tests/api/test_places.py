@@ -92,6 +92,38 @@ def test_a_queue_keeps_its_name_and_cluster(root):
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, "name")
 
 
+def test_a_queue_tells_its_shares_and_the_places_in_its_line(alice, charlie, a_job):
+    for name, client in (("first", alice), ("second", charlie), ("third", alice)):
+        assert client.post("/api/v1/jobs", {**a_job, "name": name}, format="json").status_code == 201
+    told = alice.get(f"{QUEUES}/default/standing").json()
+    assert [(job["place"], job["name"]) for job in told["in_line"]] == [(1, "first"), (3, "third")]
+    assert (told["waiting"], told["inside"]) == (3, 0)
+    assert (told["shares"]["divided_by"], told["shares"]["pending"]["cpu"]) == ("proportion", "3")
+    assert (told["shares"]["held"], told["shares"]["bound"]["cpu"]) == ({}, "4")
+    assert alice.get(f"{QUEUES}/theirs/standing").status_code == 404
+
+
+def test_what_a_change_would_do_is_told_and_not_done(root, alice, a_job):
+    alice.post("/api/v1/jobs", a_job, format="json")
+    told = root.post(f"{QUEUES}/default/preview", {"capability": {"cpu": "3"}}, format="json").json()
+    assert [told[when]["default"]["bound"]["cpu"] for when in ("before", "after")] == ["4", "3"]
+    assert told["losses"] == []
+    assert root.get(f"{QUEUES}/default").json()["capability"] == {}
+    wrong = root.post(f"{QUEUES}/default/preview", {"guarantee": {"cpu": "3"}, "deserved": {"cpu": "2"}}, format="json")
+    assert (wrong.status_code, wrong.json()["errors"][0]["path"]) == (400, "guarantee")
+    assert alice.post(f"{QUEUES}/default/preview", {"weight": 2}, format="json").status_code == 403
+
+
+def test_a_queue_is_drained_and_its_manifest_says_so(root, alice, a_job):
+    assert root.patch(f"{QUEUES}/default", {"state": "draining"}, format="json").json()["is_open"] is False
+    told = alice.get(f"{QUEUES}/default").json()
+    assert (told["state"], "state: Closing" in told["manifest"]) == ("draining", True)
+    refused = alice.post("/api/v1/jobs", a_job, format="json").json()
+    assert (refused["code"], ", by root: it takes nothing in" in refused["detail"]) == ("queue_closed", True)
+    assert root.patch(f"{QUEUES}/default", {"state": "asleep"}, format="json").status_code == 400
+    assert root.patch(f"{QUEUES}/default", {"is_open": True}, format="json").json()["state"] == "open"
+
+
 def test_members_do_not_manage_queues(alice):
     assert alice.post(QUEUES, {"name": "gpu", "cluster": "sim"}, format="json").status_code == 403
     assert alice.patch(f"{QUEUES}/default", {"weight": 9}, format="json").status_code == 403
@@ -207,3 +239,45 @@ def test_a_queue_names_its_cluster_where_there_are_several(root):
     annotated = QUEUE.replace("{name: vision}", "{name: vision, annotations: {hekla.io/cluster: other}}")
     annotated = annotated.replace("parent: default, ", "")
     assert post_yaml(root, annotated).json()["cluster"] == "other"
+
+
+def test_quotas_are_set_and_bind(root, alice, a_job):
+    address = "/api/v1/tenants/lab/quotas"
+    wish = {"of": "tenant", "jobs": 0, "gpu_hours": None}
+    assert alice.put(address, wish, format="json").status_code == 403
+    rows = root.put(address, wish, format="json").json()
+    assert (rows[0]["username"], rows[0]["jobs"], rows[0]["most_jobs"]) == (None, 0, 0)
+    refused = alice.post("/api/v1/jobs", a_job, format="json")
+    assert (refused.status_code, refused.json()["code"]) == (409, "quota_exceeded")
+    dry = alice.post("/api/v1/jobs?dry_run=1", a_job, format="json")
+    assert (dry.status_code, dry.json()["detail"]) == (409, refused.json()["detail"])
+    one = {"of": "one", "username": "bob", "jobs": 3, "gpu_hours": 7}
+    assert [row["most_gpu_hours"] for row in root.put(address, one, format="json").json()] == [None, None, 7]
+    assert [row["username"] for row in alice.get(address).json()] == [None, "alice"]
+    assert root.put(address, {**one, "username": "charlie"}, format="json").status_code == 400
+    kept = root.put(address, {"of": "one", "username": "bob", "jobs": None}, format="json").json()[2]
+    assert (kept["most_jobs"], kept["most_gpu_hours"]) == (None, 7)
+    at_once = {"of": "tenant", "jobs": None, "resources": {"cpu": "1"}}
+    row = root.put(address, at_once, format="json").json()[0]
+    assert (row["most_resources"], row["resources"]) == ({"cpu": "1"}, {})
+    big = {**a_job, "tasks": [{**a_job["tasks"][0], "resources": {"cpu": "2"}}]}
+    assert "may use 1 at once" in alice.post("/api/v1/jobs", big, format="json").json()["errors"][0]["message"]
+    wrong = root.put(address, {**at_once, "resources": {"gpu": "1"}}, format="json").json()
+    assert "No machine offers “gpu”" in str(wrong)
+
+
+def test_priority_classes_are_made_named_and_kept(root, alice, a_job):
+    address = "/api/v1/priority-classes"
+    wish = {"name": "high", "value": 100, "tenants": ["lab"], "is_offered": True}
+    assert alice.post(address, wish, format="json").status_code == 403
+    assert root.post(address, wish, format="json").json()["tenants"] == ["lab"]
+    assert [one["name"] for one in alice.get(address).json()] == ["high"]
+    job = alice.post("/api/v1/jobs", {**a_job, "priority_class": "high"}, format="json").json()["job"]
+    assert job["priority"] == 100
+    changed = root.patch(f"{address}/high", {"value": 5, "tenants": []}, format="json").json()
+    assert (changed["value"], changed["tenants"]) == (5, [])
+    wrong = alice.post("/api/v1/jobs", {**a_job, "name": "other", "priority_class": "low"}, format="json").json()
+    assert wrong["errors"][0]["path"] == "priority_class"
+    assert root.delete(f"{address}/high").status_code == 204
+    assert alice.get(f"/api/v1/jobs/{job['uid']}").json()["priority"] == 100
+    assert root.delete(f"{address}/high").status_code == 404

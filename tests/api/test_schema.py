@@ -1,8 +1,11 @@
 """The OpenAPI document."""
 
 from drf_spectacular.drainage import GENERATOR_STATS
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.settings import patched_settings
 from drf_spectacular.validation import validate_schema
 
+from hekla.api.v1.schema import Schema
 from hekla.domain.jobspec import JobSpec
 
 
@@ -14,3 +17,11 @@ def test_the_schema_is_valid_and_was_made_without_a_warning(alice, capsys):
     sent = schema["paths"]["/api/v1/jobs"]["post"]["requestBody"]["content"]
     assert sent["application/json"]["schema"] == {"$ref": "#/components/schemas/JobSpec"}
     assert set(schema["components"]["schemas"]["JobSpec"]["properties"]) == set(JobSpec.model_fields)
+
+
+def test_nothing_in_the_schema_takes_the_place_of_another():
+    """A serializer and a model of what is sent, of one name, would be one component."""
+    appended = Schema.custom_settings["APPEND_COMPONENTS"]["schemas"]
+    with patched_settings({**Schema.custom_settings, "APPEND_COMPONENTS": {}}):
+        generated = SchemaGenerator().get_schema(request=None, public=True)["components"]["schemas"]
+    assert set(generated) & set(appended) == set()

@@ -7,22 +7,22 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from hekla.apps.accounts import services
-from hekla.apps.accounts.models import User
+from hekla.apps.accounts.models import ApiToken, User
 from hekla.lib import clock
 
 
 class TokenAuthentication(BaseAuthentication):
     """A person's key. Requests without one are left to the next way of signing in."""
 
-    def authenticate(self, request: Request) -> tuple[User, None] | None:
-        """The owner of the key in the header. Raises AuthenticationFailed for a key that is not in force."""
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        """The owner of the key in the header, and the key. Raises AuthenticationFailed where it is not in force."""
         scheme, _space, secret = get_authorization_header(request).partition(b" ")
         if scheme.lower() != b"bearer":
             return None
-        owner = services.owner_of_token(secret.strip().decode("latin-1"), now=clock.now())
-        if owner is None:
+        token = services.token_in_force(secret.strip().decode("latin-1"), now=clock.now())
+        if token is None:
             raise AuthenticationFailed(_("This token is unknown, has expired or was revoked. Make a new one."))
-        return owner, None
+        return token.user, token
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002
         """What an answer 401 asks for."""

@@ -1,17 +1,16 @@
 """So many requests a minute for one person, counted in the cache; whoever watches jobs all day stays far below."""
 
 from django.conf import settings
-from django.core.cache import cache
-from redis.exceptions import RedisError
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
-from hekla.lib import clock
+from hekla.apps import limits
 
 WINDOW_SECONDS = 60
 REQUESTS = 3000
 SIGN_INS = 60
+WHAT_IFS = 240
 
 
 class PerPerson(BaseThrottle):
@@ -19,13 +18,7 @@ class PerPerson(BaseThrottle):
 
     def allow_request(self, request: Request, view: APIView) -> bool:  # noqa: ARG002
         """Count this request; False when the minute is used up."""
-        minute = int(clock.now().timestamp()) // WINDOW_SECONDS
-        key = f"api:{self.asker(request)}:{minute}"
-        try:
-            cache.add(key, 0, timeout=2 * WINDOW_SECONDS)
-            return cache.incr(key) <= self.most()
-        except (RedisError, ValueError):  # the count is lost, or the server that keeps it: nobody is locked out for it
-            return True
+        return limits.allows(f"api:{self.asker(request)}", most=self.most(), seconds=WINDOW_SECONDS)
 
     def asker(self, request: Request) -> str:
         """For whom it is counted."""
@@ -37,7 +30,24 @@ class PerPerson(BaseThrottle):
 
     def wait(self) -> float:
         """Seconds until the next minute."""
-        return WINDOW_SECONDS - clock.now().timestamp() % WINDOW_SECONDS
+        return limits.until_next(WINDOW_SECONDS).total_seconds()
+
+
+class WhatIfs(PerPerson):
+    """Questions of what would be cost the engine's time; whoever types asks twice where a job would wait."""
+
+    def asker(self, request: Request) -> str:
+        """The person, counted apart."""
+        return f"what-if:{request.user.pk}"
+
+    def most(self) -> int:
+        """How many questions a minute are answered."""
+        return WHAT_IFS
+
+
+def may_ask_what_if(user_id: int) -> bool:
+    """The same count for pages: one person has one."""
+    return limits.allows(f"api:what-if:{user_id}", most=WHAT_IFS, seconds=WINDOW_SECONDS)
 
 
 class PerAddress(PerPerson):

@@ -19,7 +19,9 @@ from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts import services
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.scopes import Scope
 from hekla.apps.queues import selectors as queues
+from hekla.apps.signin import selectors as signin
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
@@ -67,12 +69,14 @@ class Login(OpenView):
         user, now = _signed_in(request, username, password), clock.now()
         address = request.META.get("REMOTE_ADDR") or ""
         services.note_sign_in(user, method="password", address=address, now=now)
-        token = services.create_token(user, name=_TOKEN_NAME, lifetime=lifetime, now=now)
+        token = services.create_token(user, name=_TOKEN_NAME, lifetime=lifetime, scopes=[Scope.JOBS], now=now)
         return Response({"user": user.username, "token": token, "admin": is_admin(user), "hasGitHubPAT": False})
 
 
 class Logout(DoorView):
     """The end of a token."""
+
+    writes = Scope.READ
 
     def delete(self, request: Request) -> Response:
         """Revoke the token that was sent."""
@@ -153,4 +157,9 @@ def _signed_in(request: Request, username: str, password: str) -> User:
     if not isinstance(user, User):
         message = _("The user name or the password is wrong.")
         raise DoorError(HTTPStatus.BAD_REQUEST, "IncorrectPasswordError", message)
+    if signin.is_asked(user):
+        message = _(
+            "Your account asks for a second factor, so a password alone gives no token. Make one on your profile."
+        )
+        raise DoorError(HTTPStatus.FORBIDDEN, "SecondFactorRequiredError", message)
     return user

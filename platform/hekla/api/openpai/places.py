@@ -12,12 +12,12 @@ from hekla.api.openpai.views import DoorView
 from hekla.api.views import person
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
-from hekla.apps.jobs import selectors as jobs
-from hekla.apps.jobs.facts import spec_of
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.domain.frameworks.openpai import DEVICE
 from hekla.domain.resources import Resources
+from hekla.foresight import occupancy
+from hekla.foresight.occupancy import Use
 
 _MiB = 2**20
 
@@ -55,35 +55,25 @@ def _told(user: User) -> dict[str, Any]:
     whole: defaultdict[int, Resources] = defaultdict(Resources)
     for node in clusters.nodes():
         whole[node.cluster_id] += Resources.parse(node.allocatable)
-    used: defaultdict[int, Resources] = defaultdict(Resources)
-    running: defaultdict[int, set[int]] = defaultdict(set)
-    for pod in jobs.usage_by_node(sorted({queue.cluster_id for queue in found})):
-        used[pod.job.queue_id] += spec_of(pod.job).task(pod.task).request
-        running[pod.job.queue_id].add(pod.job_id)
-    waiting = jobs.waiting_in([queue.pk for queue in found])
-    return {
-        queue.name: _one(
-            queue, used[queue.pk], whole[queue.cluster_id], len(running[queue.pk]), waiting.get(queue.pk, 0)
-        )
-        for queue in found
-    }
+    uses = occupancy.now().queues
+    return {queue.name: _one(queue, uses.get(queue.pk, Use()), whole[queue.cluster_id]) for queue in found}
 
 
-def _one(queue: Queue, used: Resources, whole: Resources, running: int, waiting: int) -> dict[str, Any]:
+def _one(queue: Queue, use: Use, whole: Resources) -> dict[str, Any]:
     bound = Resources.parse(queue.capability)
     total = Resources({name: min(amount, bound.get(name, amount)) for name, amount in whole.items()})
     part = _per_cent(total, whole)
     return {
         "capacity": part,
         "maxCapacity": part,
-        "usedCapacity": _per_cent(used, whole),
+        "usedCapacity": _per_cent(use.used, whole),
         "dedicated": bool(queue.guarantee),
-        "resourcesUsed": _amounts(used),
+        "resourcesUsed": _amounts(use.used),
         "resourcesGuaranteed": _amounts(Resources.parse(queue.guarantee)),
         "resourcesTotal": _amounts(total),
-        "numActiveJobs": running,
-        "numPendingJobs": waiting,
-        "numJobs": running + waiting,
+        "numActiveJobs": use.running,
+        "numPendingJobs": use.waiting,
+        "numJobs": use.running + use.waiting,
         "status": "RUNNING" if queue.is_open else "STOPPED",
     }
 

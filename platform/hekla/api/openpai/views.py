@@ -13,6 +13,7 @@ from hekla.api.openpai import errors
 from hekla.api.parsers import BoundedJSON, Manifest, read_bounded
 from hekla.api.views import View, person
 from hekla.apps.accounts.models import User
+from hekla.apps.accounts.scopes import Scope
 from hekla.apps.jobs.models import Job
 from hekla.apps.openpai import selectors
 from hekla.domain.errors import NotFound
@@ -21,6 +22,7 @@ from hekla.domain.errors import NotFound
 class DoorView(View):
     """Signed in, counted, JSON; refusals in OpenPAI's shape. Not in our own schema."""
 
+    writes = Scope.JOBS
     schema = None
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Response | None]:
@@ -46,6 +48,8 @@ class BoundedForm(BaseParser):
 
 class Nothing(DoorView):
     """Addresses that OpenPAI has and this door has not, or that nobody has."""
+
+    writes = Scope.READ
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         """Refuse, whatever the verb."""

@@ -22,7 +22,7 @@ NAME_AND_TENANT = [
 def tenant_of(request: Request) -> Tenant:
     """The tenant that the request names, else the first that the person belongs to. Raises NotFound, Invalid."""
     user, slug = person(request), request.query_params.get("tenant", "")
-    tenant = tenancy.get(slug, user) if slug else tenancy.current(user, "")
+    tenant = tenancy.get(slug, user) if slug else tenancy.chosen(list(tenancy.own(user)), "")
     if tenant is None:
         raise Invalid([Problem("tenant", _("You are not a member of a tenant yet; ask a platform admin."))])
     return tenant

@@ -23,6 +23,7 @@ from hekla.api.v1.asked import NAME_AND_TENANT, narrowed, tenant_of
 from hekla.api.v1.schema import SWEEP_SPEC
 from hekla.api.views import Paging, View, checked, person, told
 from hekla.apps.accounts.models import User
+from hekla.apps.accounts.scopes import Scope
 from hekla.apps.batches import selectors, services
 from hekla.apps.batches.models import Batch, Member
 from hekla.apps.batches.services import One
@@ -105,6 +106,8 @@ class BatchActionSerializer(serializers.Serializer[Any]):
 
 
 class Batches(View, ListAPIView[Batch]):
+    writes = Scope.JOBS
+
     parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
     serializer_class = BatchSerializer
     pagination_class = Paging
@@ -146,6 +149,8 @@ class OneBatch(View):
 
 
 class BatchActions(View):
+    writes = Scope.JOBS
+
     @extend_schema(request=BatchActionSerializer, responses=BatchDetailSerializer)
     def post(self, request: Request, uid: UUID) -> Response:
         """Stop all of its jobs, or submit those that failed again."""
@@ -162,7 +167,7 @@ def _sweep(request: Request, tenant: Tenant, user: User, *, is_dry: bool) -> Res
     spec = SweepSpec.parse(document)
     warnings = [f"job.{remark}" for remark in spec.job.remarks]
     if is_dry:
-        return _preview(services.check_sweep(spec=spec, tenant=tenant, user=user), warnings)
+        return _preview(services.check_sweep(spec=spec, tenant=tenant, user=user, now=clock.now()), warnings)
     return _made(services.submit_sweep(spec=spec, tenant=tenant, user=user, now=clock.now()), warnings)
 
 
@@ -175,7 +180,8 @@ def _file(request: Request, tenant: Tenant, user: User, *, is_dry: bool) -> Resp
     specs = [one.spec for one in loaded]
     warnings = [f"{one.spec.name}: {warning}" for one in loaded for warning in one.warnings]
     if is_dry:
-        return _preview(services.check_file(name=name, specs=specs, tenant=tenant, user=user), warnings)
+        found = services.check_file(name=name, specs=specs, tenant=tenant, user=user, now=clock.now())
+        return _preview(found, warnings)
     return _made(services.submit_file(name=name, specs=specs, tenant=tenant, user=user, now=clock.now()), warnings)
 
 

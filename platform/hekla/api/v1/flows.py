@@ -25,6 +25,7 @@ from hekla.api.v1.flow_serializers import (
 from hekla.api.v1.jobs import SUBMISSION
 from hekla.api.v1.schema import FLOW_SPEC, JOB_SPEC
 from hekla.api.views import Paging, View, person, told
+from hekla.apps.accounts.scopes import Scope
 from hekla.apps.flows import selectors, services
 from hekla.apps.flows.models import Flow, JobTemplate
 from hekla.domain import formats
@@ -46,6 +47,8 @@ class ByName(Paging):
 
 
 class Flows(View, ListAPIView[Flow]):
+    writes = Scope.JOBS
+
     parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
     serializer_class = FlowSerializer
     pagination_class = NewestFlows
@@ -100,6 +103,8 @@ class Flows(View, ListAPIView[Flow]):
 
 
 class OneFlow(View):
+    writes = Scope.JOBS
+
     @extend_schema(responses=FlowDetailSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
         """One flow: its steps, their jobs, and what they wait for."""
@@ -114,6 +119,8 @@ class OneFlow(View):
 
 
 class StopFlow(View):
+    writes = Scope.JOBS
+
     @extend_schema(request=None, responses=FlowDetailSerializer)
     def post(self, request: Request, uid: UUID) -> Response:
         """Begin no other step, and end the jobs that are at work."""
@@ -122,6 +129,8 @@ class StopFlow(View):
 
 
 class Templates(View, ListAPIView[JobTemplate]):
+    writes = Scope.JOBS
+
     parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
     serializer_class = TemplateSerializer
     pagination_class = ByName
@@ -148,6 +157,8 @@ class Templates(View, ListAPIView[JobTemplate]):
 
 
 class OneTemplate(View):
+    writes = Scope.JOBS
+
     @extend_schema(responses=TemplateDetailSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
         """One template: its job, as a document and as a manifest."""

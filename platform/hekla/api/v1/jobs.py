@@ -12,21 +12,28 @@ from rest_framework.generics import ListAPIView
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
 from hekla.api.v1.asked import is_dry_run, key_of, tenant_of
+from hekla.api.v1.notifications import CHOICE, choice_of
 from hekla.api.v1.schema import JOB_SIZE, JOB_SPEC
 from hekla.api.v1.serializers import (
-    ActionSerializer,
     CheckedSerializer,
+    CopySerializer,
+    JobActionSerializer,
     JobDetailSerializer,
     JobSerializer,
+    PrioritySerializer,
     ScaledSerializer,
     SubmittedSerializer,
 )
 from hekla.api.views import Paging, View, checked, person, told
-from hekla.apps.jobs import selectors, services
+from hekla.apps.accounts.scopes import Scope
+from hekla.apps.jobs import filters, selectors, services
+from hekla.apps.jobs.copies import copy_of
 from hekla.apps.jobs.models import Job
+from hekla.apps.notifications import services as submitting
 from hekla.domain import formats, secrets
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
@@ -34,14 +41,28 @@ from hekla.domain.policies import Action
 from hekla.domain.scaling import Size
 from hekla.lib import clock
 
-_FILTERS = {"phase": "phase__in", "queue": "queue__name", "tenant": "tenant__slug", "name": "name"}
-_PARAMETERS = [
+FILTERS = [
+    OpenApiParameter("q", str, description="part of the name, or of the owner's"),
     OpenApiParameter("phase", str, many=True, enum=[phase.value for phase in JobPhase]),
     OpenApiParameter("queue", str),
     OpenApiParameter("tenant", str, description="the tenant's short name"),
+    OpenApiParameter("cluster", str),
     OpenApiParameter("name", str, description="exactly this name"),
+    OpenApiParameter("owner", str, description="the user name of who submitted it"),
+    OpenApiParameter("kind", str),
+    OpenApiParameter("priority_min", int),
+    OpenApiParameter("priority_max", int),
+    *(
+        OpenApiParameter(name, str, description="a day (2026-03-01), an instant, or an age (24h, 7d)")
+        for name in ("submitted_after", "submitted_before", "finished_after", "finished_before")
+    ),
+    OpenApiParameter("failed_pods", str, enum=["yes"], description="only jobs of which a pod failed"),
+    OpenApiParameter("reason", str, description="why the job, or a pod of it, ended"),
     OpenApiParameter("mine", bool, description="only your own"),
     OpenApiParameter("deleted", bool, description="those that were deleted and are still kept, in place of the others"),
+    OpenApiParameter(
+        "sort", str, enum=[f"{sign}{word}" for word in filters.SORTS for sign in ("", "-")], default="-submitted"
+    ),
 ]
 SUBMISSION = [
     OpenApiParameter("tenant", str, description="short name; without it the first tenant that you belong to"),
@@ -56,27 +77,32 @@ class _ScaleQuery(serializers.Serializer[None]):
     revision = serializers.IntegerField(min_value=1, max_value=2**31 - 1, required=False)
 
 
+class JobPaging(Paging):
+    """Sorted as the list on the page can be."""
+
+    def get_ordering(self, request: Request, queryset: QuerySet[Job], view: APIView) -> tuple[str, ...]:  # noqa: ARG002
+        by = filters.order(request.query_params)
+        sign = "-" if by.descending else ""
+        return f"{sign}{by.field}", f"{sign}id"
+
+
 class Jobs(View, ListAPIView[Job]):
+    writes = Scope.JOBS
+
     parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
     serializer_class = JobSerializer
-    pagination_class = Paging
+    pagination_class = JobPaging
 
     def get_queryset(self) -> QuerySet[Job]:
-        user, asked = person(self.request), self.request.query_params
-        of_deleted = asked.get("deleted") in {"1", "true"}
-        jobs = selectors.deleted_for(user) if of_deleted else selectors.visible_to(user)
-        if asked.get("mine") in {"1", "true"}:
-            jobs = jobs.filter(owner=user)
-        wanted = {field: asked.getlist(name) for name, field in _FILTERS.items() if asked.get(name)}
-        return jobs.filter(**{field: all_ if field.endswith("__in") else all_[-1] for field, all_ in wanted.items()})
+        return jobs_asked_for(self.request)
 
-    @extend_schema(parameters=_PARAMETERS)
+    @extend_schema(parameters=FILTERS)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
         """The jobs that you may see, newest first."""
         return super().get(request, *args, **kwargs)
 
     @extend_schema(
-        parameters=SUBMISSION,
+        parameters=[*SUBMISSION, *CHOICE],
         request={
             "application/json": OpenApiRequest(JOB_SPEC),
             "application/yaml": OpenApiRequest(OpenApiTypes.STR),
@@ -95,17 +121,22 @@ class Jobs(View, ListAPIView[Job]):
         """
         user = person(request)
         tenant = tenant_of(request)
-        spec, warnings, values = _asked(request.data)
+        spec, warnings, values = asked_for(request.data)
+        choice = choice_of(request)
         if is_dry_run(request):
-            services.check(spec=spec, tenant=tenant, user=user, secrets=values)
+            services.try_out(spec=spec, tenant=tenant, user=user, now=clock.now(), secrets=values)
             return told(CheckedSerializer({"spec": spec.document(), "warnings": warnings}))
         now = clock.now()
-        job = services.submit(spec=spec, tenant=tenant, user=user, now=now, key=key_of(request), secrets=values)
+        job = submitting.submit(
+            spec=spec, tenant=tenant, user=user, now=now, key=key_of(request), secrets=values, choice=choice
+        )
         status = 201 if job.submitted_at == now else 200
         return told(SubmittedSerializer({"job": job, "warnings": warnings}), status)
 
 
 class OneJob(View):
+    writes = Scope.JOBS
+
     @extend_schema(responses=JobDetailSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
         """One job: what was asked for, why it waits, its pods."""
@@ -122,17 +153,29 @@ class OneJob(View):
         return Response(status=204)
 
 
+class Copied(View):
+    @extend_schema(responses=CopySerializer)
+    def get(self, request: Request, uid: UUID) -> Response:
+        """What to send to run the job again: its JobSpec under a name that is free, and the secrets to give with it."""
+        job = selectors.get(uid, person(request))
+        return told(CopySerializer(copy_of(job, job.tenant)))
+
+
 class Actions(View):
-    @extend_schema(request=ActionSerializer, responses=JobDetailSerializer)
+    writes = Scope.JOBS
+
+    @extend_schema(request=JobActionSerializer, responses=JobDetailSerializer)
     def post(self, request: Request, uid: UUID) -> Response:
         """Abort, resume, restart or end a job, or restart a part of it."""
         user = person(request)
-        job, asked = selectors.get(uid, user), checked(ActionSerializer(data=request.data))
+        job, asked = selectors.get(uid, user), checked(JobActionSerializer(data=request.data))
         action, part = Action(asked["action"]), {"task": asked["task"], "index": asked["index"]}
         return told(JobDetailSerializer(services.command(job, action, **part, user=user, now=clock.now())))
 
 
 class Scale(View):
+    writes = Scope.JOBS
+
     @extend_schema(
         parameters=[
             OpenApiParameter("revision", int, description="refuse where the job changed since this revision of it")
@@ -151,7 +194,29 @@ class Scale(View):
         return told(ScaledSerializer({"job": job, "warnings": services.scaling_remarks(job)}))
 
 
-def _asked(body: Any) -> tuple[JobSpec, tuple[str, ...], Mapping[str, str]]:  # noqa: ANN401  (what a parser made of it)
+class Priority(View):
+    writes = Scope.JOBS
+
+    @extend_schema(request=PrioritySerializer, responses=JobDetailSerializer)
+    def patch(self, request: Request, uid: UUID) -> Response:
+        """Change a job's priority; the scheduler goes by it from its next cycle on."""
+        user = person(request)
+        job, asked = selectors.get(uid, user), checked(PrioritySerializer(data=request.data))
+        priority, seen = asked["priority"], asked.get("revision")
+        return told(JobDetailSerializer(services.set_priority(job, priority, user=user, now=clock.now(), seen=seen)))
+
+
+def jobs_asked_for(request: Request) -> QuerySet[Job]:
+    """The jobs that the address asks for, by `FILTERS`, of those that the person may see. Raises Invalid."""
+    user, asked = person(request), request.query_params.copy()
+    of_deleted = asked.get("deleted") in {"1", "true"}
+    if asked.get("mine") in {"1", "true"}:
+        asked["whose"] = "mine"
+    jobs = selectors.deleted_for(user) if of_deleted else selectors.visible_to(user)
+    return filters.narrowed(jobs, asked, user)
+
+
+def asked_for(body: Any) -> tuple[JobSpec, tuple[str, ...], Mapping[str, str]]:  # noqa: ANN401  (what a parser made of it)
     """The job, what in it has no effect, and its secrets; beside a JobSpec they stand in `secrets`."""
     if isinstance(body, ManifestText):
         loaded = formats.load(body["text"])

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -11,15 +12,20 @@ from hekla.api.v1.serializers import (
     NewTokenSerializer,
     PersonSerializer,
     RetentionSerializer,
+    RoleSerializer,
     TenantSerializer,
     TokenSerializer,
 )
 from hekla.api.views import View, checked, person, told
 from hekla.apps.accounts import selectors, services
+from hekla.apps.accounts.models import ApiToken
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.scopes import Scope
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.signin import services as signin
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy import services as tenants
+from hekla.domain.errors import NotFound
 from hekla.lib import clock
 
 
@@ -29,7 +35,11 @@ class Me(View):
         """Who the token or the session stands for."""
         user = person(request)
         facts = {name: getattr(user, name) for name in ("username", "display_name", "platform_role")}
-        return told(PersonSerializer({**facts, "tenants": tenancy.own(user)}))
+        return told(PersonSerializer({**facts, "scopes": _scopes(request), "tenants": tenancy.own(user)}))
+
+
+def _scopes(request: Request) -> list[str]:
+    return request.auth.scopes if isinstance(request.auth, ApiToken) else []
 
 
 class Tenants(View):
@@ -39,7 +49,22 @@ class Tenants(View):
         return told(TenantSerializer(tenancy.visible_to(person(request)), many=True))
 
 
+class Roles(View):
+    @extend_schema(responses=RoleSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        """What each role may do, for those who give roles."""
+        tables = tenancy.role_tables(person(request))
+        roles = [
+            {"place": table.place, "role": role, "permissions": [one for one in Permission if one in held]}
+            for table in tables
+            for role, held in table.allowed.items()
+        ]
+        return told(RoleSerializer(roles, many=True))
+
+
 class Retention(View):
+    writes = Scope.MANAGE
+
     @extend_schema(responses=RetentionSerializer)
     def get(self, request: Request, slug: str) -> Response:
         """For how long a tenant keeps the logs and the history of deleted jobs, in days after the deletion."""
@@ -57,6 +82,18 @@ class Retention(View):
         return told(RetentionSerializer(tenancy.get(slug, user)))
 
 
+class OtherFactor(View):
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, username: str) -> Response:
+        """Turn off the second factor of somebody who lost it: app, keys and recovery codes (platform admins)."""
+        services.require(person(request), Permission.MANAGE_PEOPLE)
+        user = selectors.by_username(username)
+        if user is None:
+            raise NotFound(_("There is no such person."))
+        signin.reset(user, by=person(request), now=clock.now())
+        return Response(status=204)
+
+
 class Tokens(View):
     @extend_schema(responses=TokenSerializer(many=True))
     def get(self, request: Request) -> Response:
@@ -65,10 +102,13 @@ class Tokens(View):
 
     @extend_schema(request=NewTokenSerializer, responses={201: IssuedTokenSerializer})
     def post(self, request: Request) -> Response:
-        """Make a token. It is told this once."""
+        """Make a token. It is told this once. Without `scopes` it reads, submits jobs and acts on them."""
         wish = checked(NewTokenSerializer(data=request.data))
         lifetime = timedelta(days=wish["days"])
-        secret = services.create_token(person(request), name=wish["name"], lifetime=lifetime, now=clock.now())
+        scopes = {Scope(name) for name in wish["scopes"]}
+        secret = services.create_token(
+            person(request), name=wish["name"], lifetime=lifetime, scopes=scopes, now=clock.now()
+        )
         return Response({"token": secret}, status=201)
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from hekla.apps.clusters import selectors as clusters
@@ -12,6 +13,8 @@ from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain import formats
 from hekla.domain.resources import BadQuantity, Resources
+from hekla.engine.standing import Standing
+from hekla.foresight.shares import Forecast, Loss
 
 
 class Amounts(serializers.DictField):
@@ -47,11 +50,19 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
         slug_field="name", queryset=queues.all_queues(), required=False, allow_null=True, help_text="null: none"
     )
     weight = serializers.IntegerField(min_value=1, max_value=1_000_000, required=False)
+    is_open = serializers.BooleanField(required=False, help_text="short for the states open and closed")
 
     class Meta:
         model = Queue
         fields = ["name", "cluster", "description", "weight", "priority", "capability", "guarantee", "deserved"]
-        fields += ["parent", "reclaimable", "is_open", "tenants"]
+        fields += ["parent", "reclaimable", "state", "is_open", "tenants"]
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """A state by its name counts more than whether it is open."""
+        is_open = attrs.pop("is_open", None)
+        if is_open is not None:
+            attrs.setdefault("state", Queue.State.OPEN if is_open else Queue.State.CLOSED)
+        return attrs
 
     def validate_name(self, name: str) -> str:
         """A queue keeps its name: jobs, events and manifests speak of it."""
@@ -91,3 +102,61 @@ class MadeQueueSerializer(QueueDetailSerializer):
     def get_warnings(self, _queue: Queue) -> list[str]:
         """A sentence for each."""
         return list(self.context.get("warnings", ()))
+
+
+@extend_schema_field(serializers.DictField(child=serializers.CharField()))
+class Quantities(serializers.Field[Resources, Any, dict[str, str], Any]):
+    """Amounts by resource, told."""
+
+    def to_representation(self, value: Resources) -> dict[str, str]:
+        return value.quantities()
+
+
+class SharesSerializer(serializers.Serializer[Standing]):
+    """What the engine counts of a queue (`divided_by`: the plugin that says what it deserves; empty: none does)."""
+
+    held = Quantities(help_text="what its pods hold")
+    pending = Quantities(help_text="what the jobs in its line wait for")
+    guarantee = Quantities()
+    deserved = Quantities()
+    bound = Quantities(help_text="the most that it may hold")
+    borrowed = Quantities(help_text="what it holds beyond what it deserves")
+    lent = Quantities(help_text="what it deserves and leaves, as far as others borrow it")
+    share = serializers.FloatField(help_text="how much of what it deserves it holds; 1: all")
+    divided_by = serializers.CharField()
+
+
+class PlaceSerializer(serializers.Serializer[dict[str, Any]]):
+    """A job that waits, and its place in line, counted from 1 among all jobs of the queue."""
+
+    uid = serializers.UUIDField()
+    name = serializers.CharField()
+    place = serializers.IntegerField()
+
+
+class StandingSerializer(serializers.Serializer[dict[str, Any]]):
+    """A queue as it stands. `shares` is null where the engine leaves the queue out."""
+
+    name = serializers.CharField()
+    state = serializers.ChoiceField(choices=Queue.State.choices)
+    waiting = serializers.IntegerField(help_text="how many jobs wait, those of other tenants too")
+    inside = serializers.IntegerField(help_text="how many have all their places")
+    shares = SharesSerializer(allow_null=True)
+    in_line = PlaceSerializer(many=True)
+
+
+class LossSerializer(serializers.Serializer[Loss]):
+    """So many pods of a job would be evicted at once."""
+
+    job = serializers.UUIDField(source="job.uid")
+    name = serializers.CharField(source="job.name")
+    queue = serializers.CharField(source="job.queue.name")
+    pods = serializers.IntegerField()
+
+
+class ForecastSerializer(serializers.Serializer[Forecast]):
+    """Every queue of the cluster by name, before and after a change, and who would lose pods by it."""
+
+    before = serializers.DictField(child=SharesSerializer())
+    after = serializers.DictField(child=SharesSerializer())
+    losses = LossSerializer(many=True)

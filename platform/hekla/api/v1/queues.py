@@ -11,21 +11,34 @@ from rest_framework.response import Response
 
 from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
 from hekla.api.problems import flattened
-from hekla.api.v1.queue_serializers import MadeQueueSerializer, QueueDetailSerializer, QueueSerializer
+from hekla.api.v1.queue_serializers import (
+    ForecastSerializer,
+    MadeQueueSerializer,
+    QueueDetailSerializer,
+    QueueSerializer,
+    StandingSerializer,
+)
 from hekla.api.views import View, checked, person, told
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.scopes import Scope
 from hekla.apps.accounts.services import actor_of, require
 from hekla.apps.clusters import selectors as clusters
-from hekla.apps.queues import selectors, services
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.queues import checks, selectors, services
 from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain import formats
 from hekla.domain.errors import HeklaError, Invalid
+from hekla.foresight import shares
+from hekla.foresight.lines import line
 from hekla.lib import clock
 
 
 class Queues(View):
+    writes = Scope.MANAGE
+
     parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
 
     @extend_schema(responses=QueueSerializer(many=True))
@@ -56,6 +69,8 @@ class Queues(View):
 
 
 class OneQueue(View):
+    writes = Scope.MANAGE
+
     @extend_schema(responses=QueueDetailSerializer)
     def get(self, request: Request, name: str) -> Response:
         """One queue, also as a manifest."""
@@ -63,16 +78,44 @@ class OneQueue(View):
 
     @extend_schema(request=QueueDetailSerializer(partial=True), responses=QueueDetailSerializer)
     def patch(self, request: Request, name: str) -> Response:
-        """Change a queue, open it or close it (platform admins and operators)."""
+        """Change a queue, open, close or drain it (platform admins and operators)."""
         user = person(request)
         queue = selectors.get(name, user)
         require(user, Permission.MANAGE_QUEUES)
         values = checked(QueueDetailSerializer(queue, data=request.data, partial=True))
-        is_open, tenants = values.pop("is_open", queue.is_open), values.pop("tenants", None)
+        state, tenants = values.pop("state", queue.state), values.pop("tenants", None)
         if values or tenants is not None:
             services.change(queue, values, tenants=tenants, by=user, actor=actor_of(user), now=clock.now())
-        services.set_open(queue, is_open=is_open, by=user, actor=actor_of(user), now=clock.now())
+        services.set_state(queue, state, by=user, actor=actor_of(user), now=clock.now())
         return told(QueueDetailSerializer(queue))
+
+
+class QueueStanding(View):
+    @extend_schema(responses=StandingSerializer)
+    def get(self, request: Request, name: str) -> Response:
+        """What a queue holds, deserves, borrows and lends now, and the jobs that wait in it, as far as you see them."""
+        user = person(request)
+        queue = selectors.get(name, user)
+        here = shares.present(queue)
+        found = line(here, queue, jobs.seeing(user, tenancy.rights(user)))
+        facts = {"name": queue.name, "state": queue.state, "waiting": found.waiting, "inside": found.inside}
+        in_line = [{"uid": here.snapshot.jobs[str(pk)].uid, "name": here.snapshot.jobs[str(pk)].name, "place": place}
+                   for pk, place in found.places.items()]  # fmt: skip
+        return told(StandingSerializer({**facts, "in_line": in_line, "shares": here.standings.get(queue.name)}))
+
+
+class QueuePreview(View):
+    @extend_schema(request=QueueDetailSerializer(partial=True), responses=ForecastSerializer)
+    def post(self, request: Request, name: str) -> Response:
+        """What a change would do to every queue's share, and who would lose pods. Nothing is saved."""
+        user = person(request)
+        queue = selectors.get(name, user)
+        require(user, Permission.MANAGE_QUEUES)
+        values = checked(QueueDetailSerializer(queue, data=request.data, partial=True))
+        for field in values.keys() - {"tenants", "cluster", "name", "state"}:
+            setattr(queue, field, values[field])
+        checks.require(queue)
+        return told(ForecastSerializer(shares.forecast(queue)))
 
 
 def _made(document: dict[str, Any], user: User) -> Queue:

@@ -16,6 +16,7 @@ from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
 from hekla.api.v1.asked import NAME_AND_TENANT, narrowed, tenant_of
 from hekla.api.v1.schema import SCHEDULE_SPEC
 from hekla.api.views import Paging, View, checked, person, told
+from hekla.apps.accounts.scopes import Scope
 from hekla.apps.schedules import selectors, services, shown
 from hekla.apps.schedules.models import Run, Schedule
 from hekla.domain import formats
@@ -91,6 +92,8 @@ class ScheduleActionSerializer(serializers.Serializer[Any]):
 
 
 class Schedules(View, ListAPIView[Schedule]):
+    writes = Scope.JOBS
+
     parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
     serializer_class = ScheduleSerializer
     pagination_class = _ByName
@@ -121,6 +124,8 @@ class Schedules(View, ListAPIView[Schedule]):
 
 
 class OneSchedule(View):
+    writes = Scope.JOBS
+
     @extend_schema(responses=ScheduleDetailSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
         """One schedule: what was asked for, when it comes next, and what came of the last times."""
@@ -144,6 +149,8 @@ class OneSchedule(View):
 
 
 class ScheduleActions(View):
+    writes = Scope.JOBS
+
     @extend_schema(request=ScheduleActionSerializer, responses=ScheduleDetailSerializer)
     def post(self, request: Request, uid: UUID) -> Response:
         """Start a run now, suspend, or resume."""

@@ -6,12 +6,15 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from hekla.apps.accounts.models import ApiToken
+from hekla.apps.accounts.scopes import USUAL, Scope
 from hekla.apps.clusters.models import Cluster, Environment, Node
 from hekla.apps.jobs import endings, failures, selectors, story, wording
+from hekla.apps.jobs.copies import Copy
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.models import Event
 from hekla.apps.tenancy.models import MAX_DAYS_KEPT, Tenant
 from hekla.apps.usage.models import Sample
+from hekla.domain.jobspec import MAX_PRIORITY
 from hekla.domain.policies import Action
 
 _PERSON_ACTIONS = [action.value for action in Action if action is not Action.SYNC_JOB]
@@ -35,18 +38,30 @@ class PersonSerializer(serializers.Serializer[Any]):
     username = serializers.CharField()
     name = serializers.CharField(source="display_name")
     platform_role = serializers.CharField()
+    scopes = serializers.ListField(child=serializers.CharField(), help_text="of the token that asks; empty without one")
     tenants = TenantSerializer(many=True)
+
+
+class RoleSerializer(serializers.Serializer[Any]):
+    """`place`: tenant or platform. `permissions`: those of the table that the code itself asks."""
+
+    place = serializers.CharField()
+    role = serializers.CharField()
+    permissions = serializers.ListField(child=serializers.CharField())
 
 
 class TokenSerializer(serializers.ModelSerializer[ApiToken]):
     class Meta:
         model = ApiToken
-        fields = ["id", "name", "prefix", "created_at", "expires_at", "last_used_at"]
+        fields = ["id", "name", "prefix", "scopes", "created_at", "expires_at", "last_used_at"]
 
 
 class NewTokenSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=80)
     days = serializers.IntegerField(min_value=1, max_value=_LONGEST_TOKEN_DAYS, default=90)
+    scopes = serializers.MultipleChoiceField(
+        choices=[scope.value for scope in Scope], default={scope.value for scope in USUAL}, allow_empty=False
+    )
 
 
 class IssuedTokenSerializer(serializers.Serializer[Any]):
@@ -207,6 +222,17 @@ class SubmittedSerializer(serializers.Serializer[Any]):
     )
 
 
+class CopySerializer(serializers.Serializer[Any]):
+    spec = serializers.SerializerMethodField()
+    secrets = serializers.ListField(
+        child=serializers.CharField(), help_text="names of secrets whose values must be given again"
+    )
+
+    def get_spec(self, copy: Copy) -> dict[str, Any]:
+        """A JobSpec, to be changed and sent to /api/v1/jobs."""
+        return copy.spec.document()
+
+
 class ScaledSerializer(serializers.Serializer[Any]):
     job = JobDetailSerializer()
     warnings = serializers.ListField(
@@ -214,7 +240,7 @@ class ScaledSerializer(serializers.Serializer[Any]):
     )
 
 
-class ActionSerializer(serializers.Serializer[Any]):
+class JobActionSerializer(serializers.Serializer[Any]):
     """RestartTask needs a task; RestartPod and RestartPartition need a task and the number of a replica in it."""
 
     action = serializers.ChoiceField(choices=_PERSON_ACTIONS)
@@ -224,11 +250,21 @@ class ActionSerializer(serializers.Serializer[Any]):
     )
 
 
-class EventSerializer(serializers.Serializer[Event]):
+class PrioritySerializer(serializers.Serializer[Any]):
+    """The higher one goes first in its queue."""
+
+    priority = serializers.IntegerField(min_value=-MAX_PRIORITY, max_value=MAX_PRIORITY)
+    revision = serializers.IntegerField(
+        min_value=1, max_value=2**31 - 1, required=False, help_text="refuse where the job changed since this revision"
+    )
+
+
+class JobEventSerializer(serializers.Serializer[Event]):
     number = serializers.IntegerField(source="id")
     at = serializers.DateTimeField()
     kind = serializers.CharField()
     actor = serializers.CharField(source="actor_name")
+    acting_by = serializers.CharField(source="acting_name", help_text="who did it for the actor; mostly empty")
     sentence = serializers.SerializerMethodField()
     payload = serializers.JSONField()
 
@@ -238,7 +274,7 @@ class EventSerializer(serializers.Serializer[Event]):
 
 
 class EventsSerializer(serializers.Serializer[Any]):
-    events = EventSerializer(many=True)
+    events = JobEventSerializer(many=True)
     next_after = serializers.IntegerField(help_text="what to ask for as `after` next")
 
 

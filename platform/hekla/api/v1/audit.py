@@ -1,0 +1,41 @@
+"""Who did what, from the event log."""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.views import View, person, told
+from hekla.apps.tenancy import audit
+
+_MOST = 200
+_ASKED = [
+    OpenApiParameter("person", str, description="exactly this user name, also of who acted for another"),
+    OpenApiParameter("kind", str, description="as in TokenCreated"),
+    OpenApiParameter("tenant", str, description="the tenant's short name"),
+    OpenApiParameter("before", int, description="only acts with a smaller number: the last of the page before"),
+    OpenApiParameter("limit", int, description=f"at most {_MOST}"),
+]
+
+
+class ActSerializer(serializers.Serializer[Any]):
+    number = serializers.IntegerField(source="event.pk")
+    at = serializers.DateTimeField(source="event.at")
+    person = serializers.CharField(source="event.actor_name")
+    acting_by = serializers.CharField(source="event.acting_name", help_text="who did it for them; mostly empty")
+    kind = serializers.CharField(source="event.kind")
+    subject = serializers.CharField(source="event.subject")
+    tenant = serializers.CharField(source="tenant_slug", allow_null=True)
+    facts = serializers.DictField(source="event.payload")
+
+
+class Audit(View):
+    @extend_schema(parameters=_ASKED, responses=ActSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        """What people did, newest first: in your tenants for their admins, everywhere for operators and admins."""
+        query = request.query_params.dict()
+        limit = query.get("limit", "")
+        most = min(max(int(limit), 1), _MOST) if limit.isdecimal() and len(limit) < len("1000000") else audit.PAGE
+        return told(ActSerializer(audit.acts(person(request), audit.asked_by(query), most=most), many=True))

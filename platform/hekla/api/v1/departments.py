@@ -1,0 +1,124 @@
+"""Departments: which tenants are theirs, who heads them, and what they hold together."""
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.views import View, checked, person, told
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.scopes import Scope
+from hekla.apps.accounts.services import actor_of, require
+from hekla.apps.forms import RESERVED
+from hekla.apps.jobs import holdings
+from hekla.apps.tenancy import departments, selectors
+from hekla.apps.tenancy.models import Department, Tenant
+from hekla.domain.resources import format_quantity
+from hekla.lib import clock
+
+
+class DepartmentSerializer(serializers.ModelSerializer[Department]):
+    class Meta:
+        model = Department
+        fields = ["slug", "name", "description"]
+
+
+class TenantUseSerializer(serializers.Serializer[Any]):
+    """`held`: what its running pods asked for, as Kubernetes quantities. Simulated machines do not count."""
+
+    slug = serializers.CharField()
+    running = serializers.IntegerField()
+    waiting = serializers.IntegerField()
+    held = serializers.DictField(child=serializers.CharField())
+
+
+class DepartmentDetailSerializer(serializers.Serializer[Any]):
+    slug = serializers.CharField()
+    name = serializers.CharField()
+    description = serializers.CharField()
+    heads = serializers.ListField(child=serializers.CharField())
+    tenants = TenantUseSerializer(many=True)
+    together = TenantUseSerializer()
+
+
+class DepartmentWishSerializer(serializers.Serializer[Any]):
+    """`heads` and `tenants`: all of them, by user name and by short name."""
+
+    name = serializers.CharField(max_length=120)
+    description = serializers.CharField(max_length=2000, required=False, allow_blank=True)
+    heads = serializers.SlugRelatedField(
+        slug_field="username", queryset=get_user_model().objects.filter(is_active=True), many=True, required=False
+    )
+    tenants = serializers.SlugRelatedField(slug_field="slug", queryset=Tenant.objects.all(), many=True, required=False)
+
+
+class NewDepartmentSerializer(DepartmentWishSerializer):
+    slug = serializers.SlugField(max_length=40)
+
+    def validate_slug(self, slug: str) -> str:
+        """A name that addresses do not use otherwise."""
+        if slug in RESERVED:
+            raise serializers.ValidationError(_("“%s” means something else in addresses; choose another name.") % slug)
+        return slug
+
+
+class Departments(View):
+    writes = Scope.MANAGE
+
+    @extend_schema(responses=DepartmentSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        """The departments that you head; all of them for who sees everything."""
+        return told(DepartmentSerializer(selectors.departments_of(person(request)), many=True))
+
+    @extend_schema(request=NewDepartmentSerializer, responses={201: DepartmentDetailSerializer})
+    def post(self, request: Request) -> Response:
+        """Make a department (admins of the platform)."""
+        user = person(request)
+        require(user, Permission.MANAGE_TENANTS)
+        wish = checked(NewDepartmentSerializer(data=request.data))
+        made = departments.create(**wish, actor=actor_of(user), now=clock.now())
+        return told(_detail(made), 201)
+
+
+class OneDepartment(View):
+    writes = Scope.MANAGE
+
+    @extend_schema(responses=DepartmentDetailSerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        """A department, its tenants, and what they hold now, each and together."""
+        return told(_detail(selectors.department(slug, person(request))))
+
+    @extend_schema(request=DepartmentWishSerializer, responses=DepartmentDetailSerializer)
+    def patch(self, request: Request, slug: str) -> Response:
+        """Change it; `heads` and `tenants` replace those that there are (admins of the platform)."""
+        user = person(request)
+        department = selectors.department(slug, user)
+        require(user, Permission.MANAGE_TENANTS)
+        wish = checked(DepartmentWishSerializer(data=request.data, partial=True))
+        sets = {name: wish.pop(name, None) for name in ("heads", "tenants")}
+        departments.change(department, wish, **sets, actor=actor_of(user), now=clock.now())
+        return told(_detail(selectors.department(slug, user)))
+
+
+def _detail(department: Department) -> DepartmentDetailSerializer:
+    tenants = list(selectors.tenants_in(department))
+    held = holdings.by_tenant([tenant.pk for tenant in tenants])
+    return DepartmentDetailSerializer(
+        {
+            "slug": department.slug,
+            "name": department.name,
+            "description": department.description,
+            "heads": [user.username for user in selectors.heads(department)],
+            "tenants": [_use(tenant.slug, held[tenant.pk]) for tenant in tenants],
+            "together": _use("", sum(held.values(), holdings.Holding())),
+        }
+    )
+
+
+def _use(slug: str, holding: holdings.Holding) -> dict[str, Any]:
+    held = {name: format_quantity(name, amount) for name, amount in holding.held.items()}
+    return {"slug": slug, "running": holding.running, "waiting": holding.waiting, "held": held}

@@ -1,0 +1,84 @@
+"""Many people at once, by a table."""
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiRequest, extend_schema
+from rest_framework import serializers
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.parsers import BoundedJSON, Table, TableBytes
+from hekla.api.v1.asked import is_dry_run
+from hekla.api.views import View, checked, person, told
+from hekla.apps.accounts.scopes import Scope
+from hekla.apps.invitations import importing, table
+from hekla.apps.invitations.import_views import issue
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy import services as tenancy_services
+from hekla.apps.tenancy.models import Tenant
+from hekla.lib import clock
+
+_PARAMETERS = [
+    OpenApiParameter("tenant", str, description="short name; the tenant of the rows that name none"),
+    OpenApiParameter("dry_run", bool, description="say what would happen, change nothing"),
+]
+
+
+class TableSerializer(serializers.Serializer[Any]):
+    text = serializers.CharField(trim_whitespace=False, help_text="CSV; its first line names the columns")
+
+
+class WrongCellSerializer(serializers.Serializer[Any]):
+    path = serializers.CharField()
+    message = serializers.CharField()
+
+
+class ImportedSerializer(serializers.Serializer[Any]):
+    """A row and what became of it. The only time that the link is told; `sent`: it is mailed too, within minutes."""
+
+    line = serializers.IntegerField(source="outcome.row.line")
+    row = serializers.DictField(source="outcome.row.cells", child=serializers.CharField())
+    outcome = serializers.ChoiceField([str(what) for what in importing.What], source="outcome.what")
+    note = serializers.CharField(source="outcome.note")
+    problems = WrongCellSerializer(source="outcome.problems", many=True)
+    link = serializers.CharField()
+    sent = serializers.BooleanField()
+
+
+class PeopleImport(View):
+    writes = Scope.ADMIN
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Table)  # type: ignore[assignment]
+
+    @extend_schema(
+        parameters=_PARAMETERS,
+        request={
+            "application/json": OpenApiRequest(TableSerializer),
+            "text/csv": OpenApiRequest(OpenApiTypes.STR),
+        },
+        responses=ImportedSerializer(many=True),
+    )
+    def post(self, request: Request) -> Response:
+        """Bring people in by a table: members for who has an account, invitations for others. To do it again changes
+        nothing more. For the admins of tenants and of the platform.
+        """
+        user = person(request)
+        into = _into(request)
+        tenancy_services.require_some(user)
+        rows = table.read(_text(request)).rows
+        act = importing.preview if is_dry_run(request) else importing.carry_out
+        outcomes = act(rows, into=into, by=user, now=clock.now())
+        return told(ImportedSerializer(issue(outcomes, request.build_absolute_uri), many=True))
+
+
+def _into(request: Request) -> Tenant | None:
+    slug = request.query_params.get("tenant", "")
+    return tenancy.get(slug, person(request)) if slug else None
+
+
+def _text(request: Request) -> str:
+    if isinstance(request.data, TableBytes):
+        return table.decoded(request.data["text"])
+    text: str = checked(TableSerializer(data=request.data))["text"]
+    return text

@@ -1,0 +1,93 @@
+"""Invitations to a tenant, by its admins."""
+
+from typing import Any
+
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.views import View, checked, person, told
+from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS, TENANT_ROLE_LABELS, Permission, TenantRole
+from hekla.apps.invitations import letters, selectors, services
+from hekla.apps.invitations.models import Invitation
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy import services as tenancy_services
+from hekla.apps.tenancy.models import Tenant
+from hekla.lib import clock
+
+
+class InvitationSerializer(serializers.ModelSerializer[Invitation]):
+    """`mail_error`: why its letter is not mailed as yet."""
+
+    role = serializers.CharField()
+    platform_role = serializers.CharField()
+    invited_by = serializers.SlugRelatedField[Any](slug_field="username", read_only=True)
+    mail_error = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Invitation
+        fields = ["id", "email", "role", "platform_role", "invited_by", "created_at", "expires_at", "mail_error"]
+
+    def get_mail_error(self, invitation: Invitation) -> str:
+        letter = getattr(invitation, "letter", None)
+        return letter.error if letter else ""
+
+
+class NewInvitationSerializer(serializers.Serializer[Any]):
+    email = serializers.EmailField(required=False, allow_blank=True, default="")
+    role = serializers.ChoiceField([str(role) for role in TENANT_ROLE_LABELS], default=TenantRole.MEMBER)
+    platform_role = serializers.ChoiceField(
+        [str(role) for role in PLATFORM_ROLE_LABELS], required=False, allow_blank=True, default=""
+    )
+
+
+class IssuedInvitationSerializer(InvitationSerializer):
+    """The only time that the link is told; `sent`: a letter with it is on its way too."""
+
+    link = serializers.URLField()
+    sent = serializers.BooleanField()
+
+    class Meta(InvitationSerializer.Meta):
+        fields = [*InvitationSerializer.Meta.fields, "link", "sent"]
+
+
+class Invitations(View):
+    @extend_schema(responses=InvitationSerializer(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """The invitations that nobody accepted or revoked yet, newest first."""
+        return told(InvitationSerializer(selectors.waiting(_managed(request, slug)), many=True))
+
+    @extend_schema(request=NewInvitationSerializer, responses={201: IssuedInvitationSerializer})
+    def post(self, request: Request, slug: str) -> Response:
+        """Invite somebody. Only platform admins may give a platform role."""
+        tenant, wish = _managed(request, slug), checked(NewInvitationSerializer(data=request.data))
+        return _issued(request, *services.invite(tenant, **wish, by=person(request), now=clock.now()))
+
+
+class OneInvitation(View):
+    @extend_schema(operation_id="tenants_invitations_resend", request=None, responses={201: IssuedInvitationSerializer})
+    def post(self, request: Request, slug: str, invitation_id: int) -> Response:
+        """A new link that lives for another week; the one before it ends."""
+        tenant = _managed(request, slug)
+        return _issued(request, *services.resend(tenant, invitation_id, by=person(request), now=clock.now()))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, slug: str, invitation_id: int) -> Response:
+        """Revoke it."""
+        services.revoke(_managed(request, slug), invitation_id, by=person(request), now=clock.now())
+        return Response(status=204)
+
+
+def _managed(request: Request, slug: str) -> Tenant:
+    tenant = tenancy.get(slug, person(request))
+    tenancy_services.require(person(request), tenant, Permission.MANAGE_MEMBERS)
+    return tenant
+
+
+def _issued(request: Request, invitation: Invitation, secret: str) -> Response:
+    link = request.build_absolute_uri(reverse("invitations:sign_up", args=[secret]))
+    posted = letters.post([(invitation, link)], now=clock.now())
+    facts = {**InvitationSerializer(invitation).data, "link": link, "sent": invitation.pk in posted}
+    return Response(facts, status=201)

@@ -1,0 +1,127 @@
+"""Many jobs at once: one action on each of them, and how many there are of what kind."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.v1.jobs import FILTERS, jobs_asked_for
+from hekla.api.views import View, checked, person, told
+from hekla.apps.accounts.scopes import Scope
+from hekla.apps.jobs import filters, groups, services
+from hekla.apps.jobs.models import Job
+from hekla.domain.errors import Invalid, Problem
+from hekla.domain.jobspec import MAX_PRIORITY
+from hekla.lib import clock
+
+_NARROWING = [parameter for parameter in FILTERS if parameter.name != "deleted"]
+
+
+class BulkSerializer(serializers.Serializer[Any]):
+    """`uids`: the jobs that are meant, of those that the address narrows to; without them all of those."""
+
+    action = serializers.ChoiceField(choices=services.BULK_ACTIONS)
+    uids = serializers.ListField(child=serializers.UUIDField(), max_length=services.MOST_AT_ONCE, default=list)
+    priority = serializers.IntegerField(
+        min_value=-MAX_PRIORITY, max_value=MAX_PRIORITY, default=None, allow_null=True, help_text="for SetPriority"
+    )
+    dry_run = serializers.BooleanField(default=False, help_text="tell which jobs are meant, do nothing")
+
+
+class OutcomeSerializer(serializers.Serializer[Any]):
+    uid = serializers.UUIDField()
+    name = serializers.CharField()
+    tenant = serializers.CharField()
+    phase = serializers.CharField(help_text="before the action")
+    done = serializers.BooleanField(allow_null=True, help_text="null for `dry_run`")
+    why = serializers.CharField(help_text="why not")
+
+
+class OutcomesSerializer(serializers.Serializer[Any]):
+    """An outcome for each job. `left`: more jobs fit than are taken at once; ask again for the others."""
+
+    outcomes = OutcomeSerializer(many=True)
+    left = serializers.BooleanField()
+
+
+class GroupSerializer(serializers.Serializer[Any]):
+    """Jobs that have something in common: how many, how many are not over, how many failed."""
+
+    name = serializers.CharField()
+    jobs = serializers.IntegerField()
+    alive = serializers.IntegerField()
+    failed = serializers.IntegerField()
+
+
+class GroupsSerializer(serializers.Serializer[Any]):
+    by = serializers.CharField()
+    groups = GroupSerializer(many=True)
+
+
+class Bulk(View):
+    writes = Scope.JOBS
+
+    @extend_schema(parameters=_NARROWING, request=BulkSerializer, responses=OutcomesSerializer)
+    def post(self, request: Request) -> Response:
+        """One action on many jobs, at most 1,000: each is asked by itself, and has an outcome.
+
+        The jobs are named by their uids, by the filters of the list in the address, or by both. An address that narrows
+        nothing, or by what is not known, is refused: it never means all jobs.
+        """
+        asked = checked(BulkSerializer(data=request.data))
+        services.require_priority(asked["action"], asked["priority"])
+        found, left = _meant(request, asked["uids"])
+        if asked["dry_run"]:
+            outcomes = [_outcome(job, done=None) for job in found]
+        else:
+            act = {name: asked[name] for name in ("action", "priority")}
+            done = services.act_on_all(found, **act, user=person(request), now=clock.now())
+            outcomes = [_outcome(each.job, done=each.is_done, why=each.why) for each in done]
+        missing = [_missing(uid) for uid in sorted(set(asked["uids"]) - {job.uid for job in found})]
+        return told(OutcomesSerializer({"outcomes": [*outcomes, *missing], "left": left}))
+
+
+class Groups(View):
+    @extend_schema(
+        parameters=[OpenApiParameter("by", str, required=True, enum=[*groups.LABELS]), *FILTERS],
+        responses=GroupsSerializer,
+    )
+    def get(self, request: Request) -> Response:
+        """Jobs counted by what they have in common, the hundred largest groups; narrowed as the list can be."""
+        by = request.query_params.get("by", "")
+        if by not in groups.LABELS:
+            sentence = _("Jobs are counted by one of: %(names)s.") % {"names": ", ".join(groups.LABELS)}
+            raise Invalid([Problem("by", sentence)])
+        counted = groups.of(jobs_asked_for(request), by, QueryDict())
+        return told(GroupsSerializer({"by": by, "groups": counted}))
+
+
+def _meant(request: Request, uids: Sequence[UUID]) -> tuple[list[Job], bool]:
+    """The jobs that are meant, and whether there are more of them. Raises Invalid."""
+    asked, most = request.query_params, services.MOST_AT_ONCE
+    _require_narrow(asked, is_named=bool(uids))
+    found = filters.order(asked).of(jobs_asked_for(request))
+    jobs = list((found.filter(uid__in=uids) if uids else found)[: most + 1])
+    return jobs[:most], len(jobs) > most
+
+
+def _require_narrow(asked: Mapping[str, Any], *, is_named: bool) -> None:
+    known = {parameter.name for parameter in _NARROWING}
+    if unknown := sorted(set(asked) - known):
+        raise Invalid([Problem(name, _("Jobs cannot be narrowed by this.")) for name in unknown])
+    if not is_named and not any(asked[name] for name in asked if name != "sort"):
+        raise Invalid([Problem("uids", _("Say which jobs: by their uids, or by filters in the address."))])
+
+
+def _outcome(job: Job, *, done: bool | None, why: str = "") -> dict[str, Any]:
+    return {"uid": job.uid, "name": job.name, "tenant": job.tenant.slug, "phase": job.phase, "done": done, "why": why}
+
+
+def _missing(uid: UUID) -> dict[str, Any]:
+    return {"uid": uid, "name": "", "tenant": "", "phase": "", "done": False, "why": _("There is no such job.")}

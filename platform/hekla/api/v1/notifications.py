@@ -1,0 +1,173 @@
+"""What you were told of jobs, and what you want to be told."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.views import Paging, View, checked, person, told
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.notifications import selectors, services, wording
+from hekla.apps.notifications.choices import MOMENT_LABELS, Way
+from hekla.apps.notifications.forms import MOST_MINUTES
+from hekla.apps.notifications.models import Delivery, Notification
+from hekla.lib import clock
+
+_MOMENTS = [(str(moment), str(moment)) for moment in MOMENT_LABELS]
+_WAYS = [(str(way), str(way)) for way in Way]
+_NOTHING = "nothing"
+
+
+class DeliverySerializer(serializers.ModelSerializer[Delivery]):
+    class Meta:
+        model = Delivery
+        fields = ["way", "attempts", "due_at", "sent_at", "given_up_at", "error"]
+
+
+class NotificationSerializer(serializers.ModelSerializer[Notification]):
+    """A moment of a job of which you were told."""
+
+    number = serializers.IntegerField(source="pk")
+    moment = serializers.CharField()
+    sentence = serializers.SerializerMethodField()
+    facts = serializers.JSONField()
+    deliveries = DeliverySerializer(many=True)
+
+    class Meta:
+        model = Notification
+        fields = ["number", "at", "moment", "job_uid", "job_name", "sentence", "facts", "read_at", "deliveries"]
+
+    def get_sentence(self, told: Notification) -> str:
+        """What happened."""
+        return wording.sentence(told)
+
+
+class ChoiceSerializer(serializers.Serializer[Any]):
+    """Of which moments, in which ways, and after how many minutes a wait is long."""
+
+    moments = serializers.MultipleChoiceField(choices=_MOMENTS)
+    ways = serializers.MultipleChoiceField(choices=_WAYS)
+    long_wait_minutes = serializers.IntegerField(min_value=1, max_value=MOST_MINUTES, required=False)
+
+
+CHOICE = [
+    OpenApiParameter(
+        "notify",
+        str,
+        many=True,
+        enum=[*MOMENT_LABELS, "nothing"],
+        description="of what you are told, in place of your settings",
+    ),
+    OpenApiParameter("notify_by", str, many=True, enum=[*Way], description="how; without it as your settings say"),
+    OpenApiParameter("notify_after", int, description="after how many minutes a wait is long"),
+]
+
+
+class _AskedSerializer(serializers.Serializer[Any]):
+    notify = serializers.MultipleChoiceField(choices=[*_MOMENTS, (_NOTHING, _NOTHING)])
+    notify_by = serializers.MultipleChoiceField(choices=_WAYS)
+    notify_after = serializers.IntegerField(min_value=1, max_value=MOST_MINUTES, required=False)
+
+
+def choice_of(request: Request) -> dict[str, Any] | None:
+    """What is to be told of the job that is sent; None where its address says nothing of it."""
+    serializer = _AskedSerializer(data=request.query_params)
+    serializer.is_valid(raise_exception=True)
+    asked, usual = serializer.validated_data, selectors.preference(person(request))
+    if not any(asked.values()):
+        return None
+    return {
+        "moments": sorted(set(asked["notify"] or usual.moments) - {_NOTHING}),
+        "ways": sorted(asked["notify_by"] or usual.ways),
+        "long_wait_minutes": asked.get("notify_after", usual.long_wait_minutes),
+    }
+
+
+class PreferenceSerializer(ChoiceSerializer):
+    """What holds for all of your jobs, and where you are reached. The webhook's secret is told when it is made."""
+
+    mail = serializers.EmailField(allow_blank=True, required=False)
+    is_digest = serializers.BooleanField(required=False)
+    webhook_url = serializers.CharField(allow_blank=True, max_length=500, required=False)
+
+
+class ChosenSerializer(PreferenceSerializer):
+    secret = serializers.CharField(help_text="of the webhook, where one was made just now; shown once")
+
+
+class _ReadSerializer(serializers.Serializer[Any]):
+    up_to = serializers.IntegerField(min_value=0, max_value=2**62, help_text="the number of the newest that you saw")
+
+
+class _Pages(Paging):
+    ordering = ("-id",)
+
+
+class Notifications(View, ListAPIView[Notification]):
+    serializer_class = NotificationSerializer
+    pagination_class = _Pages
+
+    def get_queryset(self) -> QuerySet[Notification]:
+        found = selectors.shown_to(person(self.request))
+        return found.filter(read_at=None) if self.request.query_params.get("unread") in {"1", "true"} else found
+
+    @extend_schema(parameters=[OpenApiParameter("unread", bool, description="only what you have not read")])
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
+        """What you were told, newest first."""
+        return super().get(request, *args, **kwargs)
+
+    @extend_schema(request=_ReadSerializer, responses={204: None})
+    def post(self, request: Request) -> Response:
+        """You have read what came up to a number."""
+        asked = checked(_ReadSerializer(data=request.data))
+        services.mark_read(person(request), up_to=asked["up_to"], now=clock.now())
+        return Response(status=204)
+
+
+class Preferences(View):
+    @extend_schema(responses=PreferenceSerializer)
+    def get(self, request: Request) -> Response:
+        """What holds for all of your jobs."""
+        return told(PreferenceSerializer(selectors.preference(person(request))))
+
+    @extend_schema(request=PreferenceSerializer, responses=ChosenSerializer)
+    def put(self, request: Request) -> Response:
+        """Choose it; what is left out stays as it is."""
+        user = person(request)
+        kept = PreferenceSerializer(selectors.preference(user)).data
+        secret = services.choose(user, _listed({**kept, **checked(PreferenceSerializer(data=request.data))}))
+        return Response({**PreferenceSerializer(selectors.preference(user)).data, "secret": secret})
+
+
+class JobNotifications(View):
+    @extend_schema(responses=ChoiceSerializer)
+    def get(self, request: Request, uid: UUID) -> Response:
+        """What you hear of this job; no moments: nothing."""
+        user = person(request)
+        job = jobs.get(uid, user)
+        own = selectors.job_choice(user, job) or (selectors.preference(user) if job.owner_id == user.pk else None)
+        return told(ChoiceSerializer(own or {"moments": [], "ways": [], "long_wait_minutes": 30}))
+
+    @extend_schema(request=ChoiceSerializer, responses=ChoiceSerializer)
+    def put(self, request: Request, uid: UUID) -> Response:
+        """Choose it for this job alone."""
+        user = person(request)
+        job, asked = jobs.get(uid, user), checked(ChoiceSerializer(data=request.data))
+        return told(ChoiceSerializer(services.choose_for_job(user, job, _listed(asked))))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, uid: UUID) -> Response:
+        """What holds for all of your jobs holds for this one too."""
+        user = person(request)
+        services.forget_choice(user, jobs.get(uid, user))
+        return Response(status=204)
+
+
+def _listed(values: dict[str, Any]) -> dict[str, Any]:
+    """A set has no order, and JSON knows none."""
+    return {**values, "moments": sorted(values["moments"]), "ways": sorted(values["ways"])}

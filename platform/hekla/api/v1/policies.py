@@ -1,0 +1,111 @@
+"""The scheduling policy of a cluster: look, try, put in force."""
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.views import View, checked, person, told
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.services import actor_of, require
+from hekla.apps.clusters import selectors, services
+from hekla.apps.clusters.models import Cluster, PolicyVersion
+from hekla.domain.errors import NotFound
+from hekla.engine import policy
+from hekla.foresight import policies
+from hekla.foresight.trial import try_policy
+from hekla.lib import clock
+
+
+class ClusterPolicySerializer(serializers.Serializer[Any]):
+    """A scheduler configuration in Volcano's format."""
+
+    number = serializers.IntegerField(read_only=True, help_text="which version it is; 0: what Hekla begins with")
+    text = serializers.CharField(max_length=policy.MAX_POLICY_BYTES, trim_whitespace=False)
+    note = serializers.CharField(max_length=200, required=False, allow_blank=True, help_text="why it is changed")
+    created_at = serializers.DateTimeField(read_only=True, allow_null=True)
+    created_by = serializers.CharField(read_only=True, allow_null=True)
+
+
+class TextSerializer(serializers.Serializer[Any]):
+    """A policy that is only tried."""
+
+    text = serializers.CharField(max_length=policy.MAX_POLICY_BYTES, trim_whitespace=False)
+
+
+class FateSerializer(serializers.Serializer[Any]):
+    """What a cycle does to a job."""
+
+    is_let_in = serializers.BooleanField(help_text="its queue admits it")
+    starts = serializers.IntegerField(help_text="pods that start")
+    yields = serializers.IntegerField(help_text="pods that are evicted")
+
+
+class DifferenceSerializer(serializers.Serializer[Any]):
+    """A job that the two policies treat differently."""
+
+    uid = serializers.UUIDField(source="job.uid")
+    name = serializers.CharField(source="job.name")
+    queue = serializers.CharField(source="job.queue.name")
+    now = FateSerializer(help_text="by the policy in force")
+    then = FateSerializer(help_text="by the one that is tried")
+
+
+class FaultSerializer(serializers.Serializer[Any]):
+    """A plugin or an action that failed."""
+
+    name = serializers.CharField()
+    point = serializers.CharField()
+    error = serializers.CharField()
+
+
+class TrialSerializer(serializers.Serializer[Any]):
+    """The next cycle by another policy, where it differs."""
+
+    jobs = serializers.IntegerField(help_text="how many were looked at")
+    differences = DifferenceSerializer(many=True)
+    faults = FaultSerializer(many=True)
+
+
+class Policy(View):
+    @extend_schema(responses=ClusterPolicySerializer)
+    def get(self, request: Request, name: str) -> Response:
+        """The policy in force (operators and platform admins)."""
+        require(person(request), Permission.SEE_EVERYTHING)
+        return told(ClusterPolicySerializer(_in_force(_cluster(name))))
+
+    @extend_schema(request=ClusterPolicySerializer, responses=ClusterPolicySerializer)
+    def put(self, request: Request, name: str) -> Response:
+        """Put another policy in force, from the next cycle on; it is checked first."""
+        user = person(request)
+        require(user, Permission.MANAGE_CLUSTERS)
+        cluster, asked = _cluster(name), checked(ClusterPolicySerializer(data=request.data))
+        policy.parse(asked["text"])
+        note = asked.get("note", "")
+        services.set_policy(cluster, asked["text"], note=note, by=user, actor=actor_of(user), now=clock.now())
+        return told(ClusterPolicySerializer(_in_force(cluster)))
+
+
+class TryPolicy(View):
+    @extend_schema(request=TextSerializer, responses=TrialSerializer)
+    def post(self, request: Request, name: str) -> Response:
+        """What the next cycle would do by another policy, beside what it does by the one in force. Nothing is saved."""
+        require(person(request), Permission.MANAGE_CLUSTERS)
+        cluster, asked = _cluster(name), checked(TextSerializer(data=request.data))
+        wanted = policy.parse(asked["text"])
+        trial = try_policy(cluster, policies.in_force(cluster), wanted, now=clock.now())
+        return told(TrialSerializer(trial))
+
+
+def _cluster(name: str) -> Cluster:
+    found = selectors.all_clusters().filter(name=name).first()
+    if found is None:
+        raise NotFound(_("There is no such cluster."))
+    return found
+
+
+def _in_force(cluster: Cluster) -> PolicyVersion:
+    return selectors.policies(cluster).first() or policies.first()

@@ -1,0 +1,74 @@
+"""Quotas of tenants and their members: look, set."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.v1.queue_serializers import Amounts
+from hekla.api.views import View, checked, person, told
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.jobs import quota_rows
+from hekla.apps.jobs.quota_rows import Row
+from hekla.apps.quotas import services
+from hekla.apps.quotas.models import Quota
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.domain.errors import Invalid, Problem
+from hekla.lib import clock
+
+_MOST = 10_000_000
+
+
+class QuotaRowSerializer(serializers.Serializer[Any]):
+    """Somebody's bounds (null: none) and use. `username` is null for the tenant itself."""
+
+    username = serializers.CharField(source="user.username", default=None, allow_null=True)
+    jobs = serializers.IntegerField(help_text="unfinished ones")
+    most_jobs = serializers.IntegerField(source="quota.jobs", default=None, allow_null=True)
+    sessions = serializers.IntegerField(help_text="unfinished jobs for debugging")
+    most_sessions = serializers.IntegerField(source="quota.sessions", default=None, allow_null=True)
+    gpu_hours = serializers.FloatField(help_text="this month, by UTC")
+    most_gpu_hours = serializers.IntegerField(source="quota.gpu_hours", default=None, allow_null=True)
+    resources = serializers.SerializerMethodField(help_text="held at once, by cluster; where some are bounded")
+    most_resources = Amounts(source="quota.resources", default=dict, help_text="at once in each cluster")
+
+    def get_resources(self, row: Row) -> dict[str, dict[str, str]]:
+        """Kubernetes quantities."""
+        return {cluster: held.quantities() for cluster, held in row.held.items()}
+
+
+class QuotaSerializer(serializers.Serializer[dict[str, Any]]):
+    """A quota to set: of the tenant, of each member, or of the one who is named; a bound that is null is none.
+
+    What is left out stays as it is.
+    """
+
+    of = serializers.ChoiceField(choices=Quota.Of.choices)
+    username = serializers.CharField(required=False, default="", max_length=150)
+    jobs = serializers.IntegerField(required=False, min_value=0, max_value=_MOST, allow_null=True)
+    sessions = serializers.IntegerField(required=False, min_value=0, max_value=_MOST, allow_null=True)
+    resources = Amounts(required=False, help_text="at once in each cluster; {}: no bound")
+    gpu_hours = serializers.IntegerField(required=False, min_value=0, max_value=_MOST, allow_null=True)
+
+
+class Quotas(View):
+    @extend_schema(responses=QuotaRowSerializer(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """What the tenant and its members may have, and have; of other members only who sets quotas is told."""
+        tenant = tenancy.get(slug, person(request))
+        return told(QuotaRowSerializer(quota_rows.seen_by(person(request), tenant, clock.now()), many=True))
+
+    @extend_schema(request=QuotaSerializer, responses=QuotaRowSerializer(many=True))
+    def put(self, request: Request, slug: str) -> Response:
+        """Set a quota: the tenant's as an operator or platform admin, those of members as an admin of the tenant."""
+        user = person(request)
+        tenant, values = tenancy.get(slug, user), checked(QuotaSerializer(data=request.data))
+        name, of = values.pop("username"), Quota.Of(values.pop("of"))
+        one = next((m.user for m in tenancy.members(tenant) if m.user.username == name), None)
+        if (of is Quota.Of.ONE) is not (one is not None):
+            raise Invalid([Problem("username", "Name a member of the tenant for “one”, and nobody otherwise.")])
+        now = clock.now()
+        services.set_quota(tenant=tenant, of=of, user=one, bounds=values, by=user, actor=actor_of(user), now=now)
+        return told(QuotaRowSerializer(quota_rows.seen_by(user, tenant, now), many=True))

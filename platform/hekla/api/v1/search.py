@@ -1,0 +1,41 @@
+"""Finding anything by its name."""
+
+from typing import Any
+
+from django.utils.translation import get_language
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.views import View, person, told
+from hekla.apps.search import selectors
+from hekla.apps.search.shown import KINDS
+
+
+class FoundThingSerializer(serializers.Serializer[Any]):
+    """A thing that was found."""
+
+    kind = serializers.ChoiceField(choices=list(KINDS))
+    kind_name = serializers.SerializerMethodField(help_text="what several of them are called, in your language")
+    icon = serializers.SerializerMethodField()
+    name = serializers.CharField()
+    note = serializers.CharField(help_text="what tells it from others of its name")
+    path = serializers.CharField(help_text="its page on this console")
+
+    def get_kind_name(self, hit: selectors.Hit) -> str:
+        return str(KINDS[hit.kind][0])
+
+    def get_icon(self, hit: selectors.Hit) -> str:
+        return KINDS[hit.kind][1]
+
+
+class Search(View):
+    @extend_schema(
+        parameters=[OpenApiParameter("q", str, required=True, description="two letters or more")],
+        responses=FoundThingSerializer(many=True),
+    )
+    def get(self, request: Request) -> Response:
+        """A few things of each kind whose name holds the text: jobs, queues, nodes, tenants, people, help, …"""
+        hits = selectors.find(person(request), request.query_params.get("q", ""), get_language() or "en")
+        return told(FoundThingSerializer(hits, many=True))

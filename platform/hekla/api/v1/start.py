@@ -1,0 +1,70 @@
+"""When a job that waits will start: asked of the engine, as the page of the job does."""
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.throttles import PerPerson, WhatIfs
+from hekla.api.v1.what_if import OthersSerializer, told_of
+from hekla.api.views import View, person, told
+from hekla.apps.forecasts import selectors as forecasts
+from hekla.apps.forecasts.selectors import Accuracy
+from hekla.apps.jobs import selectors
+from hekla.apps.jobs.models import Job
+from hekla.foresight import asking, shown
+from hekla.foresight.asking import Answer, Verdict
+from hekla.lib import clock
+
+
+class AccuracySerializer(serializers.Serializer[Accuracy]):
+    """Of so many of the last forecasts for the queue so many held."""
+
+    held = serializers.IntegerField()
+    cases = serializers.IntegerField()
+
+
+class StartSerializer(serializers.Serializer[dict[str, Any]]):
+    waits = serializers.BooleanField(help_text="false: it has its places or is over, and the rest says nothing")
+    text = serializers.ListField(child=serializers.CharField(), help_text="all of it as sentences")
+    place = serializers.IntegerField(help_text="in the line of its queue; 0 where it is in none")
+    line = serializers.IntegerField(help_text="how many wait in its queue, this one among them")
+    earliest_at = serializers.DateTimeField(allow_null=True, help_text="null where nobody can tell")
+    latest_at = serializers.DateTimeField(allow_null=True)
+    after = OthersSerializer(help_text="the jobs for whose end it waits")
+    accuracy = AccuracySerializer(allow_null=True, help_text="null where too few such times were told")
+
+
+class Start(View):
+    throttle_classes = (PerPerson, WhatIfs)
+
+    @extend_schema(responses=StartSerializer)
+    def get(self, request: Request, uid: UUID) -> Response:
+        """When a job that waits will start, its place in line, and how well such times held in its queue."""
+        user = person(request)
+        job = selectors.get(uid, user)
+        answer = Answer(Verdict.NOW) if job.is_final else asking.about_job(job, user=user, with_offers=False)
+        return told(StartSerializer(_document(job, answer)))
+
+
+def _document(job: Job, answer: Answer) -> dict[str, Any]:
+    accuracy = forecasts.accuracy(job.queue_id)
+    return {
+        "waits": answer.verdict is not Verdict.NOW,
+        "text": _sentences(answer, accuracy),
+        "place": answer.place,
+        "line": answer.line,
+        "earliest_at": answer.eta.earliest if answer.eta else None,
+        "latest_at": answer.eta.latest if answer.eta else None,
+        "after": told_of(answer.after),
+        "accuracy": accuracy,
+    }
+
+
+def _sentences(answer: Answer, accuracy: Accuracy | None) -> list[str]:
+    if answer.verdict is Verdict.NEVER:
+        return [shown.head(answer)]
+    return [*shown.place(answer), *shown.when(answer, clock.now(), accuracy)]

@@ -1,0 +1,39 @@
+"""Watching a job: why it waited, and what was given up for whom."""
+
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.v1.watching_serializers import ExposureSerializer, ReceiptsSerializer, RibbonSerializer
+from hekla.api.views import View, person, told
+from hekla.apps.jobs import receipts, ribbon, selectors
+from hekla.foresight import exposure
+from hekla.lib import clock
+
+
+class Waits(View):
+    @extend_schema(responses=RibbonSerializer)
+    def get(self, request: Request, uid: UUID) -> Response:
+        """Why a job waited, stretch by stretch, and what is so now."""
+        job = selectors.get(uid, person(request))
+        return told(RibbonSerializer(ribbon.of(job, selectors.course(job), now=clock.now())))
+
+
+class Receipts(View):
+    @extend_schema(responses=ReceiptsSerializer)
+    def get(self, request: Request, uid: UUID) -> Response:
+        """Evictions: what its pods made room for, and what others gave up for it; the newest twenty of each."""
+        job = selectors.get(uid, person(request))
+        given = receipts.given(job)
+        found = {"given": given, "gained": receipts.gained(job), "standing": receipts.standing(job, given)}
+        return told(ReceiptsSerializer(found))
+
+
+class Exposed(View):
+    @extend_schema(responses=ExposureSerializer)
+    def get(self, request: Request, uid: UUID) -> Response:
+        """How many of a job's pods hold what its queue has borrowed, and who may take that back."""
+        user = person(request)
+        return told(ExposureSerializer(exposure.seen_by(user, selectors.get(uid, user), now=clock.now())))

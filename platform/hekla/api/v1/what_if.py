@@ -1,0 +1,113 @@
+"""What would be if a job were submitted; nothing is written."""
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiRequest, extend_schema
+from rest_framework import serializers
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.parsers import BoundedJSON, Manifest
+from hekla.api.throttles import PerPerson, WhatIfs
+from hekla.api.v1.asked import tenant_of
+from hekla.api.v1.jobs import asked_for
+from hekla.api.v1.schema import JOB_SPEC
+from hekla.api.views import View, person, told
+from hekla.apps.forecasts import selectors as forecasts
+from hekla.apps.forecasts.selectors import Accuracy
+from hekla.apps.queues import selectors as queues
+from hekla.domain.changes import applied
+from hekla.domain.jobspec import JobSpec
+from hekla.foresight import asking, shown
+from hekla.foresight.asking import Answer, Others, Verdict
+from hekla.foresight.easing import Offer
+from hekla.lib import clock
+
+_WITHOUT_ETA = "0: without saying when it starts, which takes longest; of very large jobs no changes are tried then"
+
+
+class OthersSerializer(serializers.Serializer[Others]):
+    known = serializers.ListField(child=serializers.CharField(), help_text="names of jobs that you may see")
+    unknown = serializers.IntegerField(help_text="how many jobs of other tenants")
+    pods = serializers.IntegerField(help_text="of all of them together")
+
+
+class _ChangeSerializer(serializers.Serializer[dict[str, Any]]):
+    change = serializers.CharField(help_text="such as worker.replicas=2")
+    text = serializers.CharField(help_text="the same as a sentence")
+    evicts = serializers.IntegerField(help_text="how many pods of others would be evicted")
+    spec = serializers.JSONField(help_text="the whole job, changed so")
+
+
+class WhatIfSerializer(serializers.Serializer[dict[str, Any]]):
+    verdict = serializers.ChoiceField([verdict.value for verdict in Verdict])
+    text = serializers.ListField(child=serializers.CharField(), help_text="all of it as sentences")
+    nodes = serializers.DictField(child=serializers.IntegerField(), help_text="pods by node, where it starts now")
+    evicts = OthersSerializer(help_text="whose pods would be evicted for it")
+    reasons = serializers.ListField(child=serializers.JSONField(), help_text="why it waits, as the engine says")
+    place = serializers.IntegerField(help_text="in the line of its queue; 0 where it does not wait")
+    line = serializers.IntegerField(help_text="how many wait in its queue, this one among them")
+    earliest_at = serializers.DateTimeField(allow_null=True, help_text="null where nobody can tell")
+    latest_at = serializers.DateTimeField(allow_null=True)
+    after = OthersSerializer(help_text="the jobs for whose end it waits")
+    changes = _ChangeSerializer(many=True, help_text="with each of which it would start now, the smallest first")
+
+
+class WhatIf(View):
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
+    throttle_classes = (PerPerson, WhatIfs)
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("tenant", str, description="short name; without it your first tenant"),
+            OpenApiParameter("eta", bool, description=_WITHOUT_ETA),
+        ],
+        request={
+            "application/json": OpenApiRequest(JOB_SPEC),
+            "application/yaml": OpenApiRequest(OpenApiTypes.STR),
+        },
+        responses=WhatIfSerializer,
+    )
+    def post(self, request: Request) -> Response:
+        """Whether a job would start now, and where; else for what it would wait, until when, and what would help."""
+        user, tenant = person(request), tenant_of(request)
+        spec, _warnings, _secrets = asked_for(request.data)
+        with_eta = request.query_params.get("eta") not in {"0", "false"}
+        answer = asking.about_draft(spec, tenant=tenant, user=user, with_eta=with_eta)
+        accuracy = forecasts.accuracy(queues.get(spec.queue, user).pk)
+        sentences = [shown.head(answer), *shown.sentences(answer), *_when(answer, accuracy, is_asked=with_eta)]
+        return told(WhatIfSerializer(_document(spec, answer, sentences)))
+
+
+def _when(answer: Answer, accuracy: Accuracy | None, *, is_asked: bool) -> list[str]:
+    return shown.when(answer, clock.now(), accuracy) if is_asked else []
+
+
+def _document(spec: JobSpec, answer: Answer, sentences: list[str]) -> dict[str, Any]:
+    return {
+        "verdict": answer.verdict,
+        "text": sentences,
+        "nodes": answer.nodes,
+        "evicts": told_of(answer.evicts),
+        "reasons": answer.reasons,
+        "place": answer.place,
+        "line": answer.line,
+        "earliest_at": answer.eta.earliest if answer.eta else None,
+        "latest_at": answer.eta.latest if answer.eta else None,
+        "after": told_of(answer.after),
+        "changes": [
+            {"change": way.change, "text": way.text, "evicts": offer.evicted, "spec": _changed(spec, offer)}
+            for way, offer in zip(shown.ways(spec, answer.offers), answer.offers, strict=True)
+        ],
+    }
+
+
+def _changed(spec: JobSpec, offer: Offer) -> dict[str, Any]:
+    return applied(spec, offer.changes).document()
+
+
+def told_of(others: Others) -> dict[str, Any]:
+    """Jobs that somebody may know of, and the rest as numbers."""
+    return {"known": [job.name for job in others.known], "unknown": others.unknown, "pods": others.pods}

@@ -1,0 +1,48 @@
+"""Invitations over REST."""
+
+import pytest
+
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.tenancy import services as tenancy
+from hekla.lib import clock
+
+AT = "/api/v1/tenants/lab/invitations"
+
+
+@pytest.fixture
+def admin(world):
+    tenancy.change_role(world.tenant, world.people["alice"].pk, "admin", actor=PLATFORM, now=clock.now())
+    return world.as_("alice")
+
+
+def test_an_invitation_through_its_life(world, admin):
+    made = admin.post(AT, {"email": "dora@example.org"}, format="json")
+    assert made.status_code == 201
+    assert (made.json()["role"], made.json()["sent"], made.json()["invited_by"]) == ("member", False, "alice")
+    assert "/invitations/" in made.json()["link"]
+    (listed,) = admin.get(AT).json()
+    assert ("link" not in listed, listed["mail_error"]) == (True, "")
+    again = admin.post(f"{AT}/{listed['id']}")
+    assert again.json()["link"] != made.json()["link"]
+    assert admin.delete(f"{AT}/{listed['id']}").status_code == 204
+    assert admin.get(AT).json() == []
+    assert admin.delete(f"{AT}/{listed['id']}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("wish", "status"),
+    [
+        ({"email": "no address"}, 400),
+        ({"role": "king"}, 400),
+        ({"colour": "red"}, 400),
+        ({"platform_role": "admin"}, 403),
+        ({}, 201),
+    ],
+)
+def test_what_can_be_asked(admin, wish, status):
+    assert admin.post(AT, wish, format="json").status_code == status
+
+
+def test_only_admins_of_the_tenant(world, bob, charlie):
+    assert [who.get(AT).status_code for who in (bob, charlie)] == [403, 404]
+    assert [who.post(AT, {}, format="json").status_code for who in (bob, charlie)] == [403, 404]
