@@ -1,6 +1,7 @@
 """A console that really runs: a server on a free port, and a controller that turns beside the test."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,9 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 from django.db import connection
 from pytest_django.live_server_helper import LiveServer
-from tests.controller.conftest import World, world
+from tests.controller.conftest import LAST_SECONDS, World, world
 
 from hekla.apps.accounts import services as accounts
+from hekla.apps.clusters.models import Node
 from hekla.cli import main
 from hekla.controller import turns
 from hekla.controller.backends import backend_of
@@ -62,6 +64,13 @@ def _turn(world: World, stop: threading.Event) -> None:
         connection.close()
 
 
+def _until_a_node_is_known(world: World) -> None:
+    deadline = time.monotonic() + LAST_SECONDS
+    while not Node.objects.filter(cluster=world.cluster, is_ready=True).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 @pytest.fixture
 def console(world: World, live_server: LiveServer) -> Iterator[Console]:
     """As it is after `up`: everything turns."""
@@ -69,6 +78,7 @@ def console(world: World, live_server: LiveServer) -> Iterator[Console]:
     stop = threading.Event()
     turner = threading.Thread(target=_turn, args=(world, stop))
     turner.start()
+    _until_a_node_is_known(world)
     yield Console(world, live_server.url, token)
     stop.set()
     turner.join(timeout=10)

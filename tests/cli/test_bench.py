@@ -102,3 +102,34 @@ def test_the_list_names_all() -> None:
 
 def test_an_unknown_scenario_is_a_usage_error() -> None:
     assert hekla("bench", "engine", "--scenario", "nothing").exit_code == 2
+
+
+@pytest.mark.slow
+def test_the_console_is_measured_with_jobs_of_its_own() -> None:
+    sizes = ("--jobs", "200", "--pods-per-job", "2", "--tenants", "8", "--nodes", "4", "--repeat", "1")
+    result = hekla("bench", "console", *sizes, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.output)
+    assert (found["jobs"], found["tenants"], found["nodes"]) == (200, 8, 4)
+    assert found["pods"] >= 200
+    asked = {(row["what"], row["who"]) for row in found["pages"]}
+    assert {("jobs", "admin"), ("jobs", "member"), ("job", "member"), ("REST submission", "member")} <= asked
+    assert all(0 < row["p50"] <= row["p99"] and row["queries"] for row in found["pages"])
+    assert all(size > 10_000 for size in found["first_load_bytes"].values())
+
+
+@pytest.mark.slow
+def test_open_pages_are_measured_from_another_process() -> None:
+    sizes = ("--jobs", "400", "--pods-per-job", "2", "--tenants", "4", "--nodes", "4")
+    result = hekla(
+        "bench", "console", *sizes, "--sockets", "40", "--changes-per-second", "2", "--seconds", "3", "--json"
+    )
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.output)
+    assert found["sockets"] == 40
+    assert set(found["cases"]) == {"spread", "together"}
+    for case in found["cases"].values():
+        assert case["changes"] == 6
+        assert case["lost"] == 0
+        assert 0 < case["p50"] <= case["p99"] <= case["max"]
+    assert found["cases"]["together"]["deliveries"] == 6 * 40

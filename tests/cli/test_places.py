@@ -4,6 +4,10 @@ import json
 
 import pytest
 
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.lib import clock
+
 pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
 QUEUE = """\
 apiVersion: scheduling.volcano.sh/v1beta1
@@ -44,3 +48,71 @@ def test_a_queue_beside_a_job_is_named(console, manifest, tmp_path):
     told = console("submit", both).output
     assert "document 1: not honoured: queues are made by operators" in told
     assert "Submitted talk" in told
+
+
+def test_a_queue_says_what_it_holds_and_who_is_in_line(console, manifest):
+    console("submit", manifest("talk", command="[sleep, '60']"))
+    told = console("queue", "default").output
+    assert "BORROWED" in told
+    assert "in line" in told
+    assert json.loads(console("queue", "default", "--json").output)["name"] == "default"
+    assert console("queue", "nowhere").exit_code == 1
+
+
+def test_queues_are_listed_as_a_tree(console, world):
+    now = clock.now()
+    parent = queues.create(cluster=world.cluster, name="vision", actor=PLATFORM, now=now)
+    queues.create(cluster=world.cluster, name="augment", values={"parent": parent}, actor=PLATFORM, now=now)
+    world.alice.platform_role = "operator"
+    world.alice.save()
+    listed = console("queues").output
+    assert listed.index("\nvision") < listed.index("\n  augment")
+
+
+def test_what_would_be_if_is_told(console, world):
+    world.turn_until(world.cluster.nodes.exists)
+    assert "does not allow" in console("queue", "default", "--if", "weight=3").output
+    world.alice.platform_role = "operator"
+    world.alice.save()
+    assert "WOULD DESERVE" in console("queue", "default", "--if", "weight=3", "--if", "capability.cpu=2").output
+    assert "The queue is draining: 0 in line" in console("queue", "default", "--state", "draining").output
+    told = json.loads(console("queue", "default", "--if", "capability.cpu=2", "--json").output)
+    assert told["after"]["default"]["bound"]["cpu"] == "2"
+    assert console("queue", "default", "--if", "weight").exit_code == 2
+
+
+def test_quotas_are_shown(console):
+    assert "UNFINISHED JOBS" in console("quotas", "lab").output
+    assert [row["username"] for row in json.loads(console("quotas", "lab", "--json").output)] == [None, "alice"]
+    assert console("quotas", "nowhere").exit_code == 1
+
+
+def test_quotas_are_set_and_told_before_a_job_is_sent(console, manifest, world):
+    assert "does not allow" in console("quotas", "set", "lab", "--jobs", "0").output
+    world.alice.platform_role = "operator"
+    world.alice.save()
+    assert "0 of 0" in console("quotas", "set", "lab", "--jobs", "0", "--gpu-hours", "8").output
+    refused = console("submit", manifest("talk"), "--dry-run")
+    assert (refused.exit_code, "may have 0 unfinished jobs" in refused.output) == (1, True)
+    assert "ask a platform admin" in console("what-if", manifest("talk")).output
+    rows = json.loads(console("quotas", "set", "lab", "--jobs", "none", "--json").output)
+    assert (rows[0]["most_jobs"], rows[0]["most_gpu_hours"]) == (None, 8)
+    assert console("quotas", "set", "lab").exit_code == 2
+    world.turn_until(world.cluster.nodes.exists)
+    assert "at most cpu 1" in console("quotas", "set", "lab", "--at-once", "cpu=1,memory=2Gi").output
+    assert "at most" not in console("quotas", "set", "lab", "--at-once", "none").output
+    assert console("quotas", "set", "lab", "--at-once", "cpu").exit_code == 2
+    assert console("quotas", "set", "lab", "--each", "--member", "alice", "--jobs", "1").exit_code == 2
+
+
+def test_priority_classes_are_made_and_listed(console, world):
+    assert "There are no priority classes" in console("priority-classes").output
+    assert "does not allow" in console("priority-class", "set", "high", "--value", "100").output
+    world.alice.platform_role = "admin"
+    world.alice.save()
+    made = console("priority-class", "set", "high", "--value", "100", "--tenant", "lab", "--default").output
+    assert made == "high is 100, for lab: offered, default.\n"
+    changed = console("priority-class", "set", "high", "--value", "-7", "--everybody", "--never-preempts").output
+    assert changed == "high is -7, for everybody: offered, default, never evicts others.\n"
+    assert "high" in console("priority-classes").output
+    assert console("priority-class", "delete", "high").output == "high is deleted.\n"

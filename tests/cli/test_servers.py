@@ -3,11 +3,12 @@
 import json
 import stat
 
-import click
 import pytest
 from tests.cli.conftest import hekla
 
-from hekla.cli.servers import Choice, Server, keep
+from hekla.cli.servers import Choice
+from hekla.client import NoServer
+from hekla.client.servers import Server, keep
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_a_token_is_never_sent_to_another_console(home):
     keep(Server("https://far.example", "hk_far"))
     assert Choice("https://far.example/", None, home).server().token == "hk_far"
     assert Choice("127.0.0.1:8123", None, home).server().token == "hk_own"
-    with pytest.raises(click.ClickException, match="no token for http://far"):
+    with pytest.raises(NoServer, match="no token for http://far"):
         Choice("http://far.example", None, home).server()
 
 

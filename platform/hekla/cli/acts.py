@@ -4,59 +4,64 @@ import click
 
 from hekla.cli import output
 from hekla.cli.client import client_of
+from hekla.cli.completion import JOB
 from hekla.cli.servers import Choice
+from hekla.client.documents import JobDetail
 
 
 @click.command()
-@click.argument("job")
+@click.argument("job", type=JOB)
 @click.pass_obj
 def abort(choice: Choice, job: str) -> None:
     """Stop JOB (a name or uid); it can be resumed."""
-    _act(choice, job, "AbortJob")
+    _tell(client_of(choice).abort(job))
 
 
 @click.command()
-@click.argument("job")
+@click.argument("job", type=JOB)
 @click.pass_obj
 def resume(choice: Choice, job: str) -> None:
     """Let an aborted JOB (a name or uid) go on."""
-    _act(choice, job, "ResumeJob")
+    _tell(client_of(choice).resume(job))
 
 
 @click.command()
-@click.argument("job")
+@click.argument("job", type=JOB)
 @click.option("--task", help="Only the pods of this task.")
 @click.option("--index", type=click.IntRange(0), help="Only this replica of the task, counted from 0.")
 @click.pass_obj
 def restart(choice: Choice, job: str, task: str | None, index: int | None) -> None:
     """Start JOB (a name or uid) again from the beginning, or a part of it while the rest goes on."""
-    if task is None:
-        if index is not None:
-            raise click.UsageError("Say with --task of which task this is a replica.")
-        _act(choice, job, "RestartJob")
-    elif index is None:
-        _act(choice, job, "RestartTask", task=task)
-    else:
-        _act(choice, job, "RestartPod", task=task, index=index)
+    if task is None and index is not None:
+        raise click.UsageError("Say with --task of which task this is a replica.")
+    _tell(client_of(choice).restart(job, task, index))
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("job")
+@click.argument("number", type=int)
+@click.pass_obj
+def priority(choice: Choice, job: str, number: int) -> None:
+    """Give JOB (a name or uid) the priority NUMBER; the higher one goes first in its queue."""
+    found = client_of(choice).set_priority(job, number)
+    click.echo(f"{found['name']} has priority {found['priority']}.")
 
 
 @click.command()
-@click.argument("job")
+@click.argument("job", type=JOB)
 @click.pass_obj
 def delete(choice: Choice, job: str) -> None:
     """Delete a finished JOB (a name or uid) with its files; logs and history stay for a time."""
     client = client_of(choice)
     found = client.job(job)
-    client.delete(f"jobs/{found['uid']}")
+    client.forget(found)
     click.echo(f"{found['name']} is deleted.")
-    kept = client.job(found["uid"])
+    kept = client.get(f"jobs/{found['uid']}")
     click.echo(
         f"Its logs are kept until {output.moment(kept['logs_until'])}, its history until "
         f"{output.moment(kept['history_until'])}: hekla jobs --deleted, hekla job {found['uid']}"
     )
 
 
-def _act(choice: Choice, job: str, action: str, **part: str | int) -> None:
-    client = client_of(choice)
-    found = client.post(f"jobs/{client.job(job)['uid']}/actions", {"action": action, **part})
-    click.echo(f"{found['name']} is {output.phase(found['phase'])}.")
+def _tell(job: JobDetail) -> None:
+    click.echo(f"{job['name']} is {output.phase(job['phase'])}.")

@@ -1,39 +1,58 @@
 """Looking at jobs."""
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from hekla.cli import output
-from hekla.cli.client import client_of
+from hekla.cli.bulk import bulk
+from hekla.cli.client import Client, client_of
+from hekla.cli.completion import JOB
+from hekla.cli.job_filters import listing
 from hekla.cli.servers import Choice
 from hekla.cli.watch import follow
 from hekla.lib.text import plain
 
+_GROUPS = ("phase", "queue", "tenant", "owner", "kind", "cluster")
 
-@click.command()
-@click.option("--phase", multiple=True, help="Only jobs in this phase; may be given several times.")
-@click.option("--queue", help="Only jobs of this queue.")
-@click.option("--tenant", help="Only jobs of this tenant (short name).")
-@click.option("--mine", is_flag=True, help="Only your own.")
-@click.option("--deleted", is_flag=True, help="Those that were deleted and are still kept.")
+
+@click.group(invoke_without_command=True)
+@listing
+@click.option("--group-by", type=click.Choice(_GROUPS), help="Count them by what they have in common.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="At most so many.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_obj
-def jobs(
-    choice: Choice,
-    phase: tuple[str, ...],
-    queue: str | None,
-    tenant: str | None,
-    mine: bool,
-    deleted: bool,
-    limit: int,
-    as_json: bool,
-) -> None:
-    """List jobs, newest first."""
-    flags = {"mine": "1" if mine else None, "deleted": "1" if deleted else None}
-    found = client_of(choice).pages("jobs", limit, phase=list(phase), queue=queue, tenant=tenant, **flags)
+@click.pass_context
+def jobs(ctx: click.Context, /, group_by: str | None, limit: int, as_json: bool, **asked: Any) -> None:  # noqa: ANN401
+    """List jobs, newest first; or act on many: hekla jobs bulk abort --queue nightly"""
+    if ctx.invoked_subcommand is not None:
+        if any(asked.values()):
+            raise click.UsageError(f"Say what narrows the jobs after the word {ctx.invoked_subcommand}.")
+        return
+    client = client_of(ctx.obj)
+    if group_by:
+        _count(client, group_by, asked, as_json=as_json)
+    else:
+        _list(client, limit, asked, as_json=as_json)
+
+
+jobs.add_command(bulk)
+
+
+def _count(client: Client, by: str, asked: dict[str, Any], *, as_json: bool) -> None:
+    found = client.get("jobs/groups", by=by, **asked)["groups"]
+    if as_json:
+        output.as_json(found)
+        return
+    rows = [
+        (output.phase(g["name"]) if by == "phase" else g["name"], g["jobs"], g["alive"], g["failed"]) for g in found
+    ]
+    output.table((by.upper(), "JOBS", "NOT OVER", "FAILED"), rows, "There are no such jobs.")
+
+
+def _list(client: Client, limit: int, asked: dict[str, Any], *, as_json: bool) -> None:
+    found = client.pages("jobs", limit, **asked)
     if as_json:
         output.as_json(found)
         return
@@ -46,12 +65,13 @@ def jobs(
 
 
 @click.command()
-@click.argument("name", metavar="JOB")
+@click.argument("name", metavar="JOB", type=JOB)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def job(choice: Choice, name: str, as_json: bool) -> None:
     """Show JOB (a name or uid): its state, why it waits, its pods."""
-    found = client_of(choice).job(name)
+    client = client_of(choice)
+    found = client.job(name)
     if as_json:
         output.as_json(found)
         return
@@ -59,6 +79,8 @@ def job(choice: Choice, name: str, as_json: bool) -> None:
         click.echo(f"{label:<10} {value}")
     for reason in found["waiting"]:
         click.echo(f"{'Waits':<10} {reason['sentence']}")
+    for sentence in client.start(found)["text"] if found["waiting"] else ():
+        click.echo(f"{'Start':<10} {sentence}")
     click.echo()
     heads = ("POD", "PHASE", "ATTEMPT", "NODE", "EXIT", "STARTED", "MESSAGE")
     rows = [
@@ -77,7 +99,7 @@ def job(choice: Choice, name: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("name", metavar="JOB")
+@click.argument("name", metavar="JOB", type=JOB)
 @click.pass_obj
 def watch(choice: Choice, name: str) -> None:
     """Follow JOB (a name or uid) until it ends; the exit status is 0 where it completed."""
@@ -85,7 +107,7 @@ def watch(choice: Choice, name: str) -> None:
     sys.exit(follow(client, client.job(name)))
 
 
-def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
+def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     why = plain(": ".join(filter(None, (found["reason"], found["message"]))))
     return [
         ("Job", f"{found['name']}  ({found['uid']})"),
@@ -100,7 +122,7 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _deletion(found: dict[str, Any]) -> list[tuple[str, str]]:
+def _deletion(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     """When it was deleted, or will be; and until when what it left is kept."""
     if not found["deleted_at"]:
         return [("Deleted", f"by itself {output.moment(found['expires_at'])}")] if found["expires_at"] else []
@@ -111,7 +133,7 @@ def _deletion(found: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _queue(found: dict[str, Any]) -> str:
+def _queue(found: Mapping[str, Any]) -> str:
     return f"{found['queue']} (simulated)" if found["is_simulated"] else str(found["queue"])
 
 

@@ -4,7 +4,8 @@ import click
 
 from hekla.cli import output
 from hekla.cli.client import client_of
-from hekla.cli.servers import Choice, Server, keep, tidy
+from hekla.cli.servers import Choice
+from hekla.client.servers import Server, keep, tidy
 
 
 @click.command()
@@ -14,7 +15,7 @@ def login(choice: Choice, url: str) -> None:
     """Keep the console at URL and your token for later commands. Tokens are made on its page “Tokens”."""
     token = choice.token or click.prompt("Token", hide_input=True)
     server = Server(tidy(url), token.strip())
-    me = client_of(Choice(server.url, server.token)).get("me")
+    me = client_of(Choice(server.url, server.token)).me()
     path = keep(server)
     click.echo(f"Signed in to {server.url} as {me['username']}; kept in {path}.")
 
@@ -25,10 +26,11 @@ def login(choice: Choice, url: str) -> None:
 def whoami(choice: Choice, as_json: bool) -> None:
     """Say which console is spoken to, and who you are there."""
     client = client_of(choice)
-    me = client.get("me")
+    me = client.me()
     if as_json:
         output.as_json({"server": client.server.url, **me})
         return
     tenants = ", ".join(tenant["slug"] for tenant in me["tenants"]) or "no tenant"
     role = f", platform {me['platform_role']}" if me["platform_role"] else ""
-    click.echo(f"{me['username']} at {client.server.url}{role}; member of {tenants}")
+    scopes = f"; this token may: {', '.join(me['scopes'])}" if me["scopes"] else ""
+    click.echo(f"{me['username']} at {client.server.url}{role}; member of {tenants}{scopes}")

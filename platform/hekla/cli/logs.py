@@ -1,20 +1,18 @@
 """Printing what pods wrote."""
 
-import time
-from typing import Any
+from collections.abc import Iterable
 
 import click
 
 from hekla.cli.client import Client, Failure, client_of
+from hekla.cli.completion import JOB
 from hekla.cli.servers import Choice
+from hekla.client.documents import JobDetail
 from hekla.lib.text import plain
-
-_LOOK_EVERY_SECONDS = 0.5
-_PIECE = 1024 * 1024
 
 
 @click.command()
-@click.argument("job")
+@click.argument("job", type=JOB)
 @click.option("--task", help="Only this task; needed where there are several.")
 @click.option("--index", type=click.IntRange(0), help="Which replica of it.")
 @click.option("--attempt", type=click.IntRange(0), help="Which attempt; without it the last.")
@@ -45,25 +43,19 @@ def logs(
     for pod in pods:
         if len(pods) > 1:
             click.secho(f"== {pod['task']}-{pod['index']}", bold=True)
-        where = f"jobs/{found['uid']}/pods/{pod['task']}/{pod['index']}/log"
         chosen = pod["attempt"] if attempt is None else attempt
         if search is None:
-            _print(client, where, chosen, follow)
+            _print(client.log_pieces(found, pod, attempt=chosen, follow=follow))
         else:
+            where = f"jobs/{found['uid']}/pods/{pod['task']}/{pod['index']}/log"
             _search(client, where, chosen, search, ignore_case)
 
 
-def _print(client: Client, where: str, attempt: int, follow: bool) -> None:
-    offset, last = 0, "\n"
-    while True:
-        piece = client.get(where, offset=offset, limit=_PIECE, attempt=attempt)
-        click.echo("\n".join(plain(line) for line in piece["text"].split("\n")), nl=False)
-        last = piece["text"][-1:] or last
-        grew, offset = piece["next_offset"] > offset, piece["next_offset"]
-        if piece["complete"] or not (grew or follow):
-            break
-        if not grew:
-            time.sleep(_LOOK_EVERY_SECONDS)
+def _print(pieces: Iterable[str]) -> None:
+    last = "\n"
+    for piece in pieces:
+        click.echo("\n".join(plain(line) for line in piece.split("\n")), nl=False)
+        last = piece[-1:]
     if last != "\n":
         click.echo()
 
@@ -79,7 +71,7 @@ def _search(client: Client, where: str, attempt: int, text: str, ignore_case: bo
         position = {"offset": found["next_offset"], "line": found["next_line"]}
 
 
-def _none(found: dict[str, Any], task: str | None, index: int | None) -> str:
+def _none(found: JobDetail, task: str | None, index: int | None) -> str:
     if not found["pods"]:
         return f"{found['name']} has no pods yet. Why it waits: hekla job {found['name']}"
     names = ", ".join(f"{pod['task']}-{pod['index']}" for pod in found["pods"][:10])

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from hekla import __version__
+from hekla.cli.failing import told_in_words
 from hekla.cli.servers import Choice
 
 
@@ -23,9 +24,13 @@ class Words(click.Group):
     def get_command(self, _ctx: click.Context, word: str) -> click.Command | None:
         if word not in self.words:
             return None
-        command = getattr(import_module(f"hekla.cli.{self.words[word][0]}"), word)
+        command = getattr(import_module(f"hekla.cli.{self.words[word][0]}"), word.replace("-", "_"))
         assert isinstance(command, click.Command)  # noqa: S101  (the table below names commands only)
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  (what the command returns)
+        with told_in_words():
+            return super().invoke(ctx)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -35,16 +40,30 @@ class Words(click.Group):
 _BENCHES = {
     "engine": ("bench.engine", "Pods a second that the scheduling engine places."),
     "submit": ("bench.submit", "From submission to the first running process."),
+    "whatif": ("bench.what_if", "From a question of what would be to its answer."),
     "react": ("bench.react", "From a pod's exit to the action of its job's policy."),
+    "console": ("bench.console", "Pages, lists and submissions with many jobs."),
 }
 _COMMANDS = {
     "login": ("login", "Keep a console's address and your token."),
     "whoami": ("login", "Which console, and who you are there."),
+    "tokens": ("tokens", "List your tokens, what each is good for, and its last use."),
+    "token": ("tokens", "Make a token, or revoke one."),
+    "audit": ("audit", "Who did what, for admins and operators."),
+    "roles": ("roles", "What each role may do, for those who give roles."),
     "submit": ("submit", "Submit a job, or start a flow, from a manifest."),
+    "what-if": ("what_if", "Say what would be if a job were submitted."),
     "convert": ("convert", "Write a job as another kind of manifest."),
-    "clone": ("submit", "Submit a job once more under another name."),
-    "jobs": ("jobs", "List jobs, newest first."),
+    "clone": ("submit", "Submit a job once more, with changes."),
+    "presets": ("submit", "List the presets that jobs may begin with."),
+    "begin": ("submit", "Submit a job that begins with a preset."),
+    "gallery": ("gallery", "List the templates that admins have prepared."),
+    "fill": ("gallery", "Submit a job by filling in a template of the gallery."),
+    "jobs": ("jobs", "List or count jobs, or act on many at once."),
     "job": ("jobs", "Show one job, its pods, and why it waits."),
+    "waits": ("watching", "Why a job waited, from its submission on."),
+    "receipts": ("watching", "What a job made room for, and what others gave up for it."),
+    "exposure": ("watching", "What of a job other queues may take back."),
     "watch": ("jobs", "Follow a job until it ends."),
     "pod": ("pods", "Show every attempt of a pod, and why it failed."),
     "logs": ("logs", "Print what a job's pods wrote."),
@@ -52,6 +71,9 @@ _COMMANDS = {
     "resume": ("acts", "Let an aborted job go on."),
     "restart": ("acts", "Start a job, or a part of it, again."),
     "scale": ("scale", "Give a job's tasks more or fewer pods."),
+    "priority": ("acts", "Give a job another priority."),
+    "priority-classes": ("priorities", "List the priority classes that jobs may name."),
+    "priority-class": ("priorities", "Make, change or delete a priority class."),
     "delete": ("acts", "Delete a finished job."),
     "flows": ("flows", "List flows, newest first."),
     "flow": ("flows", "Show one flow, its steps, and why they wait."),
@@ -62,9 +84,22 @@ _COMMANDS = {
     "batch": ("batches", "Show a batch, stop all of it, or retry what failed."),
     "schedules": ("schedules", "List schedules: jobs that recur."),
     "schedule": ("schedules", "Make a schedule, show it, run, suspend, resume or delete it."),
-    "queues": ("places", "List the queues that you may submit to."),
+    "departments": ("departments", "List the departments that you head."),
+    "department": ("departments", "Show a department: its tenants, and what they hold."),
+    "notifications": ("notifications", "List what you were told of your jobs."),
+    "notify": ("notifications", "Choose what you are told of a job."),
+    "invite": ("invitations", "Invite somebody to a tenant."),
+    "invitations": ("invitations", "List the invitations that wait, or revoke one."),
+    "people": ("people", "Bring people in by a table."),
+    "reset-factor": ("people", "Turn off the second factor of somebody who lost it."),
+    "queues": ("queues", "List the queues that you may submit to."),
+    "queue": ("queues", "Show what a queue holds and deserves, and who is in line."),
+    "quotas": ("quotas", "Show what a tenant and its members may have, or set it."),
     "nodes": ("places", "List the machines and what is free on them."),
+    "find": ("find", "Find anything by its name."),
+    "policy": ("policy", "Show, try or change the scheduling policy of a cluster."),
     "replay": ("replay", "Replay recorded scenarios through the engine."),
+    "completion": ("completion", "Let the shell complete words and names."),
     "bench": ("main", "Measure Hekla on this machine."),
 }
 

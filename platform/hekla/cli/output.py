@@ -29,6 +29,15 @@ def moment(at: str | None) -> str:
     return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else "–"
 
 
+def seconds(number: float) -> str:
+    """How long: `2 h 5 min`, `12 s`."""
+    whole = max(0, round(number))
+    hours, minutes = whole // 3600, whole // 60 % 60
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
+
+
 def as_json(document: object) -> None:
     """For programs."""
     click.echo(json.dumps(document, indent=2, ensure_ascii=False))

@@ -1,46 +1,11 @@
-"""Queues and machines."""
+"""Machines."""
 
 import click
 
 from hekla.cli import output
-from hekla.cli.client import Client, client_of
+from hekla.cli.client import client_of
 from hekla.cli.servers import Choice
 from hekla.lib.text import plain
-
-
-def make_queue(client: Client, text: bytes, *, as_json: bool) -> None:
-    """Make the queue of a manifest."""
-    made = client.post_yaml("queues", text)
-    for warning in made["warnings"]:
-        click.secho(f"Note: {warning}", fg="yellow", err=True)
-    if as_json:
-        output.as_json(made)
-    else:
-        click.echo(f"Queue {made['name']} was made: {client.server.url}/queues/{made['name']}/")
-
-
-@click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_obj
-def queues(choice: Choice, as_json: bool) -> None:
-    """List the queues that you may submit to."""
-    found = client_of(choice).get("queues")
-    if as_json:
-        output.as_json(found)
-        return
-    rows = [
-        (
-            queue["name"],
-            queue["cluster"],
-            "open" if queue["is_open"] else click.style("closed", fg="red"),
-            queue["weight"],
-            output.amounts(queue["capability"]),
-            queue["description"],
-        )
-        for queue in found
-    ]
-    heads = ("NAME", "CLUSTER", "STATE", "WEIGHT", "AT MOST", "DESCRIPTION")
-    output.table(heads, rows, "There are no queues that you may submit to. Ask a platform admin.")
 
 
 @click.command()
@@ -48,7 +13,7 @@ def queues(choice: Choice, as_json: bool) -> None:
 @click.pass_obj
 def nodes(choice: Choice, as_json: bool) -> None:
     """List the machines, what each can give, and what of it is in use."""
-    found = client_of(choice).get("nodes")
+    found = client_of(choice).nodes()
     if as_json:
         output.as_json(found)
         return

@@ -1,11 +1,13 @@
 """Showing what became of one pod."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from hekla.cli import output
 from hekla.cli.client import Failure, client_of
+from hekla.cli.completion import JOB
 from hekla.cli.servers import Choice
 from hekla.lib.text import plain
 
@@ -13,7 +15,7 @@ _MIB = 2**20
 
 
 @click.command()
-@click.argument("job")
+@click.argument("job", type=JOB)
 @click.option("--task", help="Its task; needed where there are several.")
 @click.option("--index", type=click.IntRange(0), default=0, show_default=True, help="Which replica of it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -31,7 +33,7 @@ def pod(choice: Choice, job: str, task: str | None, index: int, as_json: bool) -
         _show(attempt, client.get(f"{where}/use", attempt=attempt["attempt"]))
 
 
-def _only_task(found: dict[str, Any]) -> str:
+def _only_task(found: Mapping[str, Any]) -> str:
     tasks = sorted({task["name"] for task in found["spec"]["tasks"]})
     if len(tasks) > 1:
         raise Failure(f"{found['name']} has the tasks {', '.join(tasks)}; name one with --task.")

@@ -1,12 +1,12 @@
 """Giving a job another size."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
 from hekla.cli import output
 from hekla.cli.client import client_of
+from hekla.cli.completion import JOB
 from hekla.cli.servers import Choice
 
 
@@ -22,7 +22,7 @@ def _numbers(_ctx: click.Context, _option: click.Parameter, words: Sequence[str]
 
 
 @click.command()
-@click.argument("job")
+@click.argument("job", type=JOB)
 @click.argument("replicas", metavar="[TASK=REPLICAS]...", nargs=-1, callback=_numbers)
 @click.option(
     "--min", "least", metavar="TASK=NUMBER", multiple=True, callback=_numbers, help="How few of a task will do."
@@ -39,13 +39,7 @@ def scale(
     """
     if not replicas and not least and min_all is None:
         raise click.UsageError("Say what is to change, such as worker=4.")
-    client = client_of(choice)
-    found = client.job(job)
-    tasks: dict[str, dict[str, int]] = {task: {"replicas": number} for task, number in replicas.items()}
-    for task, number in least.items():
-        tasks.setdefault(task, {})["min_available"] = number
-    size: dict[str, Any] = {"tasks": tasks} | ({} if min_all is None else {"min_available": min_all})
-    answer = client.patch(f"jobs/{found['uid']}/scale", size)
+    answer = client_of(choice).scale(job, replicas, least=least, least_of_all=min_all)
     for warning in answer["warnings"]:
         click.secho(f"Note: {warning}", fg="yellow", err=True)
     if as_json:

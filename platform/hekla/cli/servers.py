@@ -1,26 +1,9 @@
-"""Which console a command speaks to, and with which token.
+"""Which console a command speaks to: what its options say, else what is known on this machine."""
 
-A token is only ever sent to the console that it belongs to: the one it was kept for, or this machine's own.
-"""
-
-import json
-import os
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
-_CHECKOUT = Path(__file__).resolve().parents[3]
-_USUAL = "http://127.0.0.1:8000"
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """A console and the key to it."""
-
-    url: str
-    token: str
+from hekla.client.servers import Server, chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,64 +15,5 @@ class Choice:
     home: Path | None = None
 
     def server(self) -> Server:
-        """The console to speak to. Raises ClickException where there is none, or no token for it."""
-        known = self._known()
-        url = tidy(self.url) if self.url else known[0].url if known else _USUAL
-        token = self.token or next((server.token for server in known if server.url == url), "")
-        if not token:
-            raise click.ClickException(
-                f"There is no token for {url}. Make one on the page “Tokens” of the console, then: hekla login {url}"
-            )
-        return Server(url, token)
-
-    def _known(self) -> list[Server]:
-        """Most wished first: the folder that was named, what `hekla login` kept, this checkout's own."""
-        kept = _kept()
-        own = _of_home(self.home or _CHECKOUT / ".hekla")
-        both = [own, kept] if self.home else [kept, own]
-        return [server for server in both if server]
-
-
-def keep(server: Server) -> Path:
-    """Write the console and the token down for later commands, for this person's eyes only."""
-    path = _config_path()
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    new = path.with_suffix(".new")
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write(f"server = {json.dumps(server.url)}\ntoken = {json.dumps(server.token)}\n")
-    new.replace(path)
-    return path
-
-
-def tidy(url: str) -> str:
-    """An address as people type it, in the form that is compared and kept."""
-    url = url.strip().rstrip("/")
-    return url if "://" in url else f"http://{url}"
-
-
-def _config_path() -> Path:
-    return Path(click.get_app_dir("hekla")) / "config.toml"
-
-
-def _kept() -> Server | None:
-    path = _config_path()
-    if not path.exists():
-        return None
-    try:
-        config = tomllib.loads(path.read_text(encoding="utf-8"))
-        return Server(tidy(str(config["server"])), str(config["token"]))
-    except (OSError, KeyError, ValueError) as error:
-        raise click.ClickException(f"{path} cannot be read ({error}). Write it anew: hekla login URL") from error
-
-
-def _of_home(home: Path) -> Server | None:
-    """A console that runs on this machine leaves a token in its data folder, and its address in the lock."""
-    try:
-        token = (home / "cli-token").read_text(encoding="utf-8").strip()
-    except OSError:
-        return None
-    try:
-        url = str(json.loads((home / "lock").read_text(encoding="utf-8"))["url"])
-    except (OSError, ValueError, KeyError, TypeError):
-        url = _USUAL
-    return Server(tidy(url), token)
+        """The console to speak to. Raises NoServer where there is none, or no token for it."""
+        return chosen(self.url, self.token, self.home)

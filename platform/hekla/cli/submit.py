@@ -1,7 +1,7 @@
-"""Submitting: from a manifest, or from a job that was."""
+"""Submitting: from a manifest, from a job that was, or from a preset."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,12 @@ import click
 from hekla.cli import manifest, output
 from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.flows import submit_flow
-from hekla.cli.places import make_queue
+from hekla.cli.notifications import telling
+from hekla.cli.queues import make_queue
 from hekla.cli.servers import Choice
 from hekla.cli.watch import follow
+from hekla.domain.assigning import assigned
+from hekla.domain.errors import Invalid
 
 
 @click.command()
@@ -23,9 +26,11 @@ from hekla.cli.watch import follow
 @click.option("--dry-run", is_flag=True, help="Only say whether the console would take the job.")
 @click.option("--watch", is_flag=True, help="Follow the job until it ends.")
 @click.option("--json", "as_json", is_flag=True, help="Print the console's answer.")
+@telling
 @click.pass_obj
 def submit(
     choice: Choice,
+    /,
     file: Path,
     tenant: str | None,
     queue: str | None,
@@ -33,6 +38,7 @@ def submit(
     dry_run: bool,
     watch: bool,
     as_json: bool,
+    **told: Any,  # noqa: ANN401
 ) -> None:
     """Submit the job in FILE: a manifest of Volcano, Kubeflow, Kubernetes or OpenPAI in YAML, or a JobSpec document.
 
@@ -40,19 +46,22 @@ def submit(
     Volcano by itself is made, if you are an operator or a platform admin. Files beside the manifest that a command
     names (python train.py) go along, as do those in the annotation hekla.io/files.
     """
+    is_told = any(told.values())
     if (text := manifest.read_queue(file)) is not None:
-        if dry_run or watch or tenant or queue or name:
+        if dry_run or watch or tenant or queue or name or is_told:
             raise Failure("A queue is made as its manifest says; of the options it takes only --json.")
         make_queue(client_of(choice), text, as_json=as_json)
         return
     if flow := manifest.read_flow(file, name=name):
+        if is_told:
+            raise Failure("What you are told is chosen for single jobs; for those of a flow your settings hold.")
         _notes(flow.warnings, flow.files)
         submit_flow(client_of(choice), flow, tenant=tenant, dry_run=dry_run, watch=watch)
         return
     read = manifest.read(file, name=name, queue=queue)
     client = client_of(choice)
     _notes(read.warnings, () if as_json else read.files)
-    answer = client.post("jobs", read.document, tenant=tenant, dry_run="1" if dry_run else None)
+    answer: Any = (client.check if dry_run else client.submit)(read.document, tenant=tenant, **told)
     if dry_run and not as_json:
         click.echo("The console would take this job.")
     elif as_json:
@@ -61,18 +70,93 @@ def submit(
         _go_on(client, answer["job"], watch=watch, quiet=as_json)
 
 
+def _changing(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of commands that submit what is there already."""
+    for option in (
+        click.option("--watch", is_flag=True, help="Follow the job until it ends."),
+        click.option("--dry-run", is_flag=True, help="Print the job that would be sent, if the console would take it."),
+        click.option(
+            "--set",
+            "changes",
+            metavar="PLACE=VALUE",
+            multiple=True,
+            help="Change one thing, as in tasks.main.env.LR=0.1.",
+        ),
+        click.option("--queue", help="Instead of its queue."),
+        click.option("--name", help="What the new job is called; without it by a free name like the first."),
+    ):
+        command = option(command)
+    return command
+
+
 @click.command()
 @click.argument("job")
-@click.option("--name", required=True, help="What the new job is called.")
-@click.option("--queue", help="Instead of the queue of the first.")
-@click.option("--watch", is_flag=True, help="Follow the job until it ends.")
+@_changing
 @click.pass_obj
-def clone(choice: Choice, job: str, name: str, queue: str | None, watch: bool) -> None:
-    """Submit JOB (a name or uid) once more, under another name."""
+def clone(choice: Choice, /, job: str, **asked: Any) -> None:  # noqa: ANN401
+    """Submit JOB (a name or uid) once more, in whatever phase it is, with what --set changes.
+
+    A place is the names on the way to it in the JobSpec: priority=5, tasks.worker.replicas=4,
+    tasks.main.command="python train.py --epochs 20", tasks.main.resources.cpu=2. Without a value the default holds.
+    """
     client = client_of(choice)
     old = client.job(job)
-    document = {**old["spec"], "name": name} | ({"queue": queue} if queue else {})
-    _go_on(client, client.post("jobs", document, tenant=old["tenant"])["job"], watch=watch, quiet=False)
+    _submit_copy(client, client.get(f"jobs/{old['uid']}/copy"), old["tenant"], **asked)
+
+
+@click.command()
+@click.argument("preset")
+@click.option("--tenant", help="For which of your tenants (short name).")
+@_changing
+@click.pass_obj
+def begin(choice: Choice, /, preset: str, tenant: str | None, **asked: Any) -> None:  # noqa: ANN401
+    """Submit a job that begins with PRESET (its name), with what --set changes as for `hekla clone`."""
+    client = client_of(choice)
+    found = [each for each in client.pages("presets", 10_000) if each["name"] == preset]
+    if not found:
+        raise Failure(f"You see no preset called “{preset[:60]}”. `hekla presets` lists them.")
+    own = min(found, key=lambda each: (each["tenant"] != (tenant or ""), each["tenant"]))
+    tenant = tenant or own["tenant"] or None
+    _submit_copy(client, client.get(f"presets/{own['uid']}/copy", tenant=tenant), tenant, **asked)
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def presets(choice: Choice, as_json: bool) -> None:
+    """List the presets that jobs may begin with: your own and those of your tenants."""
+    found = client_of(choice).pages("presets", 10_000)
+    if as_json:
+        output.as_json(found)
+        return
+    rows = [(p["name"], p["tenant"] or "–", "yes" if p["is_default"] else "", p["owner"]) for p in found]
+    output.table(("NAME", "TENANT", "DEFAULT", "OWNER"), rows, "There are none. The page New job keeps them.")
+
+
+def _submit_copy(
+    client: Client,
+    copy: dict[str, Any],
+    tenant: str | None,
+    *,
+    name: str | None,
+    queue: str | None,
+    changes: Sequence[str],
+    dry_run: bool,
+    watch: bool,
+) -> None:
+    if copy["secrets"]:
+        raise Failure(f"Its secrets must be given again, on the page of the job: {', '.join(copy['secrets'])}.")
+    asked = {key: value for key, value in (("name", name), ("queue", queue)) if value}
+    try:
+        document = assigned({**copy["spec"], **asked}, changes)
+    except Invalid as error:
+        raise Failure(" ".join(problem.message for problem in error.problems)) from error
+    answer: Any = (client.check if dry_run else client.submit)(document, tenant=tenant)
+    _notes(answer["warnings"], ())
+    if dry_run:
+        output.as_json(answer["spec"])
+    else:
+        _go_on(client, answer["job"], watch=watch, quiet=False)
 
 
 def _notes(warnings: Sequence[str], files: Sequence[str]) -> None:

@@ -1,6 +1,7 @@
 """Following a job in a terminal: its phases, its pods, and what they write, until it ends."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import click
 
 from hekla.cli import output
-from hekla.cli.client import Client, Unreachable
+from hekla.client import Client, Unreachable
 from hekla.lib.text import plain
 
 EXIT_INTERRUPTED = 130
@@ -22,7 +23,7 @@ _ENDS = {"completed", "failed", "aborted", "terminated", "succeeded", "lost"}
 Pod = tuple[str, int, int]
 
 
-def follow(client: Client, job: dict[str, Any]) -> int:
+def follow(client: Client, job: Mapping[str, Any]) -> int:
     """Watch until the job is over; the exit status: 0 where it completed."""
     try:
         phase = _Watch(client, job).run()
@@ -46,7 +47,7 @@ class Tail:
 @dataclass
 class _Watch:
     client: Client
-    job: dict[str, Any]
+    job: Mapping[str, Any]
     phase: str = "pending"
     after: int = 0
     tails: dict[Pod, Tail] = field(default_factory=dict)

@@ -10,7 +10,7 @@ import click
 from hekla.cli import output
 
 GIVE_UP_SECONDS = 60.0
-_FIGURES = ("median", "p90", "max")
+_FIGURES = ("median", "p90", "p99", "max")
 _OPTIONS = (
     click.option("--jobs", type=click.IntRange(1, 1000), default=20, show_default=True, help="One after another."),
     click.option(
@@ -32,7 +32,7 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
 def tell(
     head: str, labels: Mapping[str, str], runs: Sequence[Sequence[float]], facts: dict[str, Any], *, as_json: bool
 ) -> None:
-    """Print median, 90th percentile and most of each column of the runs, which are milliseconds.
+    """Print median, 90th and 99th percentile and most of each column of the runs, which are milliseconds.
 
     `labels`: for each column its name in JSON, and its words in the table.
     """
@@ -49,5 +49,6 @@ def tell(
 def _figures(taken: Sequence[float]) -> dict[str, float]:
     """By name, to a tenth of a millisecond."""
     ordered = sorted(taken)
-    values = statistics.median(ordered), ordered[min(len(ordered) - 1, int(0.9 * len(ordered)))], ordered[-1]
+    p90, p99 = (ordered[min(len(ordered) - 1, int(part * len(ordered)))] for part in (0.9, 0.99))
+    values = statistics.median(ordered), p90, p99, ordered[-1]
     return {word: round(value, 1) for word, value in zip(_FIGURES, values, strict=True)}

@@ -75,7 +75,7 @@ def measure(setting: Setting, repeat: int) -> Measurement:
 
 def _timed(found: Measurement, turn: Callable[..., Decisions]) -> Decisions:
     wall, cpu = time.perf_counter(), time.process_time()
-    decisions = turn(opened=lambda: found.open_seconds.append(time.perf_counter() - wall))
+    decisions = turn(opened=lambda _session: found.open_seconds.append(time.perf_counter() - wall))
     found.cpu_seconds.append(time.process_time() - cpu)
     found.seconds.append(time.perf_counter() - wall)
     return decisions

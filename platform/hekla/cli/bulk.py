@@ -1,0 +1,82 @@
+"""One action on many jobs."""
+
+import sys
+from typing import Any
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import client_of
+from hekla.cli.completion import JOB
+from hekla.cli.job_filters import narrowing
+from hekla.cli.servers import Choice
+from hekla.lib.text import plain
+
+_ACTIONS = {
+    "abort": "AbortJob",
+    "resume": "ResumeJob",
+    "restart": "RestartJob",
+    "priority": "SetPriority",
+    "delete": "Delete",
+}
+
+
+@click.command()
+@click.argument("action", type=click.Choice(tuple(_ACTIONS)))
+@click.argument("names", metavar="[JOB]...", nargs=-1, type=JOB)
+@narrowing
+@click.option("--priority", type=int, help="The one that the jobs get, for `priority`.")
+@click.option("--dry-run", is_flag=True, help="Only say which jobs are meant.")
+@click.option("--yes", is_flag=True, help="Do not ask first.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def bulk(
+    choice: Choice,
+    /,
+    action: str,
+    names: tuple[str, ...],
+    priority: int | None,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+    **asked: Any,  # noqa: ANN401
+) -> None:
+    """Do ACTION to each of many jobs: those named, those that the options narrow to, or of the ones the others.
+
+    At most 1,000 at once. Each is asked by itself; the exit status is 1 where something was not done.
+    """
+    client = client_of(choice)
+    uids = [client.job(name)["uid"] for name in names]
+    wish = {"action": _ACTIONS[action], "uids": uids, "priority": priority}
+    meant = client.post("jobs/bulk", {**wish, "dry_run": True}, **asked)
+    if dry_run:
+        _tell(meant, as_json=as_json)
+        return
+    found = [one["uid"] for one in meant["outcomes"]]
+    if not found:
+        click.echo("There are no such jobs.")
+        return
+    if not yes:
+        click.confirm(f"{action} for {len(found)} job{'s' if len(found) > 1 else ''}?", abort=True, err=True)
+    done = client.post("jobs/bulk", {**wish, "uids": found})
+    _tell(done | {"left": meant["left"]}, as_json=as_json)
+    sys.exit(0 if all(one["done"] for one in done["outcomes"]) else 1)
+
+
+def _tell(answer: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        output.as_json(answer)
+        return
+    words = {True: "done", None: ""}
+    rows = [
+        (
+            one["name"] or one["uid"],
+            one["tenant"],
+            output.phase(one["phase"]),
+            words.get(one["done"], plain(one["why"])),
+        )
+        for one in answer["outcomes"]
+    ]
+    output.table(("NAME", "TENANT", "PHASE", "OUTCOME"), rows, "There are no such jobs.")
+    if answer["left"]:
+        click.secho("Note: there are more; these are the first 1,000.", fg="yellow", err=True)

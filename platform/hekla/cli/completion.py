@@ -1,0 +1,46 @@
+"""Completion by the shell: of the command's words, and of the names of what is there."""
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+from hekla.cli.client import client_of
+from hekla.cli.servers import Choice
+from hekla.client import ClientError
+from hekla.lib.text import plain
+
+SHELLS = ("bash", "zsh", "fish")
+_WHERE = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/hekla.fish"}
+_MOST = 100
+
+
+class Named(click.ParamType[str]):
+    """The name or uid of something that the console lists; `path`: its list over REST."""
+
+    def __init__(self, path: str) -> None:
+        self.path, self.name = path, path
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+        """Names that begin so, the newest first; none where the console cannot be asked."""
+        root = ctx.find_root().params
+        try:
+            with ctx:
+                client = client_of(Choice(root.get("server"), root.get("token"), root.get("home")))
+                found = client.pages(self.path, _MOST)
+        except ClientError:
+            return []
+        names = dict.fromkeys(plain(one["name"]) for one in found)
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+JOB = Named("jobs")
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print what makes SHELL complete words and names of jobs, as in: hekla completion bash >> ~/.bashrc"""
+    kind = get_completion_class(shell)
+    assert kind is not None  # noqa: S101  (click has all of these)
+    root = click.get_current_context().find_root()
+    click.echo(f"# Completion of hekla for {shell}; keep it in {_WHERE[shell]}.")
+    click.echo(kind(root.command, {}, "hekla", "_HEKLA_COMPLETE").source())

@@ -1,0 +1,37 @@
+"""Departments: several tenants under one head."""
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import client_of
+from hekla.cli.servers import Choice
+from hekla.lib.text import plain
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def departments(choice: Choice, as_json: bool) -> None:
+    """List the departments that you head; all of them for who sees everything."""
+    found = client_of(choice).get("departments")
+    if as_json:
+        output.as_json(found)
+        return
+    rows = [(one["slug"], plain(one["name"]), plain(one["description"])[:80]) for one in found]
+    output.table(("DEPARTMENT", "NAME", "DESCRIPTION"), rows, "There are no departments that you may see.")
+
+
+@click.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def department(choice: Choice, name: str, as_json: bool) -> None:
+    """Show department NAME: its heads, its tenants, and what they hold now, each and together."""
+    found = client_of(choice).get(f"departments/{name}")
+    if as_json:
+        output.as_json(found)
+        return
+    click.echo(f"{plain(found['name'])}, headed by {', '.join(found['heads']) or 'nobody'}\n")
+    uses = [*found["tenants"], {**found["together"], "slug": "together"}]
+    rows = [(use["slug"], use["running"], use["waiting"], output.amounts(use["held"])) for use in uses]
+    output.table(("TENANT", "RUNNING", "WAITING", "HOLDS"), rows, "")

@@ -1,0 +1,31 @@
+"""How a command fails: with a sentence, and no traceback."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from hekla.client.errors import ClientError, Unauthorized, Unreachable
+
+
+class Failure(click.ClickException):
+    """What happened, and where there are any, the fields that are wrong."""
+
+    def __init__(self, message: str, errors: list[tuple[str, str]] | None = None) -> None:
+        lines = [f"  {path}: {text}" if path else f"  {text}" for path, text in errors or []]
+        super().__init__("\n".join([message, *lines]))
+
+
+@contextmanager
+def told_in_words() -> Iterator[None]:
+    """What the client raises ends the command, and is told with what to do about it here."""
+    try:
+        yield
+    except ClientError as error:
+        raise Failure(f"{error}{_advice(error)}") from error
+
+
+def _advice(error: ClientError) -> str:
+    if isinstance(error, Unauthorized):
+        return " Keep the new one with: hekla login URL"
+    return " Another console is named with --server." if isinstance(error, Unreachable) else ""

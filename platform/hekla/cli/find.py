@@ -1,0 +1,23 @@
+"""Finding anything by its name."""
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import client_of
+from hekla.cli.servers import Choice
+from hekla.lib.text import plain
+
+
+@click.command()
+@click.argument("text")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def find(choice: Choice, text: str, as_json: bool) -> None:
+    """List what holds TEXT in its name: jobs, queues, nodes, tenants, people, pages of the help."""
+    client = client_of(choice)
+    found = client.get("search", q=text)
+    if as_json:
+        output.as_json(found)
+        return
+    rows = [(one["kind"], plain(one["name"]), plain(one["note"]), f"{client.server.url}{one['path']}") for one in found]
+    output.table(("KIND", "NAME", "", "PAGE"), rows, "Nothing has that in its name. Two letters are the least.")

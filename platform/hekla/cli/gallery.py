@@ -1,0 +1,63 @@
+"""The gallery: what admins have prepared, and jobs that begin with it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import Client, Failure, client_of
+from hekla.cli.servers import Choice
+from hekla.lib.text import plain
+
+
+@click.command()
+@click.argument("template", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def gallery(choice: Choice, template: str | None, as_json: bool) -> None:
+    """List the templates of the gallery; with TEMPLATE (its title or uid), what of that one is open."""
+    client = client_of(choice)
+    found: Any = _card(client, template) if template else client.pages("gallery", 10_000)
+    if as_json:
+        output.as_json(found)
+    elif template:
+        click.echo(f"{plain(found['title'])}, version {found['version']}\n{plain(found['description'])}\n")
+        rows = [(each["place"], _bounds(each)) for each in found["fields_open"]]
+        output.table(("OPEN FIELD", "BOUNDS"), rows, "Nothing of it is open.")
+    else:
+        cards = [(plain(each["title"]), each["tenant"] or "all", each["version"]) for each in found]
+        output.table(("TITLE", "TENANT", "VERSION"), cards, "The gallery is empty.")
+
+
+@click.command()
+@click.argument("template")
+@click.option("--name", required=True, help="What the job is called.")
+@click.option("--tenant", help="For which of your tenants (short name).")
+@click.option("--set", "values", metavar="PLACE=VALUE", multiple=True, help="What goes into an open field.")
+@click.pass_obj
+def fill(choice: Choice, template: str, name: str, tenant: str | None, values: Sequence[str]) -> None:
+    """Submit the job of TEMPLATE (its title or uid), with values in its open fields."""
+    client = client_of(choice)
+    pairs = [word.partition("=") for word in values]
+    given = {place: value for place, _equals, value in pairs}
+    card = _card(client, template)
+    body = {"name": name, "values": given, "version": card["version"]}
+    job = client.post(f"gallery/{card['uid']}/jobs", body, tenant=tenant)["job"]
+    click.echo(
+        f"Submitted {job['name']} to queue {job['queue']} of {job['tenant']}: {client.server.url}/jobs/{job['uid']}/"
+    )
+
+
+def _card(client: Client, template: str) -> Any:  # noqa: ANN401  (the JSON that came)
+    found = [each for each in client.pages("gallery", 10_000) if template in (each["title"], each["uid"])]
+    if len(found) != 1:
+        how = "no template" if not found else "several templates, so give the uid of one,"
+        raise Failure(f"You see {how} called “{template[:80]}”. `hekla gallery --json` lists them.")
+    return client.get(f"gallery/{found[0]['uid']}")
+
+
+def _bounds(field: dict[str, Any]) -> str:
+    least = f"from {field['least']}" if field["least"] else ""
+    most = f"to {field['most']}" if field["most"] else ""
+    return " ".join(filter(None, (least, most, " | ".join(field["choices"])))) or "–"

@@ -1,0 +1,71 @@
+"""Inviting people to a tenant."""
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import Client, Failure, client_of
+from hekla.cli.servers import Choice
+
+_TENANT = click.option("--tenant", help="Which of your tenants (short name); without it the first.")
+
+
+@click.command()
+@click.argument("email", default="")
+@_TENANT
+@click.option("--role", default="member", show_default=True, help="admin, member or viewer.")
+@click.option("--platform-role", default="", help="What they become on the whole platform (platform admins only).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def invite(choice: Choice, email: str, tenant: str | None, role: str, platform_role: str, as_json: bool) -> None:
+    """Invite whoever gets the link that this prints; it is mailed to EMAIL too where the console can."""
+    client = client_of(choice)
+    wish = {"email": email, "role": role, "platform_role": platform_role}
+    made = client.post(_at(client, tenant), wish)
+    if as_json:
+        output.as_json(made)
+        return
+    if email:
+        on_its_way = f"A letter to {email} is on its way: hekla invitations says if it cannot be mailed."
+        click.secho(on_its_way if made["sent"] else "Not mailed: hand the link over yourself.", err=True)
+    click.echo(made["link"])
+
+
+@click.command()
+@_TENANT
+@click.option("--revoke", type=int, metavar="ID", help="End the invitation with this number instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def invitations(choice: Choice, tenant: str | None, revoke: int | None, as_json: bool) -> None:
+    """List the invitations to a tenant that wait."""
+    client = client_of(choice)
+    if revoke is not None:
+        client.delete(f"{_at(client, tenant)}/{revoke}")
+        click.echo(f"Invitation {revoke} is revoked.")
+        return
+    found = client.get(_at(client, tenant))
+    if as_json:
+        output.as_json(found)
+        return
+    rows = [
+        (
+            one["id"],
+            one["email"] or "–",
+            one["role"],
+            one["invited_by"],
+            output.moment(one["expires_at"]),
+            one["mail_error"] or "–",
+        )
+        for one in found
+    ]
+    heads = ("ID", "EMAIL", "ROLE", "INVITED BY", "VALID UNTIL", "NOT MAILED")
+    output.table(heads, rows, "Nobody is invited.")
+
+
+def _at(client: Client, tenant: str | None) -> str:
+    """The address of a tenant's invitations. Raises Failure."""
+    if tenant is None:
+        mine = client.me()["tenants"]
+        if not mine:
+            raise Failure("You are a member of no tenant; name one with --tenant.")
+        tenant = mine[0]["slug"]
+    return f"tenants/{tenant}/invitations"

@@ -1,0 +1,74 @@
+"""What you were told of jobs, and what you want to be told."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import client_of
+from hekla.cli.servers import Choice
+from hekla.lib.text import plain
+
+_MOMENTS = ("started", "ended", "failed", "waits", "evicted", "deleting")
+_WAYS = ("page", "mail", "webhook")
+
+
+def telling(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say of what one is told of a job that is submitted, called as REST calls them."""
+    moments, ways = click.Choice((*_MOMENTS, "nothing")), click.Choice(_WAYS)
+    for option in (
+        click.option("--notify-after", type=click.IntRange(1), help="After how many minutes a wait is long."),
+        click.option("--notify-by", multiple=True, type=ways, help="How; may be given several times."),
+        click.option("--notify", multiple=True, type=moments, help="Of what you are told; may be given several times."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.option("--unread", is_flag=True, help="Only what you have not read.")
+@click.option("--read", is_flag=True, help="Mark as read what is printed.")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=20, show_default=True, help="At most so many.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def notifications(choice: Choice, unread: bool, read: bool, limit: int, as_json: bool) -> None:
+    """List what you were told of your jobs, newest first."""
+    client = client_of(choice)
+    found = client.pages("notifications", limit, unread="1" if unread else None)
+    if as_json:
+        output.as_json(found)
+    else:
+        rows = [
+            (output.moment(told["at"]), "" if told["read_at"] else "new", plain(told["sentence"])) for told in found
+        ]
+        output.table(("WHEN", "", "WHAT"), rows, "Nothing yet.")
+    if read and found:
+        client.post("notifications", {"up_to": found[0]["number"]})
+
+
+@click.command()
+@click.argument("job")
+@click.option("--on", "moments", multiple=True, type=click.Choice(_MOMENTS), help="When; may be given several times.")
+@click.option("--by", "ways", multiple=True, type=click.Choice(_WAYS), help="How; may be given several times.")
+@click.option("--after", "minutes", type=click.IntRange(1), help="After how many minutes a wait is long.")
+@click.option("--default", is_flag=True, help="What holds for all of your jobs holds for this one too.")
+@click.pass_obj
+def notify(
+    choice: Choice, job: str, moments: tuple[str, ...], ways: tuple[str, ...], minutes: int | None, default: bool
+) -> None:
+    """Choose what you are told of JOB (a name or uid): hekla notify train --on failed --by mail
+
+    Without --on you are told nothing of it.
+    """
+    client = client_of(choice)
+    found = client.job(job)
+    where = f"jobs/{found['uid']}/notifications"
+    if default:
+        client.delete(where)
+        click.echo(f"For {found['name']} holds what holds for all of your jobs.")
+        return
+    wish: dict[str, Any] = {"moments": list(moments), "ways": list(ways or ("page",))}
+    chosen = client.put(where, wish | ({} if minutes is None else {"long_wait_minutes": minutes}))
+    when = ", ".join(chosen["moments"]) or "nothing"
+    click.echo(f"Of {found['name']} you are told: {when}; by {', '.join(chosen['ways'])}.")

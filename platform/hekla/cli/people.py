@@ -1,0 +1,59 @@
+"""What admins do for people."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import client_of
+from hekla.cli.servers import Choice
+from hekla.lib.text import plain
+
+
+@click.command("reset-factor")
+@click.argument("username")
+@click.pass_obj
+def reset_factor(choice: Choice, username: str) -> None:
+    """Turn off the second factor of USERNAME, who lost it. For platform admins; on the console's own machine it also
+    helps the only admin.
+    """
+    client_of(choice).delete(f"people/{quote(username, safe='')}/second-factor")
+    click.echo(f"{username} is not asked for a second factor any more.")
+
+
+@click.group()
+def people() -> None:
+    """Bring people in by a table."""
+
+
+@people.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--tenant", help="The tenant of the rows that name none (short name).")
+@click.option("--dry-run", is_flag=True, help="Say what would happen, change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def import_people(choice: Choice, file: Path, tenant: str | None, dry_run: bool, as_json: bool) -> None:
+    """Bring in the people of a CSV FILE, whose first line names its columns: username or email, and perhaps name, role,
+    tenant, the department of the tenant, and a quota: jobs, sessions, gpu_hours, resources. Links of invitations are
+    printed this once. The exit status is 1 where a row is wrong.
+    """
+    client = client_of(choice)
+    found = client.post_csv("people/import", file.read_bytes(), tenant=tenant, dry_run="1" if dry_run else None)
+    if as_json:
+        output.as_json(found)
+    else:
+        output.table(("LINE", "WHO", "TENANT", "OUTCOME", "NOTE"), [_row(one, tenant) for one in found], "Nobody.")
+        click.echo(", ".join(f"{what}: {count}" for what, count in Counter(one["outcome"] for one in found).items()))
+    if any(one["outcome"] == "wrong" for one in found):
+        raise click.exceptions.Exit(1)
+
+
+def _row(one: dict[str, Any], tenant: str | None) -> tuple[Any, ...]:
+    cells = one["row"]
+    who = cells.get("username") or cells.get("email") or "–"
+    wrong = [f"{error['path']}: {error['message']}".removeprefix(": ") for error in one["problems"]]
+    note = "; ".join([*wrong, *filter(None, (one["note"], one["link"], "is being mailed" if one["sent"] else ""))])
+    return one["line"], plain(who), plain(cells.get("tenant") or tenant or "–"), one["outcome"], plain(note)

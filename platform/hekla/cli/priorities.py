@@ -1,0 +1,72 @@
+"""Priority classes: names for priorities."""
+
+from typing import Any
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import client_of
+from hekla.cli.servers import Choice
+from hekla.lib.text import plain
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def priority_classes(choice: Choice, as_json: bool) -> None:
+    """List the priority classes that your jobs may name, the highest first."""
+    found = client_of(choice).get("priority-classes")
+    if as_json:
+        output.as_json(found)
+        return
+    rows = [(one["name"], one["value"], _state(one), plain(one["description"])[:80]) for one in found]
+    output.table(("CLASS", "PRIORITY", "STATE", "DESCRIPTION"), rows, "There are no priority classes.")
+
+
+def _state(one: dict[str, Any]) -> str:
+    words = (
+        ("offered" if one["is_offered"] else "not offered", True),
+        ("default", one["is_default"]),
+        ("never evicts others", one["never_preempts"]),
+    )
+    return ", ".join(word for word, holds in words if holds)
+
+
+@click.group()
+def priority_class() -> None:
+    """Make, change or delete a priority class (platform admins)."""
+
+
+@priority_class.command(name="set", context_settings={"ignore_unknown_options": True})
+@click.argument("name")
+@click.option("--value", type=int, help="The priority; the higher one goes first. A new class needs one.")
+@click.option("--description", help="What it is for.")
+@click.option("--default/--no-default", "is_default", default=None, help="Of jobs that say nothing.")
+@click.option("--never-preempts/--may-preempt", "never_preempts", default=None, help="Nobody is evicted for its jobs.")
+@click.option("--offered/--not-offered", "is_offered", default=None, help="Whether new jobs may name it.")
+@click.option("--tenant", "tenants", multiple=True, help="Only for this tenant (short name); may be repeated.")
+@click.option("--everybody", is_flag=True, help="For all tenants.")
+@click.pass_obj
+def _set(choice: Choice, /, name: str, tenants: tuple[str, ...], everybody: bool, **fields: object) -> None:
+    """Make the class NAME, or change what is said of it; jobs that were submitted keep their priority."""
+    if tenants and everybody:
+        raise click.UsageError("Either --tenant or --everybody.")
+    client = client_of(choice)
+    wish: dict[str, Any] = {field: value for field, value in fields.items() if value is not None}
+    wish |= {"tenants": list(tenants)} if tenants or everybody else {}
+    is_there = any(one["name"] == name for one in client.get("priority-classes"))
+    if is_there:
+        found = client.patch(f"priority-classes/{name}", wish)
+    else:
+        found = client.post("priority-classes", {"name": name, **wish})
+    whom = ", ".join(found["tenants"]) or "everybody"
+    click.echo(f"{name} is {found['value']}, for {whom}: {_state(found)}.")
+
+
+@priority_class.command(name="delete")
+@click.argument("name")
+@click.pass_obj
+def _delete(choice: Choice, name: str) -> None:
+    """Delete the class NAME; jobs that were submitted with it keep their priority."""
+    client_of(choice).delete(f"priority-classes/{name}")
+    click.echo(f"{name} is deleted.")

@@ -1,0 +1,134 @@
+"""Queues: make them, list them, and how one stands."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import Client, client_of
+from hekla.cli.servers import Choice
+
+
+def make_queue(client: Client, text: bytes, *, as_json: bool) -> None:
+    """Make the queue of a manifest."""
+    made = client.post_yaml("queues", text)
+    for warning in made["warnings"]:
+        click.secho(f"Note: {warning}", fg="yellow", err=True)
+    if as_json:
+        output.as_json(made)
+    else:
+        click.echo(f"Queue {made['name']} was made: {client.server.url}/queues/{made['name']}/")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def queues(choice: Choice, as_json: bool) -> None:
+    """List the queues that you may submit to."""
+    found = client_of(choice).queues()
+    if as_json:
+        output.as_json(found)
+        return
+    rows = [
+        (
+            "  " * depth + queue["name"],
+            queue["cluster"],
+            "open" if queue["state"] == "open" else click.style(queue["state"], fg="red"),
+            queue["weight"],
+            output.amounts(queue["capability"]),
+            queue["description"],
+        )
+        for depth, queue in _as_tree(found)
+    ]
+    heads = ("NAME", "CLUSTER", "STATE", "WEIGHT", "AT MOST", "DESCRIPTION")
+    output.table(heads, rows, "There are no queues that you may submit to. Ask a platform admin.")
+
+
+def _as_tree(queues: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each queue behind the one that it is a part of, with how deep it is."""
+    below: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    known = {queue["name"] for queue in queues}
+    for queue in queues:
+        below[parent if (parent := queue.get("parent") or "") in known else ""].append(queue)
+
+    def grow(parent: str, depth: int) -> Iterator[tuple[int, dict[str, Any]]]:
+        for queue in below[parent]:
+            yield depth, queue
+            yield from grow(queue["name"], depth + 1)
+
+    return grow("", 0)
+
+
+_SHARES = {
+    "held": "USED",
+    "deserved": "DESERVED",
+    "borrowed": "BORROWED",
+    "lent": "LENT",
+    "guarantee": "GUARANTEED",
+    "bound": "AT MOST",
+    "pending": "WAITED FOR",
+}
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--if", "changes", multiple=True, metavar="FIELD=VALUE", help="What would be if: weight=3, deserved.cpu=4."
+)
+@click.option("--state", type=click.Choice(["open", "closed", "draining"]), help="Open, close or drain it (operators).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def queue(choice: Choice, name: str, changes: tuple[str, ...], state: str | None, as_json: bool) -> None:
+    """Show what a queue holds, deserves, borrows and lends, and the jobs in line that you may see.
+
+    With --if: what a change of it would do to all queues (operators; nothing is saved).
+    """
+    if changes:
+        _what_if(client_of(choice), name, changes, as_json=as_json)
+        return
+    if state:
+        client_of(choice).patch(f"queues/{name}", {"state": state})
+    found = client_of(choice).get(f"queues/{name}/standing")
+    if as_json:
+        output.as_json(found)
+        return
+    shares = found["shares"]
+    if shares is None:
+        click.echo("The scheduler leaves this queue out: its settings make no sense, or the policy fails.")
+    else:
+        output.table(("SHARE", "AMOUNT"), [(head, output.amounts(shares[part])) for part, head in _SHARES.items()], "")
+    click.echo(f"\nThe queue is {found['state']}: {found['waiting']} in line, {found['inside']} with all their places.")
+    rows = [(job["place"], job["name"], job["uid"]) for job in found["in_line"]]
+    output.table(("PLACE", "JOB", "UID"), rows, "No job that you may see waits here.")
+
+
+def _what_if(client: Client, name: str, changes: tuple[str, ...], *, as_json: bool) -> None:
+    found = client.post(f"queues/{name}/preview", _fields(changes))
+    if as_json:
+        output.as_json(found)
+        return
+    lost: Counter[str] = Counter()
+    for loss in found["losses"]:
+        lost[loss["queue"]] += loss["pods"]
+    rows = []
+    for other, after in found["after"].items():
+        before = found["before"].get(other, {}).get("deserved", {})
+        rows.append((other, output.amounts(before), output.amounts(after["deserved"]), lost[other] or "–"))
+    output.table(("QUEUE", "DESERVES", "WOULD DESERVE", "WOULD LOSE PODS"), rows, "There are no queues.")
+
+
+def _fields(changes: tuple[str, ...]) -> dict[str, Any]:
+    """`weight=3`, `deserved.cpu=4` as the fields of a queue."""
+    found: dict[str, Any] = {}
+    for change in changes:
+        field, equals, value = change.partition("=")
+        if not equals:
+            raise click.BadParameter(f"“{change}” is not of the form FIELD=VALUE.", param_hint="--if")
+        outer, _, resource = field.partition(".")
+        if resource:
+            found.setdefault(outer, {})[resource] = value
+        else:
+            found[outer] = value
+    return found

@@ -1,0 +1,122 @@
+"""What a tenant and its members may have, and have."""
+
+from typing import Any
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import client_of
+from hekla.cli.servers import Choice
+
+_NONE = "none"
+
+
+class _Bound(click.ParamType[int | None]):
+    """A whole number, or `none` for no bound."""
+
+    name = "number|none"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:  # noqa: ANN401
+        return None if value == _NONE else click.IntRange(0).convert(value, param, ctx)
+
+
+class _Amounts(click.ParamType[dict[str, str]]):
+    """Amounts by resource, or `none` for no bound."""
+
+    name = "name=amount,…|none"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, str]:  # noqa: ANN401
+        pairs = [] if value == _NONE else [one.partition("=") for one in value.replace(",", " ").split()]
+        if not all(equals and amount for _name, equals, amount in pairs):
+            self.fail("write for example nvidia.com/gpu=8,cpu=64,memory=256Gi", param, ctx)
+        return {name: amount for name, _equals, amount in pairs}
+
+
+class _ShowOrSet(click.Group):
+    """What is no command names a tenant, whose quotas are shown."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        return super().get_command(ctx, cmd_name) or _show
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        return super().resolve_command(ctx, args if args[0] in self.commands else ["show", *args])
+
+
+@click.group(cls=_ShowOrSet, options_metavar="TENANT [OPTIONS] |", subcommand_metavar="COMMAND [ARGS]...")
+def quotas() -> None:
+    """Show the quotas of TENANT (its short name) and of its members, and what is used of them; or set one."""
+
+
+@click.command(name="show")
+@click.argument("tenant")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def _show(choice: Choice, tenant: str, as_json: bool) -> None:
+    """Show the quotas of a tenant (its short name) and of its members, and what is used of them."""
+    _tell(client_of(choice).quotas(tenant), tenant, as_json=as_json)
+
+
+@quotas.command(name="set")
+@click.argument("tenant")
+@click.option("--each", is_flag=True, help="Of each member who has none of their own, not of the tenant.")
+@click.option("--member", metavar="USERNAME", help="Of this member, whose quota then counts instead.")
+@click.option("--jobs", type=_Bound(), help="How many jobs that are not over.")
+@click.option("--sessions", type=_Bound(), help="How many of them for debugging.")
+@click.option("--gpu-hours", type=_Bound(), help="How many GPU-hours a month.")
+@click.option("--at-once", "resources", type=_Amounts(), help="How much of which resources at once in each cluster.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def _set(choice: Choice, /, tenant: str, each: bool, member: str | None, as_json: bool, **bounds: object) -> None:
+    """Set a quota of TENANT (its short name), of each of its members, or of one of them.
+
+    A bound that is not named stays as it is; `none` takes it away. Operators and platform admins set the tenant's,
+    its admins those of members.
+    """
+    if each and member:
+        raise click.UsageError("Either --each or --member.")
+    given = {name: value for name, value in bounds.items() if _is_given(name)}
+    if not given:
+        raise click.UsageError("Name a bound, such as --jobs 10.")
+    whose = {"of": "one", "username": member} if member else {"of": "each" if each else "tenant"}
+    _tell(client_of(choice).put(f"tenants/{tenant}/quotas", {**whose, **given}), tenant, as_json=as_json)
+
+
+def _is_given(name: str) -> bool:
+    source = click.get_current_context().get_parameter_source(name)
+    return source is not click.core.ParameterSource.DEFAULT
+
+
+def _tell(found: list[dict[str, Any]], tenant: str, *, as_json: bool) -> None:
+    if as_json:
+        output.as_json(found)
+        return
+    rows = [
+        (
+            row["username"] or tenant,
+            _part(str(row["jobs"]), row["most_jobs"]),
+            _part(str(row["sessions"]), row["most_sessions"]),
+            _part(f"{row['gpu_hours']:.1f}", row["most_gpu_hours"]),
+            _at_once(row),
+        )
+        for row in found
+    ]
+    output.table(
+        ("WHOSE", "UNFINISHED JOBS", "DEBUGGING SESSIONS", "GPU-HOURS THIS MONTH", "AT ONCE"),
+        rows,
+        "There are no quotas.",
+    )
+
+
+def _part(used: str, most: int | None) -> str:
+    return used if most is None else f"{used} of {most}"
+
+
+def _at_once(row: dict[str, Any]) -> str:
+    """What is bounded, and what is used of it in each cluster where something is."""
+    told = [f"at most {output.amounts(row['most_resources'])}"] if row["most_resources"] else []
+    for cluster, held in row["resources"].items() if told else ():
+        used = {name: amount for name, amount in held.items() if name in row["most_resources"]}
+        told.append(f"{cluster}: {output.amounts(used)}")
+    return "; ".join(told) or "–"

@@ -1,0 +1,64 @@
+"""Keys for programs: which there are, what each is good for, making and revoking them."""
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import client_of
+from hekla.cli.servers import Choice
+from hekla.lib.text import plain
+
+_SCOPES = ("read", "jobs", "manage", "admin")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def tokens(choice: Choice, as_json: bool) -> None:
+    """List your tokens, what each is good for, and its last use."""
+    found = client_of(choice).get("tokens")
+    if as_json:
+        output.as_json(found)
+        return
+    rows = [
+        (
+            token["id"],
+            plain(token["name"]),
+            f"{token['prefix']}…",
+            ", ".join(token["scopes"]),
+            output.moment(token["expires_at"]),
+            output.moment(token["last_used_at"]),
+        )
+        for token in found
+    ]
+    output.table(("ID", "NAME", "BEGINS", "SCOPES", "UNTIL", "LAST USED"), rows, "You have no tokens.")
+
+
+@click.group()
+def token() -> None:
+    """Make a token, or revoke one."""
+
+
+@token.command("create")
+@click.argument("name")
+@click.option(
+    "--scope", "scopes", multiple=True, type=click.Choice(_SCOPES), help="What it is good for; read and jobs."
+)
+@click.option("--days", type=click.IntRange(1, 366), default=90, show_default=True, help="For how long.")
+@click.pass_obj
+def create(choice: Choice, name: str, scopes: tuple[str, ...], days: int) -> None:
+    """Make a token called NAME. It is printed once, alone, so that it can be piped.
+
+    read: see what you see. jobs: submit jobs, flows, batches and schedules, and act on them. manage: change tenants,
+    their members, and queues. admin: everything that you may do, making tokens among it. Each also reads.
+    """
+    wish = {"name": name, "days": days, **({"scopes": scopes} if scopes else {})}
+    click.echo(client_of(choice).post("tokens", wish)["token"])
+
+
+@token.command("revoke")
+@click.argument("number", type=int, metavar="ID")
+@click.pass_obj
+def revoke(choice: Choice, number: int) -> None:
+    """Revoke the token ID, at once. `hekla tokens` tells the ids."""
+    client_of(choice).delete(f"tokens/{number}")
+    click.echo(f"Token {number} is revoked.")

@@ -1,0 +1,72 @@
+"""Why a job waited, and what was given up for whom."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import client_of
+from hekla.cli.completion import JOB
+from hekla.cli.servers import Choice
+
+
+def _about_job(show: Callable[[Any], None]) -> click.Command:
+    """A command that asks the address of its own name below a job, and shows the answer."""
+
+    @wraps(show)
+    def command(choice: Choice, job: str, as_json: bool) -> None:
+        client = client_of(choice)
+        found = client.get(f"jobs/{client.uid(job)}/{show.__name__}")
+        if as_json:
+            output.as_json(found)
+        else:
+            show(found)
+
+    as_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    return click.command()(click.argument("job", type=JOB)(as_option(click.pass_obj(command))))
+
+
+@_about_job
+def waits(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
+    """Show why JOB (a name or uid) waited, stretch by stretch, and what is so now."""
+    rows = [
+        (output.moment(cell["begin"]), output.seconds(cell["seconds"]), cell["kind"], cell["sentence"])
+        for cell in found["cells"]
+    ]
+    output.table(("FROM", "FOR", "IN THE WAY", "IN WORDS"), rows, "It has not waited.")
+    click.echo(f"\nNow: {found['sentence']}")
+
+
+@_about_job
+def receipts(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
+    """Show for whom JOB (a name or uid) made room, and what others gave up for it."""
+    both = sorted([*found["given"], *found["gained"]], key=lambda receipt: -receipt["number"])
+    for receipt in both:
+        click.echo(
+            f"{output.moment(receipt['at'])}  {receipt['sentence']} {receipt['rule']}. {receipt['moved']}".rstrip()
+        )
+    click.echo(found["standing"] or ("" if both else "Nobody made room: neither it for others nor others for it."))
+
+
+_SAFE = {
+    "no_place": "It holds nothing.",
+    "no_reclaim": "The policy of the cluster takes nothing back.",
+    "no_shares": "The policy of the cluster gives queues no shares.",
+    "queue_keeps": "Its queue gives nothing back.",
+    "job_keeps": "Its pods are never evicted.",
+}
+
+
+@_about_job
+def exposure(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
+    """Show how much of what JOB (a name or uid) holds is borrowed, and who may take it back."""
+    if found["is_safe"]:
+        click.echo(_SAFE.get(found["is_safe"], found["is_safe"]))
+        return
+    click.echo(f"Borrowed now: {found['now']} of {found['pods']} pods; with other queues busy: {found['most']}.")
+    for one in found["claimants"]:
+        share = f"{100 * one['share']:.0f} %"
+        name = f"Queue {one['queue']}" if one["queue"] else "Another queue"
+        click.echo(f"{name} holds {share} of what it deserves, and {one['pods']} pods of it wait.")

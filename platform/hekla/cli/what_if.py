@@ -1,0 +1,40 @@
+"""What would be if a job were submitted."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hekla.cli import manifest, output
+from hekla.cli.client import client_of
+from hekla.cli.servers import Choice
+
+_COLOURS = {"now": "green", "waits": "yellow", "never": "red"}
+
+
+@click.command("what-if")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--tenant", help="For which of your tenants (short name); without it for the first.")
+@click.option("--queue", help="Instead of the queue in the manifest.")
+@click.option("--json", "as_json", is_flag=True, help="Print the console's answer.")
+@click.pass_obj
+def what_if(choice: Choice, file: Path, tenant: str | None, queue: str | None, as_json: bool) -> None:
+    """Say whether the job in FILE would start now, what it would wait for, and what would help; submit nothing."""
+    read = manifest.read(file, name=None, queue=queue)
+    answer = client_of(choice).what_if(read.document, tenant=tenant)
+    if as_json:
+        output.as_json(answer)
+    else:
+        _tell(answer)
+
+
+def _tell(answer: dict[str, Any]) -> None:
+    head, *sentences = answer["text"]
+    click.secho(head, fg=_COLOURS[answer["verdict"]], bold=True)
+    for sentence in sentences:
+        click.echo(f"  {sentence}")
+    if answer["changes"]:
+        click.echo("With one of these changes it would start now:")
+    for change in answer["changes"]:
+        evicts = f" (evicts {change['evicts']} pods)" if change["evicts"] else ""
+        click.echo(f"  {change['text']}{evicts}: {change['change']}")

@@ -1,0 +1,61 @@
+"""What REST tells of a job, as far as programs usually look; the OpenAPI document at /api/v1/schema has all of it."""
+
+from typing import Any, TypedDict
+
+
+class Pod(TypedDict):
+    """The last attempt of a replica."""
+
+    task: str
+    index: int
+    attempt: int
+    phase: str
+    node: str
+    reason: str
+    message: str
+    exit_code: int | None
+    started_at: str | None
+    finished_at: str | None
+
+
+class Job(TypedDict):
+    """A job in a list. Instants are as in ISO 8601."""
+
+    uid: str
+    name: str
+    tenant: str
+    queue: str
+    cluster: str
+    owner: str
+    kind: str
+    priority: int
+    replicas: int
+    phase: str
+    revision: int
+    reason: str
+    message: str
+    submitted_at: str
+    started_at: str | None
+    finished_at: str | None
+
+
+class JobDetail(Job):
+    """One job. `spec`: what was asked for; `waiting`: why it waits, each with a sentence."""
+
+    spec: dict[str, Any]
+    waiting: list[dict[str, Any]]
+    pods: list[Pod]
+
+
+class Submitted(TypedDict):
+    """A job that was taken in, and what of its manifest has no effect."""
+
+    job: JobDetail
+    warnings: list[str]
+
+
+class Checked(TypedDict):
+    """A job as it would be taken in."""
+
+    spec: dict[str, Any]
+    warnings: list[str]

@@ -1,0 +1,156 @@
+"""Requests to a console: documents out, documents in, and every failure as an exception that says what it is."""
+
+import time
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import httpx
+
+from hekla.client.errors import Fault, NoServer, NotHekla, Unreachable, refusal
+from hekla.client.servers import Server
+
+TIMEOUT_SECONDS = 40.0
+RETRIES = 3
+_CONNECT_SECONDS = 5.0
+_FIRST_PAUSE_SECONDS = 0.5
+_PASSING = {502, 503, 504}
+"""What a proxy says while the console behind it restarts."""
+_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+_PAGE = 200
+
+Json = Any
+"""A document as JSON knows it."""
+
+
+class Transport:
+    """One console. What changes nothing, or carries a key by which it counts once, is tried again after a pause."""
+
+    def __init__(
+        self,
+        server: Server,
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+        retries: int = RETRIES,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.server, self._retries = server, retries
+        headers = {"Authorization": f"Bearer {server.token}", "Accept": "application/json"}
+        try:
+            self._http = httpx.Client(
+                base_url=f"{server.url}/api/v1/",
+                headers=headers,
+                timeout=httpx.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
+                trust_env=urlsplit(server.url).hostname not in _LOOPBACK,  # a proxy is never asked for this machine
+                transport=transport,
+            )
+        except (httpx.InvalidURL, UnicodeEncodeError, ValueError) as error:
+            raise NoServer(f"“{server.url}” or its token cannot be used: {error}.") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the line to the console."""
+        self._http.close()
+
+    def get(self, path: str, **query: Json) -> Json:
+        """The document at an address."""
+        return self._send("GET", path, params=_said(query))
+
+    def post(self, path: str, document: Json, *, key: str = "", **query: Json) -> Json:
+        """Send a document; the answer. With a key it counts once, however often it is sent."""
+        return self._send("POST", path, key=key, json=document, params=_said(query))
+
+    def post_yaml(self, path: str, text: str | bytes, *, key: str = "", **query: Json) -> Json:
+        """Send manifests; the answer."""
+        return self._post_as("application/yaml", path, text, query, key=key)
+
+    def post_csv(self, path: str, table: str | bytes, **query: Json) -> Json:
+        """Send a table; the answer."""
+        return self._post_as("text/csv", path, table, query)
+
+    def patch(self, path: str, document: Json, **query: Json) -> Json:
+        """Send what is to change; the answer."""
+        return self._send("PATCH", path, json=document, params=_said(query))
+
+    def put(self, path: str, document: Json) -> Json:
+        """Send what is to be there from now on; the answer."""
+        return self._send("PUT", path, json=document)
+
+    def delete(self, path: str) -> None:
+        """Let what is there go."""
+        self._send("DELETE", path)
+
+    def each(self, path: str, *, limit: int = _PAGE, **query: Json) -> Iterator[Json]:
+        """The entries of a list that comes in pages; each page is asked for when it is come to."""
+        page = self.get(path, limit=limit, **query)
+        yield from page["results"]
+        while page["next"]:
+            page = self._send("GET", page["next"])
+            yield from page["results"]
+
+    def pages(self, path: str, most: int, **query: Json) -> list[Json]:
+        """The first `most` entries of such a list."""
+        return list(islice(self.each(path, limit=min(most, _PAGE), **query), most))
+
+    def _post_as(self, kind: str, path: str, text: str | bytes, query: Mapping[str, Json], *, key: str = "") -> Json:
+        return self._send("POST", path, key=key, content=text, headers={"Content-Type": kind}, params=_said(query))
+
+    def _send(self, method: str, path: str, *, key: str = "", **more: Json) -> Json:
+        if key:
+            more["headers"] = {**more.get("headers", {}), "Idempotency-Key": key}
+        pauses = [_FIRST_PAUSE_SECONDS * 2**n for n in range(self._retries)] if key or method == "GET" else []
+        for pause in pauses:
+            try:
+                return self._read(self._ask(method, path, **more))
+            except Fault:
+                raise
+            except Unreachable:
+                time.sleep(pause)
+        return self._read(self._ask(method, path, **more))
+
+    def _ask(self, method: str, path: str, **more: Json) -> httpx.Response:
+        url = self.server.url
+        try:
+            return self._http.request(method, path, **more)
+        except httpx.ConnectError as error:
+            raise Unreachable(
+                f"Nobody answers at {url}. Is the console running there? On its own machine `python3 manage.py up` "
+                "starts it."
+            ) from error
+        except httpx.TimeoutException as error:
+            raise Unreachable(f"{url} did not answer in time. Try again.") from error
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:
+            raise NoServer(f"{url} cannot be spoken to: {error}.") from error
+        except httpx.HTTPError as error:
+            raise Unreachable(f"The line to {url} broke: {error}.") from error
+
+    def _read(self, answer: httpx.Response) -> Json:
+        if answer.status_code == httpx.codes.NO_CONTENT:
+            return None
+        document = _json(answer)
+        if answer.is_success and document is not None:
+            return document
+        if isinstance(document, Mapping) and "detail" in document and not answer.is_server_error:
+            raise refusal(answer.status_code, document, answer.headers.get("Retry-After", ""))
+        if answer.is_server_error:
+            kind = Unreachable if answer.status_code in _PASSING else Fault
+            raise kind(f"The console at {self.server.url} had a fault (status {answer.status_code}).")
+        raise NotHekla(f"What answers at {self.server.url} is not Hekla (status {answer.status_code}).")
+
+
+def _json(answer: httpx.Response) -> Json:
+    """None where it is none."""
+    try:
+        return answer.json()
+    except ValueError:
+        return None
+
+
+def _said(query: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in query.items() if value is not None}

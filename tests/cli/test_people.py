@@ -1,0 +1,33 @@
+"""What a platform admin does for people from the command line."""
+
+import pytest
+
+from hekla.apps.signin import services as signin
+from hekla.apps.signin.models import SecondFactor
+from hekla.lib import clock
+
+pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
+
+
+def test_a_lost_second_factor_is_turned_off(console):
+    alice = console.world.alice
+    signin.begin(alice, now=clock.now())
+    assert console("reset-factor", "alice").exit_code == 1
+    alice.platform_role = "admin"
+    alice.save()
+    assert "not asked for a second factor" in console("reset-factor", "alice").output
+    assert not SecondFactor.objects.exists()
+    assert "There is no such person" in console("reset-factor", "nobody").output
+
+
+def test_people_come_in_by_a_table(console, tmp_path):
+    file = tmp_path / "people.csv"
+    file.write_text("E-mail;Role\ndora@example.org;viewer\n")
+    words = ("people", "import", file, "--tenant", console.world.tenant.slug)
+    looked = console(*words, "--dry-run")
+    assert (looked.exit_code, "invited: 1" in looked.output) == (0, True)
+    assert "/invitations/" in console(*words).output
+    assert "nothing: 1" in console(*words).output
+    file.write_text("E-mail\nnobody\n")
+    wrong = console(*words)
+    assert (wrong.exit_code, "email: Enter a valid email address." in wrong.output) == (1, True)

@@ -1,0 +1,47 @@
+"""`hekla what-if` and `hekla bench whatif`."""
+
+import json
+import time
+
+import pytest
+from tests.controller.conftest import LAST_SECONDS
+
+from hekla.apps.jobs.models import Job
+from hekla.client import Client
+
+
+@pytest.mark.parametrize(
+    ("replicas", "says"), [(2, ["It would start now", "2 pods on "]), (9, ["cannot start", "worker.replicas=4"])]
+)
+def test_it_says_what_would_be(console, tmp_path, replicas, says):
+    task = {"name": "worker", "replicas": replicas, "command": ["true"], "resources": {"cpu": "1"}}
+    file = tmp_path / "job.json"
+    file.write_text(json.dumps({"name": "draft", "tasks": [task]}))
+    told = console("what-if", file)
+    assert told.exit_code == 0
+    for word in says:
+        assert word in told.output
+    assert json.loads(console("what-if", file, "--json").output)["verdict"]
+    assert not Job.objects.exists()
+
+
+def test_its_time_is_measured(console):
+    told = json.loads(console("bench", "whatif", "--jobs", "3", "--warm-up", "0", "--json").output)
+    assert told["small_ms_median"] > 0
+
+
+@pytest.mark.parametrize("world", ["local"], indirect=True)
+def test_a_job_that_waits_is_shown_with_its_place_in_line(console, tmp_path):
+    task = {"name": "worker", "command": ["sleep", "60"], "resources": {"cpu": "3"}}
+    file = tmp_path / "job.json"
+    for name in ("holds", "stays"):
+        file.write_text(json.dumps({"name": name, "tasks": [task]}))
+        assert console("submit", file).exit_code == 0
+    with Client(console.url, console.token) as client:
+        client.wait("holds", until={"running"}, timeout=30)
+    deadline = time.monotonic() + LAST_SECONDS
+    while "Start      Its place in the line of its queue: 1 of 1." not in (told := console("job", "stays").output):
+        assert time.monotonic() < deadline, told
+    assert "Waits      " in told
+    assert "Start" not in console("job", "holds").output.partition("POD")[0].replace("Started", "")
+    console("abort", "holds")

@@ -1,0 +1,158 @@
+"""What a script may rely on when things go wrong, and a job from its submission to its last line."""
+
+import json
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+from tests.cli.conftest import Console, console, world
+
+from hekla.client import (
+    Client,
+    Conflict,
+    Fault,
+    Forbidden,
+    Invalid,
+    NoServer,
+    NotFound,
+    NotHekla,
+    Refused,
+    TooLate,
+    TooMany,
+    Unauthorized,
+    Unreachable,
+)
+from hekla.client import transport as transports
+
+__all__ = ["console", "world"]
+
+Answer = httpx.Response | Exception
+JOB = {"uid": "9b0dc0f2-0000-4000-8000-000000000000", "name": "train", "phase": "pending", "pods": []}
+SPEC = {"name": "train", "tasks": [{"name": "main", "command": ["true"]}]}
+local = pytest.mark.parametrize("world", ["local"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transports, "_FIRST_PAUSE_SECONDS", 0)
+
+
+class Scripted:
+    """A console that answers what it is told to, and keeps what it was asked."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self.answers, self.asked = iter(answers), list[httpx.Request]()
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.asked.append(request)
+        answer = next(self.answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def client(self) -> Client:
+        return Client("http://hekla.example", "hk_x", transport=httpx.MockTransport(self))
+
+
+def problem(status: int, **more: object) -> httpx.Response:
+    headers = {"Content-Type": "application/problem+json", "Retry-After": "7"}
+    return httpx.Response(status, json={"detail": "No.", "code": "no", "status": status, **more}, headers=headers)
+
+
+REFUSALS = [(400, Invalid), (401, Unauthorized), (403, Forbidden), (404, NotFound), (409, Conflict), (429, TooMany)]
+
+
+@pytest.mark.parametrize(("status", "kind"), [*REFUSALS, (415, Refused)])
+def test_a_refusal_is_an_exception_of_its_kind(status: int, kind: type[Refused]) -> None:
+    with pytest.raises(kind) as raised:
+        Scripted(problem(status)).client().nodes()
+    assert (raised.value.status, raised.value.detail, raised.value.code) == (status, "No.", "no")
+    assert getattr(raised.value, "retry_after", None) == (7 if kind is TooMany else None)
+
+
+def test_wrong_fields_are_told_one_by_one() -> None:
+    wrong = problem(400, errors=[{"path": "tasks.0.replicas", "message": "Too many."}, {"path": "", "message": "Odd."}])
+    with pytest.raises(Invalid) as raised:
+        Scripted(wrong).client().submit(SPEC)
+    assert [(one.path, one.message) for one in raised.value.errors] == [("tasks.0.replicas", "Too many."), ("", "Odd.")]
+    assert str(raised.value) == "No.\n  tasks.0.replicas: Too many.\n  Odd."
+
+
+PASSING: list[Answer] = [
+    httpx.Response(502),
+    httpx.Response(503),
+    httpx.ConnectError("closed"),
+    httpx.ReadTimeout("late"),
+    httpx.RemoteProtocolError("cut"),
+]
+
+
+@pytest.mark.parametrize("first", PASSING, ids=str)
+def test_what_passes_is_waited_for(first: Answer) -> None:
+    console = Scripted(first, httpx.Response(200, json=[]))
+    assert console.client().nodes() == []
+    assert len(console.asked) == 2
+
+
+def test_a_submission_is_sent_again_under_the_same_key() -> None:
+    console = Scripted(httpx.ReadTimeout("late"), httpx.Response(201, json={"job": JOB, "warnings": []}))
+    assert console.client().submit(SPEC)["job"]["name"] == "train"
+    first, second = (request.headers["Idempotency-Key"] for request in console.asked)
+    assert first == second
+    assert [json.loads(request.content) for request in console.asked] == [SPEC, SPEC]
+
+
+@pytest.mark.parametrize("act", [Client.abort, Client.restart, Client.forget, lambda c, j: c.set_priority(j, 1)])
+def test_what_may_have_been_done_is_not_done_twice(act: Callable[[Client, str], object]) -> None:
+    console = Scripted(httpx.ReadTimeout("late"))
+    with pytest.raises(Unreachable):
+        act(console.client(), JOB["uid"])
+    assert len(console.asked) == 1
+
+
+def test_a_fault_and_a_stranger_are_told_at_once() -> None:
+    for answer, kind in ((httpx.Response(500), Fault), (httpx.Response(200, text="<html>"), NotHekla)):
+        console = Scripted(answer)
+        with pytest.raises(kind):
+            console.client().nodes()
+        assert len(console.asked) == 1
+
+
+def test_nobody_is_waited_for_without_end() -> None:
+    console = Scripted(*[httpx.ConnectError("closed")] * 9)
+    with pytest.raises(Unreachable, match="Nobody answers"):
+        console.client().nodes()
+    assert len(console.asked) == 4
+
+
+def test_a_wait_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: Iterator[Answer] = (httpx.Response(200, json=JOB) for _ in range(100))
+    with pytest.raises(TooLate, match="train is pending"):
+        Scripted(*answers).client().wait(JOB, timeout=0.3)
+
+
+def test_which_console_is_meant_without_a_word(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+    monkeypatch.setenv("HEKLA_SERVER", "far.example:8000")
+    monkeypatch.setenv("HEKLA_TOKEN", "hk_far")
+    assert Client().server.url == "http://far.example:8000"
+    monkeypatch.delenv("HEKLA_TOKEN")
+    monkeypatch.setenv("HEKLA_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with pytest.raises(NoServer, match="no token for http://far"):
+        Client()
+
+
+@local
+def test_a_job_from_its_submission_to_its_last_line(console: Console) -> None:
+    command = ["sh", "-c", "echo begins; sleep 1; echo ends"]
+    spec = {"name": "talk", "tasks": [{"name": "main", "command": command, "resources": {"cpu": "100m"}}]}
+    with Client(console.url, console.token) as client:
+        once = client.submit(spec, key="one")["job"]
+        assert client.submit(spec, key="one")["job"]["uid"] == once["uid"]
+        assert list(client.logs(client.wait("talk", until={"running"}), follow=True)) == ["begins", "ends"]
+        assert client.wait(once, timeout=30)["phase"] == "completed"
+        assert [job["name"] for job in client.jobs(phase="completed")] == ["talk"]
+        with pytest.raises(LookupError, match="main-0"):
+            client.logs("talk", "other")
+        with pytest.raises(NotFound, match="no job called “nothing”"):
+            client.job("nothing")

@@ -1,0 +1,145 @@
+"""What the client sends and reads is what the OpenAPI document says: every method, against the served document."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, get_type_hints
+
+import httpx
+import pytest
+from django.test import Client as Console
+from django.utils.dateparse import parse_datetime
+from jsonschema import Draft202012Validator
+from tests.api.conftest import World, job, world
+
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.queues.models import Queue
+from hekla.client import Client, documents
+from hekla.lib import clock
+
+__all__ = ["world"]
+
+MANIFEST = """\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: sent}
+spec: {tasks: [{name: main, template: {spec: {containers: [{name: m, command: ["true"]}]}}}]}
+"""
+CALLS: dict[str, Callable[[Client], object]] = {
+    "me": Client.me,
+    "submit": lambda client: client.submit(job("new"), tenant="lab"),
+    "submit a manifest": lambda client: client.submit(MANIFEST, key="once"),
+    "check": lambda client: client.check(job("new"), tenant="lab"),
+    "what_if": lambda client: client.what_if(job("new"), tenant="lab"),
+    "jobs": lambda client: list(client.jobs(mine=True, phase=["pending", "running"], limit=1)),
+    "job": lambda client: client.job("train"),
+    "wait": lambda client: client.wait("train", until={"pending"}),
+    "start": lambda client: client.start("train"),
+    "waits": lambda client: client.waits("train"),
+    "abort": lambda client: client.abort("train"),
+    "resume": lambda client: client.resume("stopped"),
+    "restart": lambda client: client.restart("train"),
+    "restart a task": lambda client: client.restart("train", "worker"),
+    "restart a pod": lambda client: client.restart("train", "worker", 0),
+    "forget": lambda client: client.forget("stopped"),
+    "scale": lambda client: client.scale("train", {"worker": 2}, least={"worker": 1}, least_of_all=1, revision=1),
+    "set_priority": lambda client: client.set_priority("train", 5),
+    "logs": lambda client: list(client.logs("train")),
+    "queues": Client.queues,
+    "quotas": lambda client: client.quotas("lab"),
+    "nodes": Client.nodes,
+    "uid": lambda client: client.uid("train"),
+}
+
+
+class Judge(httpx.BaseTransport):
+    """Answers as the console does, and holds both sides against the document."""
+
+    def __init__(self) -> None:
+        self._console = Console()
+        self.document: dict[str, Any] = {}
+        self.judged: list[str] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        headers = {name: value for name, value in request.headers.items() if name not in {"content-type", "host"}}
+        kind = request.headers.get("Content-Type", "")
+        path = request.url.raw_path.decode()
+        told = self._console.generic(request.method, path, request.content, content_type=kind, headers=headers)
+        answer = httpx.Response(told.status_code, headers=dict(told.items()), content=told.content)
+        if self.document:
+            self._judge(request, answer)
+        return answer
+
+    def _judge(self, request: httpx.Request, answer: httpx.Response) -> None:
+        operation = self._operation(request)
+        self.judged.append(operation["operationId"])
+        known = {one["name"] for one in operation.get("parameters", []) if one["in"] in {"query", "header"}}
+        sent = {*request.url.params, *({"Idempotency-Key"} & {name.title() for name in request.headers})}
+        assert sent <= known | {"Idempotency-Key"} & known, (operation["operationId"], sent - known)
+        if request.content and request.headers["Content-Type"] == "application/json":
+            self._valid(operation["requestBody"]["content"]["application/json"]["schema"], json.loads(request.content))
+        elif request.content:
+            assert request.headers["Content-Type"] in operation["requestBody"]["content"]
+        told = operation["responses"][str(answer.status_code)]
+        if answer.content:
+            self._valid(told["content"]["application/json"]["schema"], answer.json())
+
+    def _operation(self, request: httpx.Request) -> Any:
+        paths = self.document["paths"]
+        found = [path for path in paths if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), request.url.path)]
+        assert found, request.url.path
+        return paths[found[0]][request.method.lower()]
+
+    def _valid(self, schema: Mapping[str, Any], document: object) -> None:
+        whole = {**schema, "components": self.document["components"]}
+        Draft202012Validator(whole).validate(document)
+
+
+@pytest.fixture
+def client(world: World) -> Client:
+    """Alice's, whose requests are judged; a job of hers has a pod, another was aborted."""
+    alice = world.as_("alice")
+    for name in ("train", "stopped"):
+        assert alice.post("/api/v1/jobs", job(name), format="json").status_code == 201
+    Job.objects.filter(name="stopped").update(phase="aborted", finished_at=clock.now())
+    train = Job.objects.get(name="train")
+    place = {"task": "worker", "index": 0, "attempt": 1, "version": 1, "slot": 1, "address": "127.0.0.1"}
+    Pod.objects.create(job=train, **place, phase="running", node="n", created_at=clock.now())
+    assert Queue.objects.count() == 2
+    judge = Judge()
+    token = alice._credentials["HTTP_AUTHORIZATION"].removeprefix("Bearer ")
+    made = Client("http://testserver", token, transport=judge)
+    judge.document = made.get("schema")
+    return made
+
+
+def test_every_method_is_called() -> None:
+    own = {name for name, value in vars(Client).items() if callable(value) and not name.startswith("_")}
+    assert own - {"log_pieces"} == {words.split()[0] for words in CALLS}
+
+
+@pytest.mark.parametrize("words", CALLS)
+def test_what_is_sent_and_told_is_as_the_document_says(client: Client, words: str) -> None:
+    CALLS[words](client)
+    assert client._http._transport.judged  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("of", "component"),
+    [
+        (documents.Job, "Job"),
+        (documents.JobDetail, "JobDetail"),
+        (documents.Pod, "Pod"),
+        (documents.Submitted, "Submitted"),
+        (documents.Checked, "Checked"),
+    ],
+)
+def test_the_types_name_fields_of_the_document(client: Client, of: type, component: str) -> None:
+    known = client._http._transport.document["components"]["schemas"][component]["properties"]
+    assert set(get_type_hints(of)) <= set(known)
+
+
+def test_a_job_is_gone_through_page_by_page(client: Client) -> None:
+    names = [one["name"] for one in client.jobs(limit=1)]
+    assert names == ["stopped", "train"]
+    assert all(parse_datetime(one["submitted_at"]) for one in client.jobs())
