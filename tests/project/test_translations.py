@@ -1,8 +1,9 @@
-"""The console speaks Simplified Chinese: every sentence of the pages and of the code that serves them.
+"""The console speaks Simplified Chinese: every sentence of pages, of the code that serves them, of domain and engine.
 
 Sentences are extracted again here with Django's template lexer and Babel, so that no gettext program is needed.
 """
 
+import ast
 import re
 from collections.abc import Iterator
 from io import BytesIO
@@ -18,12 +19,18 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.translation.template import templatize
 
+from hekla.domain.frameworks import known
 from hekla.project.settings import CHECKOUT
 
 SOURCES = CHECKOUT / "platform" / "hekla"
+DOMAIN = SOURCES / "domain"
+ENGINE = SOURCES / "engine"
 CATALOGUE = SOURCES / "locale" / "zh_Hans" / "LC_MESSAGES"
 # The names of format arguments, and those that scripts fill in; a format without a name counts by its letter.
-PLACEHOLDER = re.compile(r"%\((\w+)\)[\d.]*[a-z]|(%[\d.]*[a-z])(?![a-z])|\{(\w+)\}")
+PLACEHOLDER = re.compile(r"%\((\w+)\)[\d.]*[a-z]|(%[\d.]*[a-z])(?![a-z])|\{(\w+)(?::[^{}]*)?\}")
+
+SENTENCE = re.compile(r"\w\S* \S.*[.?!]$", re.DOTALL)
+SUMMARIES = {framework.summary for framework in known().values()}
 
 
 def read_source() -> Catalog:
@@ -47,7 +54,7 @@ def placeholders(text: str) -> set[str]:
 def code_of(path: Path) -> bytes:
     """What Babel reads as Python: a template becomes calls of gettext, unindented, since its layout means nothing."""
     text = path.read_text(encoding="utf-8")
-    if path.suffix == ".html":
+    if path.suffix != ".py":
         text = "\n".join(line.lstrip() for line in templatize(text, origin=str(path)).splitlines())
     return text.encode()
 
@@ -58,16 +65,61 @@ def sentences(path: Path) -> Iterator[tuple[str, ...]]:
         yield forms(text)
 
 
+def said_to_readers() -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """What `said` and `sentence` are given, also the one inside the other."""
+    for path in [*DOMAIN.rglob("*.py"), *ENGINE.rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Name(id="said" | "sentence"), args=[ast.Constant(value=str(text))]):
+                    yield path, (text,)
+
+
+def unsaid(path: Path) -> Iterator[str]:
+    """What looks like a sentence that is told as it stands."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    parts = {id(part) for node in ast.walk(tree) if is_looked_up(node) for part in ast.walk(node)}
+    for node in ast.walk(tree):
+        text = written(node)
+        if id(node) not in parts and SENTENCE.search(text) and text not in SUMMARIES:
+            yield text
+
+
+def is_looked_up(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="said" | "sentence")) | ast.Expr(value=ast.Constant()):
+            return True
+    return False
+
+
+def written(node: ast.AST) -> str:
+    """A text as it is written in the code, without what is filled in."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            return "".join(map(written, values))
+    return ""
+
+
 def source_files() -> list[Path]:
-    return sorted([*(CHECKOUT / "templates").rglob("*.html"), *SOURCES.rglob("*.py")])
+    templates = CHECKOUT / "templates"
+    return sorted([*templates.rglob("*.html"), *templates.rglob("*.txt"), *SOURCES.rglob("*.py")])
 
 
 def test_every_sentence_is_in_the_catalogue() -> None:
     known = {forms(message.id) for message in messages()}
     found = {(path, text) for path in source_files() for text in sentences(path)}
     assert len(found) > 400, "the extraction itself has broken"
-    missing = {text: str(path.relative_to(CHECKOUT)) for path, text in found if text not in known}
+    told = set(said_to_readers())
+    assert len(told) > 100, "the extraction itself has broken"
+    missing = {text: str(path.relative_to(CHECKOUT)) for path, text in found | told if text not in known}
     assert not missing
+
+
+def test_the_domain_tells_nobody_a_sentence_that_is_not_looked_up() -> None:
+    """What a job keeps of itself is written in English, and told from facts (`lifecycle.saying`)."""
+    paths = set(DOMAIN.rglob("*.py")) - {DOMAIN / "lifecycle" / "saying.py"}
+    assert not {str(path.relative_to(DOMAIN)): found for path in paths if (found := list(unsaid(path)))}
 
 
 def test_every_message_is_translated() -> None:

@@ -1,4 +1,7 @@
 from django.apps import AppConfig
+from django.utils.translation import gettext
+
+from hekla.domain import sentences
 
 
 class ProjectConfig(AppConfig):
@@ -6,7 +9,11 @@ class ProjectConfig(AppConfig):
     label = "project"
 
     def ready(self) -> None:
-        """Make Celery's application the one that every process sends through, and the pages live."""
+        """Make Celery's application the one that every process sends through, and the pages live.
+
+        What the domain says is said in the language of the request that it is said to.
+        """
         from hekla.project import celery, fragments  # noqa: PLC0415, F401
 
         fragments.register_all()
+        sentences.speak(gettext)

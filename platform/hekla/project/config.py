@@ -1,12 +1,29 @@
 """What the environment says, read once and typed. Nothing else in Hekla reads environment variables."""
 
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from hekla.project.checkout import CHECKOUT
+
+
+class OpenIDProvider(BaseModel):
+    """A directory that people come from. It sends them back to `…/accounts/from/NAME/back/`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[a-z0-9-]{1,40}$")
+    label: str
+    issuer: str = Field(pattern=r"^https?://")
+    client_id: str
+    client_secret: str
+    domains: tuple[str, ...] = ()
+    """Who has a verified address in one of these may come without an invitation."""
+    tenant: str = ""
+    """The tenant that they then become members of (short name)."""
 
 
 class Config(BaseSettings):
@@ -22,6 +39,16 @@ class Config(BaseSettings):
     time_zone: str = "UTC"
     check_engine: bool = False
     """After each decision, hold what the engine keeps against a fresh look. It costs as much as one."""
+    oidc: tuple[OpenIDProvider, ...] = ()
+    """OpenID providers, as a JSON list of objects with the fields of OpenIDProvider."""
+    tries_a_minute: int = 60
+    """How often a minute one address may try to sign in, or open links and invitations."""
+    second_factor_for: Literal["", "admins", "everybody"] = ""
+    """Who must have a second factor; empty: whoever wants one."""
+    mail_url: str = ""
+    """The mail server, as in `project.mail`; empty: none, and links are handed over by people."""
+    webhooks_may_be_private: bool = False
+    """Let people's webhooks lead to addresses that are not of the public internet."""
     database_url: str = Field(validation_alias="DATABASE_URL")
     valkey_url: str = Field(validation_alias="VALKEY_URL")
 

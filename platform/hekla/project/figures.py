@@ -1,55 +1,77 @@
 """What the machines and queues hold now, for the pages that show it."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.accounts.models import User
-from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Node
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import wording
-from hekla.apps.jobs.facts import spec_of
-from hekla.apps.jobs.models import Pod
+from hekla.apps.jobs.selectors import OnNode
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.resources import Resources
+from hekla.engine.standing import Standing
+from hekla.foresight.occupancy import Occupancy, Use
 
+_NOTHING = Resources()
 _SHOWN = ("cpu", "memory", "nvidia.com/gpu")
+_DEEPEST = 5
+"""So many steps a tree is drawn to the right; what is deeper stands under these."""
+_PARTS = {
+    "borrowed": _("%s borrowed"),
+    "lent": _("%s lent"),
+    "guarantee": _("%s guaranteed"),
+    "deserved": _("%s deserved"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Use of one resource: `used` of `capacity`, in thousandths or MiB; `words` for people."""
+    """Use of one resource: `used` of `capacity`, in thousandths or MiB; `words` for people.
+
+    Where it is a queue's: what of it is borrowed, what it lends, and what it is guaranteed and deserves; and `more` of
+    that in words.
+    """
 
     name: str
     used: int
     capacity: int
     words: str
+    borrowed: int = 0
+    lent: int = 0
+    guarantee: int = 0
+    deserved: int = 0
+    more: str = ""
+
+    @property
+    def said(self) -> str:
+        return "; ".join(filter(None, (self.words, self.more)))
 
 
 @dataclass(frozen=True, slots=True)
-class Occupancy:
-    """What a page's figures are counted from, read once: the machines and the pods that hold something on them."""
+class Branch:
+    """A queue on the tree: so deep below the highest queue that one may see, which is `above` it."""
 
-    machines: list[Node]
-    pods: list[Pod]
-
-    @classmethod
-    def now(cls) -> Self:
-        machines = list(clusters.nodes())
-        return cls(machines, jobs.usage_by_node(sorted({node.cluster_id for node in machines})))
+    view: "QueueView"
+    depth: int
+    above: str = ""
 
 
 @dataclass
 class NodeView:
-    """A machine with what is on it."""
+    """A machine with what is on it. `used`: the pods among it."""
 
     node: Node
     allocatable: Resources
     used: Resources = field(default_factory=Resources)
-    pods: list[Pod] = field(default_factory=list)
+    jobs: list[OnNode] = field(default_factory=list)
+    """Of those that the person may know."""
 
     @property
     def bars(self) -> list[Bar]:
@@ -66,13 +88,11 @@ class QueueView:
 
     queue: Queue
     limit: Resources
-    used: Resources = field(default_factory=Resources)
-    running: int = 0
-    waiting: int = 0
+    use: Use
 
     @property
     def bars(self) -> list[Bar]:
-        return bars(self.used, self.limit)
+        return bars(self.use.used, self.limit)
 
 
 def bars(used: Resources, capacity: Resources) -> list[Bar]:
@@ -81,52 +101,73 @@ def bars(used: Resources, capacity: Resources) -> list[Bar]:
 
 
 def _bar(name: str, used: float, capacity: float) -> Bar:
-    scale = 2**20 if name == "memory" else 1
     words = wording.part(Resources({name: used}), Resources({name: capacity}), name)
-    return Bar(name, int(used // scale), max(int(capacity // scale), 1), words)
+    return Bar(name, _scaled(name, used), max(_scaled(name, capacity), 1), words)
 
 
-def nodes(visible_pods_of: User, occupancy: Occupancy | None = None) -> list[NodeView]:
-    """All machines. The pods on them are named only where the person may see their job."""
-    occupancy = occupancy or Occupancy.now()
-    views = {(n.cluster_id, n.name): NodeView(n, Resources.parse(n.allocatable)) for n in occupancy.machines}
-    visible = set(jobs.visible_to(visible_pods_of).exclude(finished_at__isnull=False).values_list("pk", flat=True))
-    for pod in occupancy.pods:
-        view = views.get((pod.job.cluster_id, pod.node))
-        if view is not None:
-            view.used += request_of(pod)
-            if pod.job_id in visible:
-                view.pods.append(pod)
-    return list(views.values())
+def _scaled(name: str, amount: float) -> int:
+    return int(amount // 2**20) if name == "memory" else int(amount)
 
 
-def request_of(pod: Pod) -> Resources:
-    """What a pod holds."""
-    return spec_of(pod.job).task(pod.task).request + {"pods": 1.0}
+def share_bars(standing: Standing) -> list[Bar]:
+    """A queue's bar for each resource that it may hold."""
+    return [_share_bar(standing, name) for name in _SHOWN if standing.bound.amount(name)]
 
 
-def queue_views(user: User, occupancy: Occupancy | None = None) -> list[QueueView]:
-    """The queues that the person may see."""
-    occupancy = occupancy or Occupancy.now()
-    found = list(queues.visible_to(user))
-    whole = _by_cluster(occupancy.machines)
-    views = {q.pk: QueueView(q, _limit(q, whole)) for q in found}
-    running: dict[int, set[int]] = defaultdict(set)
-    for pod in occupancy.pods:
-        if pod.job.queue_id in views:
-            views[pod.job.queue_id].used += request_of(pod)
-            running[pod.job.queue_id].add(pod.job_id)
-    waiting = jobs.waiting_in(list(views))
-    for pk, view in views.items():
-        view.running, view.waiting = len(running[pk]), waiting.get(pk, 0)
-    return list(views.values())
+def _share_bar(standing: Standing, name: str) -> Bar:
+    bar = _bar(name, standing.held.amount(name), standing.bound.amount(name))
+    parts = {part: getattr(standing, part).amount(name) for part in ("borrowed", "lent", "guarantee", "deserved")}
+    said = [_PARTS[part] % wording.amounts(Resources({name: amount})) for part, amount in parts.items() if amount]
+    scaled = {part: _scaled(name, amount) for part, amount in parts.items()}
+    return Bar(name, bar.used, bar.capacity, bar.words, **scaled, more="; ".join(said))
 
 
-def _by_cluster(machines: Sequence[Node]) -> dict[int, Resources]:
-    whole: dict[int, Resources] = defaultdict(Resources)
-    for node in machines:
-        whole[node.cluster_id] += Resources.parse(node.allocatable)
-    return whole
+def nodes(whole: Occupancy) -> list[NodeView]:
+    """All machines with what is held on them."""
+    held = whole.machines
+    return [
+        NodeView(node, allocatable, held.get((node.cluster_id, node.name), _NOTHING))
+        for node, allocatable in whole.nodes
+    ]
+
+
+def name_jobs(views: Sequence[NodeView], user: User, rights: Rights) -> None:
+    """Put on these machines the jobs that have pods there, those that the person may know."""
+    sees, found = jobs.seeing(user, rights), jobs.jobs_on([view.node for view in views])
+    for view in views:
+        view.jobs = [one for one in found.get((view.node.cluster_id, view.node.name), ()) if sees(one.job)]
+
+
+def queue_views(user: User, whole: Occupancy, rights: Rights | None = None) -> list[QueueView]:
+    """The queues that the person may see. `rights`: where they were read already."""
+    clusters, uses = _by_cluster(whole), whole.queues
+    seen = queues.visible_to(user, rights)
+    return [QueueView(queue, _limit(queue, clusters), uses.get(queue.pk, Use())) for queue in seen]
+
+
+def as_tree(views: Sequence[QueueView]) -> list[Branch]:
+    """Each queue behind the one that it is a part of; parts of what one may not see stand by themselves."""
+    below: dict[int | None, list[QueueView]] = defaultdict(list)
+    known = {view.queue.pk for view in views}
+    for view in views:
+        parent = view.queue.parent_id
+        below[parent if parent in known else None].append(view)
+    found: list[Branch] = []
+
+    def grow(parent: QueueView | None, depth: int) -> None:
+        for view in below[parent.queue.pk if parent else None]:
+            found.append(Branch(view, min(depth, _DEEPEST), parent.queue.name if parent else ""))
+            grow(view, depth + 1)
+
+    grow(None, 0)
+    return found
+
+
+def _by_cluster(whole: Occupancy) -> dict[int, Resources]:
+    found: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for node, allocatable in whole.nodes:
+        found[node.cluster_id].update(allocatable)
+    return {cluster: Resources(amounts) for cluster, amounts in found.items()}
 
 
 def _limit(queue: Queue, whole: dict[int, Resources]) -> Resources:
@@ -146,5 +187,6 @@ def free_slots(views: Sequence[NodeView]) -> list[dict[str, Any]]:
 
 def total_free(views: Sequence[NodeView]) -> list[str]:
     """What is free altogether, resource by resource."""
-    free = sum((v.allocatable - v.used for v in views if v.node.is_ready and not v.node.is_cordoned), Resources())
-    return [wording.amounts(Resources({name: free.amount(name)})) for name in _SHOWN if free.amount(name)]
+    ready = [view for view in views if view.node.is_ready and not view.node.is_cordoned]
+    free = {name: sum(v.allocatable.amount(name) - v.used.amount(name) for v in ready) for name in _SHOWN}
+    return [wording.amounts(Resources({name: amount})) for name, amount in free.items() if amount]

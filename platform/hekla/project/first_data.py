@@ -72,7 +72,7 @@ def _leave_key_for_command_line(admin: User, now: datetime) -> None:
     """On one machine whoever may read the data folder is the admin, so `hekla` there needs no sign-in."""
     path = settings.HEKLA_HOME / "cli-token"
     known = path.read_text().strip() if path.exists() else ""
-    if known and account_services.owner_of_token(known, now=now) is not None:
+    if known and account_services.token_in_force(known, now=now) is not None:
         return
     secret = account_services.create_token(
         admin, name="this machine", lifetime=account_services.MAX_TOKEN_LIFETIME, now=now

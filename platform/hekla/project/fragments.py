@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from django.http import HttpRequest, QueryDict
+from django.http import QueryDict
 from django.template.loader import render_to_string
 
 from hekla.apps.accounts import selectors as accounts
@@ -16,19 +16,22 @@ from hekla.apps.demonstrations import shown as demonstrations_shown
 from hekla.apps.flows import selectors as flows
 from hekla.apps.flows import shown as flows_shown
 from hekla.apps.flows.views import list_context as flow_list
-from hekla.apps.jobs import podstory, shown
+from hekla.apps.jobs import listing, podstory, shown
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Pod
-from hekla.apps.jobs.views import list_context
+from hekla.apps.notifications import selectors as notifications
 from hekla.apps.queues import selectors as queues
 from hekla.apps.schedules import selectors as schedules
 from hekla.apps.schedules import shown as schedules_shown
 from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.selectors import Standing
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
 from hekla.live.registry import LiveView, Params, register
-from hekla.project import figures
-from hekla.project.views import home_parts, queue_parts
+from hekla.project import queue_pages
+from hekla.project.views import home_free, home_jobs, home_queues, node_parts
+
+_QUEUES, _MACHINES = frozenset({"queues"}), frozenset({"machines"})
 
 
 def _uid(params: Params) -> UUID:
@@ -38,12 +41,30 @@ def _uid(params: Params) -> UUID:
         raise NotFound("There is no such page.") from error
 
 
-def _job_topics(user: User, params: Params) -> frozenset[str]:
-    return frozenset({f"job:{jobs.get(_uid(params), user).uid}"})
+def _everybody(_user: User, _params: Params) -> None:
+    """Whoever sees it is shown the same."""
+
+
+def _standing(user: User, _params: Params) -> Standing:
+    """Shown to those who have the same roles everywhere."""
+    return tenancy.standings([user.pk])[user.pk]
+
+
+def _job_topics(_user: User, params: Params) -> frozenset[str]:
+    """Whether the person may see it, its audience has asked."""
+    return frozenset({f"job:{_uid(params)}"})
 
 
 def _job(user: User, params: Params) -> str:
-    return render_to_string("jobs/_live.html", shown.detail(jobs.get(_uid(params), user), user, params))
+    rights = tenancy.rights(user)
+    job = jobs.get(_uid(params), user, rights)
+    return render_to_string("jobs/_live.html", shown.detail(job, params, may_act=jobs.acting(user, rights)(job)))
+
+
+def _job_audience(user: User, params: Params) -> bool:
+    """Those who may act on it, and those who may only look."""
+    rights = tenancy.rights(user)
+    return jobs.acting(user, rights)(jobs.get(_uid(params), user, rights))
 
 
 def _pod_of(user: User, params: Params) -> Pod:
@@ -68,10 +89,7 @@ def _tenant_topics(user: User, _params: Params) -> frozenset[str]:
 
 
 def _list(user: User, params: Params) -> str:
-    request = HttpRequest()
-    request.GET = QueryDict(params.get("query", "")[:2000])
-    request.user = user
-    context = list_context(request)
+    context = listing.context(QueryDict(params.get("query", "")[:2000]), user)
     return render_to_string("jobs/_list.html", context) + render_to_string("jobs/_phases.html", context)
 
 
@@ -94,8 +112,39 @@ def _flows(user: User, params: Params) -> str:
     return render_to_string("flows/_list.html", flow_list(user, params.get("page", "")))
 
 
-def _home(user: User, _params: Params) -> str:
-    return render_to_string("_home.html", home_parts(user))
+def _own_topics(user: User, _params: Params) -> frozenset[str]:
+    return frozenset({f"owner:{user.pk}"})
+
+
+def _home_jobs(user: User, _params: Params) -> str:
+    return render_to_string("_home_jobs.html", home_jobs(user))
+
+
+def _home_queues(user: User, _params: Params) -> str:
+    return render_to_string("_home_queues.html", home_queues(user))
+
+
+def _free_topics(_user: User, _params: Params) -> frozenset[str]:
+    """What is free is everybody's business."""
+    return _MACHINES | {f"cluster:{pk}" for pk in clusters.all_clusters().values_list("pk", flat=True)}
+
+
+def _home_free(_user: User, _params: Params) -> str:
+    return render_to_string("_home_free.html", home_free())
+
+
+def _queues_topics(user: User, _params: Params) -> frozenset[str]:
+    """What happens in the queues that one may see, to them, and to the machines."""
+    return _QUEUES | _MACHINES | {f"queue:{pk}" for pk in _queues_seen(user, _params)}
+
+
+def _queues_seen(user: User, _params: Params) -> tuple[int, ...]:
+    """Shown to those who may see the same queues."""
+    return tuple(queues.visible_to(user).order_by("pk").values_list("pk", flat=True))
+
+
+def _queues_audience(user: User, params: Params) -> tuple[tuple[int, ...], bool]:
+    return _queues_seen(user, params), flags(user)["may_manage_queues"]
 
 
 def _queue_topics(user: User, params: Params) -> frozenset[str]:
@@ -103,15 +152,15 @@ def _queue_topics(user: User, params: Params) -> frozenset[str]:
 
 
 def _queues(user: User, _params: Params) -> str:
-    return render_to_string("queues/_list.html", {"views": figures.queue_views(user), "nav": flags(user)})
+    return render_to_string("queues/_list.html", queue_pages.all_parts(user) | {"nav": flags(user)})
 
 
 def _queue(user: User, params: Params) -> str:
-    return render_to_string("queues/_detail.html", queue_parts(params.get("name", ""), user))
+    return render_to_string("queues/_detail.html", queue_pages.parts(params.get("name", ""), user))
 
 
-def _nodes(user: User, _params: Params) -> str:
-    return render_to_string("clusters/_nodes.html", {"views": figures.nodes(user), "nav": flags(user)})
+def _nodes(user: User, params: Params) -> str:
+    return render_to_string("clusters/_nodes.html", node_parts(user, params.get("page", "")) | {"nav": flags(user)})
 
 
 def _demonstration_topics(_user: User, params: Params) -> frozenset[str]:
@@ -157,6 +206,14 @@ def _schedule(user: User, params: Params) -> str:
     return render_to_string("schedules/_live.html", context)
 
 
+def _bell_topics(user: User, _params: Params) -> frozenset[str]:
+    return frozenset({f"bell:{user.pk}"})
+
+
+def _bell(user: User, _params: Params) -> str:
+    return render_to_string("notifications/_bell.html", {"unread": notifications.unread(user)})
+
+
 def flags(user: User) -> dict[str, bool]:
     """What of `nav` the live parts ask."""
     return {
@@ -167,17 +224,23 @@ def flags(user: User) -> dict[str, bool]:
 
 def register_all() -> None:
     """Make the pages live."""
-    register("job", LiveView(_job_topics, _job))
-    register("pod", LiveView(_pod_topics, _pod))
+    register("job", LiveView(_job_topics, _job, _job_audience))
+    register("pod", LiveView(_pod_topics, _pod, _everybody))
     register("jobs", LiveView(_tenant_topics, _list))
     register("flow", LiveView(_flow_topics, _flow))
     register("flows", LiveView(_tenant_topics, _flows))
-    register("home", LiveView(_cluster_topics, _home))
-    register("queues", LiveView(_cluster_topics, _queues))
-    register("queue", LiveView(_queue_topics, _queue))
+    register(
+        "home",
+        LiveView(_own_topics, _home_jobs),
+        LiveView(_queues_topics, _home_queues, _queues_seen, anew=_QUEUES),
+        LiveView(_free_topics, _home_free, _everybody),
+    )
+    register("queues", LiveView(_queues_topics, _queues, _queues_audience, anew=_QUEUES))
+    register("queue", LiveView(_queue_topics, _queue, _standing))
     register("demonstration", LiveView(_demonstration_topics, _demonstration))
     register("batches", LiveView(_tenant_topics, _batches))
     register("batch", LiveView(_batch_topics, _batch))
     register("schedules", LiveView(_tenant_topics, _schedules))
     register("schedule", LiveView(_schedule_topics, _schedule))
-    register("nodes", LiveView(_cluster_topics, _nodes))
+    register("bell", LiveView(_bell_topics, _bell))
+    register("nodes", LiveView(_cluster_topics, _nodes, _standing))

@@ -4,13 +4,14 @@ import mimetypes
 
 from django.utils.translation import gettext_lazy as _
 
-from hekla.project import logs
+from hekla.project import logs, mail
 from hekla.project.checkout import CHECKOUT
 from hekla.project.config import Config
 from hekla.project.database import from_url
 
 CONFIG = Config()  # the environment fills it
 HEKLA_HOME = CONFIG.home
+HELP_FOLDER = CHECKOUT / "platform" / "help"
 PUBLIC_URL = CONFIG.public_url
 VALKEY_URL = CONFIG.valkey_url
 
@@ -38,18 +39,30 @@ INSTALLED_APPS = [
     "axes",
     "csp",
     "hekla.apps.accounts",
+    "hekla.apps.signin",
+    "hekla.apps.visits",
+    "hekla.apps.acting",
     "hekla.apps.tenancy",
+    "hekla.apps.invitations",
+    "hekla.apps.identities",
     "hekla.apps.outbox",
     "hekla.apps.clusters",
     "hekla.apps.queues",
+    "hekla.apps.quotas",
+    "hekla.apps.priorities",
     "hekla.apps.secrets",
     "hekla.apps.jobs",
     "hekla.apps.flows",
+    "hekla.apps.presets",
+    "hekla.apps.gallery",
     "hekla.apps.openpai",
     "hekla.apps.batches",
     "hekla.apps.schedules",
+    "hekla.apps.forecasts",
     "hekla.apps.usage",
+    "hekla.apps.notifications",
     "hekla.apps.demonstrations",
+    "hekla.apps.search",
     "hekla.controller",
     "hekla.live",
     "hekla.project",
@@ -58,6 +71,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
+    "django.middleware.gzip.GZipMiddleware",  # below what serves files: of these it would send the beginning only
+    "hekla.api.etags.ETags",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -65,6 +80,9 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "hekla.apps.visits.middleware.VisitMiddleware",
+    "hekla.apps.signin.middleware.SecondFactorRule",
+    "hekla.apps.acting.middleware.ActingMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -103,12 +121,14 @@ COTTON_DIR = "components"
 COTTON_ISOLATE_BY_DEFAULT = True
 
 DATABASES = {"default": from_url(CONFIG.database_url)}
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": CONFIG.valkey_url}}
-CHANNEL_LAYERS = {
-    "default": {
-        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [CONFIG.valkey_url]},
-    }
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": CONFIG.valkey_url},
+    # The parts of the frame that are the same for many: made once by each process, which knows one set of templates.
+    "frame": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "TIMEOUT": None,
+        "OPTIONS": {"MAX_ENTRIES": 1000},
+    },
 }
 
 AUTH_USER_MODEL = "accounts.User"
@@ -125,10 +145,13 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "accounts:sign_in"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "accounts:sign_in"
+OIDC_PROVIDERS = CONFIG.oidc
+SECOND_FACTOR_FOR = CONFIG.second_factor_for
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_LOCKOUT_TEMPLATE = "accounts/locked_out.html"
+AXES_LOCKOUT_CALLABLE = "hekla.apps.signin.limits.locked_out"
+TRIES_A_MINUTE = CONFIG.tries_a_minute
 
 SESSION_COOKIE_NAME = "hekla_session"
 SESSION_COOKIE_HTTPONLY = True
@@ -154,6 +177,13 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
+_MAIL = mail.from_url(CONFIG.mail_url)
+MAIL_IS_SET_UP = _MAIL.is_set_up
+EMAIL_BACKEND, EMAIL_HOST, EMAIL_PORT = _MAIL.backend, _MAIL.host, _MAIL.port
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _MAIL.user, _MAIL.password
+EMAIL_USE_TLS, EMAIL_USE_SSL, EMAIL_FILE_PATH = _MAIL.is_tls, _MAIL.is_ssl, _MAIL.folder
+DEFAULT_FROM_EMAIL, EMAIL_TIMEOUT = _MAIL.sender, 10
+
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
 LOCALE_PATHS = [CHECKOUT / "platform" / "hekla" / "locale"]
@@ -168,6 +198,8 @@ SERVESTATIC_USE_FINDERS = True
 SERVESTATIC_AUTOREFRESH = DEBUG
 mimetypes.add_type("text/javascript", ".js")
 
+WEBHOOKS_MAY_BE_PRIVATE = CONFIG.webhooks_may_be_private
+
 CELERY_BROKER_URL = CONFIG.broker_url
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
@@ -176,9 +208,16 @@ CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {"hekla.controller.*": {"queue": "control"}}
 CELERY_BEAT_SCHEDULE = {
     "look anyway": {"task": "hekla.controller.tick", "schedule": 1.0, "options": {"queue": "control", "expires": 2}},
+    "foretell starts": {"task": "hekla.controller.foretell", "schedule": 10.0, "options": {"expires": 20}},
     "let flows go on": {"task": "hekla.flows.advance", "schedule": 1.0, "options": {"expires": 2}},
     "let demonstrations go on": {"task": "hekla.demonstrations.advance", "schedule": 1.0, "options": {"expires": 2}},
     "start what is scheduled": {"task": "hekla.schedules.start_due", "schedule": 1.0, "options": {"expires": 2}},
+    "tell of what happened": {"task": "hekla.notifications.follow", "schedule": 1.0, "options": {"expires": 2}},
+    "tell of what time brings": {"task": "hekla.notifications.look", "schedule": 20.0, "options": {"expires": 30}},
+    "send what is due": {"task": "hekla.notifications.send", "schedule": 2.0, "options": {"expires": 4}},
+    "mail invitations": {"task": "hekla.invitations.send", "schedule": 2.0, "options": {"expires": 4}},
+    "forget what was told": {"task": "hekla.notifications.tidy", "schedule": 3600.0, "options": {"expires": 600}},
+    "end acting for people": {"task": "hekla.acting.end_overdue", "schedule": 60.0, "options": {"expires": 120}},
     "tidy up after schedules": {"task": "hekla.schedules.tidy", "schedule": 30.0, "options": {"expires": 60}},
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -201,7 +240,10 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Hekla",
-    "DESCRIPTION": "Jobs, queues, nodes and tenants of this Hekla console.",
+    "DESCRIPTION": (
+        "Jobs, queues, nodes and tenants of this Hekla console. Every answer has an `ETag`: with it in `If-None-Match` "
+        "the same is not sent twice (304), and in `If-Match` a change is made only to what you saw (412)."
+    ),
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
 }

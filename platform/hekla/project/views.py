@@ -1,41 +1,37 @@
-"""Pages that join several apps: home, queues, nodes, the scheduling policy."""
+"""Pages that join several apps: home, nodes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
+from django.core.paginator import Paginator
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 from django.views.i18n import set_language
 
-from hekla.apps.accounts import selectors as accounts
-from hekla.apps.accounts import services as account_services
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.accounts.services import actor_of
-from hekla.apps.clusters import selectors as clusters
-from hekla.apps.clusters import services as cluster_services
 from hekla.apps.demonstrations.stages import STAGES
-from hekla.apps.forms import attach
+from hekla.apps.jobs import columns, holdings, shown
 from hekla.apps.jobs import selectors as jobs
-from hekla.apps.jobs import shown
-from hekla.apps.outbox import selectors as outbox
 from hekla.apps.people import person
-from hekla.apps.queues import selectors as queues
+from hekla.apps.tenancy import at_work
 from hekla.apps.tenancy import selectors as tenancy
-from hekla.domain.errors import Invalid, Refused
-from hekla.engine import policy
+from hekla.apps.tenancy.selectors import Rights
+from hekla.domain.errors import Refused
+from hekla.foresight import occupancy
+from hekla.foresight.occupancy import Occupancy
 from hekla.lib import clock
 from hekla.project import examples, figures
-from hekla.project.policy_form import PolicyForm
 
 set_language_for_all = login_not_required(require_POST(set_language))
 _MINE = 6
+_MACHINES = 16
+_QUEUES = 8
 _STAGES = {stage.name for stage in STAGES}
 
 
@@ -54,32 +50,51 @@ def health(_request: HttpRequest) -> HttpResponse:
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """Where one begins."""
-    since = outbox.last_number()
-    context = {"since": since, "examples": examples.names(), "digits": "digits" in examples.names()}
-    return render(request, "home.html", home_parts(person(request)) | context)
+    context = {"examples": examples.names(), "digits": "digits" in examples.names()}
+    return render(request, "home.html", home_parts(person(request), at_work.rights(request)) | context)
 
 
-def home_parts(user: User) -> dict[str, Any]:
-    """The live parts of the home page."""
-    mine = jobs.visible_to(user).filter(owner=user)
-    occupancy = figures.Occupancy.now()
-    # Demonstrations have their own page; at rest their machines and queues say nothing here.
-    views = [view for view in figures.nodes(user, occupancy) if view.node.cluster.name not in _STAGES]
-    real = [view for view in views if not view.node.cluster.is_simulated]
+def home_parts(user: User, rights: Rights | None = None) -> dict[str, Any]:
+    """The live parts of the home page. `rights`: where they were read already."""
+    whole = occupancy.now()
+    return {"since": whole.number} | home_jobs(user, rights) | home_queues(user, whole, rights) | home_free(whole)
+
+
+def home_jobs(user: User, rights: Rights | None = None) -> dict[str, Any]:
+    """One's own jobs."""
+    rights = rights or tenancy.rights(user)
+    mine = jobs.visible_to(user, rights).filter(owner=user)
     return {
-        "rows": shown.rows(list(mine[:_MINE])),
-        "counts": jobs.phase_counts(mine),
-        "nodes": views,
-        "free": figures.total_free(real),
-        "slots": figures.free_slots(real),
-        "queues": [view for view in figures.queue_views(user, occupancy) if view.queue.cluster.name not in _STAGES],
+        "may_submit": bool(rights.where(Permission.SUBMIT_JOBS)),
+        "rows": shown.rows(jobs.listed(mine)[:_MINE]),
+        "columns": columns.short(),
+        "counts": {phase: shown.counted(count) for phase, count in jobs.phase_counts(mine).items()},
     }
+
+
+def home_queues(user: User, whole: Occupancy | None = None, rights: Rights | None = None) -> dict[str, Any]:
+    """The busiest of the queues that one may see."""
+    return {"queues": _busiest(figures.queue_views(user, whole or occupancy.now(), rights))}
+
+
+def home_free(whole: Occupancy | None = None) -> dict[str, Any]:
+    """What is free on the machines, for everybody alike."""
+    # Demonstrations have their own page; at rest their machines and queues say nothing here.
+    views = [view for view in figures.nodes(whole or occupancy.now()) if view.node.cluster.name not in _STAGES]
+    real = [view for view in views if not view.node.cluster.is_simulated]
+    return {"nodes": views, "free": figures.total_free(real), "slots": figures.free_slots(real)}
+
+
+def _busiest(views: Sequence[figures.QueueView]) -> list[figures.QueueView]:
+    """As many queues as a home page has room for, those first in which most jobs are."""
+    shown = [view for view in views if view.queue.cluster.name not in _STAGES]
+    return sorted(shown, key=lambda view: -(view.use.running + view.use.waiting))[:_QUEUES]
 
 
 @require_POST
 def run_example(request: HttpRequest, name: str) -> HttpResponse:
     """The one button: an example job for the tenant that one works for."""
-    tenant = tenancy.current(person(request), request.session.get("tenant", ""))
+    tenant = at_work.tenant(request)
     if tenant is None:
         raise Refused(_("You are not a member of a tenant yet; ask a platform admin."))
     job = examples.run(name, tenant=tenant, user=person(request), now=clock.now())
@@ -87,58 +102,48 @@ def run_example(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @require_safe
-def queue_list(request: HttpRequest) -> HttpResponse:
-    """The queues that one may see, and what is in them."""
-    since = outbox.last_number()
-    return render(request, "queues/list.html", {"since": since, "views": figures.queue_views(person(request))})
-
-
-@require_safe
-def queue_detail(request: HttpRequest, name: str) -> HttpResponse:
-    """One queue and its jobs in order."""
-    since = outbox.last_number()
-    return render(request, "queues/detail.html", queue_parts(name, person(request)) | {"since": since})
-
-
-def queue_parts(name: str, user: User) -> dict[str, Any]:
-    """The live parts of a queue's page. Raises NotFound."""
-    queue = queues.get(name, user)
-    view = next(view for view in figures.queue_views(user) if view.queue.pk == queue.pk)
-    waiting = jobs.visible_to(user).filter(queue=queue, finished_at=None).order_by("-priority", "id")[: shown.PAGE]
-    return {"view": view, "queue": queue, "rows": shown.rows(list(waiting))}
+def department_detail(request: HttpRequest, slug: str) -> HttpResponse:
+    """A department: its heads, its tenants, and what they hold, each and together."""
+    department = tenancy.department(slug, person(request))
+    tenants = list(tenancy.with_member_counts(tenancy.tenants_in(department)))
+    held = holdings.by_tenant([tenant.pk for tenant in tenants])
+    context = {
+        "department": department,
+        "heads": tenancy.heads(department),
+        "rows": [(tenant, held[tenant.pk]) for tenant in tenants],
+        "together": sum(held.values(), holdings.Holding()),
+        "people": tenancy.people_in(department),
+    }
+    return render(request, "tenancy/department.html", context)
 
 
 @require_safe
 def nodes(request: HttpRequest) -> HttpResponse:
     """All machines."""
-    since = outbox.last_number()
-    return render(request, "clusters/nodes.html", {"since": since, "views": figures.nodes(person(request))})
+    return render(
+        request,
+        "clusters/nodes.html",
+        node_parts(person(request), request.GET.get("page", ""), at_work.rights(request)),
+    )
 
 
-@require_http_methods(["GET", "POST"])
-def scheduling_policy(request: HttpRequest) -> HttpResponse:
-    """The scheduler configuration of a cluster: its versions, and a new one (validated before it is taken)."""
-    user = person(request)
-    if not accounts.may(user, Permission.SEE_EVERYTHING):
-        raise Refused(_("Only operators and admins of the platform see the scheduling policy."))
-    every = list(clusters.all_clusters())
-    cluster = next((one for one in every if one.name == request.GET.get("cluster")), every[0] if every else None)
-    if cluster is None:
-        return redirect("clusters:list")
-    text = clusters.policy_text(cluster) or policy.DEFAULT_POLICY_TEXT
-    form = PolicyForm(request.POST or None, initial={"text": text})
-    if request.method == "POST" and form.is_valid():
-        account_services.require(user, Permission.MANAGE_CLUSTERS)
-        try:
-            policy.parse(form.cleaned_data["text"])
-        except Invalid as error:
-            attach(form, error)
-        else:
-            cluster_services.set_policy(cluster, **form.cleaned_data, by=user, actor=actor_of(user), now=clock.now())
-            messages.success(request, _("The policy is in force from the next cycle on."))
-            return redirect(f"{reverse('clusters:policy')}?cluster={cluster.name}")
-    context = {"form": form, "cluster": cluster, "clusters": every, "versions": clusters.policies(cluster)[:20]}
-    return render(request, "clusters/policy.html", context)
+def node_parts(user: User, number: str, rights: Rights | None = None) -> dict[str, Any]:
+    """The live parts of the page of the machines: so many of them that one can look at them.
+
+    `rights`: where they were read already.
+    """
+    whole = occupancy.now()
+    page = Paginator(figures.nodes(whole), _MACHINES).get_page(number)
+    views = list(page.object_list)
+    figures.name_jobs(views, user, rights or tenancy.rights(user))
+    return {
+        "since": whole.number,
+        "views": views,
+        "number": page.number,
+        "count": page.paginator.count,
+        "previous": f"?page={page.number - 1}" if page.has_previous() else "",
+        "next": f"?page={page.number + 1}" if page.has_next() else "",
+    }
 
 
 @login_not_required

@@ -73,7 +73,9 @@ def web(address: Address, env: Mapping[str, str]) -> Role:
     """The console: pages, REST, sockets."""
     listen = ["--host", address.host, "--port", str(address.port)]
     quiet = ["--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "1"]
-    argv = ["uvicorn", "hekla.project.asgi:application", *listen, *quiet, "--ws", "websockets-sansio"]
+    # Renderings come compressed already; a compressor for each socket would take more memory than all else about it.
+    sockets = ["--ws", "websockets-sansio", "--ws-per-message-deflate", "false"]
+    argv = ["uvicorn", "hekla.project.asgi:application", *listen, *quiet, *sockets]
     return _python("web", argv, env, stop_stage=_WEB, is_ready=lambda _pid: address.answers())
 
 

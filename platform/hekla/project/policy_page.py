@@ -1,0 +1,96 @@
+"""The scheduling policy of a cluster: what is in force, what was, and what another one would do."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts import services as account_services
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters import services as cluster_services
+from hekla.apps.clusters.models import Cluster, PolicyVersion
+from hekla.apps.forms import attach
+from hekla.apps.people import person
+from hekla.domain.errors import Invalid, Refused
+from hekla.engine import policy
+from hekla.foresight import policies
+from hekla.foresight.trial import try_policy
+from hekla.lib import clock
+from hekla.lib.difference import Line, difference
+from hekla.project.policy_form import PolicyForm
+
+_VERSIONS = 20
+_JOBS_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A policy that was put in force, and how it differs from the one before."""
+
+    row: PolicyVersion
+    changes: list[Line]
+
+
+@require_http_methods(["GET", "POST"])
+def show(request: HttpRequest) -> HttpResponse:
+    """The policy and its history. What is posted is tried (`try`), or put in force."""
+    user = person(request)
+    if not accounts.may(user, Permission.SEE_EVERYTHING):
+        raise Refused(_("Only operators and admins of the platform see the scheduling policy."))
+    every = list(clusters.all_clusters())
+    cluster = next((one for one in every if one.name == request.GET.get("cluster")), every[0] if every else None)
+    if cluster is None:
+        return redirect("clusters:list")
+    if request.method == "POST":
+        account_services.require(user, Permission.MANAGE_CLUSTERS)
+    text = policies.text_in_force(cluster)
+    form = PolicyForm(request.POST or None, initial={"text": text})
+    context = {"form": form, "cluster": cluster, "clusters": every, "versions": _versions(cluster)}
+    if request.method == "POST" and form.is_valid():
+        try:
+            wanted = policy.parse(form.cleaned_data["text"])
+        except Invalid as error:
+            attach(form, error)
+        else:
+            if "try" not in request.POST:
+                return _put_in_force(request, cluster, form)
+            context |= _tried(cluster, text, form.cleaned_data["text"], wanted)
+    return render(request, "clusters/policy.html", context)
+
+
+def _put_in_force(request: HttpRequest, cluster: Cluster, form: PolicyForm) -> HttpResponse:
+    user = person(request)
+    cluster_services.set_policy(cluster, **form.cleaned_data, by=user, actor=actor_of(user), now=clock.now())
+    messages.success(request, _("The policy is in force from the next cycle on."))
+    return redirect(f"{reverse('clusters:policy')}?cluster={cluster.name}")
+
+
+def _tried(cluster: Cluster, old: str, new: str, wanted: policy.Policy) -> dict[str, Any]:
+    trial = try_policy(cluster, policies.in_force(cluster), wanted, now=clock.now())
+    return {
+        "trial": trial,
+        "shown": trial.differences[:_JOBS_SHOWN],
+        "not_shown": max(0, len(trial.differences) - _JOBS_SHOWN),
+        "changes": difference(old, new),
+    }
+
+
+def _versions(cluster: Cluster) -> list[Version]:
+    """The newest first; the first of all differs from what Hekla begins with."""
+    rows = list(clusters.policies(cluster)[: _VERSIONS + 1])
+    return list(_compared(rows))[:_VERSIONS]
+
+
+def _compared(rows: Iterable[PolicyVersion]) -> Iterator[Version]:
+    for row, before in pairwise([*rows, policies.first()]):
+        yield Version(row, difference(before.text, row.text))
