@@ -2,13 +2,13 @@
 //
 // <button data-dialog-open="id"> opens the dialog of that id. <form data-confirm="what will happen to whom"> asks first:
 // data-confirm-title, data-confirm-do (the word of the button), data-confirm-name (a name to type, for what cannot be undone).
+// Where a form has several buttons each may have its own question.
 
 import { say } from "./messages.js";
 
 const agreed = new WeakSet();
 
-function fill(dialog, form) {
-  const { confirm, confirmTitle, confirmDo, confirmName } = form.dataset;
+function fill(dialog, { confirm, confirmTitle, confirmDo, confirmName }) {
   const typed = dialog.querySelector("[data-confirm-typed]");
   const go = dialog.querySelector("[data-confirm-go]");
   const input = typed.querySelector("input");
@@ -24,9 +24,13 @@ function fill(dialog, form) {
   };
 }
 
+function question(form, submitter) {
+  return submitter?.dataset.confirm ? submitter.dataset : form.dataset;
+}
+
 function ask(form, submitter) {
   const dialog = document.getElementById("confirm-dialog");
-  fill(dialog, form);
+  fill(dialog, question(form, submitter));
   dialog.returnValue = "cancel";
   dialog.addEventListener("close", () => {
     if (dialog.returnValue !== "confirm") return;
@@ -38,7 +42,7 @@ function ask(form, submitter) {
 
 function onSubmit(event) {
   const form = event.target;
-  if (!form.dataset.confirm || agreed.delete(form)) return;
+  if (!question(form, event.submitter).confirm || agreed.delete(form)) return;
   event.preventDefault();
   event.stopImmediatePropagation();
   ask(form, event.submitter);

@@ -1,13 +1,13 @@
 // Nothing typed is ever lost: <form data-draft="name"> keeps what is typed in this tab until it was taken by the server.
 // A draft that was sent is dropped by the first page of the console that no longer shows its form (not by a sign-in or an
-// error); a page that shows it again with problems has the values from the server, and those count. data-unsaved-warning asks before the tab is left.
+// error); a page that shows it again with problems has the values from the server, and those count, as they do where data-answered says so. data-unsaved-warning asks before the tab is left.
 
 import { say } from "./messages.js";
 import { addRow } from "./rows.js";
 
 const PREFIX = "hekla.draft.";
 const KEEPS_MS = 300;
-const NEVER = /password|secret|token|csrf/i;
+const NEVER = /password|secret|token|csrf|^before$/i; // "before" is a whole draft, with its secrets
 
 function storage() {
   try {
@@ -27,7 +27,7 @@ function read(form) {
 
 function save(form, sent = false) {
   try {
-    storage()?.setItem(PREFIX + form.dataset.draft, JSON.stringify({ sent, values: read(form) }));
+    storage()?.setItem(PREFIX + form.dataset.draft, JSON.stringify({ sent, at: Date.now(), values: read(form) }));
   } catch {
     // Full: the form itself still holds what was typed.
   }
@@ -69,12 +69,28 @@ function offerFresh(form) {
   form.prepend(line);
 }
 
+/** Whether the draft says something in a hidden field that the form does not: nobody could type that. */
+function isOfAnotherKind(form, values) {
+  return values.some(([name, value]) => {
+    const control = form.elements.namedItem(name);
+    return control?.type === "hidden" && !name.endsWith("_FORMS") && control.value !== value;
+  });
+}
+
 function open(form) {
   const draft = JSON.parse(storage()?.getItem(PREFIX + form.dataset.draft) ?? "null");
   const answered = form.querySelector(".field-wrong") || document.querySelector(".notice[role=alert]");
-  if (!draft || answered) return;
-  if (JSON.stringify(draft.values) === JSON.stringify(read(form))) return;
-  restore(form, draft.values);
+  if ("answered" in form.dataset || (answered && draft?.sent)) save(form); // it was handed back, so it was not taken
+  else if (draft && !answered) show(form, draft.values);
+}
+
+function show(form, values) {
+  if (JSON.stringify(values) === JSON.stringify(read(form))) return;
+  if (document.querySelector("[data-draft-back]") && isOfAnotherKind(form, values)) {
+    form.dataset.draftAside = "";
+    return;
+  }
+  restore(form, values);
   offerFresh(form);
 }
 
@@ -99,6 +115,19 @@ function watch(form) {
     delete form.dataset.dirty;
     save(form, true);
   });
+}
+
+/** The newest draft of such a name that no form of this page shows and that was not sent: its key and its values. */
+export function leftDraft(name) {
+  const shown = new Set([...document.querySelectorAll("form[data-draft]:not([data-draft-aside])")].map((form) => PREFIX + form.dataset.draft));
+  const keys = Object.keys(storage() ?? {}).filter((key) => key.startsWith(PREFIX + name) && !shown.has(key));
+  const drafts = keys.map((key) => ({ key, ...JSON.parse(storage().getItem(key)) })).filter((draft) => !draft.sent);
+  return drafts.sort((one, other) => other.at - one.at)[0];
+}
+
+/** It is shown elsewhere now, or wanted no more. */
+export function dropDraft(key) {
+  storage()?.removeItem(key);
 }
 
 export function startDrafts() {

@@ -1,6 +1,45 @@
-// Lists: "/" goes to the search field, j and k walk the rows, Enter opens one; filters send themselves.
+// Lists: "/" goes to the search field, j and k walk the rows, Enter opens one, x chooses it; filters send themselves.
+//
+// What is chosen is kept here by the rows' values, not by their boxes: a live rendering may put another row into a box.
 
 import { isBusy } from "./keys.js";
+
+const chosen = new Set();
+
+function boxes() {
+  return [...document.querySelectorAll('[data-rows-keys] tbody input[name="uid"]')];
+}
+
+function showChosen() {
+  const shown = boxes();
+  for (const box of shown) box.checked = !box.disabled && chosen.has(box.value);
+  const all = document.querySelector("[data-choose-all]");
+  const choosable = shown.filter((box) => !box.disabled);
+  if (all) {
+    all.disabled = choosable.length === 0;
+    all.checked = choosable.length > 0 && choosable.every((box) => box.checked);
+  }
+  for (const count of document.querySelectorAll("[data-chosen]")) count.textContent = String(shown.filter((box) => box.checked).length);
+}
+
+function choose(box, is) {
+  if (is && !box.disabled) chosen.add(box.value);
+  else chosen.delete(box.value);
+}
+
+function onChoice({ target }) {
+  if (target.matches("[data-choose-all]")) boxes().forEach((box) => choose(box, target.checked));
+  else if (target.matches('[data-rows-keys] input[name="uid"]')) choose(target, target.checked);
+  else return;
+  showChosen();
+}
+
+function chooseHere() {
+  const box = rows().find((row) => "here" in row.dataset)?.querySelector('input[name="uid"]');
+  if (!box) return;
+  choose(box, !box.checked);
+  showChosen();
+}
 
 function rows() {
   return [...document.querySelectorAll("[data-rows-keys] tbody tr")].filter((row) => row.offsetParent);
@@ -14,7 +53,7 @@ function walk(step) {
   if (here >= 0) delete all[here].dataset.here;
   next.dataset.here = "";
   next.scrollIntoView({ block: "nearest" });
-  next.querySelector("a")?.focus({ preventScroll: true });
+  next.querySelector("th a, a")?.focus({ preventScroll: true });
 }
 
 function onKey(event) {
@@ -27,6 +66,7 @@ function onKey(event) {
     search.select();
   } else if (event.key === "j") walk(1);
   else if (event.key === "k") walk(-1);
+  else if (event.key === "x") chooseHere();
 }
 
 function dropEmpty(event) {
@@ -38,6 +78,10 @@ function dropEmpty(event) {
 
 export function startList() {
   document.addEventListener("keydown", onKey);
+  boxes().forEach((box) => choose(box, box.checked)); // as the browser kept them
+  showChosen();
+  document.addEventListener("change", onChoice);
+  document.addEventListener("hekla:live", showChosen);
   document.addEventListener("formdata", dropEmpty, { capture: true });
   document.addEventListener("change", (event) => {
     const form = event.target.closest("form[data-autosubmit]");

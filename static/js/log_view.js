@@ -4,6 +4,7 @@
 import { copyText } from "./copy.js";
 import { LogLines } from "./log_lines.js";
 import { LogSearch } from "./log_search.js";
+import { followLogs } from "./log_many.js";
 import { followLog } from "./log_stream.js";
 import { say } from "./messages.js";
 
@@ -11,6 +12,11 @@ const DRAW_MS = 40; // what comes within this time is drawn together
 const NEAR_END = 24; // pixels
 const NEAR_SIGHT = "800px";
 const SENTENCES = { lost: "log_reconnecting", refused: "log_refused", complete: "log_complete" };
+
+function podsOf({ dataset }) {
+  const names = (dataset.logNames ?? "").split(",");
+  return dataset.log.split(",").map((pod, place) => ({ pod, name: names[place] ?? pod }));
+}
 
 class LogView {
   constructor(root) {
@@ -26,11 +32,17 @@ class LogView {
     this.lastTop = 0;
     this.listen();
     this.tellState();
-    this.stream = followLog(root.dataset.log, {
+    this.stream = this.open({
       onText: (text) => this.take(text),
       onSkipped: () => this.part("older").removeAttribute("hidden"),
       onState: (state) => this.tell(state),
     });
+  }
+
+  /** One pod's log, or, where the view names several, all of them. */
+  open(handlers) {
+    const pods = podsOf(this.root);
+    return pods.length > 1 ? followLogs(pods, handlers) : followLog(this.root.dataset.log, handlers);
   }
 
   listen() {

@@ -1,11 +1,15 @@
-// Ctrl/⌘ K: go to anything. It offers the ways of the rail, what the page marks with data-palette, and a search in
-// each list that has one (data-searchable on its way in the rail).
+// Ctrl/⌘ K: go to anything. It offers the ways of the rail, what the page marks with data-palette, what the console
+// finds by that name, and a search in each list that has one (data-searchable on its way in the rail).
 
 import { icon } from "./icon.js";
 import { say } from "./messages.js";
 
 const MOST = 12;
+const PAUSE = 150; // ms without a key before the console is asked
+const SHORTEST = 2;
 let chosen = 0;
+let found = [];
+let asking;
 
 function iconOf(link) {
   return link.querySelector("use")?.getAttribute("href").split("#")[1] ?? "link";
@@ -23,10 +27,33 @@ function entries(typed) {
     .slice(0, MOST);
 }
 
+function ask(dialog) {
+  clearTimeout(asking);
+  const typed = dialog.querySelector("input").value.trim();
+  if (typed.length < SHORTEST) found = [];
+  else asking = setTimeout(() => look(dialog, typed), PAUSE);
+}
+
+async function look(dialog, typed) {
+  const answer = await fetch(`${dialog.dataset.search}?q=${encodeURIComponent(typed)}`, { headers: { Accept: "application/json" } }).catch(() => null);
+  if (typed !== dialog.querySelector("input").value.trim()) return; // something else was typed meanwhile
+  const hits = answer?.ok ? await answer.json() : [];
+  found = hits.map((hit) => ({ label: hit.name, note: [hit.kind_name, hit.note].filter(Boolean).join(" · "), href: hit.path, icon: hit.icon }));
+  draw(dialog);
+}
+
+function describe(item, entry) {
+  item.append(icon(entry.icon), entry.label);
+  if (!entry.note) return;
+  const note = document.createElement("small");
+  note.textContent = entry.note;
+  item.append(note);
+}
+
 function draw(dialog) {
   const list = dialog.querySelector("ul");
   const input = dialog.querySelector("input");
-  const all = entries(input.value);
+  const all = [...entries(input.value), ...found];
   chosen = Math.max(0, Math.min(chosen, all.length - 1));
   list.replaceChildren(...all.map((entry, index) => {
     const item = document.createElement("li");
@@ -34,7 +61,7 @@ function draw(dialog) {
     item.id = `palette-${index}`;
     item.dataset.href = entry.href;
     item.ariaSelected = String(index === chosen);
-    item.append(icon(entry.icon), entry.label);
+    describe(item, entry);
     return item;
   }));
   if (all.length) input.setAttribute("aria-activedescendant", `palette-${chosen}`);
@@ -66,6 +93,7 @@ function onKey(event, dialog) {
 function openPalette(dialog) {
   dialog.querySelector("input").value = "";
   chosen = 0;
+  found = [];
   draw(dialog);
   dialog.showModal();
 }
@@ -77,9 +105,14 @@ export function startPalette() {
   dialog.addEventListener("input", () => {
     chosen = 0;
     draw(dialog);
+    ask(dialog);
   });
   dialog.querySelector("ul").addEventListener("click", (event) => go(event.target.closest("li")));
-  document.addEventListener("click", (event) => event.target.closest("[data-palette-open]") && openPalette(dialog));
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest("[data-palette-open]")) return;
+    event.preventDefault();
+    openPalette(dialog);
+  });
   document.addEventListener("keydown", (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "k" || document.querySelector("dialog[open]")) return;
     event.preventDefault();

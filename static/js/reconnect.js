@@ -3,6 +3,12 @@
 const FIRST_MS = 300;
 const LAST_MS = 10_000;
 
+/** What a message says: text as it is, bytes compressed by gzip. */
+function read(data) {
+  if (typeof data === "string") return JSON.parse(data);
+  return new Response(data.stream().pipeThrough(new DecompressionStream("gzip"))).json();
+}
+
 /**
  * Keeps a websocket of JSON messages open.
  * address(): where to connect now (asked anew each time); onMessage(message); onOpen(); onLost(code): the connection ended.
@@ -23,9 +29,11 @@ export function keepOpen({ address, onMessage, onOpen = () => {}, onLost = () =>
     const own = new WebSocket(url);
     socket = own;
     own.onopen = () => onOpen();
+    let before = Promise.resolve(); // messages are told in the order in which they came
     own.onmessage = (event) => {
       tries = 0;
-      if (own === socket) onMessage(JSON.parse(event.data));
+      before = Promise.all([read(event.data), before]).then(([message]) => own === socket && onMessage(message));
+      before = before.catch(reportError);
     };
     own.onclose = (event) => own === socket && lost(event.code);
   }

@@ -9,6 +9,7 @@ const timeZone = document.body.dataset.timeZone || undefined;
 const relative = new Intl.RelativeTimeFormat(language, { style: "short", numeric: "auto" });
 const exact = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "long", timeZone });
 const brief = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium", timeZone });
+const noTime = new Intl.NumberFormat(language, { style: "unit", unit: "second", unitDisplay: "narrow" }).format(0);
 const duration = Intl.DurationFormat ? new Intl.DurationFormat(language, { style: "narrow" }) : null;
 
 /** "3 min ago" for an instant in milliseconds. */
@@ -24,11 +25,12 @@ export function ago(instant, now = Date.now()) {
 /** "1h 4m" for milliseconds: the two greatest units that matter. */
 export function long(milliseconds) {
   const seconds = Math.max(0, Math.round(milliseconds / 1000));
+  if (!seconds) return noTime;
   const parts = { days: Math.floor(seconds / 86400), hours: Math.floor(seconds / 3600) % 24, minutes: Math.floor(seconds / 60) % 60, seconds: seconds % 60 };
   const names = Object.keys(parts);
   const first = Math.max(0, names.findIndex((name) => parts[name] > 0));
-  const shown = seconds ? names.slice(first, first + 2).filter((name) => parts[name] > 0) : ["seconds"];
-  return duration.format(Object.fromEntries(shown.map((name) => [name, parts[name]]))) || `${seconds}s`;
+  const shown = names.slice(first, first + 2).filter((name) => parts[name] > 0);
+  return duration.format(Object.fromEntries(shown.map((name) => [name, parts[name]])));
 }
 
 function write(element, text) {

@@ -96,13 +96,13 @@ def test_icons_exist(name):
 
 
 def test_every_phase_has_a_shape_and_a_word():
+    from hekla.apps.outbox.phases import _PHASES as words
     from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 
-    words = set(re.findall(r'phase == "(\w+)"', PAGES["_phase_word.html"]))
     coloured = set(re.findall(r"\.phase-(\w+)", CSS["badge.css"]))
     phases = {str(phase) for kind in (JobPhase, GangPhase, PodPhase) for phase in kind}
-    assert phases <= words
-    assert words <= coloured
+    assert phases <= words.keys()
+    assert words.keys() <= coloured
     assert {f"phase-{word}" for word in words} <= ICONS
 
 

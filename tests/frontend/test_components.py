@@ -23,7 +23,7 @@ def render(settings):
             "DIRS": [TEMPLATES],
             "OPTIONS": {
                 "loaders": ["django_cotton.cotton_loader.Loader", "django.template.loaders.filesystem.Loader"],
-                "builtins": ["django_cotton.templatetags.cotton"],
+                "builtins": ["django_cotton.templatetags.cotton", "hekla.project.templatetags.hekla"],
                 "context_processors": ["django.template.context_processors.request"],
             },
         }
@@ -52,7 +52,7 @@ def render(settings):
         '<c-phase phase="{{ text }}" title="{{ text }}" />',
         '<c-plot id="p" :title="text" :figure="figure" />',
         '<c-post action="/x" :confirm="text" :confirm_name="text">x</c-post>',
-        '<c-queue-bar capability="4" used="2" :words="text" :label="text" />',
+        '<c-queue-bar capability="4" used="2" :words="text" />',
         '<c-ribbon :cells="cells" :sentence="text" />',
         '<c-stat :label="text" :value="text" />',
         '<c-toast kind="info">{{ text }}</c-toast>',

@@ -1,5 +1,6 @@
 """The scripts in a real Chromium, with neither server nor network: the test answers the browser's requests itself."""
 
+import gzip
 import json
 import mimetypes
 from pathlib import Path
@@ -80,6 +81,16 @@ def until(page, expression):
     raise AssertionError(expression)
 
 
+def scroll_up_until(page, selector):
+    """Turns the wheel as somebody does: once more where the browser had not drawn yet what is under the mouse."""
+    for _ in range(100):
+        page.mouse.wheel(0, -2000)
+        page.wait_for_timeout(100)
+        if page.is_visible(selector):
+            return
+    raise AssertionError(selector)
+
+
 def send(socket, **message):
     socket.send(json.dumps(message))
 
@@ -117,6 +128,28 @@ def test_an_older_rendering_never_replaces_a_newer_one(page):
             page.wait_for_selector("text=3 behind")
             assert page.inner_text("#n") == "nine"
     page.wait_for_selector("text=ten")
+
+
+def test_the_parts_of_a_page_grow_old_each_by_itself(page):
+    sockets = Sockets()
+    show(page, '<b id="a">none</b><b id="b">none</b>', attributes=LIVE, sockets=sockets)
+    first = sockets.wait_for(page, 1)
+    send(first, type="hello", seq=7, parts=2)
+    send(first, type="fragments", part=1, seq=12, html='<b id="b">twelve</b>')
+    send(first, type="fragments", part=0, seq=9, html='<b id="a">nine</b>')
+    page.wait_for_selector("#a:text('nine')")
+    first.close()
+    assert sockets.wait_for(page, 2).url.endswith("since=9")
+
+
+def test_compressed_messages_are_read_in_their_order(page):
+    sockets = Sockets()
+    show(page, '<b id="n">none</b>', attributes=LIVE, sockets=sockets)
+    socket = sockets.wait_for(page, 1)
+    for seq in range(8, 30):
+        message = json.dumps({"type": "fragments", "seq": seq, "html": f'<b id="n">{seq}</b>'})
+        socket.send(gzip.compress(message.encode()) if seq % 2 else message)
+    page.wait_for_selector("#n:text('29')")
 
 
 def test_a_lost_connection_goes_on_where_it_was(page):
@@ -204,8 +237,7 @@ def test_a_log_stops_following_when_one_scrolls_up_and_finds_what_one_looks_for(
     )
     until(page, at_end)
     page.hover("[data-log-box]")
-    page.mouse.wheel(0, -2000)
-    page.wait_for_selector("[data-log-follow]:visible")
+    scroll_up_until(page, "[data-log-follow]")
     send(socket, type="log", offset=len(text), next=len(text) + 5, text="more\n", complete=False)
     page.wait_for_selector('.log-line a[href="#L1001"]', state="attached")
     assert not page.evaluate(at_end)
@@ -255,6 +287,50 @@ def test_what_was_typed_survives_a_reload_but_no_password_is_kept(page):
     assert page.input_value("[name=name]") == "digits"
     assert page.input_value("[name=tasks-1-role]") == "worker"
     assert page.input_value("[name=password]") == ""
+
+
+LEFT = """<form data-draft-back="sub" action="/back" hidden><input type="hidden" name="before">
+<button name="do" value="back">back</button><button type="button" data-draft-drop>drop</button></form>"""
+SINGLE, SEVERAL = (f"<input type='hidden' name='shape' value='{shape}'>" for shape in ("single", "several"))
+
+
+def left(page, kind):
+    """A draft of that kind was begun, and the page left."""
+    show(page, FORM.replace("<input", f"{kind}<input type='checkbox' name='on' checked><input", 1))
+    page.fill("[name=name]", "digits")
+    until(page, "sessionStorage.getItem('hekla.draft.submit')?.includes('digits')")
+
+
+def test_another_page_offers_the_way_back_to_a_draft_and_carries_it(page):
+    left(page, SEVERAL)
+    show(page, LEFT, path="/gallery")
+    page.wait_for_selector("text=back")
+    carried = json.loads(page.input_value("[name=before]"))
+    wanted = {"shape": ["several"], "on": ["on"], "name": ["digits"], "tasks-TOTAL_FORMS": ["1"], "tasks-0-role": [""]}
+    assert carried == wanted
+    page.click("text=drop")
+    assert page.evaluate("sessionStorage.getItem('hekla.draft.submit')") is None
+    assert page.is_hidden("text=back")
+
+
+def test_a_form_of_another_kind_leaves_a_draft_aside_and_offers_it(page):
+    left(page, SEVERAL)
+    show(page, LEFT + FORM.replace("<input", f"{SINGLE}<input", 1))
+    page.wait_for_selector("text=back")
+    assert page.input_value("[name=name]") == ""
+    show(page, LEFT + FORM.replace("<input", f"{SEVERAL}<input", 1))
+    until(page, "document.querySelector('[data-draft] [name=name]').value === 'digits'")
+    assert page.is_hidden("text=back")
+
+
+def test_a_draft_that_the_server_handed_back_is_kept_on(page):
+    left(page, SINGLE)
+    page.evaluate("document.querySelector('form').requestSubmit()")
+    page.wait_for_url("**/taken?**")
+    show(page, FORM.replace("data-draft", "data-answered data-draft").replace("<input", f"{SEVERAL}<input", 1))
+    show(page, LEFT, path="/gallery")
+    page.wait_for_selector("text=back")
+    assert json.loads(page.input_value("[name=before]"))["shape"] == ["several"]
 
 
 def test_rows_are_numbered_without_gaps(page):

@@ -1,0 +1,39 @@
+// Beside a form in which a job is written stands what would be if it were sent; htmx asks for that as one types. A click
+// on <button data-take="change"> fills in the fields with which it would start, as the server says which.
+
+import { say } from "./messages.js";
+import { showToast } from "./toast.js";
+
+function fill(form, fields) {
+  for (const [name, value] of Object.entries(fields)) {
+    const control = form.elements[name];
+    if (!control) continue;
+    control.value = value;
+    control.closest("details")?.setAttribute("open", "");
+    control.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+}
+
+async function take(button) {
+  const form = button.closest("form");
+  const body = new FormData(form);
+  for (const name of ["upload", "before"]) body.delete(name);
+  body.set("change", button.dataset.take);
+  const headers = { "X-CSRFToken": document.body.dataset.csrf };
+  const answer = await fetch(button.closest("[data-what-if]").dataset.whatIf, { method: "POST", body, headers });
+  if (!answer.ok) throw new Error(String(answer.status));
+  fill(form, await answer.json());
+}
+
+export function startWhatIf() {
+  document.addEventListener("click", ({ target }) => {
+    const button = target.closest("[data-take]");
+    if (button) take(button).catch(() => showToast(say("request_failed"), "error"));
+  });
+  // Whoever may not submit is told so in place, not by a toast at every letter.
+  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    if (detail.target.id !== "what-if" || detail.xhr.status !== 403) return;
+    detail.shouldSwap = true;
+    detail.isError = false;
+  });
+}
