@@ -7,6 +7,23 @@ from django.utils import translation
 
 
 @pytest.fixture(autouse=True)
+def nothing_remembered() -> None:
+    """What a process keeps of its rows would outlive rows that a test rolls back."""
+    from hekla.foresight import occupancy
+
+    occupancy.forget()
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found to help a job does not depend on how busy the machine is on which it is tested."""
+    from hekla.foresight import asking
+
+    for name in ("_TYPING_SECONDS", "_TRYING_SECONDS", "_WAITING_SECONDS"):
+        monkeypatch.setattr(asking, name, 60.0)
+
+
+@pytest.fixture(autouse=True)
 def english() -> Iterator[None]:
     """No test speaks the language that the one before it asked the console for."""
     with translation.override("en"):

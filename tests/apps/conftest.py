@@ -49,6 +49,10 @@ def _user(name: str, role: str = "") -> User:
 
 @pytest.fixture
 def people(db: None) -> People:
+    return make_people()
+
+
+def make_people() -> People:
     now = clock.now()
     ada, alice, bob, charlie = _user("ada", "admin"), _user("alice"), _user("bob"), _user("charlie")
     lab = tenancy.create(slug="lab", name="Lab", actor=PLATFORM, now=now)

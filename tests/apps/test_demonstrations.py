@@ -165,7 +165,7 @@ def _paused(_people: People) -> str:
 def _closed(people: People) -> str:
     services.set_up(GANGS, now=clock.now())
     queue = Queue.objects.get(name="demo-gangs")
-    queues.set_open(queue, is_open=False, by=people.ada, actor=PLATFORM, now=clock.now())
+    queues.set_state(queue, "closed", by=people.ada, actor=PLATFORM, now=clock.now())
     return "Queue demo-gangs is closed since"
 
 
@@ -251,7 +251,7 @@ def test_a_queue_that_was_closed_meanwhile_stops_neither_this_run_from_ending_no
     other = services.start("gangs", tenant=staged.lab, user=staged.alice, now=now)
     let_run(run, 10, since=now - timedelta(minutes=1))
     second = Queue.objects.get(name="demo-elastic-2")
-    queues.set_open(second, is_open=False, by=staged.ada, actor=PLATFORM, now=now)
+    queues.set_state(second, "closed", by=staged.ada, actor=PLATFORM, now=now)
     services.advance_all(now=now)
     Job.objects.update(phase="completed")
     services.advance_all(now=now)

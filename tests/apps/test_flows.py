@@ -148,13 +148,13 @@ def test_an_aborted_job_that_is_deleted_fails_the_flow(people: People) -> None:
 
 def test_a_step_that_cannot_be_submitted_says_why_and_is_tried_again(people: People) -> None:
     made = start(people, *AB)
-    queues.set_open(people.queue, is_open=False, by=people.ada, actor=PLATFORM, now=clock.now())
+    queues.set_state(people.queue, "closed", by=people.ada, actor=PLATFORM, now=clock.now())
     set_phase("a", "completed")
     look()
     look(1)
     step = Step.objects.get(name="b")
     assert "Queue default is closed" in step.refusal
-    queues.set_open(people.queue, is_open=True, by=people.ada, actor=PLATFORM, now=clock.now())
+    queues.set_state(people.queue, "open", by=people.ada, actor=PLATFORM, now=clock.now())
     look(1)
     assert begun() == ["flow-a"]
     look(TRY_AGAIN_SECONDS + 1)

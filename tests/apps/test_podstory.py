@@ -93,6 +93,7 @@ def test_the_page_asks_the_database_no_more_than_this(
     people: People, as_: As, pod: Pod, django_assert_max_num_queries: Callable[[int], object]
 ) -> None:
     client = as_(people.alice)
+    client.get(reverse("accounts:visits"))  # once a minute it is noted that somebody is here
     with django_assert_max_num_queries(13):
         client.get(reverse("jobs:pod", args=[pod.job.uid, pod.pk]))
 
@@ -115,7 +116,7 @@ def test_a_failed_job_names_a_pod_for_each_way_in_which_one_failed(people: Peopl
 
 
 def test_the_page_of_a_pod_follows_its_job_for_who_may_see_it(people: People, pod: Pod) -> None:
-    view, params = registry.find("pod"), {"uid": str(pod.job.uid), "pod": str(pod.pk)}
+    (view,), params = registry.find("pod"), {"uid": str(pod.job.uid), "pod": str(pod.pk)}
     assert view.topics(people.bob, params) == {f"job:{pod.job.uid}"}
     html = view.render(people.bob, params)
     assert {"pod-head", "pod-failure", "pod-states", "pod-attempts"} <= set(re.findall(r'id="([\w-]+)"', html))

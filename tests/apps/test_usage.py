@@ -1,7 +1,7 @@
 """What pods used: kept finely, then coarsely, then not at all; and shown to who may see the job."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.test import Client
@@ -16,9 +16,10 @@ from hekla.apps.usage.levels import LEVELS
 from hekla.apps.usage.models import Sample
 from hekla.apps.usage.services import Reading
 from hekla.domain.resources import Resources
+from hekla.lib import clock
 
 As = Callable[[User], Client]
-NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+NOW = clock.now().replace(minute=0, second=0, microsecond=0)
 MIB = 2**20
 
 
@@ -145,7 +146,7 @@ def test_pictures_have_a_unit_a_line_for_what_was_asked_and_gpus_only_where_ther
     assert (cpu.title, memory.title) == ("CPU (cores)", "Memory (MiB)")
     assert [line["name"] for line in memory.figure["data"]] == ["main-0", "asked for"]
     assert memory.figure["data"][1]["y"] == [1024, 1024]
-    assert cpu.figure["data"][0]["x"][0] == "2026-11-21T12:00:00Z"
+    assert cpu.figure["data"][0]["x"][0] == f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
     with_gpu = [selectors.Point("main-0", when, 0.5, MIB, 0.9, 2**31) for when in at]
     assert [picture.title for picture in pictures.pictures(with_gpu, asked)][2:] == ["GPUs at work", "GPU memory (GiB)"]
     assert pictures.pictures([], asked) == []

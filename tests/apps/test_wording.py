@@ -4,8 +4,10 @@ import re
 from typing import Any
 
 import pytest
+from django.utils import translation
 
-from hekla.apps.jobs import victims, wording
+from hekla.apps.jobs import refusals, victims, wording
+from hekla.apps.sentences import together
 from hekla.engine.decisions import Barred
 from hekla.project.settings import CHECKOUT
 
@@ -40,14 +42,45 @@ def test_a_reason_says_what_is_needed_and_what_there_is(code: str, cause: str, s
     assert reason(code, cause) == sentence
 
 
+def test_a_quota_is_told_with_its_figures() -> None:
+    figures = {"need": {"nvidia.com/gpu": "4"}, "used": {"nvidia.com/gpu": "6"}, "most": {"nvidia.com/gpu": "8"}}
+    told = "It needs 4 GPU, and its tenant uses 6 of 8 GPU that it may use at once."
+    assert reason("tenant_quota", **figures) == told
+    nothing = {"need": {"cpu": "1"}, "used": {}, "most": {}}
+    told = "It needs 1 CPU, and its owner uses 0 of 0 CPU that they may use at once in this tenant."
+    assert reason("member_quota", **nothing) == told
+
+
 def test_a_share_of_which_nothing_is_known_is_not_said_to_be_a_dash() -> None:
     assert reason("queue_share_used", have={}) == "Waits for its queue's share: it needs 4 CPU."
 
 
 def test_nodes_are_counted_by_what_they_lack() -> None:
     assert reason("no_domain_fits", "capacity", nodes={"insufficient cpu": 3}) == (
-        "Its pods must be close together; no group of nodes has room for all of them (3 nodes: insufficient cpu)."
+        "Its pods must be close together; no group of nodes has room for all of them (3 nodes: not enough CPU)."
     )
+
+
+def test_every_refusal_of_the_engine_has_its_words() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in ENGINE.rglob("*.py")]
+    told = {phrase for text in texts for phrase in re.findall(r'Refusal\([^"\n]*, "([^"{]+)"', text)}
+    assert len(told) > 15, "the extraction itself has broken"
+    assert told <= set(refusals.SENTENCES)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        ("insufficient nvidia.com/gpu", "not enough GPU"),
+        ("insufficient memory", "not enough memory"),
+        ("insufficient example.com/fpga", "not enough example.com/fpga"),
+        ("taint spot", "taint spot, which it does not tolerate"),
+        ("cpu usage is too high", "too busy: CPU"),
+        ("the extender says no", "the extender says no"),
+    ],
+)
+def test_a_refusal_of_nodes_is_told_in_words(refusal: str, words: str) -> None:
+    assert refusals.told(refusal) == words
 
 
 def test_what_can_never_be_is_said() -> None:
@@ -162,3 +195,9 @@ GREW = {"before": 0.0, "after": 0.5}
 )
 def test_shares_that_moved_are_told(shares: list[dict[str, object]], sentence: str) -> None:
     assert victims.moved({"shares": shares}) == sentence
+
+
+@pytest.mark.parametrize(("language", "told"), [("en", "One. Two."), ("zh-hans", "One.Two.")])
+def test_chinese_leaves_no_space_between_sentences(language: str, told: str) -> None:
+    with translation.override(language):
+        assert together(["One.", "", "Two."]) == told

@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-READY_SECONDS = 60
+READY_SECONDS = 180
 
 
 def free_port() -> int:
@@ -65,7 +65,11 @@ class Running:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        self.wait_until_ready()
+        try:
+            self.wait_until_ready()
+        except BaseException:
+            self.stop()
+            raise
 
     def wait_until_ready(self) -> None:
         deadline = time.monotonic() + READY_SECONDS

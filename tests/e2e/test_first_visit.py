@@ -41,20 +41,6 @@ def test_log_lines_come_while_the_job_runs(hekla: Running, page: Page) -> None:
     expect(page.locator("#job-head")).to_contain_text("Aborted", timeout=30_000)
 
 
-PAGES = [
-    "/", "/jobs/", "/jobs/submit/", "/jobs/submit/yaml/", "/queues/", "/queues/default/", "/clusters/nodes/",
-    "/clusters/", "/clusters/environments/", "/clusters/policy/", "/tenants/", "/accounts/", "/accounts/me/",
-    "/demonstrations/", "/demonstrations/together/", "/help/", "/design/",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("path", PAGES)
-def test_no_page_is_wider_than_a_phone(page: Page, path: str) -> None:
-    page.set_viewport_size({"width": 320, "height": 800})
-    assert page.goto(path).status == 200
-    assert page.evaluate("document.documentElement.scrollWidth") <= 320
-
-
 def test_the_console_speaks_chinese(page: Page) -> None:
     page.context.add_cookies(
         [{"name": "django_language", "value": "zh-hans", "url": page.url if "http" in page.url else "http://127.0.0.1"}]
@@ -62,3 +48,17 @@ def test_the_console_speaks_chinese(page: Page) -> None:
     page.goto("/")
     expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
     expect(page.locator("h1")).to_have_text("首页")
+
+
+def test_anything_is_found_from_one_key(page: Page) -> None:
+    page.goto("/queues/")
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Go to").fill("talker")
+    hit = page.get_by_role("option").filter(has_text="Jobs ·")
+    expect(hit.first).to_contain_text("talker")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("five minutes")
+    help_page = page.get_by_role("option").filter(has_text="Help").first
+    expect(help_page).to_be_visible()
+    help_page.click()
+    page.wait_for_url("**/help/**")

@@ -1,9 +1,14 @@
 """A socket to a consumer without a server. (Channels' own needs Daphne, which nothing else here does.)"""
 
+import asyncio
+import gzip
 import json
+import threading
 from typing import Any
 
 from asgiref.testing import ApplicationCommunicator
+
+from hekla.live import threads
 
 
 class Socket(ApplicationCommunicator):
@@ -33,7 +38,7 @@ class Socket(ApplicationCommunicator):
         """The next message."""
         output = await self.receive_output(timeout)
         assert output["type"] == "websocket.send", output
-        return json.loads(output["text"])
+        return json.loads(gzip.decompress(output["bytes"]) if output.get("bytes") else output["text"])
 
     async def close_code(self) -> int:
         """The code with which the application closes, now."""
@@ -45,3 +50,12 @@ class Socket(ApplicationCommunicator):
         """Close as a browser does."""
         await self.send_input({"type": "websocket.disconnect", "code": 1000})
         await self.wait(3)
+        if not threads._threads:
+            await asyncio.to_thread(_wait_for_renderings)
+
+
+def _wait_for_renderings() -> None:
+    """What was being rendered for the last page reads tables that the next test wants to empty."""
+    for thread in threading.enumerate():
+        if thread.name.startswith("live"):
+            thread.join(10)

@@ -1,0 +1,332 @@
+"""Somebody of every role, one of everything that an address may be about, and how they are asked."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People, make_people
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import ApiToken, User
+from hekla.apps.acting import services as acting
+from hekla.apps.batches import services as batches
+from hekla.apps.clusters import services as clusters
+from hekla.apps.clusters.models import Node
+from hekla.apps.demonstrations import services as demonstrations
+from hekla.apps.demonstrations.stages import GANGS
+from hekla.apps.flows import services as flows
+from hekla.apps.flows.models import Flow
+from hekla.apps.gallery import services as gallery
+from hekla.apps.invitations import services as invitations
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.openpai.models import Submission
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.presets import services as presets
+from hekla.apps.priorities import services as priorities
+from hekla.apps.queues import services as queues
+from hekla.apps.schedules import services as schedules
+from hekla.apps.signin import services as factors
+from hekla.apps.tenancy import departments
+from hekla.apps.tenancy import services as tenancy
+from hekla.domain.flows import FlowSpec
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.schedules import ScheduleSpec
+from hekla.domain.sweeps import SweepSpec
+from hekla.lib import clock
+from hekla.project.access import ROUTES
+
+MANIFEST = """\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: sent}
+spec: {tasks: [{name: main, template: {spec: {containers: [{name: m, command: ["true"]}]}}}]}
+"""
+FLOW = (
+    MANIFEST.replace("batch", "flow").replace("Job", "JobTemplate")
+    + """\
+---
+apiVersion: flow.volcano.sh/v1alpha1
+kind: JobFlow
+metadata: {name: nightly}
+spec: {flows: [{name: sent}]}
+"""
+)
+CRON_JOB = """\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: CronJob
+metadata: {name: sent}
+spec:
+  schedule: "@daily"
+  jobTemplate:
+    spec: {tasks: [{name: main, template: {spec: {containers: [{name: m, command: ["true"]}]}}}]}
+"""
+SWEPT = {"tasks": [{"name": "main", "command": ["echo", "{{ n }}"]}]}
+SPEC = {"name": "sent", "tasks": [{"name": "main", "command": ["true"]}]}
+SIZE = {"tasks": {"main": {"replicas": 2}}}
+SIZE_FORM = {"size-revision": "1", "size-replicas-0": "2", "size-least-0": "1"}
+
+JOBCONFIG = {
+    "jobName": "sent",
+    "image": "i",
+    "taskRoles": [{"name": "main", "command": "true", "cpuNumber": 1, "memoryMB": 64}],
+}
+DATA: dict[str, dict[str, Any]] = {
+    "set_language": {"language": "en"},
+    "accounts:create_token": {"name": "ci", "days": "3", "scopes": ["read"]},
+    "tenancy:switch": {"tenant": "lab"},
+    "tenancy:set_retention": {"log_days": 3, "history_days": 9},
+    "tenancy:add_member": {"user": "charlie", "role": "member"},
+    "tenancy:change_role": {"role": "member"},
+    "clusters:cordon": {"cordon": "yes"},
+    "jobs:submit_yaml": {"text": MANIFEST},
+    "jobs:command": {"action": "AbortJob"},
+    "jobs:scale": SIZE_FORM,
+    "flows:start": {"text": FLOW},
+    "flows:new_template": {"text": MANIFEST},
+    "flows:edit_template": {"text": MANIFEST},
+    "flows:submit_template": {"name": "again"},
+    "batches:file": {"name": "sent", "text": MANIFEST},
+    "schedules:create_yaml": {"text": CRON_JOB},
+    "schedules:suspend": {"suspend": "yes"},
+    "api:v1:departments": {"slug": "arts", "name": "Arts"},
+    "api:v1:priority_classes": {"name": "low", "value": 1},
+    "api:v1:department": {"name": "Sciences"},
+    "api:v1:tokens": {"name": "ci", "days": 3},
+    "api:v1:jobs": SPEC,
+    "api:v1:job_actions": {"action": "AbortJob"},
+    "api:v1:jobs_bulk": {"action": "AbortJob", "uids": ["00000000-0000-4000-8000-000000000000"]},
+    "api:v1:job_scale": SIZE,
+    "api:v1:flows": {"name": "sent", "steps": [{"name": "a", "job": SPEC}]},
+    "api:v1:templates": SPEC,
+    "api:v1:batches": {"name": "other", "parameters": {"n": ["1"]}, "job": SWEPT},
+    "api:v1:batch_actions": {"action": "stop"},
+    "api:v1:schedules": {"name": "other", "cron": "@daily", "job": SPEC},
+    "api:v1:schedule": {"cron": "@weekly"},
+    "api:v1:schedule_actions": {"action": "suspend"},
+    "api:v1:queues": {"name": "third", "cluster": "sim"},
+    "invitations:list": {"role": "viewer"},
+    "invitations:import": {"text": "username\nnew", "do": "import"},
+    "api:v1:import_people": {"text": "username\nnew"},
+    "queues:set_state": {"state": "closed"},
+    "queues:preview": {"weight": "2"},
+    "jobs:act_on_all": {"action": "AbortJob"},
+    "jobs:arrange": {"columns": ["phase"]},
+    "jobs:save_view": {"name": "ours", "tenant": "lab"},
+    "jobs_what_if": {"text": MANIFEST},
+    "jobs_what_if_take": {"text": MANIFEST, "change": "main.replicas=1"},
+    "job_ease": {"change": "main.min_available=1"},
+    "jobs:rename_preset": {"name": "other"},
+    "jobs:choose_preset": {"default": "yes"},
+    "jobs:priority": {"priority-revision": "1", "priority-priority": "5"},
+    "notifications:read": {"newest": "1"},
+    "notifications:settings": {"long_wait_minutes": "5"},
+    "notifications:job": {"long_wait_minutes": "5"},
+    "api:v1:invitations": {"email": "dora@example.org"},
+    "api:v1:what_if": SPEC,
+    "api:v1:job_priority": {"priority": 5},
+    "api:v1:job_notifications": {"moments": [], "ways": ["page"]},
+    "api:v1:notifications": {"up_to": 1},
+    "api:v1:notification_settings": {"moments": [], "ways": ["page"]},
+    "api:v1:presets": {"name": "mine", "spec": SPEC},
+    "api:v1:preset": {"is_default": True},
+    "api:v1:queue_preview": {"weight": 2},
+    "api:v1:policy": {"text": "actions: allocate"},
+    "api:v1:policy_trial": {"text": "actions: allocate"},
+    "jobs_what_if_when": {"text": MANIFEST},
+    "gallery:publish": {"title": "T"},
+    "gallery:template": {"name": "filled", "version": "1"},
+    "api:v1:gallery": {"title": "T", "tenant": "lab", "spec": SPEC},
+    "api:v1:gallery_begin": {"name": "filled"},
+    "tenancy:quotas": {"whose": "each", "jobs": "9"},
+    "api:v1:quotas": {"of": "tenant", "jobs": 9, "gpu_hours": None},
+    "openpai:v1:job": JOBCONFIG,
+    "openpai:v1:job_of": JOBCONFIG,
+    "openpai:v1:jobs_of": JOBCONFIG,
+    "openpai:v1:execution_type_of": {"value": "STOP"},
+    "openpai:v2:tag": {"value": "odd"},
+}
+QUERIES = {"api:v1:job_groups": "?by=phase"}
+DATA |= {f"openpai:{version}:jobs": JOBCONFIG for version in ("v1", "v2")}
+DATA |= {f"openpai:{version}:execution_type": {"value": "STOP"} for version in ("v1", "v2")}
+OVER = {"flows:delete", "api:v1:flow"}  # whose flow must be over
+FINISHED = {"jobs:delete", "api:v1:job", "openpai:v1:job", "openpai:v1:job_of"}  # whose job must be over
+
+
+@dataclass
+class World:
+    """Somebody of every role, and one of everything that a route may be about."""
+
+    people: People
+    roles: dict[str, User | None]
+    job: Job
+    pod: Pod
+    arguments: dict[str, list[Any]]
+
+
+def make_world() -> World:
+    """All of it, in whichever transaction there is."""
+    people, now = make_people(), clock.now()
+    member = accounts.create_user(username="mia", password=None, actor=PLATFORM, now=now)
+    tenancy.add_member(people.lab, member, "member", actor=PLATFORM, now=now)
+    head = accounts.create_user(username="dora", password=None, actor=PLATFORM, now=now)
+    department = {"slug": "science", "name": "Science", "heads": [head], "tenants": [people.lab]}
+    departments.create(**department, actor=PLATFORM, now=now)
+    platform = {
+        role: accounts.create_user(username=name, password=None, platform_role=role, actor=PLATFORM, now=now)
+        for role, name in (("operator", "otto"), ("manager", "mara"))
+    }
+    priorities.create(name="high", values={"value": 100}, actor=PLATFORM, now=now)
+    clusters.create_environment(name="digits", description="", requirements="", actor=PLATFORM, now=now)
+    queues.create(cluster=people.cluster, name="labs-own", tenants=[people.lab], actor=PLATFORM, now=now)
+    demonstrations.set_up(GANGS, now=now)
+    job = people.submit("of-the-lab")
+    asked = {"tenant": people.lab, "user": people.alice, "now": now}
+    template = flows.create_template(spec=JobSpec.parse({**SPEC, "name": "kept"}), **asked)
+    flow = flows.start(spec=FlowSpec.parse({"name": "flow", "steps": [{"name": "kept"}]}), **asked)
+    pod = Pod.objects.create(
+        job=job, task="main", index=0, attempt=1, version=1, slot=1, address="127.0.0.1", created_at=now
+    )
+    Submission.objects.create(job=job, owner=people.alice, name=job.name, config="{protocolVersion: 2}", tags=["odd"])
+    accounts.create_token(people.alice, name="hers", lifetime=accounts.MAX_TOKEN_LIFETIME, now=now)
+    factors.begin(people.bob, now=now)
+    token, bob = ApiToken.objects.get(), people.bob.pk
+    link = accounts.issue_link(people.bob, now=now)
+    invitation, secret = invitations.invite(people.lab, role="viewer", by=people.ada, now=now)
+    view = jobs.save_view(name="shared", query="phase=failed", **asked)
+    arguments: dict[str, list[Any]] = {
+        "api:v1:policy": ["sim"], "api:v1:policy_trial": ["sim"],
+        "accounts:end_visit": [1], "accounts:remove_key": [1], "accounts:end_visits_of": [bob],
+        "accounts:start_oidc": ["none"], "accounts:oidc_back": ["none"], "accounts:connect_identity": ["none"],
+        "accounts:disconnect_identity": [1], "accounts:reset_factor": [bob], "api:v1:second_factor": ["bob"],
+        "invitations:list": ["lab"], "invitations:resend": ["lab", invitation.pk],
+        "invitations:revoke": ["lab", invitation.pk], "invitations:sign_up": [secret], "invitations:accept": [secret],
+        "api:v1:invitations": ["lab"], "api:v1:invitation": ["lab", invitation.pk],
+        "jobs:delete_view": [view.pk], "notifications:job": [job.uid], "exposure": [job.uid],
+        "api:v1:queue_standing": ["labs-own"],
+        "api:v1:queue_preview": ["labs-own"], "queues:preview": ["labs-own"],
+        "demonstrations:detail": ["gangs"], "demonstrations:start": ["gangs"],
+        "run_example": ["digits"], "help:page": ["jobs"], "accounts:edit": [bob], "accounts:give_link": [bob],
+        "accounts:act_for": [bob],
+        "accounts:revoke_token": [token.pk], "accounts:use_link": [link], "tenancy:detail": ["lab"],
+        "tenancy:edit": ["lab"], "tenancy:add_member": ["lab"], "tenancy:change_role": ["lab", bob],
+        "tenancy:remove_member": ["lab", bob], "clusters:cordon": [Node.objects.get().pk],
+        "priorities:edit": ["high"], "priorities:delete": ["high"], "api:v1:priority_class": ["high"],
+        "clusters:edit_environment": ["digits"], "clusters:edit": ["sim"], "queues:edit": ["labs-own"],
+        "queues:set_state": ["labs-own"], "queues:detail": ["labs-own"], "live:download_log": [pod.pk],
+        "usage:job": [job.uid], "usage:pod": [pod.pk], "jobs:pod": [job.uid, pod.pk], "live:search_log": [pod.pk],
+        "live:evidence": [pod.pk], "api:v1:pod_attempts": [job.uid, "main", 0], "api:v1:pod_use": [job.uid, "main", 0],
+        "api:v1:pod_search": [job.uid, "main", 0],
+        "departments:detail": ["science"], "departments:edit": ["science"], "api:v1:department": ["science"],
+        "tenancy:quotas": ["lab"], "api:v1:quotas": ["lab"],
+        "tenancy:set_retention": ["lab"], "api:v1:retention": ["lab"], "api:v1:token": [token.pk],
+        "api:v1:queue": ["labs-own"], "api:v1:pod_log": [job.uid, "main", 0],
+    }  # fmt: skip
+    about_flows = {name for name in ROUTES if name.startswith(("flows:", "api:v1:flow", "api:v1:template"))}
+    for name in about_flows - _WITHOUT_FLOW:
+        arguments[name] = [template.uid if "template" in name else flow.uid]
+    arguments |= _of_openpai(people.alice.username, job.name)
+    about_the_job = {name for name in ROUTES if name.startswith(("jobs:", "job_", "live:", "api:v1:job"))}
+    arguments |= {name: [job.uid] for name in about_the_job - _WITHOUT_JOB - set(arguments)}
+    roles = {
+        "anonymous": None, "stranger": people.charlie, "viewer": people.bob, "member": member,
+        "tenant_admin": people.alice, "department_admin": head, **platform, "platform_admin": people.ada,
+    }  # fmt: skip
+    spec = ScheduleSpec.parse({"name": "nightly", "cron": "@daily", "job": SPEC})
+    schedule = schedules.create(spec=spec, tenant=people.lab, user=people.alice, now=now)
+    arguments |= {name: [schedule.uid] for name in ROUTES if name.startswith(("schedules:", "api:v1:schedule"))}
+    arguments |= {name: [] for name in _WITHOUT_SCHEDULE}
+    sweep = SweepSpec.parse({"name": "many", "parameters": {"n": ["1"]}, "job": SWEPT})
+    batch = batches.submit_sweep(spec=sweep, tenant=people.lab, user=people.alice, now=now)
+    arguments |= {name: [batch.uid] for name in ROUTES if name.startswith(("batches:", "api:v1:batch"))}
+    arguments |= {name: [] for name in _WITHOUT_BATCH}
+    kept = JobSpec.parse({**SPEC, "name": "kept"})
+    preset = presets.save(name="usual", spec=kept, user=people.alice, tenant=people.lab, now=now)
+    arguments |= {name: [preset.uid] for name in ROUTES if "preset" in name}
+    arguments |= {name: [] for name in ("jobs:presets", "api:v1:presets")}
+    shown = {"title": "Usual", "description": "", "spec": kept, "fields": [], "tenant": people.lab}
+    card = gallery.publish(**shown, user=people.alice, now=now)
+    arguments |= {name: [card.uid] for name in ROUTES if "gallery" in name}
+    arguments |= {name: [] for name in ("gallery:list", "gallery:publish", "api:v1:gallery")}
+    return World(people, roles, job, pod, arguments)
+
+
+_WITHOUT_FLOW = {
+    "flows:list",
+    "flows:start",
+    "flows:templates",
+    "flows:new_template",
+    "api:v1:flows",
+    "api:v1:templates",
+}
+
+
+def _of_openpai(owner: str, name: str) -> dict[str, list[Any]]:
+    """The arguments of OpenPAI's addresses."""
+    job = f"{owner}~{name}"
+    about = ("job", "config", "ssh", "execution_type", "job_attempts", "attempts_health", "events", "tag")
+    return {
+        **{f"openpai:{version}:{route}": [job] for version in ("v1", "v2") for route in about},
+        **{f"openpai:v1:{route}_of": [owner, name] for route in about},
+        **{f"openpai:{version}:virtual_cluster": ["labs-own"] for version in ("v1", "v2")},
+        **{f"openpai:v2:{route}": [job, 0] for route in ("attempt", "job_attempt")},
+        **{f"openpai:v2:{route}": [owner] for route in ("user", "user_")},
+        **{f"openpai:v2:{route}": [job, 0, "main", 0, 0] for route in ("logs", "log")},
+        "openpai:v2:task": [job, 0, "main", 0],
+        "openpai:v1:jobs_of": [owner],
+    }
+
+
+_WITHOUT_BATCH = {"batches:list", "batches:sweep", "batches:file", "api:v1:batches"}
+_WITHOUT_SCHEDULE = {"schedules:list", "schedules:create", "schedules:create_yaml", "api:v1:schedules"}
+_WITHOUT_JOB = {"jobs:list", "jobs:submit", "jobs:submit_yaml", "api:v1:jobs", "jobs:list_file", "jobs:act_on_all"}
+_WITHOUT_JOB |= {"api:v1:jobs_bulk", "api:v1:job_groups", "jobs:arrange", "jobs:save_view"}
+
+
+def ask(world: World, name: str, method: str, role: str) -> str:
+    """What this person is answered; whatever they changed is undone."""
+    client, user = Client(), world.roles[role]
+    with transaction.atomic():
+        if user is not None:
+            client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        answer = sent(world, name, method, client)
+        transaction.set_rollback(True)
+    return verdict(answer)
+
+
+def acting_for(user: User, *, by: User) -> Client:
+    """A browser in which an admin acts for somebody."""
+    client = Client()
+    client.force_login(by, backend="django.contrib.auth.backends.ModelBackend")
+    session = client.session
+    session["acting"] = acting.begin(user, reason="To see it.", by=by, now=clock.now()).pk
+    session.save()
+    return client
+
+
+def sent(world: World, name: str, method: str, client: Client, **headers: str) -> HttpResponse:
+    """What an address answers to this client; what must be over is over before."""
+    if name in OVER:
+        Flow.objects.update(ended_at=clock.now())
+    if name in FINISHED:
+        Job.objects.filter(pk=world.job.pk).update(phase="completed")
+    send: Callable[..., HttpResponse] = getattr(client, method)
+    data = {} if method == "get" else {"data": DATA.get(name, {})}
+    address = reverse(name, args=world.arguments.get(name, [])) + QUERIES.get(name, "")
+    return send(address, **data, **_kind_of(name, method), headers=headers)
+
+
+def _kind_of(name: str, method: str) -> dict[str, str]:
+    return {"content_type": "application/json"} if name.startswith(("api:", "openpai:")) and method != "get" else {}
+
+
+def verdict(answer: HttpResponse) -> str:
+    """An answer in a word."""
+    if answer.status_code == 401 or answer.headers.get("Location", "").startswith(reverse("accounts:sign_in") + "?"):
+        return "sign in"
+    by_status = {403: "refused", 404: "absent", 405: "no such method", 400: "wrong", 422: "wrong"}
+    return by_status.get(answer.status_code, "ok" if answer.status_code < 400 else str(answer.status_code))

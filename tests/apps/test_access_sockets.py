@@ -1,0 +1,69 @@
+"""Who may listen to what: every socket, for everybody, through the real routes and consumers."""
+
+import pytest
+from asgiref.sync import async_to_sync
+from channels.routing import URLRouter
+from django.contrib.auth.models import AnonymousUser
+from tests.apps.access_world import World, make_world
+from tests.support.websocket import Socket
+
+from hekla.apps.accounts.models import User
+from hekla.live import registry, routing
+from hekla.live.consumers import NOT_SIGNED_IN, UNKNOWN
+from hekla.project.access import ROLES, SOCKETS
+
+_CLOSED = {NOT_SIGNED_IN: "sign in", UNKNOWN: "absent"}
+
+
+@pytest.fixture
+def world(transactional_db: None) -> World:
+    """Committed: sockets read in threads of their own."""
+    return make_world()
+
+
+def _queries(world: World) -> dict[str, str]:
+    """The address of each socket, about what is the lab's."""
+    uids = {what: world.arguments[f"{app}:detail"][0] for what, app in _ABOUT.items()}
+    params = {what: f"uid={uid}" for what, uid in uids.items()}
+    params |= {"pod": f"uid={world.job.uid}&pod={world.pod.pk}", "queue": "name=labs-own"}
+    params["demonstration"] = "name=gangs"
+    live = {f"live {view}": f"/ws/live/?view={view}&{params.get(view, '')}" for view in registry.names()}
+    return {"logs": f"/ws/logs/{world.pod.pk}/", **live}
+
+
+_ABOUT = {"job": "jobs", "flow": "flows", "batch": "batches", "schedule": "schedules"}
+
+
+async def _answer(address: str, user: User | None) -> str:
+    socket = Socket(URLRouter(routing.urlpatterns), address, user or AnonymousUser())
+    await socket.open()
+    first = await socket.receive_output(5)
+    if first["type"] == "websocket.close":
+        return _CLOSED[first["code"]]
+    await socket.leave()
+    return "ok"
+
+
+async def _answers(address: str, people: dict[str, User | None]) -> dict[str, str]:
+    return {role: await _answer(address, user) for role, user in people.items()}
+
+
+def test_every_socket_is_declared() -> None:
+    assert {name.partition(" ")[2] for name in SOCKETS} - {""} == set(registry.names())
+    assert len(routing.urlpatterns) == len({name.partition(" ")[0] for name in SOCKETS})
+
+
+def test_a_socket_opens_for_whom_it_should(world: World) -> None:
+    for name, address in _queries(world).items():
+        assert async_to_sync(_answers)(address, world.roles) == SOCKETS[name], name
+
+
+def test_a_list_listens_to_the_tenants_of_its_reader_only(world: World) -> None:
+    lab, other = f"tenant:{world.people.lab.pk}", f"tenant:{world.people.other.pk}"
+    heard = {role: registry.find("jobs")[0].topics(user, {}) for role, user in world.roles.items() if user}
+    everything = {"manager", "operator", "platform_admin"}
+    assert {role: topics & {lab, other} for role, topics in heard.items()} == {
+        role: {lab, other} if role in everything else {other} if role == "stranger" else {lab}
+        for role in ROLES
+        if role != "anonymous"
+    }

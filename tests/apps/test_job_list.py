@@ -1,0 +1,330 @@
+"""The list of jobs: what it can be narrowed to, its pages, groups, file, views, and what is done to many at once."""
+
+import base64
+import csv
+import io
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.http import HttpResponse, QueryDict
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs import listing, services, table_file
+from hekla.apps.jobs.filters import order
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.domain.errors import Forbidden, Invalid, Refused
+from hekla.lib import clock
+
+As = Callable[[User], Client]
+LIST = "jobs:list"
+
+
+def asked(query: str, user: User) -> list[str]:
+    return sorted(listing.asked_for(QueryDict(query), user).values_list("name", flat=True))
+
+
+def pod(job: Job, **more: Any) -> Pod:
+    facts = {"task": "main", "index": 0, "attempt": 1, "version": 1, "slot": 1, "address": "127.0.0.1"}
+    return Pod.objects.create(job=job, created_at=clock.now(), **(facts | more))
+
+
+@pytest.fixture
+def three(people: People) -> dict[str, Job]:
+    """One that failed long ago, one that is done, one that waits and is Bob's."""
+    now = clock.now()
+    queues.create(cluster=people.cluster, name="other-queue", actor=PLATFORM, now=now)
+    failed = people.submit("resnet-7", priority=10, kind="training")
+    done = people.submit("llama-8", queue="other-queue", kind="inference")
+    waits = people.submit("bert")
+    ago = now - timedelta(days=30)
+    Job.objects.filter(pk=failed.pk).update(phase="failed", submitted_at=ago, finished_at=ago, reason="PodFailed")
+    Job.objects.filter(pk=done.pk).update(phase="completed", finished_at=now)
+    Job.objects.filter(pk=waits.pk).update(owner=people.bob)
+    pod(failed, phase="failed", reason="OOMKilled")
+    pod(done, phase="succeeded")
+    return {job.name: Job.objects.get(pk=job.pk) for job in (failed, done, waits)}
+
+
+FAILED, DONE, WAITS = "resnet-7", "llama-8", "bert"
+ALL = sorted([FAILED, DONE, WAITS])
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("", ALL),
+        ("q=esne", [FAILED]),
+        ("q=ESNET-7", [FAILED]),
+        ("q=-8", [DONE]),
+        ("q=bob", [WAITS]),
+        ("q=nothing", []),
+        ("q=%25", []),
+        ("name=bert", [WAITS]),
+        ("name=ber", []),
+        ("phase=failed&phase=completed", [DONE, FAILED]),
+        ("queue=other-queue", [DONE]),
+        ("tenant=lab", ALL),
+        ("tenant=other", []),
+        ("cluster=sim", ALL),
+        ("owner=bob", [WAITS]),
+        ("kind=inference", [DONE]),
+        ("priority_min=5", [FAILED]),
+        ("priority_max=5", sorted([DONE, WAITS])),
+        ("submitted_after=7d", sorted([DONE, WAITS])),
+        ("submitted_before=24h", [FAILED]),
+        ("submitted_after=2020-01-01", ALL),
+        ("submitted_before=2020-01-01T00:00Z", []),
+        ("finished_after=1w", [DONE]),
+        ("finished_before=1w", [FAILED]),
+        ("failed_pods=yes", [FAILED]),
+        ("reason=OOMKilled", [FAILED]),
+        ("reason=PodFailed", [FAILED]),
+        ("whose=mine", sorted([FAILED, DONE])),
+        ("deleted=yes", []),
+        ("phase=failed&q=bert", []),
+        ("group=queue&sort=name&unknown=1", ALL),
+    ],
+)
+def test_the_list_is_narrowed_by_what_the_address_says(
+    people: People, three: dict[str, Job], query: str, names: list[str]
+) -> None:
+    assert asked(query, people.alice) == names
+
+
+@pytest.mark.parametrize(
+    "query", ["phase=odd", "priority_min=many", "priority_min=99999999999", "submitted_after=soon", "whose=yours"]
+)
+def test_what_is_asked_wrongly_is_said_and_never_taken_for_everything(people: People, as_: As, query: str) -> None:
+    people.submit("kept")
+    with pytest.raises(Invalid):
+        listing.asked_for(QueryDict(query), people.alice)
+    page = as_(people.alice).get(f"{reverse(LIST)}?{query}")
+    assert page.status_code == 200
+    assert "cannot be narrowed so" in page.content.decode()
+    assert "kept" not in page.content.decode()
+    as_(people.alice).post(reverse("jobs:act_on_all"), {"action": "AbortJob", "all": "yes", "query": query})
+    assert Job.objects.get().phase == "pending"
+
+
+@pytest.mark.parametrize("sort", ["submitted", "-submitted", "name", "-name", "phase", "-priority", "pods", "odd", ""])
+def test_pages_show_every_job_once_forwards_and_back(
+    people: People, as_: As, sort: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(7):
+        people.submit(f"job-{number}", priority=number % 2)
+    monkeypatch.setattr(listing.shown, "PAGE", 3)
+    query, pages = QueryDict(f"sort={sort}"), []
+    while True:
+        context = listing.context(query, people.alice)
+        pages.append([row["job"].name for row in context["rows"]])
+        if not context["next"]:
+            break
+        query = QueryDict(context["next"].removeprefix("?"))
+    by = order(QueryDict(f"sort={sort}"))
+    assert [name for page in pages for name in page] == list(by.of(Job.objects.all()).values_list("name", flat=True))
+    back = QueryDict(context["previous"].removeprefix("?"))
+    assert [row["job"].name for row in listing.context(back, people.alice)["rows"]] == pages[-2]
+    assert not listing.context(QueryDict(f"sort={sort}"), people.alice)["previous"]
+
+
+def cursor(*parts: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("sort", "text"),
+    [
+        ("", "x"),
+        ("", "é"),
+        ("", "A" * 4000),
+        ("", cursor(0, "2026-01-01T00:00", 1)),
+        ("", cursor(0, None, 1)),
+        ("", cursor(0, "2026-01-01T00:00Z", 1e309)),
+        ("", cursor(0, "2026-01-01T00:00Z", 2**70)),
+        ("", cursor({}, [], {})),
+        ("name", cursor(0, "nul\0", 1)),
+        ("priority", cursor(0, 2**70, 1)),
+        ("priority", cursor(0, 1)),
+    ],
+)
+def test_a_cursor_that_is_none_gives_the_first_page(people: People, as_: As, sort: str, text: str) -> None:
+    people.submit("one")
+    page = as_(people.alice).get(reverse(LIST), {"cursor": text, "sort": sort})
+    assert page.status_code == 200
+    assert "one" in page.content.decode()
+
+
+@pytest.mark.parametrize("who", ["alice", "ada"])
+@pytest.mark.parametrize("query", ["", "q=job&phase=pending&sort=name", "group=owner", "failed_pods=yes"])
+def test_queries_do_not_grow_with_rows(
+    people: People, as_: As, django_assert_max_num_queries: Callable[[int], Any], who: str, query: str
+) -> None:
+    for number in range(30):
+        pod(people.submit(f"job-{number}"))
+    client = as_(getattr(people, who))
+    client.get(reverse("accounts:visits"))  # once a minute it is noted that somebody is here
+    with django_assert_max_num_queries(13 if "q=" in query else 12):
+        client.get(f"{reverse(LIST)}?{query}")
+
+
+@pytest.mark.parametrize(
+    ("by", "groups"),
+    [
+        ("queue", {("default", 2, 1, 1), ("other-queue", 1, 0, 0)}),
+        ("phase", {("failed", 1, 0, 1), ("completed", 1, 0, 0), ("pending", 1, 1, 0)}),
+        ("owner", {("alice", 2, 0, 1), ("bob", 1, 1, 0)}),
+        ("tenant", {("lab", 3, 1, 1)}),
+        ("kind", {("training", 2, 1, 1), ("inference", 1, 0, 0)}),
+        ("cluster", {("sim", 3, 1, 1)}),
+    ],
+)
+def test_groups_count_jobs_and_lead_to_them(
+    people: People, three: dict[str, Job], by: str, groups: set[tuple[Any, ...]]
+) -> None:
+    found = listing.context(QueryDict(f"group={by}&tenant=lab"), people.alice)["groups"]
+    assert {(one.name, one.jobs, one.alive, one.failed) for one in found} == groups
+    for one in found:
+        assert len(asked(one.query, people.alice)) == one.jobs
+
+
+def _file(query: str, user: User) -> list[list[str]]:
+    found = listing.asked_for(QueryDict(query), user)
+
+    async def read() -> str:
+        return "".join([text async for text in table_file.lines(found, order(QueryDict(query)))])
+
+    return list(csv.reader(io.StringIO(async_to_sync(read)())))
+
+
+def test_the_file_holds_what_the_list_holds_over_all_its_pages(
+    people: People, three: dict[str, Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_file, "_AT_ONCE", 1)
+    head, *rows = _file("sort=name&deleted=no", people.alice)
+    assert head[:4] == ["uid", "name", "phase", "pods"]
+    assert [row[1] for row in rows] == [WAITS, DONE, FAILED]
+    assert rows[2][0] == str(three[FAILED].uid)
+    assert len(_file("phase=failed", people.alice)) == 2
+    assert len(_file("", people.charlie)) == 1
+
+
+@pytest.mark.parametrize("reason", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+def test_no_cell_is_a_formula(people: People, reason: str) -> None:
+    Job.objects.filter(pk=people.submit().pk).update(reason=reason)
+    head, row = _file("", people.alice)
+    assert row[head.index("reason")] == f"'{reason}"
+
+
+def act(client: Client, action: str, **more: Any) -> HttpResponse:
+    return client.post(reverse("jobs:act_on_all"), {"action": action, **more})
+
+
+def test_each_chosen_job_has_an_outcome(people: People, as_: As, three: dict[str, Job]) -> None:
+    chosen = [str(job.uid) for job in three.values()]
+    answer = act(as_(people.alice), "Delete", uid=chosen)
+    outcomes = {outcome.job.name: (outcome.is_done, outcome.why) for outcome in answer.context["outcomes"]}
+    assert outcomes[DONE] == outcomes[FAILED] == (True, "")
+    assert outcomes[WAITS][0] is False
+    assert "not finished" in outcomes[WAITS][1]
+    assert "not finished" in answer.content.decode()
+    assert asked("", people.alice) == [WAITS]
+
+
+def test_all_that_the_list_holds_is_acted_on_and_nothing_else(people: People, as_: As) -> None:
+    for name in ("one", "two", "kept"):
+        people.submit(name)
+    answer = act(as_(people.alice), "AbortJob", all="yes", query="q=o&name=one")
+    assert [outcome.job.name for outcome in answer.context["outcomes"]] == ["one"]
+    assert sorted(Job.objects.filter(phase="aborted").values_list("name", flat=True)) == ["one"]
+    assert Event.objects.filter(kind="JobCommanded").count() == 1
+
+
+def test_more_than_are_taken_at_once_are_told(people: People, as_: As, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        people.submit(f"job-{number}")
+    monkeypatch.setattr(services, "MOST_AT_ONCE", 2)
+    answer = act(as_(people.alice), "AbortJob", all="yes", query="")
+    assert (answer.context["done"], answer.context["left"]) == (2, True)
+
+
+def test_nobody_acts_on_what_is_not_theirs(people: People, as_: As, three: dict[str, Job]) -> None:
+    chosen = [str(job.uid) for job in three.values()]
+    seen = act(as_(people.bob), "AbortJob", uid=[str(three[FAILED].uid)])
+    assert [outcome.is_done for outcome in seen.context["outcomes"]] == [False]
+    unseen = act(as_(people.charlie), "AbortJob", uid=chosen)
+    assert unseen.context["outcomes"] == []
+    assert "No job was chosen" in unseen.content.decode()
+
+
+@pytest.mark.parametrize("sent", [{"action": "Explode"}, {"action": "AbortJob", "uid": ["no-uid"]}])
+def test_nonsense_is_refused_in_words(people: People, as_: As, sent: dict[str, Any]) -> None:
+    answer = as_(people.alice).post(reverse("jobs:act_on_all"), sent)
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("sent_from", "back"),
+    [("http://testserver/jobs/?q=one", "/jobs/?q=one"), ("http://elsewhere.example/jobs/", "/"), ("", "/")],
+)
+def test_from_outcomes_another_language_leads_to_a_page_that_opens(
+    people: People, as_: As, sent_from: str, back: str
+) -> None:
+    data = {"action": "AbortJob", "uid": [str(people.submit().uid)]}
+    answer = as_(people.alice).post(reverse("jobs:act_on_all"), data, headers={"Referer": sent_from})
+    assert f'name="next" value="{back}"' in answer.content.decode()
+
+
+def test_columns_are_kept_for_the_person(people: People, as_: As) -> None:
+    people.submit(kind="inference")
+    client = as_(people.alice)
+    client.post(reverse("jobs:arrange"), {"columns": ["kind", "priority"], "query": "q=one"})
+    assert [column.name for column in client.get(reverse(LIST)).context["columns"]] == ["kind", "priority"]
+    others = as_(people.ada).get(reverse(LIST)).context["columns"]
+    assert [column.name for column in others] == ["phase", "pods", "queue", "submitted", "ran"]
+
+
+def test_a_view_keeps_the_list_and_can_be_what_it_opens_with(people: People, as_: As) -> None:
+    client = as_(people.alice)
+    client.post(reverse("jobs:save_view"), {"name": "Mine", "query": "q=x&cursor=abc&odd=1&sort=name"})
+    (view,) = client.get(reverse(LIST)).context["views"]
+    assert view.query == "q=x&sort=name"
+    client.post(reverse("jobs:arrange"), {"opens_with": view.pk})
+    assert client.get(reverse(LIST)).headers["location"] == f"{reverse(LIST)}?q=x&sort=name"
+    assert client.get(reverse(LIST), {"all": "yes"}).status_code == 200
+    client.post(reverse("jobs:delete_view", args=[view.pk]))
+    assert client.get(reverse(LIST)).status_code == 200
+
+
+def test_a_view_is_shared_by_an_admin_with_the_tenant_only(people: People, as_: As) -> None:
+    now = clock.now()
+    facts = {"name": "Ours", "query": "phase=failed", "now": now}
+    with pytest.raises(Forbidden):
+        services.save_view(**facts, tenant=people.lab, user=people.bob)
+    view = services.save_view(**facts, tenant=people.lab, user=people.alice)
+    with pytest.raises(Refused):
+        services.save_view(**facts, tenant=people.lab, user=people.alice)
+    assert services.save_view(**facts, tenant=None, user=people.alice).tenant is None
+    assert [one.name for one in as_(people.bob).get(reverse(LIST)).context["views"]] == ["Ours"]
+    assert not as_(people.charlie).get(reverse(LIST)).context["views"]
+    with pytest.raises(Forbidden):
+        services.delete_view(view, user=people.bob, now=now)
+    assert Event.objects.filter(kind="JobViewSaved").count() == 2
+
+
+def test_many_jobs_get_another_priority_at_once(people: People, as_: As, three: dict[str, Job]) -> None:
+    alice, asked = as_(people.alice), {"action": "SetPriority", "all": "yes", "query": "q=l"}
+    assert "Say which priority" in alice.post(reverse("jobs:act_on_all"), asked).content.decode()
+    page = alice.post(reverse("jobs:act_on_all"), {"action": "SetPriority", "all": "yes", "query": "", "priority": "9"})
+    outcomes = {outcome.job.name: outcome.is_done for outcome in page.context["outcomes"]}
+    assert outcomes == {FAILED: False, DONE: False, WAITS: True}
+    assert Job.objects.get(name=WAITS).priority == 9

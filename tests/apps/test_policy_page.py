@@ -1,0 +1,71 @@
+"""The page of the scheduling policy, and the same over REST."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from rest_framework.test import APIClient
+from tests.apps.conftest import People
+
+from hekla.apps.clusters import selectors
+from hekla.apps.clusters.models import PolicyVersion
+from hekla.engine.policy import DEFAULT_POLICY_TEXT
+from hekla.lib.difference import Line, difference
+
+OTHER = 'actions: "enqueue, allocate, preempt, backfill"\ntiers:\n- plugins:\n  - name: gang\n'
+
+
+@pytest.fixture
+def ada(people: People) -> Client:
+    client = Client()
+    client.force_login(people.ada, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def send(client: Client, **fields: str) -> str:
+    return client.post(reverse("clusters:policy"), fields, follow=True).content.decode()
+
+
+def test_what_is_tried_is_not_saved_and_not_lost(people: People, ada: Client) -> None:
+    people.submit()
+    page = send(ada, text=OTHER, note="for the deadline", **{"try": "yes"})
+    assert "What it would do" in page
+    assert "for the deadline" in page
+    assert "preempt, backfill" in page
+    assert not PolicyVersion.objects.exists()
+
+
+def test_a_version_says_what_it_changed(people: People, ada: Client) -> None:
+    send(ada, text=OTHER, note="first")
+    page = send(ada, text=OTHER.replace("gang", "drf"), note="second")
+    went, came = "went: </span>  - name: gang</del>", "came: </span>  - name: drf</ins>"
+    assert went in page
+    assert came in page
+
+
+def test_a_wrong_policy_is_neither_tried_nor_taken(people: People, ada: Client) -> None:
+    for more in ({}, {"try": "yes"}):
+        page = send(ada, text="actions: dance", **more)
+        assert "dance" in page
+        assert "What it would do" not in page
+    assert not PolicyVersion.objects.exists()
+
+
+def test_the_same_over_rest(people: People) -> None:
+    client = APIClient()
+    client.force_authenticate(people.ada)
+    address = reverse("api:v1:policy", args=["sim"])
+    assert client.get(address).json()["text"] == DEFAULT_POLICY_TEXT
+    trial = client.post(f"{address}/trial", {"text": OTHER}, format="json").json()
+    assert (trial["jobs"], trial["differences"], trial["faults"]) == (0, [], [])
+    made = client.put(address, {"text": OTHER, "note": "why"}, format="json").json()
+    assert (made["number"], made["note"], made["created_by"]) == (1, "why", "Ada")
+    assert selectors.policy_text(people.cluster) == OTHER
+    assert client.put(address, {"text": "actions: dance"}, format="json").status_code == 400
+    assert client.get(reverse("api:v1:policy", args=["nowhere"])).status_code == 404
+
+
+def test_a_difference_tells_what_went_and_came() -> None:
+    assert difference("a\nb\n", "a\nb\n") == []
+    assert difference("a\nb\n", "a\nc\n") == [Line("same", "a"), Line("went", "b"), Line("came", "c")]
+    far = "\n".join(map(str, range(30)))
+    assert Line("gap", "…") in difference(far, far.replace("2\n", "x\n", 1).replace("27", "y"))

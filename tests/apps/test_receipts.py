@@ -1,0 +1,150 @@
+"""Receipts of evictions: both sides are told who, by which rule, what moved and what was lost; nothing of others."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People
+
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters import services as clusters
+from hekla.apps.jobs import receipts, services
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services.transitions import evict
+from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.services import CONTROLLER, unit_of_work
+from hekla.domain import events
+from hekla.domain.jobspec import JobSpec
+from hekla.lib import clock
+
+As = Callable[[User], Client]
+GPUS = {"cpu": "1", "nvidia.com/gpu": "2"}
+SHARES = events.Shares(
+    plugin="proportion",
+    of="queue",
+    giver=events.Shift(before=2, after=1),
+    taker=events.Shift(before=0, after=1),
+)
+
+
+def placed(job: Job, index: int, *, ran: float, attempt: int = 1, phase: str = "running") -> Pod:
+    began = clock.now() - timedelta(seconds=ran)
+    return Pod.objects.create(
+        job=job, task="main", index=index, attempt=attempt, version=1, slot=100 * job.pk + 10 * index + attempt,
+        address="127.0.0.1", node="n1", phase=phase, created_at=began, bound_at=began, started_at=began,
+    )  # fmt: skip
+
+
+def make_room(giver: Job, taker: Job | None, *pods: Pod, action: str = "reclaim") -> None:
+    now = clock.now()
+    with unit_of_work():
+        for pod in pods:
+            event = events.PodEvicted(
+                task=pod.task, index=pod.index, attempt=pod.attempt, action=action, node=pod.node,
+                for_job=str(taker.uid) if taker else "",
+                for_name=taker.name if taker and taker.tenant_id == giver.tenant_id else "",
+                plugins=("gang",), shares=(SHARES,),
+            )  # fmt: skip
+            evict(giver, pod, event, actor=CONTROLLER, now=now)
+
+
+@pytest.fixture
+def giver(people: People) -> Job:
+    room = {"cpu": "8", "nvidia.com/gpu": "8", "pods": "10"}
+    clusters.observe_node(
+        people.cluster, name="n2", allocatable=room, labels={}, ready=True, message="", now=clock.now()
+    )
+    task = {"name": "main", "replicas": 3, "command": ["true"], "resources": GPUS}
+    spec = JobSpec.parse({"name": "giver", "tasks": [task]})
+    job = services.submit(spec=spec, tenant=people.lab, user=people.alice, now=clock.now())
+    Job.objects.filter(pk=job.pk).update(phase="running")
+    return Job.objects.get(pk=job.pk)
+
+
+def test_both_sides_hold_the_same_receipt(people: People, giver: Job) -> None:
+    taker = people.submit("taker")
+    make_room(giver, taker, placed(giver, 0, ran=60), placed(giver, 1, ran=30))
+    (given,), (gained,) = receipts.given(giver), receipts.gained(taker)
+    assert given.sentence == "2 pods made room on n1 for job taker."
+    assert gained.sentence == "2 pods of job giver made room for it on n1."
+    assert given.rule == gained.rule == "A queue took back its share (reclaim, by leave of gang)"
+    assert given.pods == gained.pods == ("main-0", "main-1")
+    assert given.held == gained.held
+    assert given.held.quantities() == {"cpu": "2", "nvidia.com/gpu": "4"}
+    assert given.moved.startswith("Its queue held 200% of what it deserves and holds 100% now; the other queue 0%")
+    assert gained.moved.startswith("Its queue held 0% of what it deserves and holds 100% now; the other queue 200%")
+
+
+def test_what_was_lost_is_counted_since_the_start(people: People, giver: Job) -> None:
+    make_room(giver, people.submit("taker"), placed(giver, 0, ran=60), placed(giver, 1, ran=30))
+    (given,) = receipts.given(giver)
+    assert given.lost_seconds == pytest.approx(60, abs=1)
+    assert given.lost_gpu_seconds == pytest.approx(2 * 60 + 2 * 30, abs=4)
+    assert given.lost.startswith("Up to 1 min 0 s of work since their start, 3 min")
+
+
+def test_where_it_stands_now(people: People, giver: Job) -> None:
+    people.submit("before")
+    Job.objects.filter(name="before").update(priority=9)
+    make_room(giver, people.submit("taker"), placed(giver, 0, ran=60), placed(giver, 1, ran=30))
+    given = receipts.given(giver)
+    assert given[0].now == "2 of 2 have no place now."
+    wait = "Of the jobs of queue default that wait, 1 is of higher priority or came before it."
+    assert receipts.standing(giver, given) == wait
+    for index in (0, 1):
+        placed(giver, index, ran=0, attempt=2)
+    given = receipts.given(giver)
+    assert given[0].now == "All of them have places again."
+    assert receipts.standing(giver, given) == ""
+
+
+def test_what_is_another_tenants_has_no_name(people: People, giver: Job) -> None:
+    task = {"name": "secret-role", "command": ["true"], "resources": {"cpu": "1"}}
+    spec = JobSpec.parse({"name": "secret", "tasks": [task]})
+    theirs = services.submit(spec=spec, tenant=people.other, user=people.charlie, now=clock.now())
+    make_room(giver, theirs, placed(giver, 0, ran=60))
+    (given,), (gained,) = receipts.given(giver), receipts.gained(theirs)
+    assert given.sentence == "1 pod made room on n1 for a job of another tenant."
+    assert gained.sentence == "1 pod of another tenant's job made room for it on n1."
+    assert (gained.pods, gained.other_uid, gained.lost, dict(gained.held)) == ((), "", "", {})
+    assert given.other_uid == ""
+
+
+def test_who_leaves_for_nobody_is_told_so(giver: Job) -> None:
+    make_room(giver, None, placed(giver, 0, ran=1), action="shuffle")
+    (given,) = receipts.given(giver)
+    assert given.sentence == "1 pod had to leave n1."
+    assert given.rule.startswith("The policy moves pods to other nodes")
+
+
+def test_both_pages_and_programs_show_it(people: People, as_: As, giver: Job) -> None:
+    taker, client = people.submit("taker"), as_(people.alice)
+    make_room(giver, taker, placed(giver, 0, ran=60))
+    pages = [client.get(reverse("jobs:detail", args=[job.uid])).content.decode() for job in (giver, taker)]
+    assert all('id="job-receipts-card"' in page for page in pages)
+    assert "1 pod made room on n1 for job taker." in pages[0]
+    assert pages[1].count("1 pod of job giver made room for it on n1.") == 2  # the card, and the story
+    told = client.get(reverse("api:v1:job_receipts", args=[taker.uid])).json()
+    assert (told["given"], told["gained"][0]["other"], told["gained"][0]["held"]["cpu"]) == ([], "giver", "1")
+    hers = client.get(reverse("api:v1:job_receipts", args=[giver.uid])).json()
+    assert hers["given"][0]["lost_gpu_seconds"] == pytest.approx(120, abs=4)
+
+
+def test_the_one_who_gains_is_woken(people: People, giver: Job) -> None:
+    taker = people.submit("taker")
+    make_room(giver, taker, placed(giver, 0, ran=60))
+    assert f"job:{taker.uid}" in Event.objects.get(kind="PodEvicted").topics
+
+
+def test_many_evictions_cost_what_one_does(
+    people: People, giver: Job, django_assert_max_num_queries: Callable[[int], Any]
+) -> None:
+    taker = people.submit("taker")
+    for number in range(60):
+        make_room(giver, taker, placed(giver, number % 3, ran=5, attempt=number + 1))
+    with django_assert_max_num_queries(4):
+        assert len(receipts.given(giver)) == receipts.MOST
+        assert len(receipts.gained(taker)) == receipts.MOST

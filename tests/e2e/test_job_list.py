@@ -1,0 +1,83 @@
+"""From the list of jobs to what became of many of them, as somebody does it who tidies up."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.e2e.conftest import Running
+
+pytestmark = pytest.mark.browser
+
+
+def submit(page: Page, name: str) -> None:
+    page.goto("/jobs/submit/")
+    page.get_by_label("Name", exact=True).fill(name)
+    page.locator("#id_tasks-0-command").fill("sleep 600")
+    page.locator("#id_tasks-0-cpu").fill("100m")
+    page.get_by_role("button", name="Submit").click()
+    page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
+
+
+def test_jobs_are_found_chosen_and_aborted_with_an_outcome_each(hekla: Running, page: Page) -> None:
+    for name in ("tidy-one", "tidy-two", "stays"):
+        submit(page, name)
+    page.goto("/jobs/")
+    page.get_by_role("searchbox", name="Search").fill("tidy")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("q=tidy"))
+    rows = page.locator("tbody tr")
+    expect(rows).to_have_count(2)
+    act = page.locator("#jobs-act")
+    expect(act).to_be_hidden()
+    page.locator("body").press("j")
+    page.keyboard.press("x")
+    expect(act).to_be_visible()
+    expect(act).to_contain_text("1 chosen")
+    page.get_by_label("Choose all on this page").check()
+    expect(act).to_contain_text("2 chosen")
+    act.get_by_role("button", name="Abort").click()
+    page.locator("dialog[open]").get_by_role("button", name="Abort").click()
+    expect(page.locator("h1")).to_have_text("What became of it")
+    expect(page.locator("tbody tr", has_text="done")).to_have_count(2)
+    page.get_by_role("link", name="Back to the list").click()
+    page.wait_for_url(re.compile("q=tidy"))
+    expect(page.locator("tbody tr", has_text="Aborted")).to_have_count(2, timeout=30_000)
+    page.goto("/jobs/?q=stays")
+    expect(rows).not_to_contain_text("Aborted")
+    rows.first.hover()
+    page.get_by_role("button", name="Abort stays").click()
+    page.locator("dialog[open]").get_by_role("button", name="Abort").click()
+    page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
+
+
+def test_a_view_and_columns_are_kept_and_groups_lead_to_their_jobs(hekla: Running, page: Page) -> None:
+    submit(page, "viewed")
+    page.goto("/jobs/?q=viewed")
+    page.locator("summary[aria-label=Views]").click()
+    page.get_by_role("button", name="Save this list as a view").click()
+    page.locator("#save-view").get_by_label("Name").fill("The viewed")
+    page.locator("#save-view").get_by_role("button", name="Save").click()
+    page.wait_for_url(re.compile("q=viewed"))
+    page.locator("summary[aria-label=Views]").click()
+    page.get_by_role("button", name="Columns and views").click()
+    page.locator("#arrange").get_by_text("Priority", exact=True).click()
+    page.locator("#arrange").get_by_role("button", name="Save").click()
+    expect(page.locator("thead")).to_contain_text("Priority")
+    page.get_by_label("Group by").select_option("queue")
+    page.wait_for_url(re.compile("group=queue"))
+    page.locator("tbody").get_by_role("link", name="default").click()
+    page.wait_for_url(re.compile("queue=default"))
+    expect(page.locator("tbody")).to_contain_text("viewed")
+    page.goto("/jobs/")
+    page.locator("summary[aria-label=Views]").click()
+    page.get_by_role("link", name="The viewed").click()
+    page.wait_for_url(re.compile("q=viewed"))
+
+
+@pytest.mark.parametrize("path", ["/jobs/?submitted_after=7d", "/jobs/?group=phase"])
+def test_the_list_is_no_wider_than_a_phone(page: Page, path: str) -> None:
+    page.set_viewport_size({"width": 360, "height": 800})
+    page.goto(path)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.locator(".filters-more summary").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360

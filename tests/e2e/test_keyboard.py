@@ -1,0 +1,210 @@
+"""A day without a mouse: whatever is done here is done with keys, and one always sees where one is.
+
+Only `page.keyboard` acts. Each stop of Tab is looked at: it must be seen, and have a ring round it.
+"""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from tests.e2e.conftest import Running
+from tests.e2e.people import PASSWORD, invitation_link, joined, send
+
+pytestmark = pytest.mark.browser
+
+WIDE = {"width": 1440, "height": 900}
+MOST_STOPS = 150
+# What is transparent is drawn by what stands beside it.
+IS_SHOWN = """() => {
+    const focused = document.activeElement;
+    const drawn = getComputedStyle(focused).opacity === "0" ? focused.nextElementSibling : focused;
+    const rect = drawn.closest("svg") ? drawn.querySelector("rect") : null;
+    const { outlineStyle, outlineWidth, boxShadow, stroke } = getComputedStyle(rect ?? drawn);
+    const ringed = (outlineStyle !== "none" && parseFloat(outlineWidth) > 0) || boxShadow !== "none";
+    const { top, bottom, left, right, width, height } = drawn.getBoundingClientRect();
+    const isInView = bottom > 0 && right > 0 && top < innerHeight && left < innerWidth;
+    return width > 1 && height > 1 && isInView && (ringed || (drawn.closest("svg") && stroke !== "none"));
+}"""
+WHERE = "() => document.activeElement.outerHTML.slice(0, 160)"
+NEXT_LIVE = "() => { window.told = new Promise(done => document.addEventListener('hekla:live', done, { once: true })) }"
+
+
+class Keys:
+    """Somebody's hands. Raises AssertionError where they come to a place that one cannot see."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.press, self.type = page, page.keyboard.press, page.keyboard.type
+
+    def is_at(self, selector: str) -> bool:
+        return bool(self.page.evaluate("selector => document.activeElement.matches(selector)", selector))
+
+    def to(self, selector: str, key: str = "Tab") -> None:
+        """On to the next such thing."""
+        passed = []
+        for _stop in range(MOST_STOPS):
+            self.press(key)
+            passed.append(self.page.evaluate(WHERE))
+            if passed[-1].startswith("<body"):
+                continue  # from the last to the first, by way of the browser's own
+            assert self.page.evaluate(IS_SHOWN), f"one does not see where one is: {passed[-1]}"
+            if self.is_at(selector):
+                return
+        raise AssertionError(f"no key leads to {selector}; passed: {passed}")
+
+    def write(self, selector: str, text: str) -> None:
+        """Go to a field, and write this in the place of what stands there."""
+        self.to(selector)
+        self.press("Control+a")
+        self.type(text)
+
+    def go(self, words: str) -> None:
+        """By the key for anything."""
+        self.press("Control+k")
+        self.type(words)
+        chosen = self.page.locator('#palette [aria-selected="true"]')
+        expect(chosen).to_contain_text(words)
+        self.press("Enter")
+
+
+@pytest.fixture
+def nina(hekla: Running, browser: Browser, page: Page) -> Iterator[Page]:
+    """Somebody who has an account and is not signed in."""
+    visitor = joined(hekla, browser, invitation_link(page), "nina", WIDE)
+    visitor.context.clear_cookies()
+    yield visitor
+    visitor.context.close()
+
+
+def test_a_day_without_a_mouse(nina: Page) -> None:
+    keys = Keys(nina)
+    sign_in(keys)
+    skip_to_the_content(keys)
+    submit(keys)
+    abort(keys)
+    tidy_up(keys)
+    choose_looks(keys)
+    sign_out(keys)
+
+
+def sign_in(keys: Keys) -> None:
+    keys.page.goto("/accounts/sign-in/")
+    keys.write("[name=username]", "nina")
+    keys.write("[name=password]", PASSWORD)
+    keys.press("Enter")
+    expect(keys.page.locator("h1")).to_have_text("Home")
+
+
+def skip_to_the_content(keys: Keys) -> None:
+    keys.to(".skip-link")
+    keys.press("Enter")
+    assert keys.is_at("main")
+    keys.press("Tab")
+    assert keys.is_at("main *")
+
+
+def submit(keys: Keys) -> None:
+    keys.go("Submit a job")
+    expect(keys.page.locator("h1")).to_have_text("New job")
+    keys.write("#id_name", "by-hand")
+    keys.write("#id_tasks-0-command", "sleep 600")
+    keys.write("#id_tasks-0-cpu", "50m")
+    keys.to("button.button-primary")
+    keys.press("Enter")
+    keys.page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
+    expect(keys.page.locator("#job-head")).to_contain_text("Running", timeout=30_000)
+
+
+def abort(keys: Keys) -> None:
+    dialog, button = keys.page.locator("#confirm-dialog[open]"), "#job-head .button-danger"
+    keys.to(button)
+    stays_while_the_page_changes(keys, button)
+    keys.press("Enter")
+    expect(dialog).to_be_visible()
+    keys.press("Escape")
+    expect(dialog).to_be_hidden()
+    assert keys.is_at(button), keys.page.evaluate(WHERE)
+    keys.press("Space")
+    expect(dialog).to_be_visible()
+    keys.to("[data-confirm-go]")
+    keys.press("Enter")
+    expect(keys.page.locator("#job-head")).to_contain_text("Aborted", timeout=30_000)
+
+
+def stays_while_the_page_changes(keys: Keys, selector: str) -> None:
+    """Somebody else changes the job meanwhile."""
+    uid = keys.page.url.split("/")[4]
+    keys.page.evaluate(NEXT_LIVE)
+    send(keys.page, "PATCH", f"/api/v1/jobs/{uid}/priority", {"priority": 3})
+    keys.page.evaluate("() => window.told")
+    assert keys.is_at(selector), keys.page.evaluate(WHERE)
+
+
+def tidy_up(keys: Keys) -> None:
+    keys.go("Jobs")
+    keys.page.wait_for_url("**/jobs/")
+    keys.press("/")
+    assert keys.is_at("[data-list-search]")
+    keys.type("by-hand")
+    keys.press("Enter")
+    keys.page.wait_for_url(re.compile("q=by-hand"))
+    expect(keys.page.locator("#jobs tbody tr")).to_have_count(1)
+    keys.press("j")
+    assert keys.is_at("#jobs tbody a")
+    keys.press("x")
+    expect(keys.page.locator("#jobs-act")).to_contain_text("1 chosen")
+    keys.to("#jobs-act [value=Delete]", "Shift+Tab")
+    keys.press("Enter")
+    keys.to("[data-confirm-go]")
+    keys.press("Enter")
+    expect(keys.page.locator("h1")).to_have_text("What became of it")
+    expect(keys.page.locator("tbody tr", has_text="done")).to_have_count(1)
+
+
+def choose_looks(keys: Keys) -> None:
+    keys.press("?")
+    expect(keys.page.locator("#keys-dialog")).to_be_visible()
+    keys.press("Escape")
+    expect(keys.page.locator("#keys-dialog")).to_be_hidden()
+    keys.to(".person > summary")
+    keys.press("Enter")
+    keys.to("[name=theme]:checked")
+    keys.press("ArrowRight")
+    keys.press("ArrowRight")
+    expect(keys.page.locator("html")).to_have_attribute("data-theme", "dark")
+    keys.press("Escape")
+    assert keys.is_at(".person > summary"), keys.page.evaluate(WHERE)
+    keys.press("Space")
+    keys.to(".person button[name=language][value=zh-hans]")
+    keys.press("Enter")
+    expect(keys.page.locator("html")).to_have_attribute("lang", "zh-hans")
+    expect(keys.page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def sign_out(keys: Keys) -> None:
+    keys.to(".person > summary", "Shift+Tab")
+    keys.press("Enter")
+    keys.to(".person form[action*='sign-out'] button")
+    keys.press("Enter")
+    keys.page.wait_for_url(re.compile("/accounts/sign-in/"))
+
+
+PLACES = [
+    "/",
+    "/jobs/",
+    "/jobs/submit/?preset=distributed",
+    "/jobs/submit/yaml/",
+    "/queues/",
+    "/clusters/nodes/",
+    "/help/jobs/",
+]
+
+
+@pytest.mark.parametrize("path", PLACES)
+def test_tab_leads_through_a_page_and_out_of_it(page: Page, path: str) -> None:
+    page.set_viewport_size(WIDE)
+    page.goto(path, wait_until="networkidle")
+    keys = Keys(page)
+    keys.to(".skip-link")
+    keys.to("main :is(a, button, input, select, textarea, summary)")
+    keys.to(".skip-link")

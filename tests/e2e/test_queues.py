@@ -1,0 +1,35 @@
+"""A queue is changed by somebody who first sees what that does to everybody."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_change_shows_what_it_does_before_it_is_saved(page: Page) -> None:
+    page.goto("/queues/default/edit/")
+    preview = page.locator("#queue-preview")
+    expect(preview.get_by_role("rowheader", name="default", exact=True)).to_be_visible(timeout=15_000)
+    page.get_by_label("Capability").fill("cpu=1")
+    expect(preview).to_contain_text("1 CPU", timeout=15_000)
+    page.get_by_label("Guarantee").fill("cpu=2")
+    wrong = page.locator("#id_guarantee_error")
+    expect(wrong).to_contain_text("more than its capability", timeout=15_000)
+    page.get_by_label("Guarantee").fill("")
+    expect(wrong).to_be_empty(timeout=15_000)
+    page.get_by_label("Capability").fill("")
+    page.get_by_label("Weight").fill("7")
+    expect(preview).to_contain_text("Nobody would lose a pod at once.", timeout=15_000)
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url("**/queues/")
+    page.goto("/queues/default/")
+    expect(page.locator("#queue-settings")).to_contain_text("7")
+    expect(page.locator("#queue-shares")).to_contain_text("As the plugin proportion")
+
+
+@pytest.mark.parametrize("path", ["/queues/", "/queues/default/", "/queues/default/edit/", "/queues/new/"])
+def test_no_page_of_queues_is_wider_than_a_phone(page: Page, path: str) -> None:
+    page.set_viewport_size({"width": 320, "height": 800})
+    assert page.goto(path).status == 200
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320

@@ -1,0 +1,93 @@
+"""A security key in a real browser, whose hand is Chromium's virtual authenticator."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from tests.e2e.conftest import Running
+from tests.e2e.people import PASSWORD, invitation_link, joined
+from tests.e2e.test_keyboard import WIDE, Keys
+
+pytestmark = pytest.mark.browser
+
+KEY = {
+    "protocol": "ctap2",
+    "transport": "usb",
+    "hasResidentKey": True,
+    "hasUserVerification": True,
+    "isUserVerified": True,
+    "automaticPresenceSimulation": True,
+}
+CANCELLED = "() => { navigator.credentials.get = () => Promise.reject(new DOMException('', 'NotAllowedError')) }"
+
+
+@pytest.fixture
+def kim(hekla: Running, browser: Browser, page: Page) -> Iterator[Page]:
+    """Somebody with a key in their hand, not signed in, at the address where browsers offer keys."""
+    joined(hekla, browser, invitation_link(page), "kim").context.close()
+    context = browser.new_context(base_url=f"http://localhost:{hekla.port}", viewport=WIDE)
+    visitor = context.new_page()
+    devtools = context.new_cdp_session(visitor)
+    devtools.send("WebAuthn.enable")
+    devtools.send("WebAuthn.addVirtualAuthenticator", {"options": KEY})
+    yield visitor
+    context.close()
+
+
+def test_a_key_is_added_and_signs_in_without_a_mouse(kim: Page) -> None:
+    keys = Keys(kim)
+    give_password(keys)
+    expect(kim.locator("h1")).to_have_text("Home")
+    add_key(keys)
+    kim.context.clear_cookies()
+    give_password(keys)
+    expect(kim.locator("h1")).to_have_text("One more step")
+    nothing_is_lost_without_a_key(keys)
+    keys.to("[data-key] button")
+    keys.press("Enter")
+    expect(kim.locator("h1")).to_have_text("Home")
+    kim.goto("/accounts/me/second-factor/")
+    expect(kim.locator("#keys tbody tr")).not_to_contain_text("never used")
+
+
+def give_password(keys: Keys) -> None:
+    keys.page.goto("/accounts/sign-in/")
+    keys.write("[name=username]", "kim")
+    keys.write("[name=password]", PASSWORD)
+    keys.press("Enter")
+
+
+def add_key(keys: Keys) -> None:
+    keys.page.goto("/accounts/me/second-factor/")
+    keys.write("#id_name", "blue key")
+    keys.press("Enter")
+    expect(keys.page.locator(".code code")).to_have_text(re.compile(r"\S+\s+\S+"))
+    keys.page.goto("/accounts/me/second-factor/")
+    expect(keys.page.locator("#keys tbody tr")).to_contain_text("blue key")
+    keys.write("#id_name", "the same one")
+    keys.press("Enter")
+    expect(keys.page.locator("[data-key-problem]")).to_contain_text("added this key already")
+
+
+def nothing_is_lost_without_a_key(keys: Keys) -> None:
+    """Who cancels, or whose browser knows no keys, is told so, and a code does as well."""
+    button, problem = "[data-key] button", keys.page.locator("[data-key-problem]")
+    assert keys.is_at(button)
+    keys.page.evaluate(CANCELLED)
+    keys.press("Enter")
+    expect(problem).to_contain_text("No key answered")
+    expect(keys.page.locator(button)).to_be_focused()
+    keys.page.evaluate("delete window.PublicKeyCredential")
+    keys.press("Enter")
+    expect(problem).to_contain_text("This browser cannot use")
+    keys.write("[name=code]", "123456")
+    keys.press("Enter")
+    expect(keys.page.get_by_text("none of the recovery codes")).to_be_visible()
+
+
+def test_by_the_number_of_this_machine_one_is_sent_to_its_name(hekla: Running, page: Page) -> None:
+    page.goto("/accounts/me/second-factor/")
+    there = f"http://localhost:{hekla.port}/accounts/me/second-factor/"
+    expect(page.locator(f'#keys a[href="{there}"]')).to_be_visible()
+    expect(page.get_by_role("button", name="Add a key")).to_have_count(0)

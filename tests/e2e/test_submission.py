@@ -1,0 +1,144 @@
+"""A job goes from the form to YAML and back in a real browser, and runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+
+def test_what_was_typed_goes_from_the_form_to_yaml_and_back_and_runs(page: Page) -> None:
+    page.goto("/jobs/submit/")
+    page.get_by_label("Name", exact=True).fill("there-and-back")
+    page.get_by_label("Command").fill("sh -c 'echo one\necho two'")
+    page.get_by_role("button", name="YAML", exact=True).click()
+    text = page.get_by_label("Manifest")
+    expect(text).to_have_value(re.compile("there-and-back"))
+    text.fill(text.input_value().replace("spec:\n", "spec:\n  minSuccess: 1\n", 1))
+    page.get_by_role("button", name="Form", exact=True).click()
+    expect(page.get_by_label("Command")).to_have_value("sh -c 'echo one\necho two'")
+    expect(page.get_by_label("About this job")).to_contain_text("successes that are enough")
+    page.get_by_label("Name", exact=True).press("Enter")
+    page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
+    expect(page.locator("#job-head")).to_contain_text("Completed", timeout=60_000)
+
+
+@pytest.mark.parametrize("kind", ["single", "distributed", "debugging", "mpi"])
+@pytest.mark.parametrize("width", [320, 1440])
+def test_controls_beside_one_another_stand_on_one_line(page: Page, kind: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    for path in (f"/jobs/submit/?preset={kind}", "/batches/new/"):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        rows = page.locator(".fields-row:visible")
+        for row in rows.all():
+            boxes = [control.bounding_box() for control in row.locator(".control:visible").all()]
+            lines = {round(box["y"]) for box in boxes}
+            columns = {round(box["x"]) for box in boxes}
+            assert len(lines) * len(columns) < len(boxes) + len(columns), (path, boxes)
+
+
+def keep_as_preset(page: Page, name: str) -> None:
+    page.get_by_text("Keep this job as a preset").click()
+    page.locator("#id_preset-name").fill(name)
+    page.get_by_role("button", name="Keep", exact=True).click()
+
+
+def test_a_job_is_kept_as_a_preset_and_begun_with(page: Page) -> None:
+    page.goto("/jobs/submit/?preset=single")
+    page.get_by_label("Command").fill("echo kept")
+    keep_as_preset(page, "my echo")
+    page.wait_for_url(re.compile("saved="))
+    expect(page.get_by_label("Command")).to_have_value("echo kept")
+    page.get_by_role("link", name="Manage").click()
+    kept = page.locator("tr, li").filter(has_text="my echo")
+    kept.get_by_role("button", name="Make default").click()
+    page.goto("/jobs/submit/")
+    expect(page.get_by_label("Command")).to_have_value("echo kept")
+    page.goto("/jobs/presets/")
+    page.get_by_role("button", name="Delete my echo").click()
+    page.locator("dialog[open]").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("is forgotten")).to_be_visible()
+
+
+def test_a_job_is_published_filled_in_and_begun(page: Page) -> None:
+    page.goto("/jobs/submit/?preset=single")
+    keep_as_preset(page, "to publish")
+    page.goto("/jobs/presets/")
+    page.get_by_role("link", name="Publish in the gallery").first.click()
+    page.get_by_label("Title").fill("One command")
+    page.get_by_label("main · Command").check()
+    page.get_by_role("button", name="Publish").click()
+    page.goto("/gallery/")
+    page.get_by_role("link", name="Begin with One command").click()
+    page.get_by_label("main · Command").fill("echo from the gallery")
+    page.get_by_role("button", name="Submit").click()
+    page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
+    expect(page.locator("#job-head")).to_contain_text("Template One command, version 1")
+    expect(page.locator("#job-head")).to_contain_text("Completed", timeout=60_000)
+
+
+def test_a_framework_is_taken_into_the_draft_and_undone_by_the_keyboard(page: Page) -> None:
+    page.goto("/jobs/submit/?preset=distributed")
+    page.get_by_label("Name", exact=True).fill("by-keyboard")
+    page.get_by_label("Command").fill("echo mine")
+    page.get_by_role("button", name="PyTorch: master and workers").press("Enter")
+    undo = page.get_by_role("button", name="Undo")
+    expect(undo).to_be_focused()
+    expect(page.get_by_role("status").filter(has_text="Filled in from")).to_be_visible()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("by-keyboard")
+    expect(page.get_by_label("Command").first).to_have_value("python train.py")
+    undo.press("Enter")
+    expect(page.get_by_label("Command")).to_have_value("echo mine")
+
+
+def test_a_preset_is_taken_into_the_draft_which_waits_while_one_looks_at_the_gallery(page: Page) -> None:
+    page.goto("/jobs/submit/?preset=distributed")
+    page.get_by_label("Command").fill("echo several")
+    keep_as_preset(page, "of several")
+    page.wait_for_url(re.compile("saved="))
+    page.goto("/jobs/submit/?preset=single")
+    page.get_by_label("Name", exact=True).fill("by-hand")
+    page.get_by_role("button", name="of several").press("Enter")
+    expect(page.get_by_role("button", name="Undo")).to_be_focused()
+    expect(page.get_by_label("Command")).to_have_value("echo several")
+    page.get_by_role("link", name="From the gallery").click()
+    page.wait_for_url(re.compile("/gallery/"))
+    page.get_by_role("button", name="Back to it").press("Enter")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("by-hand")
+    expect(page.get_by_label("Command")).to_have_value("echo several")
+    expect(page.get_by_label("Replicas")).to_have_value("2")
+
+
+def test_a_manifest_is_uploaded_into_the_form_and_a_refused_one_changes_nothing(page: Page, tmp_path: Path) -> None:
+    good, bad = tmp_path / "job.yaml", tmp_path / "bad.yaml"
+    good.write_text("name: uploaded\ntasks: [{name: main, command: [echo, up]}]")
+    bad.write_text("a: [")
+    page.goto("/jobs/submit/?preset=single")
+    page.get_by_label("Command").fill("echo mine")
+    for file, command in ((bad, "echo mine"), (good, "echo up")):
+        if not page.get_by_label("File with a manifest").is_visible():
+            page.get_by_text("Upload a manifest").press("Enter")
+        page.get_by_label("File with a manifest").set_input_files(file)
+        page.get_by_role("button", name="Fill in", exact=True).press("Enter")
+        expect(page.get_by_label("Command")).to_have_value(command)
+    page.get_by_role("button", name="Undo").press("Enter")
+    expect(page.get_by_label("Command")).to_have_value("echo mine")
+
+
+def test_a_job_becomes_a_sweep_by_the_keyboard_and_nothing_typed_is_lost(page: Page) -> None:
+    page.goto("/jobs/submit/?preset=single")
+    page.get_by_label("Name", exact=True).fill("by-keyboard")
+    page.get_by_label("Command").fill("echo rate {{ lr }}")
+    page.get_by_role("button", name="Many with other parameters").press("Enter")
+    chosen = page.get_by_role("button", name="Many with other parameters")
+    expect(chosen).to_be_focused()
+    expect(chosen).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_label("Command")).to_have_value("echo rate {{ lr }}")
+    page.get_by_role("textbox", name="Parameters").fill("lr = 0.1, 0.01, 0.001")
+    expect(page.locator("#what-if")).to_contain_text("3 jobs", timeout=10_000)
+    page.get_by_role("button", name="Submit all").click()
+    page.wait_for_url(re.compile("/batches/[0-9a-f-]{36}/"))
+    expect(page.locator("main")).to_contain_text("by-keyboard-3")
