@@ -109,6 +109,22 @@ async def test_what_concerns_others_is_not_sent(open_page: Open) -> None:
     assert await page.receive_nothing(timeout=0.3)
 
 
+async def test_a_rendering_that_fails_is_tried_again_though_nothing_else_happens(open_page: Open, monkeypatch) -> None:
+    monkeypatch.setattr("hekla.live.renderings._AFTER_A_FAULT_SECONDS", 0.1)
+    fails = iter([True])
+
+    def sometimes(user: User, params: registry.Params) -> str:
+        if next(fails, False):
+            raise ValueError("not this time")
+        return _render(user, params)
+
+    monkeypatch.setitem(registry._views, "counting", (registry.LiveView(_topics, sometimes),))
+    page = await open_page(f"view=counting&job=7&since={await happen()}")
+    await page.message()
+    await happen()
+    assert (await page.message())["html"] == '<div id="count" data-live>2</div>'
+
+
 async def test_without_wake_ups_the_page_still_hears_within_a_moment(open_page: Open, monkeypatch) -> None:
     monkeypatch.setattr("hekla.live.wake._valkey", lambda: Redis.from_url("unix:///nowhere.sock"))
     page = await open_page(f"view=counting&job=7&since={await happen()}")

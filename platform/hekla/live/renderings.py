@@ -24,7 +24,7 @@ from hekla.live.threads import in_thread, per_loop
 
 log = logging.getLogger(__name__)
 _GATHER_SECONDS = 0.05
-_AGAIN_SECONDS = 1.0
+_AGAIN_SECONDS, _AFTER_A_FAULT_SECONDS = 1.0, 10.0
 _RESTS = 5
 """So many times as long as a rendering took, nothing of that sight is rendered: it takes a sixth of a core at most."""
 _SLOW_SECONDS = 0.1
@@ -102,11 +102,14 @@ class Shown:
                 await self._unsettled.pop().look_again()
             async with self._lines.of(self.sight):
                 due, self._due = self._due & self.viewers, set()
-                await self._show(due)
-            await asyncio.sleep(max(_GATHER_SECONDS, _RESTS * self._lines.took(self.sight)))
+                pause = await self._show(due)
+            await asyncio.sleep(pause)
 
-    async def _show(self, due: set[Viewer]) -> None:
-        """Rendered by the rights of any of them: they have the same."""
+    async def _show(self, due: set[Viewer]) -> float:
+        """Rendered by the rights of any of them: they have the same. Returns for how many seconds it rests now.
+
+        Where it cannot be rendered they stay due: this may have been the last change for a long time.
+        """
         while due:
             one = next(iter(due))
             try:
@@ -119,16 +122,17 @@ class Shown:
             except DatabaseError as error:
                 log.warning("cannot render %s now: %s", self.sight.asked.view, error)
                 self._due |= due
-                await asyncio.sleep(_AGAIN_SECONDS)
-                return
+                return _AGAIN_SECONDS
             except Exception:
                 log.exception("cannot render %s", self.sight.asked.view)
-                return
+                self._due |= due
+                return _AFTER_A_FAULT_SECONDS
             else:
                 self._lines.note(self.sight, seconds)
                 for viewer in due & self.viewers:
                     viewer.show(self.sight, message)
-                return
+                break
+        return max(_GATHER_SECONDS, _RESTS * self._lines.took(self.sight))
 
     async def _ended(self, one: Viewer) -> set[Viewer]:
         """Those who see no more what this one does not: all of its standing, as the guard knows it now."""

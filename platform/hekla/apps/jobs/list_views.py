@@ -27,11 +27,11 @@ from hekla.lib import clock
 @require_safe
 def jobs(request: HttpRequest) -> HttpResponse:
     """The jobs that one may see, narrowed and sorted by the address; without one, the view that one opens with."""
-    user = person(request)
+    since, user = outbox.last_number(), person(request)
     arrangement = selectors.arrangement(user)
     if not request.GET and arrangement.opens_with is not None:
         return redirect(f"{reverse('jobs:list')}?{arrangement.opens_with.query}")
-    since, rights = outbox.last_number(), at_work.rights(request)
+    rights = at_work.rights(request)
     context = listing.context(request.GET, user, rights=rights, arrangement=arrangement)
     context |= listing.choices(request.GET, user, rights) | {
         "since": since,

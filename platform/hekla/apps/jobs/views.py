@@ -28,20 +28,30 @@ from hekla.lib import clock
 @require_safe
 def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
     """One job."""
+    since = outbox.last_number()
     user, rights = person(request), at_work.rights(request)
     job = selectors.get(uid, user, rights)
-    return _detail(request, job, may_act=selectors.acting(user, rights)(job))
+    return _detail(request, job, since, may_act=selectors.acting(user, rights)(job))
 
 
 def _detail(
-    request: HttpRequest, job: Job, *, may_act: bool, size: SizeForm | None = None, priority: PriorityForm | None = None
+    request: HttpRequest,
+    job: Job,
+    since: int,
+    *,
+    may_act: bool,
+    size: SizeForm | None = None,
+    priority: PriorityForm | None = None,
 ) -> HttpResponse:
-    """The page; a form that was refused is shown as it was typed."""
+    """The page; a form that was refused is shown as it was typed.
+
+    `since`: the last number of the log before anything was read that is shown, so that the page's socket makes up for
+    whatever happens while the page is made.
+    """
     if may_act and size is None and services.is_scalable(job):
         size = SizeForm(job=job)
     if may_act and priority is None and services.has_priority(job):
         priority = PriorityForm(job=job)
-    since = outbox.last_number()
     context = shown.detail(job, request.GET, may_act=may_act)
     context |= gantt.chart(job, request.GET, now=clock.now(), course=context["course"], pods=context["attempts"])
     spec = _spec(job)
@@ -96,6 +106,7 @@ def command(request: HttpRequest, uid: UUID) -> HttpResponse:
 @require_POST
 def scale(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Give the job another size; a refusal shows the page with what was typed."""
+    since = outbox.last_number()
     job = selectors.get(uid, person(request))
     form = SizeForm(request.POST, job=job)
     if form.is_valid():
@@ -111,12 +122,13 @@ def scale(request: HttpRequest, uid: UUID) -> HttpResponse:
             for remark in services.scaling_remarks(job) if job.revision > seen else ():
                 messages.warning(request, remark)
             return redirect("jobs:detail", uid)
-    return _detail(request, job, may_act=selectors.may_act(person(request), job), size=form)
+    return _detail(request, job, since, may_act=selectors.may_act(person(request), job), size=form)
 
 
 @require_POST
 def priority(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Give the job another priority; a refusal shows the page with what was typed."""
+    since = outbox.last_number()
     job = selectors.get(uid, person(request))
     form = PriorityForm(request.POST, job=job)
     if form.is_valid():
@@ -129,7 +141,7 @@ def priority(request: HttpRequest, uid: UUID) -> HttpResponse:
             form.show(error, job)
         else:
             return redirect("jobs:detail", uid)
-    return _detail(request, job, may_act=selectors.may_act(person(request), job), priority=form)
+    return _detail(request, job, since, may_act=selectors.may_act(person(request), job), priority=form)
 
 
 @require_POST

@@ -1,0 +1,57 @@
+"""What happens while a page is being made is made up for by its socket: the page's number is read before all else."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from tests.apps.access_world import World, make_world, sent
+
+from hekla.apps.outbox import selectors as outbox
+from hekla.apps.outbox.services import PLATFORM, record, unit_of_work
+from hekla.domain import events
+from hekla.lib import clock
+from hekla.project.checkout import CHECKOUT
+
+LIVE = [
+    "home", "jobs:list", "jobs:detail", "jobs:pod", "queues:list", "queues:detail", "clusters:nodes", "flows:list",
+    "flows:detail", "batches:list", "batches:detail", "schedules:list", "schedules:detail", "demonstrations:detail",
+]  # fmt: skip
+SHOWN = re.compile(r'FROM "?(jobs_job|jobs_pod|queues_queue|clusters_node|flows_|batches_|schedules_|demonstrations_)')
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    return make_world()
+
+
+class Meanwhile:
+    """Right after the first reading of something that pages show, something happens."""
+
+    number = 0
+
+    def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        result = execute(sql, params, many, context)
+        if not self.number and sql.startswith("SELECT") and SHOWN.search(sql):
+            self.number = -1
+            with unit_of_work():
+                record(events.TenantCreated(name="x"), subject="job:7", actor=PLATFORM, at=clock.now())
+            self.number = outbox.last_number()
+        return result
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_a_page_knows_nothing_of_what_happens_after_it_began_to_read(world: World, name: str) -> None:
+    client, meanwhile = Client(), Meanwhile()
+    client.force_login(world.people.ada, backend="django.contrib.auth.backends.ModelBackend")
+    with connection.execute_wrapper(meanwhile):
+        answer = sent(world, name, "get", client)
+    (since,) = re.findall(r'data-live-since="(\d+)"', answer.content.decode())
+    assert 0 < int(since) < meanwhile.number
+
+
+def test_every_live_page_is_among_these() -> None:
+    pages = (CHECKOUT / "templates").rglob("*.html")
+    assert len([page for page in pages if "{% block live_since %}{{" in page.read_text()]) == len(LIVE)
