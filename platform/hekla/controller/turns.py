@@ -13,7 +13,6 @@ from threading import Lock
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
-from hekla import engine
 from hekla.apps.clusters import leases
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import services
@@ -22,9 +21,10 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.outbox import selectors as outbox
 from hekla.apps.usage import services as usage
 from hekla.backends.base import BackendError
-from hekla.controller import decisions, nodes, observations, removal, use
+from hekla.controller import decisions, instruments, nodes, observations, removal, use
 from hekla.controller.backends import backend_of
 from hekla.controller.carry_out import carry_out
+from hekla.controller.instruments import TURN_SECONDS
 from hekla.controller.observations import Hold, Memory
 from hekla.controller.watch import holder
 from hekla.domain.phases import GangPhase, JobPhase
@@ -72,7 +72,8 @@ def run(cluster: Cluster) -> None:
     while keeper.again and keeper.lock.acquire(blocking=False):
         try:
             keeper.again = False
-            _turn(cluster, keeper)
+            with TURN_SECONDS.labels(cluster.name).time():
+                _turn(cluster, keeper)
         except leases.LeaseLost:
             log.warning("cluster %s: another controller has taken over", cluster)
         except (OperationalError, InterfaceError) as error:
@@ -139,7 +140,8 @@ def _decide(cluster: Cluster, keeper: Keeper, hold: Hold) -> None:
         if moved := _sync_jobs(hold, picture, now):
             picture.refresh(cluster, memory.nominated, now=now)
         taken = picture.snapshot(cluster)
-        decided = engine.cycle(taken.state, policies.in_force(cluster), now.timestamp(), world=keeper.world)
+        policy = policies.in_force(cluster)
+        decided = instruments.cycle(cluster.name, taken.state, policy, now, world=keeper.world)
         _tell_faults(cluster, keeper, decided.faults)
         _check(cluster, keeper)
         found = decisions.by_job(taken, decided)

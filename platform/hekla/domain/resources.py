@@ -74,6 +74,10 @@ class Resources(Mapping[str, float]):
         """As Kubernetes quantities, for manifests and stored rows."""
         return {name: format_quantity(name, amount) for name, amount in self.items()}
 
+    def in_base_units(self) -> dict[str, float]:
+        """As monitoring counts: cores, bytes, pods, and devices as a number of them."""
+        return {name: amount if name in _WHOLE else amount / 1000 for name, amount in self.items()}
+
     def __getitem__(self, name: str) -> float:
         return self._amounts[name]
 

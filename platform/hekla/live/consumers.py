@@ -19,6 +19,7 @@ from hekla.domain.errors import NotFound
 from hekla.live import logs, sights
 from hekla.live.guard import Visitor, guard
 from hekla.live.hub import hub
+from hekla.live.instruments import OPEN_SOCKETS
 from hekla.live.renderings import Shown, renderings
 from hekla.live.sights import Asked, Sight
 from hekla.live.threads import in_thread, per_loop
@@ -35,6 +36,11 @@ class GuardedConsumer(AsyncJsonWebsocketConsumer):
     visitor: Visitor
     standing: Standing | None = None
     is_over = False
+
+    async def __call__(self, *asgi: Any) -> None:  # noqa: ANN401  (scope, receive, send)
+        """Serve it from beginning to end, and count it for as long."""
+        with OPEN_SOCKETS.track_inprogress():
+            await super().__call__(*asgi)
 
     async def connect(self) -> None:
         """Check the person, then let the socket do what it is for."""

@@ -19,6 +19,7 @@ from hekla.apps.tenancy.selectors import Standing
 from hekla.domain.errors import NotFound
 from hekla.live.guard import Visitor, guard
 from hekla.live.hub import hub
+from hekla.live.instruments import RENDERING_SECONDS
 from hekla.live.sights import Moved, Sight, render, view_of
 from hekla.live.threads import in_thread, per_loop
 
@@ -57,6 +58,7 @@ class Lines:
     def note(self, sight: Sight, seconds: float) -> None:
         """So much of a processor it took."""
         self._took[sight.asked.view, sight.part] = seconds
+        RENDERING_SECONDS.labels(sight.asked.view).observe(seconds)
 
     def took(self, sight: Sight) -> float:
         """How much it takes, as far as anybody knows."""

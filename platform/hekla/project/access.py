@@ -60,6 +60,7 @@ SENDS = SUBMITS | {"manager": "wrong", "operator": "wrong", "platform_admin": "w
 ALREADY_IN = who(rest="ok", anonymous="no such method")  # is sent home, whatever was asked
 OWN_TOKEN = who(rest="absent", tenant_admin="ok")
 NOTHING = who(rest="absent")
+NOBODY = who(rest="absent", anonymous="absent")
 GUESSES = who(rest="wrong", anonymous="wrong")
 ADDS_AS_ALICE = who(rest="refused", tenant_admin="409")  # who has a job of that name
 
@@ -83,6 +84,7 @@ ROUTES: dict[str, Declared] = {
     "home": Declared(SIGNED_IN),
     "home_needs": Declared(SIGNED_IN),
     "health": Declared(ANYBODY),
+    "metrics": Declared(NOBODY),  # but for programs with the token of `HEKLA_METRICS_TOKEN`, where it is set
     "favicon": Declared(ANYBODY),
     "design": Declared(SIGNED_IN),
     "run_example": Declared(post=SUBMITS),
@@ -144,8 +146,8 @@ ROUTES: dict[str, Declared] = {
     "accounts:remove_factor": Declared(post=SIGNED_IN),
     "accounts:add_key": Declared(post=SIGNED_IN),
     "accounts:remove_key": Declared(post=SIGNED_IN),
-    "accounts:start_oidc": Declared(NOTHING | {"anonymous": "absent"}),
-    "accounts:oidc_back": Declared(NOTHING | {"anonymous": "absent"}),
+    "accounts:start_oidc": Declared(NOBODY),
+    "accounts:oidc_back": Declared(NOBODY),
     "accounts:identities": Declared(SIGNED_IN),
     "accounts:connect_identity": Declared(post=SIGNED_IN),
     "accounts:disconnect_identity": Declared(post=SIGNED_IN),

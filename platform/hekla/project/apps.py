@@ -9,11 +9,12 @@ class ProjectConfig(AppConfig):
     label = "project"
 
     def ready(self) -> None:
-        """Make Celery's application the one that every process sends through, and the pages live.
+        """Make Celery's application the one that every process sends through, measure its tasks, and make pages live.
 
         What the domain says is said in the language of the request that it is said to.
         """
         from hekla.project import celery, fragments  # noqa: PLC0415, F401
+        from hekla.project.metrics import tasks  # noqa: PLC0415, F401  (it connects signals)
 
         fragments.register_all()
         sentences.speak(gettext)

@@ -49,6 +49,12 @@ class Config(BaseSettings):
     """The mail server, as in `project.mail`; empty: none, and links are handed over by people."""
     webhooks_may_be_private: bool = False
     """Let people's webhooks lead to addresses that are not of the public internet."""
+    metrics_token: str = ""
+    """What Prometheus sends as a bearer token to read `/metrics` of the web process; empty: nobody reads it."""
+    metrics_host: str = "127.0.0.1"
+    """Where a worker tells its own figures, to whoever reaches that address."""
+    metrics_port: int = Field(0, ge=0, le=65535)
+    """By which port, another one for each worker of a machine; 0: it tells none."""
     database_url: str = Field(validation_alias="DATABASE_URL")
     valkey_url: str = Field(validation_alias="VALKEY_URL")
 

@@ -1,7 +1,7 @@
 """What the machines and queues hold now, for the pages that show it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -140,9 +140,13 @@ def name_jobs(views: Sequence[NodeView], user: User, rights: Rights) -> None:
 
 def queue_views(user: User, whole: Occupancy, rights: Rights | None = None) -> list[QueueView]:
     """The queues that the person may see. `rights`: where they were read already."""
-    clusters, uses = _by_cluster(whole), whole.queues
-    seen = queues.visible_to(user, rights)
-    return [QueueView(queue, _limit(queue, clusters), uses.get(queue.pk, Use())) for queue in seen]
+    return views_of(queues.visible_to(user, rights), whole)
+
+
+def views_of(rows: Iterable[Queue], whole: Occupancy) -> list[QueueView]:
+    """These queues with what is in them."""
+    clusters, uses = by_cluster(whole), whole.queues
+    return [QueueView(queue, _limit(queue, clusters), uses.get(queue.pk, Use())) for queue in rows]
 
 
 def as_tree(views: Sequence[QueueView]) -> list[Branch]:
@@ -163,7 +167,8 @@ def as_tree(views: Sequence[QueueView]) -> list[Branch]:
     return found
 
 
-def _by_cluster(whole: Occupancy) -> dict[int, Resources]:
+def by_cluster(whole: Occupancy) -> dict[int, Resources]:
+    """What all machines of each cluster can give together, by its row id."""
     found: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for node, allocatable in whole.nodes:
         found[node.cluster_id].update(allocatable)

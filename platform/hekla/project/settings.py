@@ -71,6 +71,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
+    "hekla.project.metrics.requests.RequestFigures",
     "django.middleware.gzip.GZipMiddleware",  # below what serves files: of these it would send the beginning only
     "hekla.api.etags.ETags",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -197,6 +198,9 @@ STATIC_ROOT = CHECKOUT / "static-collected"
 SERVESTATIC_USE_FINDERS = True
 SERVESTATIC_AUTOREFRESH = DEBUG
 mimetypes.add_type("text/javascript", ".js")
+
+METRICS_TOKEN = CONFIG.metrics_token
+METRICS_HOST, METRICS_PORT = CONFIG.metrics_host, CONFIG.metrics_port
 
 WEBHOOKS_MAY_BE_PRIVATE = CONFIG.webhooks_may_be_private
 

@@ -17,6 +17,7 @@ from hekla.project import (
     submit_pages,
     views,
 )
+from hekla.project.metrics.views import show as metrics
 
 _accounts: list[URLPattern | URLResolver] = [
     path("", include("hekla.apps.signin.urls")),
@@ -57,6 +58,7 @@ urlpatterns = [
     path("", views.home, name="home"),
     path("home/needs/", needs.show, name="home_needs"),
     path("healthz", views.health, name="health"),
+    path("metrics", metrics, name="metrics"),
     path("favicon.ico", views.favicon, name="favicon"),
     path("design/", design.show, name="design"),
     path("examples/<slug:name>/run/", views.run_example, name="run_example"),

@@ -39,6 +39,16 @@ def release(holder: str, *, now: datetime) -> None:
     Lease.objects.filter(holder=holder).update(expires_at=now)
 
 
+def is_held(lease: Lease | None, *, now: datetime) -> bool:
+    """Whether somebody controls the cluster."""
+    return lease is not None and lease.expires_at > now
+
+
+def unrenewed_for(cluster: Cluster, lease: Lease | None, *, now: datetime) -> timedelta:
+    """Since when nobody renewed it; where nobody ever took it, since the cluster was made."""
+    return now - (lease.expires_at - LIFETIME if lease else cluster.created_at)
+
+
 def assert_held(cluster_id: int, epoch: int) -> None:
     """Inside a transaction: hold the lease's row so that no other epoch can begin before it ends. Raises LeaseLost."""
     if not transaction.get_connection().in_atomic_block:

@@ -66,6 +66,12 @@ def lease(cluster: Cluster) -> Lease | None:
     return Lease.objects.filter(cluster=cluster).first()
 
 
+def with_leases() -> list[tuple[Cluster, Lease | None]]:
+    """Every cluster with who controls it; None where nobody ever did."""
+    found = all_clusters().select_related("lease")
+    return [(cluster, getattr(cluster, "lease", None)) for cluster in found]
+
+
 def environments() -> QuerySet[Environment]:
     """All named environments."""
     return Environment.objects.order_by("name")

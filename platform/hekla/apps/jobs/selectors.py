@@ -9,7 +9,23 @@ from itertools import count
 from uuid import UUID
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet, Value
+from django.db.models import (
+    Case,
+    CharField,
+    Count,
+    DurationField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
+from django.db.models.functions import Cast, Coalesce, Concat
 
 from hekla.apps import paging
 from hekla.apps.accounts import selectors as accounts
@@ -38,6 +54,7 @@ _LISTED = (
 )
 _NUMBER_AT_END = re.compile(r"-\d+$")
 _AT_REST = [JobPhase.PENDING.value, JobPhase.RESTARTING.value]
+_WAITING = {"phase": JobPhase.PENDING, "deleted_at": None}
 _FINAL_JOBS = [phase.value for phase in FINAL_JOB_PHASES]
 _FINAL_PODS = [phase.value for phase in FINAL_POD_PHASES]
 _PLACED_PODS = [phase.value for phase in PLACED_POD_PHASES]
@@ -234,6 +251,36 @@ def phase_counts(jobs: QuerySet[Job], **others: QuerySet[Job]) -> dict[str, int]
     return paging.counts_up_to(MOST_COUNTED, jobs, "phase", phases, **others)
 
 
+# What the metrics tell, of all tenants together.
+
+
+def counts_by_queue() -> list[tuple[int, str, int]]:
+    """Row id of a queue, phase, and how many jobs of the queue are in it; those that were deleted are left out."""
+    found = Job.objects.filter(deleted_at=None).order_by().values_list("queue_id", "phase")
+    return list(found.annotate(count=Count("id")))
+
+
+def living_pods_by_cluster() -> list[tuple[int, str, int]]:
+    """Row id of a cluster, phase, and how many pods of the cluster are in it; those that are over are left out."""
+    found = Pod.objects.exclude(phase__in=_FINAL_PODS).order_by().values_list("job__cluster_id", "phase")
+    return list(found.annotate(count=Count("id")))
+
+
+def oldest_waits() -> dict[int, datetime]:
+    """For each queue (by row id) in which jobs wait and hold nothing, since when the first of them does.
+
+    As `waiting_since` tells it; a job without a reason never was in another phase, so the log need not be asked.
+    """
+    waiting = Job.objects.filter(~Exists(placed(Pod.objects.filter(job=OuterRef("pk")))), **_WAITING)
+    subject = Concat(Value("job:"), Cast(OuterRef("uid"), CharField()))
+    changed = Event.objects.filter(subject=subject, kind="JobPhaseChanged").order_by("-id").values("at")[:1]
+    since = Case(
+        When(reason="", then=F("submitted_at")),
+        default=Coalesce(Subquery(changed), F("submitted_at")),
+    )
+    return dict(waiting.order_by().values_list("queue_id").annotate(oldest=Min(since)))
+
+
 # How somebody wants the list.
 
 
@@ -353,7 +400,7 @@ def living(uids: Collection[str] | None) -> tuple[list[Job], list[Held]]:
     pods = placed() if uids is None else placed(Pod.objects.filter(job__uid__in=uids))
     found = _by_task(pods)
     holding = Q(pk__in={job_id for job_id, _task, _nodes in found})
-    jobs = Job.objects.filter(holding | Q(phase=JobPhase.PENDING, deleted_at=None))
+    jobs = Job.objects.filter(holding | Q(**_WAITING))
     jobs = (jobs if uids is None else jobs.filter(uid__in=uids)).defer("said", "waiting", "reserved_slots")
     return list(jobs), _held(found, {job.pk: job for job in jobs})
 

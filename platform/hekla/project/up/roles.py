@@ -81,7 +81,13 @@ def web(address: Address, env: Mapping[str, str]) -> Role:
 
 def workers(env: Mapping[str, str]) -> list[Role]:
     """One that turns the controllers, and one for all other work, so that neither waits for the other."""
-    return [_worker("control", 4, env), _worker("default", 4, env)]
+    return [_worker("control", 4, env), _worker("default", 4, _next_door(env))]
+
+
+def _next_door(env: Mapping[str, str]) -> Mapping[str, str]:
+    """Where the workers tell their figures: two of one machine cannot do so by the same port."""
+    port = int(env.get("HEKLA_METRICS_PORT") or 0)
+    return {**env, "HEKLA_METRICS_PORT": str(port + 1)} if port else env
 
 
 def beat(schedule: Path, env: Mapping[str, str]) -> Role:

@@ -1,0 +1,78 @@
+"""What is measured of turns and of the engine's cycles, and how queues stand as the engine counts, in this process."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+
+from prometheus_client import REGISTRY, Counter, Histogram, Metric
+from prometheus_client.registry import Collector
+
+from hekla import engine
+from hekla.engine import standing
+from hekla.engine.decisions import Decisions
+from hekla.engine.faults import Failed
+from hekla.engine.model import ClusterState
+from hekla.engine.policy import Policy
+from hekla.engine.session import Session
+from hekla.engine.standing import Standing
+from hekla.engine.world import World
+from hekla.lib.exposition import amounts
+
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_LOOK_EVERY_SECONDS = 10.0
+_HOLDS_SECONDS = 60.0
+"""Who did not decide for so long decides no more: the cluster is paused, or another process has taken over."""
+_NO_LINE = ""
+"""No queue is called so: nobody's line is asked for, which would take longer than all the rest."""
+
+TURN_SECONDS = Histogram(
+    "hekla_controller_turn_duration_seconds", "Turns of the controller.", ["cluster"], buckets=_BUCKETS
+)
+CYCLE_SECONDS = Histogram("hekla_engine_cycle_duration_seconds", "Cycles of the engine.", ["cluster"], buckets=_BUCKETS)
+BINDS = Counter("hekla_engine_binds", "Pods that the engine gave a node.", ["cluster"])
+EVICTIONS = Counter("hekla_engine_evictions", "Pods that the engine decided to evict.", ["cluster"])
+
+
+class Standings(Collector):
+    """How the queues of the clusters stood when a cycle began, not oftener than every ten seconds."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[float, Mapping[str, Standing]]] = {}
+
+    def look(self, cluster: str) -> Callable[[Session], None] | None:
+        """What is to look at the next cycle's session; None where somebody looked just now."""
+        known = self._known.get(cluster)
+        if known is not None and time.monotonic() - known[0] < _LOOK_EVERY_SECONDS:
+            return None
+        return lambda session: self._take(cluster, session)
+
+    def _take(self, cluster: str, session: Session) -> None:
+        try:
+            found = standing.of_all(session, line_of=_NO_LINE)
+        except Failed:  # the cycle finds out by itself, and says so
+            found = {}
+        self._known[cluster] = time.monotonic(), found
+
+    def collect(self) -> Iterator[Metric]:
+        """What each queue deserves, as the plugin says that divides the cluster; nothing where it is long ago."""
+        now = time.monotonic()
+        found = [
+            ((cluster, queue), one.deserved.in_base_units())
+            for cluster, (at, standings) in sorted(self._known.copy().items())
+            for queue, one in sorted(standings.items())
+            if one.divided_by and now - at < _HOLDS_SECONDS
+        ]
+        yield from amounts("hekla_queue_deserved", "What a queue deserves", ["cluster", "queue"], found)
+
+
+standings = Standings()
+REGISTRY.register(standings)
+
+
+def cycle(cluster: str, state: ClusterState, policy: Policy, now: datetime, *, world: World) -> Decisions:
+    """A cycle of the engine, measured."""
+    with CYCLE_SECONDS.labels(cluster).time():
+        decided = engine.cycle(state, policy, now.timestamp(), world=world, opened=standings.look(cluster))
+    BINDS.labels(cluster).inc(len(decided.binds))
+    EVICTIONS.labels(cluster).inc(len(decided.evictions))
+    return decided

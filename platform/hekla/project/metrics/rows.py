@@ -1,0 +1,241 @@
+"""What the rows say at the moment of a scrape: a bounded number of questions, however many rows there are."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import DatabaseError
+from prometheus_client import Metric
+from prometheus_client.registry import Collector
+
+from hekla.apps.clusters import leases
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters.models import Cluster, Lease, Node
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.outbox import selectors as outbox
+from hekla.apps.queues import selectors as queues
+from hekla.domain.phases import FINAL_POD_PHASES, JobPhase, PodPhase
+from hekla.domain.resources import Resources
+from hekla.foresight import occupancy
+from hekla.foresight.occupancy import Occupancy
+from hekla.lib import clock
+from hekla.lib.exposition import Labels, amounts, gauge
+from hekla.lib.keeping import Kept
+from hekla.project import figures
+from hekla.project.figures import QueueView
+
+log = logging.getLogger(__name__)
+_KEPT_SECONDS = 5.0
+_LOST_KEPT_SECONDS = 300.0
+"""To find out what the log lost, all of it is counted."""
+_MOST_QUEUES = 500
+"""Of more queues than these, those that come first by name are told one by one; the sums of clusters are of all."""
+_NODE_STATES = ("ready", "not_ready", "cordoned")
+_LIVING_PODS = [phase for phase in PodPhase if phase not in FINAL_POD_PHASES]
+Told = Iterable[tuple[Labels, float]]
+_lost = Kept(outbox.lost, _LOST_KEPT_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """All that was read for one scrape. Jobs are counted by queue and phase, pods by cluster and phase."""
+
+    now: datetime
+    clusters: Sequence[tuple[Cluster, Lease | None]]
+    whole: Occupancy
+    queues: Sequence[QueueView]
+    jobs: Mapping[tuple[int, str], int]
+    pods: Mapping[tuple[int, str], int]
+    oldest: Mapping[int, datetime]
+    lost: int
+
+    @classmethod
+    def read(cls) -> "Instant":
+        """As it is now."""
+        whole = occupancy.now()
+        return cls(
+            clock.now(),
+            clusters.with_leases(),
+            whole,
+            figures.views_of(queues.all_queues(), whole),
+            {(queue, phase): count for queue, phase, count in jobs.counts_by_queue()},
+            {(cluster, phase): count for cluster, phase, count in jobs.living_pods_by_cluster()},
+            jobs.oldest_waits(),
+            _lost(),
+        )
+
+    def by_queue(self) -> Iterator[tuple[tuple[str, str], QueueView]]:
+        """The queues that are told one by one, with the labels of each."""
+        names = {cluster.pk: cluster.name for cluster, _lease in self.clusters}
+        return (((names[view.queue.cluster_id], view.queue.name), view) for view in self.queues[:_MOST_QUEUES])
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Gauges of one name, and how they are told from what was read."""
+
+    name: str
+    text: str
+    labels: Labels
+    tell: Callable[[Instant], Told]
+
+    def metrics(self, instant: Instant) -> Iterable[Metric]:
+        """One."""
+        return [gauge(self.name, self.text, self.labels, self.tell(instant))]
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """The same of resources."""
+
+    name: str
+    text: str
+    labels: Labels
+    tell: Callable[[Instant], Iterable[tuple[Labels, Resources]]]
+
+    def metrics(self, instant: Instant) -> Iterable[Metric]:
+        """One for each unit."""
+        found = ((labels, resources.in_base_units()) for labels, resources in self.tell(instant))
+        return amounts(self.name, self.text, self.labels, found)
+
+
+def _each(
+    tell: Callable[[Instant, Cluster, Lease | None], float],
+) -> Callable[[Instant], Iterable[tuple[Labels, float]]]:
+    return lambda it: (((cluster.name,), tell(it, cluster, lease)) for cluster, lease in it.clusters)
+
+
+def _kinds(instant: Instant) -> Told:
+    return (((cluster.name, cluster.kind), 1) for cluster, _lease in instant.clusters)
+
+
+def _nodes(instant: Instant) -> Told:
+    counts = Counter((node.cluster_id, _state(node)) for node, _allocatable in instant.whole.nodes)
+    for cluster, _lease in instant.clusters:
+        yield from (((cluster.name, state), counts[cluster.pk, state]) for state in _NODE_STATES)
+
+
+def _state(node: Node) -> str:
+    """Whoever cordoned it knows about it, so that comes first."""
+    return "cordoned" if node.is_cordoned else "ready" if node.is_ready else "not_ready"
+
+
+def _allocatable(instant: Instant) -> Iterable[tuple[Labels, Resources]]:
+    found = figures.by_cluster(instant.whole)
+    return (((cluster.name,), found.get(cluster.pk, Resources())) for cluster, _lease in instant.clusters)
+
+
+def _allocated(instant: Instant) -> Iterable[tuple[Labels, Resources]]:
+    held = {cluster.pk: Counter[str]() for cluster, _lease in instant.clusters}
+    for (cluster_id, _node), resources in instant.whole.machines.items():
+        held[cluster_id].update(resources)
+    return (((cluster.name,), Resources(held[cluster.pk])) for cluster, _lease in instant.clusters)
+
+
+def _jobs(instant: Instant) -> Told:
+    counts: Counter[tuple[int, str]] = Counter()
+    for view in instant.queues:
+        for phase in JobPhase:
+            counts[view.queue.cluster_id, phase] += instant.jobs.get((view.queue.pk, phase), 0)
+    for cluster, _lease in instant.clusters:
+        yield from (((cluster.name, phase), counts[cluster.pk, phase]) for phase in JobPhase)
+
+
+def _pods(instant: Instant) -> Told:
+    for cluster, _lease in instant.clusters:
+        yield from (((cluster.name, phase), instant.pods.get((cluster.pk, phase), 0)) for phase in _LIVING_PODS)
+
+
+def _queue_jobs(instant: Instant) -> Told:
+    for labels, view in instant.by_queue():
+        yield from (((*labels, phase), instant.jobs.get((view.queue.pk, phase), 0)) for phase in JobPhase)
+
+
+def _oldest(instant: Instant) -> Told:
+    for labels, view in instant.by_queue():
+        yield labels, (instant.now - instant.oldest.get(view.queue.pk, instant.now)).total_seconds()
+
+
+_CLUSTER, _QUEUE = ("cluster",), ("cluster", "queue")
+FAMILIES: tuple[Family | Amounts, ...] = (
+    Family("hekla_cluster_info", "What a cluster is.", ("cluster", "kind"), _kinds),
+    Family("hekla_cluster_paused", "1 where nothing is decided.", _CLUSTER, _each(lambda _it, one, _l: one.is_paused)),
+    Family(
+        "hekla_controller_lease_held",
+        "1 where a controller has the cluster.",
+        _CLUSTER,
+        _each(lambda it, _one, lease: leases.is_held(lease, now=it.now)),
+    ),
+    Family(
+        "hekla_controller_lease_age_seconds",
+        "Since when no controller renewed its lease: each turn does.",
+        _CLUSTER,
+        _each(lambda it, one, lease: leases.unrenewed_for(one, lease, now=it.now).total_seconds()),
+    ),
+    Family("hekla_nodes", "Nodes; those that are cordoned count as nothing else.", ("cluster", "state"), _nodes),
+    Amounts("hekla_cluster_allocatable", "What all nodes of a cluster can give", _CLUSTER, _allocatable),
+    Amounts("hekla_cluster_allocated", "What pods hold of a cluster", _CLUSTER, _allocated),
+    Family("hekla_jobs", "Jobs, but for those that were deleted.", ("cluster", "phase"), _jobs),
+    Family("hekla_pods", "Pods that are not over.", ("cluster", "phase"), _pods),
+    Family("hekla_queue_jobs", "Jobs, likewise.", (*_QUEUE, "phase"), _queue_jobs),
+    Family(
+        "hekla_queue_waiting_jobs",
+        "Jobs that wait and hold nothing.",
+        _QUEUE,
+        lambda it: ((labels, view.use.waiting) for labels, view in it.by_queue()),
+    ),
+    Family("hekla_queue_oldest_wait_seconds", "How long the first of them waits.", _QUEUE, _oldest),
+    Amounts(
+        "hekla_queue_allocated",
+        "What a queue holds",
+        _QUEUE,
+        lambda it: ((labels, view.use.used) for labels, view in it.by_queue()),
+    ),
+    Amounts(
+        "hekla_queue_capability",
+        "What a queue may hold at most, which is all of its cluster where nothing less is set",
+        _QUEUE,
+        lambda it: ((labels, view.limit) for labels, view in it.by_queue()),
+    ),
+    Family("hekla_event_log_last_number", "The newest event.", (), lambda it: [((), it.whole.number)]),
+    Family(
+        "hekla_event_log_lost_numbers", "Events that nobody purged and that are gone.", (), lambda it: [((), it.lost)]
+    ),
+)
+
+
+class Rows(Collector):
+    """The gauges of the table, read at most every few seconds by however many ask.
+
+    Where the database does not answer, that alone is told.
+    """
+
+    def __init__(self) -> None:
+        self._kept = Kept(_read, _KEPT_SECONDS)
+
+    def collect(self) -> Iterable[Metric]:
+        """All of them."""
+        return self._kept()
+
+    def forget(self) -> None:
+        """As a new process would begin."""
+        self._kept.forget()
+        _lost.forget()
+
+
+def _read() -> list[Metric]:
+    try:
+        instant = Instant.read()
+    except DatabaseError as error:
+        log.warning("cannot read the rows for the metrics now: %s", error)
+        return [_up(0)]
+    return [_up(1), *(metric for family in FAMILIES for metric in family.metrics(instant))]
+
+
+def _up(value: float) -> Metric:
+    return gauge("hekla_database_up", "1 where the database told what the rows say.", (), [((), value)])
+
+
+rows = Rows()

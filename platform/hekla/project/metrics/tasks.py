@@ -1,0 +1,45 @@
+"""What is measured of tasks, and where a worker tells what it measured."""
+
+import logging
+import time
+from typing import Any
+
+from celery import Task
+from celery.signals import task_postrun, task_prerun, worker_ready
+from django.conf import settings
+from prometheus_client import Counter, Histogram, start_http_server
+
+log = logging.getLogger(__name__)
+TASKS = Counter("hekla_tasks", "Tasks that a worker has done, by how they ended.", ["task", "state"])
+TASK_SECONDS = Histogram(
+    "hekla_task_duration_seconds",
+    "How long tasks took.",
+    ["task"],
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0),
+)
+_began: dict[str, float] = {}
+
+
+@task_prerun.connect
+def begin(*, task_id: str, **_kwargs: Any) -> None:  # noqa: ANN401
+    """A task begins."""
+    _began[task_id] = time.perf_counter()
+
+
+@task_postrun.connect
+def end(*, task_id: str, task: Task[..., Any], state: str | None, **_kwargs: Any) -> None:  # noqa: ANN401
+    """It is over, however it went."""
+    if (began := _began.pop(task_id, None)) is not None:
+        TASK_SECONDS.labels(task.name).observe(time.perf_counter() - began)
+    TASKS.labels(task.name, (state or "unknown").lower()).inc()
+
+
+@worker_ready.connect
+def serve(**_kwargs: Any) -> None:  # noqa: ANN401
+    """Tell the figures of this worker, where that is asked for. It works on where it cannot."""
+    if not settings.METRICS_PORT:
+        return
+    try:
+        start_http_server(settings.METRICS_PORT, settings.METRICS_HOST)
+    except OSError as error:
+        log.error("cannot tell figures at %s:%s: %s", settings.METRICS_HOST, settings.METRICS_PORT, error)
