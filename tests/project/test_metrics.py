@@ -43,6 +43,7 @@ from hekla.live.renderings import Lines
 from hekla.live.sights import Asked, Sight
 from hekla.project.access import ROLES
 from hekla.project.checkout import CHECKOUT
+from hekla.project.metrics import rows as row_figures
 from hekla.project.metrics import tasks
 from hekla.project.metrics.rows import rows
 from hekla.project.up.roles import _next_door
@@ -142,6 +143,19 @@ def test_jobs_are_told_by_phase_cluster_and_queue(people: People) -> None:
     assert told.by("phase", "hekla_queue_jobs", queue="default") == {"pending": 1, "running": 1}
     assert told.by("queue", "hekla_queue_waiting_jobs") == {"default": 1, "other": 1}
     assert told.value("hekla_jobs", cluster="sim", phase="failed") == 0
+
+
+def test_of_very_many_queues_the_first_by_name_are_told_and_all_are_in_the_sums(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_figures, "_MOST_QUEUES", 2)
+    for name in ("more", "another"):
+        queues.create(cluster=people.cluster, name=name, actor=PLATFORM, now=clock.now())
+        people.submit(f"in-{name}", queue=name)
+    told = scrape()
+    assert told.by("queue", "hekla_queue_waiting_jobs") == {"another": 1}
+    assert told.by("queue", "hekla_queue_capability_cpu_cores") == {"another": 4, "default": 4}
+    assert told.by("phase", "hekla_jobs", cluster="sim") == {"pending": 2}
 
 
 def test_nodes_are_told_by_what_they_are(people: People) -> None:
