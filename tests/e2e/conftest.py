@@ -33,6 +33,12 @@ def _command_line(process: psutil.Process) -> str:
         return ""
 
 
+def environment() -> dict[str, str]:
+    """A newcomer's, who has this run's packages already."""
+    ours = ("HEKLA_", "DATABASE_", "VALKEY_", "DJANGO_")
+    return {k: v for k, v in os.environ.items() if not k.startswith(ours)} | {"HEKLA_VENV": sys.prefix}
+
+
 class Running:
     """`manage.py up` in a folder of its own."""
 
@@ -44,9 +50,6 @@ class Running:
         self.start()
 
     def start(self) -> None:
-        environment = {
-            k: v for k, v in os.environ.items() if not k.startswith(("HEKLA_", "DATABASE_", "VALKEY_", "DJANGO_"))
-        }
         command = [
             sys.executable,
             "manage.py",
@@ -61,7 +64,7 @@ class Running:
             self.process = subprocess.Popen(
                 command,
                 cwd=CHECKOUT,
-                env=environment | {"HEKLA_VENV": sys.prefix},
+                env=environment(),
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )

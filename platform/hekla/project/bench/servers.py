@@ -2,19 +2,14 @@
 
 import os
 import shutil
-import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from hekla.project.embedded import Postgres, Valkey
 from hekla.project.embedded.rundir import run_dir
-from hekla.project.terminal import StartRefused
-
-_READY_SECONDS = 60.0
-_STOP_SECONDS = 60.0
+from hekla.project.embedded.running import running
 
 
 @contextmanager
@@ -26,29 +21,9 @@ def servers() -> Iterator[Path]:
     try:
         with ExitStack() as stack, (home / "servers.log").open("ab") as log:
             for server in (postgres, valkey):
-                stack.enter_context(_running(server, log.fileno()))
+                stack.enter_context(running(server, log.fileno()))
             os.environ |= {"DATABASE_URL": postgres.url, "VALKEY_URL": valkey.url, "HEKLA_HOME": str(home)}
             os.environ |= {"HEKLA_SECRET_KEY": "bench", "DJANGO_SETTINGS_MODULE": "hekla.project.settings"}
             yield home
     finally:
         shutil.rmtree(home, ignore_errors=True)
-
-
-@contextmanager
-def _running(server: Postgres | Valkey, log: int) -> Iterator[None]:
-    server.prepare()
-    process = server.start(log)
-    try:
-        _wait(server, process)
-        yield
-    finally:
-        process.send_signal(server.stop_signal)
-        process.wait(_STOP_SECONDS)
-
-
-def _wait(server: Postgres | Valkey, process: subprocess.Popen[bytes]) -> None:
-    limit = time.monotonic() + _READY_SECONDS
-    while not server.is_ready(process.pid):
-        if process.poll() is not None or time.monotonic() > limit:
-            raise StartRefused(f"{type(server).__name__} does not start on this machine.")
-        time.sleep(0.05)

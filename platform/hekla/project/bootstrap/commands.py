@@ -15,6 +15,9 @@ Hekla: a console and batch platform for machines that many AI teams share.
   python3 manage.py test    run all checks and tests; with arguments, pytest with these
   python3 manage.py lock    choose the versions of the packages anew                  (--upgrade: the newest)
 
+  python3 manage.py backup FILE     save everything into one file, while people go on working
+  python3 manage.py restore FILE    bring a backup back, while Hekla does not run
+
 What else is typed goes to Django: python3 manage.py shell, makemigrations, …
 The packages are installed by the first command that needs them, into .venv (HEKLA_VENV names another folder)."""
 
@@ -70,4 +73,19 @@ def _django(argv: list[str]) -> int:
     return 0
 
 
-_COMMANDS: dict[str, Callable[[list[str]], int]] = {"up": _up, "test": _test, "lock": _lock}
+def _backup(arguments: list[str]) -> int:
+    from hekla.project.backup.command import back_up  # noqa: PLC0415
+
+    return back_up(arguments)
+
+
+def _restore(arguments: list[str]) -> int:
+    from hekla.project.backup.command import restore  # noqa: PLC0415
+
+    return restore(arguments)
+
+
+_COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    **{"up": _up, "test": _test, "lock": _lock},
+    **{"backup": _backup, "restore": _restore},
+}

@@ -65,8 +65,11 @@ class Home:
             )
 
     @contextmanager
-    def held(self, url: str) -> Iterator[None]:
-        """Keep it for this process alone; the system lets go of it however the process ends. Raises StartRefused."""
+    def held(self, url: str = "") -> Iterator[None]:
+        """Keep it for this process alone; the system lets go of it however the process ends. Raises StartRefused.
+
+        `url`: where the console is that keeps it; empty: none, it is being restored.
+        """
         with (self.path / "lock").open("a+", encoding="utf-8") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -92,18 +95,21 @@ class Home:
 
     def secret_key(self) -> str:
         """The key that signs cookies and links; made at the first start, readable to the owner only."""
-        path = self.path / "secret-key"
-        if not path.exists():
-            written = path.with_suffix(".new")
-            with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-                file.write(secrets.token_urlsafe(48))
-            written.replace(path)
-        return path.read_text(encoding="ascii").strip()
+        if not self._key.exists():
+            self.set_secret_key(secrets.token_urlsafe(48))
+        return self._key.read_text(encoding="ascii").strip()
+
+    def set_secret_key(self, key: str) -> None:
+        """Keep this key from now on."""
+        written = self._key.with_suffix(".new")
+        with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(key)
+        written.replace(self._key)
 
     def environment(self) -> Mapping[str, str]:
         """What Django needs to know to join a Hekla that runs on this folder."""
         run = socket_folder(self.path)
-        known = (self.path / "secret-key").exists()
+        known = self._key.exists()
         return {
             "DJANGO_SETTINGS_MODULE": "hekla.project.settings",
             "HEKLA_HOME": str(self.path),
@@ -111,6 +117,10 @@ class Home:
             "DATABASE_URL": Postgres.url_at(run),
             "VALKEY_URL": Valkey.url_at(run),
         }
+
+    @property
+    def _key(self) -> Path:
+        return self.path / "secret-key"
 
     def _claim(self) -> None:
         if any(entry.name != "lock" for entry in self.path.iterdir()):
@@ -124,6 +134,8 @@ class Home:
 def _already_running(told: str) -> str:
     try:
         holder = json.loads(told)
+        if not holder["url"]:
+            return f"This data folder is being restored from a backup (process {holder['pid']})."
         return f"Hekla is already running at {holder['url']} (process {holder['pid']})."
     except (ValueError, KeyError, TypeError):
         return "Hekla is already running on this data folder."

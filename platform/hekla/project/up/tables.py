@@ -9,10 +9,18 @@ from hekla.project.checkout import CHECKOUT
 def fingerprint(database_url: str) -> str:
     """Changes with any migration of ours, with the locked packages (they bring migrations too), and the database."""
     digest = hashlib.sha256(database_url.encode())
-    files = sorted((CHECKOUT / "platform" / "hekla").glob("**/migrations/*.py"))
-    for path in [*files, CHECKOUT / "deploy" / "requirements" / "run.txt"]:
+    for path in [*_migrations(), CHECKOUT / "deploy" / "requirements" / "run.txt"]:
         digest.update(str(path.relative_to(CHECKOUT)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
+
+
+def known_changes() -> frozenset[str]:
+    """The migrations of this code, as `app.name`."""
+    return frozenset(f"{path.parents[1].name}.{path.stem}" for path in _migrations() if path.stem != "__init__")
+
+
+def _migrations() -> list[Path]:
+    return sorted((CHECKOUT / "platform" / "hekla").glob("**/migrations/*.py"))
 
 
 class TablesStamp:

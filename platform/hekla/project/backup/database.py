@@ -1,0 +1,81 @@
+"""The database of a backup, by PostgreSQL's own programs."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import psycopg
+
+from hekla.project.embedded.programs import postgres_programs
+from hekla.project.terminal import StartRefused
+
+_MIGRATIONS = "SELECT app || '.' || name FROM django_migrations ORDER BY id"
+
+
+def changes(url: str) -> tuple[str, ...]:
+    """The migrations that the database knows. Raises StartRefused where it is not Hekla's, or not to be reached."""
+    try:
+        with psycopg.connect(url, connect_timeout=5) as connection:
+            return tuple(row[0] for row in connection.execute(_MIGRATIONS))
+    except psycopg.errors.UndefinedTable:
+        raise StartRefused("The database holds no Hekla.") from None
+    except psycopg.Error as error:
+        raise StartRefused(
+            f"The database does not answer: {str(error).strip()}. Start Hekla, or its PostgreSQL, and try again."
+        ) from None
+
+
+def is_empty(url: str) -> bool:
+    """Whether there is no table in it."""
+    with psycopg.connect(url, connect_timeout=5) as connection:
+        found = connection.execute("SELECT 1 FROM pg_tables WHERE schemaname = 'public' LIMIT 1").fetchone()
+    return found is None
+
+
+def version(url: str) -> int:
+    """The major version of the server."""
+    with psycopg.connect(url, connect_timeout=5) as connection:
+        return connection.info.server_version // 10_000
+
+
+def dump(url: str, place: Path) -> None:
+    """All of it as of one instant, while everybody goes on. Raises StartRefused."""
+    _run("pg_dump", url, "--format=custom", "--no-owner", "--no-privileges", f"--file={place}")
+
+
+def restore(url: str, place: Path) -> None:
+    """Into an empty database, in one transaction: all of it or nothing. Raises StartRefused."""
+    _run("pg_restore", url, "--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error", str(place))
+
+
+def clear(url: str) -> None:
+    """Drop every table, as the database's owner may."""
+    with psycopg.connect(url, connect_timeout=5, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA public CASCADE")
+        connection.execute("CREATE SCHEMA public")
+
+
+def _run(program: str, url: str, *arguments: str) -> None:
+    """Others on the machine see the arguments of a process, so the password goes by its environment."""
+    place, password = _without_password(url)
+    told = {"PGPASSWORD": password} if password else {}
+    argv: Sequence[str | Path] = [postgres_programs() / program, f"--dbname={place}", *arguments]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=_environment() | told)
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()
+        raise StartRefused(f"{program} says: {lines[-1] if lines else f'exit code {done.returncode}'}")
+
+
+def _without_password(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url, ""
+    place = parts.netloc.replace(f":{parts.password}@", "@", 1)
+    return urlunsplit(parts._replace(netloc=place)), unquote(parts.password)
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "TMPDIR", "PGSSLROOTCERT", "PGSSLMODE") if name in os.environ}
+    return kept | {"LC_ALL": "C", "TZ": "UTC"}
