@@ -41,3 +41,11 @@ def _say(word: str) -> None:
         _valkey().publish(CHANNEL, word)
     except (RedisError, OSError) as error:
         log.info("open pages will look by themselves: %s", error)
+
+
+def is_reachable() -> bool:
+    """Whether wake-ups can be sent now."""
+    try:
+        return bool(_valkey().ping())
+    except (RedisError, OSError):
+        return False

@@ -85,6 +85,8 @@ ROUTES: dict[str, Declared] = {
     "home_needs": Declared(SIGNED_IN),
     "health": Declared(ANYBODY),
     "metrics": Declared(NOBODY),  # but for programs with the token of `HEKLA_METRICS_TOKEN`, where it is set
+    "live": Declared(ANYBODY),
+    "ready": Declared(ANYBODY),
     "favicon": Declared(ANYBODY),
     "design": Declared(SIGNED_IN),
     "run_example": Declared(post=SUBMITS),

@@ -13,7 +13,7 @@ class ProjectConfig(AppConfig):
 
         What the domain says is said in the language of the request that it is said to.
         """
-        from hekla.project import celery, fragments  # noqa: PLC0415, F401
+        from hekla.project import celery, checks, fragments  # noqa: PLC0415, F401
         from hekla.project.metrics import tasks  # noqa: PLC0415, F401  (it connects signals)
 
         fragments.register_all()

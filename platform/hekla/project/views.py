@@ -6,7 +6,6 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.paginator import Paginator
-from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -33,18 +32,6 @@ _MINE = 6
 _MACHINES = 16
 _QUEUES = 8
 _STAGES = {stage.name for stage in STAGES}
-
-
-@login_not_required
-@require_safe
-def health(_request: HttpRequest) -> HttpResponse:
-    """Whether this process answers and its database does."""
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except DatabaseError:
-        return HttpResponse("no database", status=503, content_type="text/plain")
-    return HttpResponse("ok", content_type="text/plain")
 
 
 @require_safe
