@@ -1,0 +1,102 @@
+"""The keys of one control plane: who signs, who serves, and who vouches for service accounts."""
+
+import datetime
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+_NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+          "kubernetes.default.svc.cluster.local")  # fmt: skip
+_ADDRESSES = ("127.0.0.1", "10.96.0.1")  # what is listened on, and the first address of the services
+_VALID_DAYS = 2
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """PEM files in `folder`."""
+
+    folder: Path
+
+    @property
+    def ca(self) -> Path:
+        """What a client must trust."""
+        return self.folder / "ca.pem"
+
+    @property
+    def certificate(self) -> Path:
+        """What every server shows."""
+        return self.folder / "serving.pem"
+
+    @property
+    def key(self) -> Path:
+        """The key of `certificate`."""
+        return self.folder / "serving.key"
+
+    @property
+    def service_account_key(self) -> Path:
+        """With what tokens of service accounts are signed, and checked."""
+        return self.folder / "service-accounts.key"
+
+    def make(self) -> None:
+        """Write all of them."""
+        self.folder.mkdir(mode=0o700)
+        ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+        ca = _builder("hekla-test-ca", "hekla-test-ca", key).public_key(ca_key.public_key())
+        ca = ca.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        self.ca.write_bytes(_pem(_with_key_identifiers(ca, ca_key, ca_key).sign(ca_key, hashes.SHA256())))
+        serving = _with_key_identifiers(_serving(key), key, ca_key)
+        self.certificate.write_bytes(_pem(serving.sign(ca_key, hashes.SHA256())))
+        self.key.write_bytes(_private_pem(key))
+        self.service_account_key.write_bytes(_private_pem(rsa.generate_private_key(65537, 2048)))
+
+
+def _serving(key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    names: list[x509.GeneralName] = [x509.DNSName(name) for name in _NAMES]
+    names += [x509.IPAddress(ipaddress.ip_address(address)) for address in _ADDRESSES]
+    return (
+        _builder("kube-apiserver", "hekla-test-ca", key)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+    )
+
+
+def _builder(subject: str, issuer: str, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(_name(subject))
+        .issuer_name(_name(issuer))
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(days=_VALID_DAYS))
+    )
+
+
+def _with_key_identifiers(
+    builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, issuer: ec.EllipticCurvePrivateKey
+) -> x509.CertificateBuilder:
+    """Newer versions of OpenSSL refuse a certificate without them."""
+    return builder.add_extension(
+        x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+    ).add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.public_key()), critical=False)
+
+
+def _name(common: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _private_pem(key: PrivateKeyTypes) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+    )

@@ -1,0 +1,367 @@
+"""A real Kubernetes API server on this machine, with pretended nodes, as ordinary processes of the test run.
+
+etcd, the API server, the controllers and kwok listen on 127.0.0.1 only and keep everything in a temporary folder.
+There is no scheduler: whoever tests one binds the pods. What the nodes and pods do is in `stages.yaml`.
+"""
+
+import contextlib
+import random
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import httpx
+import yaml
+from tests.kubernetes.certificates import Certificates
+
+from hekla.project.embedded.child import spawn
+
+HERE = Path(__file__).resolve().parent
+READY_WITHIN_SECONDS = 120.0
+STOPPED_WITHIN_SECONDS = 5.0
+LOG_LINES = ("the first line", "the second line", "the last line")  # what every container says
+_PORTS = range(20000, 32000)  # below those that the kernel gives to outgoing connections
+_CONTROLLERS = (
+    "namespace", "serviceaccount", "serviceaccount-token", "root-ca-certificate-publisher", "garbage-collector",
+    "pod-garbage-collector", "resourcequota", "job", "cronjob", "ttl-after-finished", "endpoints", "endpointslice",
+    "replicaset", "deployment", "statefulset", "disruption", "clusterrole-aggregation", "node-lifecycle",
+    "taint-eviction",
+)  # fmt: skip
+_ALLOCATABLE = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+
+Object = dict[str, Any]
+
+
+class ControlPlaneFailed(Exception):
+    """A part did not start, or did not become ready in time; with the end of what it said."""
+
+
+class RequestRefused(Exception):
+    """The API server's answer is an error: its `status` (of HTTP), its `reason` and its message."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(f"{status} {reason}: {message}")
+        self.status, self.reason, self.message = status, reason, message
+
+
+@dataclass
+class Part:
+    """One program and its log."""
+
+    name: str
+    argv: Sequence[str | Path]
+    log: Path
+    last_signal: signal.Signals = signal.SIGTERM
+    process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    def start(self, home: Path) -> None:
+        """Start it; a second start adds to the same log."""
+        with self.log.open("ab") as output:
+            env = {"HOME": str(home), "PATH": "/usr/bin:/bin", "TZ": "UTC"}  # nothing of the caller's own clusters
+            self.process = spawn(self.argv, output=output.fileno(), env=env, folder=home)
+
+    def stop(self, number: signal.Signals | None = None) -> None:
+        """End it, with its `last_signal` where nothing else is said; killed where it takes its time."""
+        process, self.process = self.process, None
+        if process is None:
+            return
+        process.send_signal(number or self.last_signal)
+        try:
+            process.wait(timeout=STOPPED_WITHIN_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def check(self) -> None:
+        """Raise ControlPlaneFailed where it has ended."""
+        if self.process is not None and (code := self.process.poll()) is not None:
+            raise ControlPlaneFailed(f"{self.name} ended with {code}:\n{self.tail()}")
+
+    def tail(self) -> str:
+        """The end of what it said."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-20:])
+
+
+class ControlPlane:
+    """The processes, and a client of them; `binaries` is the folder with their programs."""
+
+    token = "token-of-the-admin"
+    user_token = "token-of-the-user-hekla"
+
+    def __init__(self, binaries: Path) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="hekla-kubernetes-"))
+        self._binaries = binaries
+        self._ports = dict(zip(("etcd", "peer", "api", "controllers", "kwok"), _free_ports(5), strict=True))
+        self._certificates = Certificates(self.home / "certificates")
+        self._parts: dict[str, Part] = {}
+        self._nodes = 0
+
+    @property
+    def url(self) -> str:
+        """The address of the API server; it stays the same when it is started again."""
+        return f"https://127.0.0.1:{self._ports['api']}"
+
+    @property
+    def ca(self) -> Path:
+        """The PEM file with what signed the API server's certificate."""
+        return self._certificates.ca
+
+    def kubeconfig(self, token: str | None = None) -> Object:
+        """What a kubeconfig file says of it; for the admin where no other token is given."""
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "test", "cluster": {"server": self.url, "certificate-authority": str(self.ca)}}],
+            "users": [{"name": "test", "user": {"token": token or self.token}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+            "current-context": "test",
+        }
+
+    def start(self) -> None:
+        """Start all and wait until it is of use. Raises ControlPlaneFailed, with nothing left running."""
+        try:
+            self._write_files()
+            limit = time.monotonic() + READY_WITHIN_SECONDS
+            self._launch(self._etcd(), limit, self._answers(f"http://127.0.0.1:{self._ports['etcd']}/readyz"))
+            self._launch(self._api_server(), limit, self._answers(f"{self.url}/readyz"))
+            self._launch(self._controller_manager(), limit, self._answers(f"{self._local('controllers')}/healthz"))
+            self._launch(self._kwok(), limit, self._answers(f"{self._local('kwok')}/healthz"))
+            self._wait(lambda: self._has("/api/v1/namespaces/default/serviceaccounts/default"), limit)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End what was started, what depends on others first, and remove its files."""
+        for part in reversed(self._parts.values()):
+            part.stop()
+        self._client.close()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def kill_api_server(self) -> None:
+        """End the API server at once, as a crash does."""
+        self._parts["kube-apiserver"].stop(signal.SIGKILL)
+
+    def start_api_server(self) -> None:
+        """Start it again, on the same address and data, and wait until it answers. Raises ControlPlaneFailed."""
+        limit = time.monotonic() + READY_WITHIN_SECONDS
+        self._launch(self._parts["kube-apiserver"], limit, self._answers(f"{self.url}/readyz"))
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Object | list[Object] | None = None,
+        *,
+        content_type: str = "application/json",
+        token: str | None = None,
+    ) -> Object:
+        """The JSON of the answer; as the admin where no other token is given. Raises RequestRefused."""
+        answer: Object = self._ask(method, path, body, content_type, token).json()
+        return answer
+
+    def read_log(self, namespace: str, pod: str, *, token: str | None = None) -> str:
+        """What the only container of a pod said. Raises RequestRefused."""
+        path = f"/api/v1/namespaces/{namespace}/pods/{pod}/log"
+        return self._ask("GET", path, None, "application/json", token).text
+
+    def wait_until(self, holds: Callable[[], bool], seconds: float = 30.0) -> None:
+        """Ask again and again. Raises ControlPlaneFailed where it does not come to hold in that time."""
+        self._wait(holds, time.monotonic() + seconds)
+
+    def add_nodes(
+        self, count: int, *, allocatable: Mapping[str, str] | None = None, labels: Mapping[str, str] | None = None
+    ) -> list[str]:
+        """The names of `count` new nodes that are ready and take pods. Raises ControlPlaneFailed."""
+        names = [f"node-{self._nodes + number:04}" for number in range(1, count + 1)]
+        self._nodes += count
+        for name in names:
+            self.request("POST", "/api/v1/nodes", _node(name, allocatable or _ALLOCATABLE, labels or {}))
+        self.wait_until(lambda: set(names) <= self._usable_nodes(), READY_WITHIN_SECONDS)
+        return names
+
+    def remove_nodes(self, names: Sequence[str]) -> None:
+        """Take nodes away; the controllers remove what was bound to them."""
+        for name in names:
+            self.request("DELETE", f"/api/v1/nodes/{name}")
+
+    def _usable_nodes(self) -> set[str]:
+        return {node["metadata"]["name"] for node in self.request("GET", "/api/v1/nodes")["items"] if _is_usable(node)}
+
+    @cached_property
+    def _client(self) -> httpx.Client:
+        trusted = ssl.create_default_context(cafile=str(self.ca))
+        return httpx.Client(base_url=self.url, verify=trusted, timeout=30.0, trust_env=False)
+
+    def _ask(self, method: str, path: str, body: object, content_type: str, token: str | None) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {token or self.token}", "Content-Type": content_type}
+        answer = self._client.request(method, path, json=body, headers=headers)
+        if answer.is_error:
+            raise _refusal(answer)
+        return answer
+
+    def _has(self, path: str) -> bool:
+        try:
+            self.request("GET", path)
+        except RequestRefused:
+            return False
+        return True
+
+    def _local(self, name: str) -> str:
+        return f"https://127.0.0.1:{self._ports[name]}"
+
+    def _answers(self, url: str) -> Callable[[], bool]:
+        def asked() -> bool:
+            with contextlib.suppress(httpx.TransportError):
+                return self._client.get(url, headers={"Authorization": f"Bearer {self.token}"}).is_success
+            return False
+
+        return asked
+
+    def _launch(self, part: Part, limit: float, is_ready: Callable[[], bool]) -> None:
+        self._parts[part.name] = part
+        part.start(self.home)
+        self._wait(is_ready, limit, part)
+
+    def _wait(self, holds: Callable[[], bool], limit: float, part: Part | None = None) -> None:
+        while not holds():
+            for started in self._parts.values():
+                started.check()
+            if time.monotonic() > limit:
+                raise ControlPlaneFailed("not ready in time:\n" + self._tails(part))
+            time.sleep(0.05)
+
+    def _tails(self, part: Part | None) -> str:
+        parts = [part] if part else list(self._parts.values())
+        return "\n".join(f"{part.name}:\n{part.tail()}" for part in parts)
+
+    def _write_files(self) -> None:
+        self._certificates.make()
+        self._file("tokens.csv").write_text(
+            f'{self.token},admin,admin,"system:masters"\n{self.user_token},hekla,hekla,"people"\n'
+        )
+        self._file("kubeconfig").write_text(yaml.safe_dump(self.kubeconfig()))
+        said = self._file("container.log")
+        said.write_text("".join(f"2026-01-01T00:00:00.{n:09}Z stdout F {line}\n" for n, line in enumerate(LOG_LINES)))
+        self._file("logs.yaml").write_text(yaml.safe_dump(_logs_from(said)))
+
+    def _file(self, name: str) -> Path:
+        return self.home / name
+
+    def _part(self, name: str, *argv: str, last_signal: signal.Signals = signal.SIGTERM) -> Part:
+        return Part(name, [self._binaries / name, *argv], self._file(f"{name}.log"), last_signal)
+
+    def _etcd(self) -> Part:
+        client, peer = (f"http://127.0.0.1:{self._ports[name]}" for name in ("etcd", "peer"))
+        return self._part(
+            "etcd",
+            f"--data-dir={self._file('etcd')}",
+            *(f"--listen-client-urls={client}", f"--advertise-client-urls={client}"),
+            *(f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}"),
+            f"--initial-cluster=default={peer}",
+            "--unsafe-no-fsync",  # nothing of it outlives the tests
+            *("--auto-compaction-mode=periodic", "--auto-compaction-retention=5m"),
+            "--quota-backend-bytes=4294967296",
+            "--log-level=warn",
+        )
+
+    def _api_server(self) -> Part:
+        return self._part(
+            "kube-apiserver",
+            f"--etcd-servers=http://127.0.0.1:{self._ports['etcd']}",
+            *("--bind-address=127.0.0.1", f"--secure-port={self._ports['api']}", "--endpoint-reconciler-type=none"),
+            *self._tls(),
+            f"--client-ca-file={self.ca}",
+            *(f"--token-auth-file={self._file('tokens.csv')}", "--authorization-mode=Node,RBAC"),
+            "--service-cluster-ip-range=10.96.0.0/16",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={self._certificates.service_account_key}",
+            f"--service-account-signing-key-file={self._certificates.service_account_key}",
+            "--kubelet-preferred-address-types=InternalIP",  # the names of pretended nodes lead nowhere
+            *("--max-requests-inflight=4000", "--max-mutating-requests-inflight=2000"),
+            *("--enable-priority-and-fairness=false", "--profiling=false"),
+            last_signal=signal.SIGKILL,  # else it waits up to a minute for watches to end
+        )
+
+    def _controller_manager(self) -> Part:
+        return self._part(
+            "kube-controller-manager",
+            f"--kubeconfig={self._file('kubeconfig')}",
+            *("--bind-address=127.0.0.1", f"--secure-port={self._ports['controllers']}"),
+            *self._tls(),
+            *("--leader-elect=false", "--use-service-account-credentials=true", "--profiling=false"),
+            f"--service-account-private-key-file={self._certificates.service_account_key}",
+            f"--root-ca-file={self.ca}",
+            *("--kube-api-qps=1000", "--kube-api-burst=2000"),
+            "--controllers=" + ",".join(f"{name}-controller" for name in _CONTROLLERS),
+        )
+
+    def _kwok(self) -> Part:
+        return self._part(
+            "kwok",
+            f"--kubeconfig={self._file('kubeconfig')}",
+            "--manage-all-nodes=true",
+            *(f"--config={HERE / 'stages.yaml'}", f"--config={self._file('logs.yaml')}"),
+            "--node-lease-duration-seconds=40",
+            *(f"--server-address=127.0.0.1:{self._ports['kwok']}", f"--node-port={self._ports['kwok']}"),
+            *self._tls(),
+            *("--cidr=10.244.0.0/16", "--node-ip=127.0.0.1"),
+        )
+
+    def _tls(self) -> tuple[str, str]:
+        return f"--tls-cert-file={self._certificates.certificate}", f"--tls-private-key-file={self._certificates.key}"
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on, and that no outgoing connection takes while a server is away."""
+    found: list[int] = []
+    while len(found) < count:
+        port = random.choice(_PORTS)
+        with socket.socket() as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with contextlib.suppress(OSError):
+                tried.bind(("127.0.0.1", port))
+                found += [port] if port not in found else []
+    return found
+
+
+def _refusal(answer: httpx.Response) -> RequestRefused:
+    try:
+        told = answer.json()
+    except ValueError:
+        return RequestRefused(answer.status_code, answer.reason_phrase, answer.text)
+    return RequestRefused(answer.status_code, told.get("reason", ""), told.get("message", ""))
+
+
+def _logs_from(file: Path) -> Object:
+    return {
+        "apiVersion": "kwok.x-k8s.io/v1alpha1",
+        "kind": "ClusterLogs",
+        "metadata": {"name": "all"},
+        "spec": {"logs": [{"logsFile": str(file), "follow": False}]},
+    }
+
+
+def _node(name: str, allocatable: Mapping[str, str], labels: Mapping[str, str]) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}},
+        "status": {"allocatable": dict(allocatable), "capacity": dict(allocatable)},
+    }
+
+
+def _is_usable(node: Object) -> bool:
+    """A new node is tainted by the API server; the node-lifecycle controller takes that off once it is ready."""
+    conditions = node["status"].get("conditions", [])
+    is_ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+    return is_ready and not node["spec"].get("taints")
