@@ -15,6 +15,9 @@ _NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.s
           "kubernetes.default.svc.cluster.local")  # fmt: skip
 _ADDRESSES = ("127.0.0.1", "10.96.0.1")  # what is listened on, and the first address of the services
 _VALID_DAYS = 2
+_AUTHORITY = "hekla-test-ca"
+_USES = ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
+         "key_cert_sign", "crl_sign", "encipher_only", "decipher_only")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -47,31 +50,39 @@ class Certificates:
         """Write all of them."""
         self.folder.mkdir(mode=0o700)
         ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-        ca = _builder("hekla-test-ca", "hekla-test-ca", key).public_key(ca_key.public_key())
-        ca = ca.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        self.ca.write_bytes(_pem(_with_key_identifiers(ca, ca_key, ca_key).sign(ca_key, hashes.SHA256())))
+        ca = _with_key_identifiers(_authority(ca_key), ca_key, ca_key)
+        self.ca.write_bytes(_pem(ca.sign(ca_key, hashes.SHA256())))
         serving = _with_key_identifiers(_serving(key), key, ca_key)
         self.certificate.write_bytes(_pem(serving.sign(ca_key, hashes.SHA256())))
         self.key.write_bytes(_private_pem(key))
         self.service_account_key.write_bytes(_private_pem(rsa.generate_private_key(65537, 2048)))
 
 
+def _authority(key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    may = dict.fromkeys(_USES, False) | {"key_cert_sign": True, "crl_sign": True}
+    return (
+        _builder(_AUTHORITY, key)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.KeyUsage(**may), critical=True)
+    )
+
+
 def _serving(key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
     names: list[x509.GeneralName] = [x509.DNSName(name) for name in _NAMES]
     names += [x509.IPAddress(ipaddress.ip_address(address)) for address in _ADDRESSES]
     return (
-        _builder("kube-apiserver", "hekla-test-ca", key)
+        _builder("kube-apiserver", key)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
     )
 
 
-def _builder(subject: str, issuer: str, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+def _builder(subject: str, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(_name(subject))
-        .issuer_name(_name(issuer))
+        .issuer_name(_name(_AUTHORITY))
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(hours=1))

@@ -144,7 +144,8 @@ class ControlPlane:
         """End what was started, what depends on others first, and remove its files."""
         for part in reversed(self._parts.values()):
             part.stop()
-        self._client.close()
+        if client := vars(self).pop("_client", None):  # a start that failed may not have come so far
+            client.close()
         shutil.rmtree(self.home, ignore_errors=True)
 
     def kill_api_server(self) -> None:
