@@ -87,8 +87,12 @@ def _go_version() -> str:
         ["go", "env", "GOVERSION"], cwd=HERE, env=_environment(), capture_output=True, text=True, check=False
     )
     if told.returncode != 0:  # an older Go that cannot fetch the one that go.mod asks for
-        raise NoBinaries(f"no Go on this machine that is new enough: {_last_line(told.stderr)}")
+        raise NoBinaries(_too_old(told.stderr))
     return told.stdout.strip()
+
+
+def _too_old(told: str) -> str:
+    return f"no Go on this machine that is new enough: {_last_line(told)}"
 
 
 def _fingerprint(go_version: str) -> str:
@@ -118,6 +122,8 @@ def _compile(folder: Path, limit: float) -> None:
 
 def _why_not_listed(log: Path) -> str:
     told = log.read_text()
+    if "requires go >=" in told:
+        return _too_old(told)
     if re.search(r"go\.sum|updates to go\.mod|SECURITY ERROR", told):
         return f"go.mod and go.sum do not fit each other: {_last_line(told)}"
     return f"the Go modules cannot be had: {_last_line(told)}"

@@ -110,7 +110,7 @@ def test_a_deleted_pod_is_gone(control_plane: ControlPlane, pods: Pods, node: st
     pods.wait_for("running", "Running")
     for name in ("running", "unbound"):
         pods.delete(name)
-        control_plane.wait_until(lambda name=name: pods.is_gone(name))
+    control_plane.wait_until(lambda: pods.is_gone("running") and pods.is_gone("unbound"))
 
 
 def test_a_pod_with_a_finalizer_stays_in_its_final_phase_until_the_finalizer_is_taken(
