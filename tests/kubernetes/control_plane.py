@@ -4,6 +4,7 @@ etcd, the API server, the controllers and kwok listen on 127.0.0.1 only and keep
 There is no scheduler: whoever tests one binds the pods. What the nodes and pods do is in `stages.yaml`.
 """
 
+import base64
 import contextlib
 import random
 import shutil
@@ -117,10 +118,11 @@ class ControlPlane:
 
     def kubeconfig(self, token: str | None = None) -> Object:
         """What a kubeconfig file says of it; for the admin where no other token is given."""
+        authority = base64.b64encode(self.ca.read_bytes()).decode()
         return {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": "test", "cluster": {"server": self.url, "certificate-authority": str(self.ca)}}],
+            "clusters": [{"name": "test", "cluster": {"server": self.url, "certificate-authority-data": authority}}],
             "users": [{"name": "test", "user": {"token": token or self.token}}],
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
             "current-context": "test",

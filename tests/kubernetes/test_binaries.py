@@ -14,7 +14,7 @@ def nothing_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_machine_without_go_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NoBinaries, match="^no Kubernetes control plane: no Go on this machine"):
+    with pytest.raises(NoBinaries, match=r"^no Kubernetes control plane: no Go on this machine"):
         binaries()
 
 
@@ -26,6 +26,6 @@ def test_a_machine_that_reaches_no_modules_is_told_so_and_nothing_half_made_stay
         pytest.skip("no Kubernetes control plane: no Go on this machine")
     monkeypatch.setenv("GOPROXY", "off")
     monkeypatch.setenv("GOMODCACHE", str(tmp_path / "modules"))
-    with pytest.raises(NoBinaries, match="^no Kubernetes control plane: the Go modules cannot be had: "):
+    with pytest.raises(NoBinaries, match=r"^no Kubernetes control plane: the Go modules cannot be had: "):
         binaries()
     assert [path.name for path in (tmp_path / "hekla-kubernetes").iterdir()] == ["lock"]

@@ -1,4 +1,4 @@
-"""One Kubernetes control plane for the run, and a namespace of its own for each test."""
+"""A pytest plugin: one Kubernetes control plane for the run, and a namespace of its own for each test."""
 
 from collections.abc import Iterator
 
