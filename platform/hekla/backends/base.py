@@ -209,3 +209,6 @@ class Backend(Protocol):
 
     def inventory(self) -> Inventory:
         """What is here, looked at afresh."""
+
+    def close(self) -> None:
+        """Let go of threads and connections; what runs goes on. Nothing is asked of it afterwards."""

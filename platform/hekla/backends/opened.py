@@ -21,5 +21,7 @@ def opened(*, cluster_id: int, kind: str, name: str, config: Mapping[str, Any], 
         held = _opened.get(cluster_id)
         if held is None or held[0] != stamp:
             backend = open_backend(kind, cluster=name, config=config, home=home, clock=clock.now)
+            if held is not None:
+                held[1].close()
             held = _opened[cluster_id] = (stamp, backend)
         return held[1]

@@ -5,6 +5,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from hekla.apps.tenancy.audit_views import show as audit
 from hekla.apps.tenancy.views import roles
 from hekla.project import (
+    cluster_pages,
     design,
     exposure,
     foresight_pages,
@@ -30,7 +31,9 @@ _accounts: list[URLPattern | URLResolver] = [
 _clusters: list[URLPattern | URLResolver] = [
     path("nodes/", views.nodes, name="nodes"),
     path("policy/", policy_page.show, name="policy"),
+    path("new/", cluster_pages.create, name="create"),
     path("", include("hekla.apps.clusters.urls")),
+    path("<slug:name>/edit/", cluster_pages.edit, name="edit"),
 ]
 _tenants: list[URLPattern | URLResolver] = [
     path("", include("hekla.apps.tenancy.urls")),

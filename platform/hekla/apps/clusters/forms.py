@@ -28,7 +28,10 @@ class ClusterForm(forms.ModelForm):
         widgets = {"config": forms.Textarea(attrs={"rows": 8, "class": "code-input", "spellcheck": "false"})}
         error_messages = {"name": NAME_ERRORS}
         help_texts = {
-            "config": _('JSON. Simulated: {"nodes": [{"name": "gpu", "count": 4, "allocatable": {"cpu": "64"}}]}')
+            "config": _(
+                'JSON. Kubernetes: {"kubeconfig": "a file in the folder kubeconfigs"}. '
+                'Simulated: {"nodes": [{"name": "gpu", "count": 4, "allocatable": {"cpu": "64"}}]}'
+            )
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401

@@ -10,6 +10,7 @@ class Cluster(models.Model):
 
     class Kind(models.TextChoices):
         LOCAL = "local", _("This machine")
+        KUBERNETES = "kubernetes", _("Kubernetes")
         SIMULATED = "simulated", _("Simulated")
 
     name = models.SlugField(_("name"), max_length=40, unique=True)

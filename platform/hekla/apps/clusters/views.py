@@ -12,7 +12,7 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import selectors, services
-from hekla.apps.clusters.forms import ClusterChangeForm, ClusterForm, EnvironmentChangeForm, EnvironmentForm
+from hekla.apps.clusters.forms import EnvironmentChangeForm, EnvironmentForm
 from hekla.apps.forms import attach
 from hekla.apps.people import person
 from hekla.domain.errors import HeklaError
@@ -25,34 +25,6 @@ def clusters(request: HttpRequest) -> HttpResponse:
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
     rows = [(cluster, selectors.lease(cluster)) for cluster in selectors.all_clusters()]
     return render(request, "clusters/list.html", {"rows": rows, "now": clock.now()})
-
-
-@require_http_methods(["GET", "POST"])
-def create(request: HttpRequest) -> HttpResponse:
-    """A new cluster."""
-    accounts.require(person(request), Permission.MANAGE_CLUSTERS)
-    form = ClusterForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        try:
-            services.create(**form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
-        except HeklaError as error:
-            attach(form, error)
-        else:
-            messages.success(request, _("The cluster was added. Now give it a queue."))
-            return redirect("clusters:list")
-    return _form_page(request, form, _("Add a cluster"), _("Add"), reverse("clusters:list"))
-
-
-@require_http_methods(["GET", "POST"])
-def edit(request: HttpRequest, name: str) -> HttpResponse:
-    """Change a cluster."""
-    accounts.require(person(request), Permission.MANAGE_CLUSTERS)
-    form = ClusterChangeForm(request.POST or None, instance=selectors.get(name))
-    if request.method == "POST" and form.is_valid():
-        services.change(selectors.get(name), form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
-        messages.success(request, _("Saved."))
-        return redirect("clusters:list")
-    return _form_page(request, form, name, _("Save"), reverse("clusters:list"))
 
 
 @require_POST
@@ -84,7 +56,7 @@ def create_environment(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, _("The environment was added; it is built when a job first uses it."))
             return redirect("clusters:environments")
-    return _form_page(request, form, _("Add an environment"), _("Add"), reverse("clusters:environments"))
+    return _form_page(request, form, _("Add an environment"), _("Add"))
 
 
 @require_http_methods(["GET", "POST"])
@@ -97,8 +69,9 @@ def edit_environment(request: HttpRequest, name: str) -> HttpResponse:
         services.change_environment(fresh, form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
         messages.success(request, _("Saved. Jobs that start from now on get it."))
         return redirect("clusters:environments")
-    return _form_page(request, form, name, _("Save"), reverse("clusters:environments"))
+    return _form_page(request, form, name, _("Save"))
 
 
-def _form_page(request: HttpRequest, form: BaseForm, title: str, submit: str, cancel: str) -> HttpResponse:
-    return render(request, "form_page.html", {"form": form, "title": title, "submit": submit, "cancel": cancel})
+def _form_page(request: HttpRequest, form: BaseForm, title: str, submit: str) -> HttpResponse:
+    context = {"form": form, "title": title, "submit": submit, "cancel": reverse("clusters:environments")}
+    return render(request, "form_page.html", context)

@@ -185,6 +185,12 @@ class LocalBackend:
         """By the folders, the locks of the shims and, where the system shows them, the processes."""
         return inventory.look(self._pods)
 
+    def close(self) -> None:
+        """Close the pipe."""
+        if self._pipe is not None:
+            os.close(self._pipe)
+            self._pipe = None
+
     # Folders
 
     def _make_folders(self) -> None:

@@ -155,6 +155,9 @@ class SimulatedBackend:
             kept = frozenset(key.job for key in self._unforgotten())
             return Inventory(alive, kept, frozenset(self._jobs))
 
+    def close(self) -> None:
+        """It holds nothing."""
+
     # The journal
 
     def _reset(self) -> None:

@@ -1,0 +1,294 @@
+"""The backend `kubernetes`, scheduled by Hekla: our pods are bound where the engine put them.
+
+A pod is made, then what belongs to it, then it is bound; whoever finds one half done goes on with it. To end a pod its
+deadline is set to now, so that its kubelet ends it and the object stays until its end is recorded: a pod that is
+deleted takes its exit code and its log along. Only when the end stands in the rows (`forget`) the log is fetched and
+the pod deleted.
+"""
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hekla.backends import config as configuration
+from hekla.backends.base import (
+    BackendError,
+    Capabilities,
+    Inventory,
+    LogChunk,
+    NodeInfo,
+    Observations,
+    PodKey,
+    PodOrder,
+    StartRefused,
+    UnknownPod,
+    Use,
+)
+from hekla.backends.kubernetes import access, names, nodes, reading
+from hekla.backends.kubernetes.api import CONFLICT, INVALID, NOT_FOUND, Api, ApiError, Json
+from hekla.backends.kubernetes.cache import Cache
+from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.manifests import Manifests
+from hekla.backends.kubernetes.reading import Seen
+from hekla.backends.kubernetes.spool import Spool
+from hekla.domain.resources import Resources
+from hekla.lib.clock import Clock
+
+REMOVE_PATIENCE_SECONDS = 10.0
+MAX_LOG_BYTES = 64 * 2**20
+_BAD_REQUEST = 400
+_ATTACHED = ("services", "configmaps", "secrets")
+_SAFE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+
+
+class KubernetesBackend:
+    """Implements `base.Backend`. Any number of processes may open the same cluster."""
+
+    capabilities = Capabilities(simulated=False, enforces_limits=True, has_endpoints=False)
+
+    def __init__(self, *, cluster: str, config: Mapping[str, Any], home: Path, clock: Clock) -> None:
+        self._config = configuration.read(KubernetesConfig, config)
+        self._cluster, self._home, self._clock = cluster, home, clock
+        self._spool = Spool(home / "kubernetes" / cluster / "logs")
+        self._manifests = Manifests(cluster, self._config)
+        self._served: set[str] = set()
+        self._ours = names.selector({names.CLUSTER: cluster})
+
+    def nodes(self) -> Sequence[NodeInfo]:
+        """The machines, less what the pods of others take of them."""
+        running = "status.phase!=Succeeded,status.phase!=Failed"
+        pages = self._api.pages(
+            "/api/v1/pods", labelSelector=f"{names.CLUSTER}!={self._cluster}", fieldSelector=running
+        )
+        taken = nodes.taken_by_others(pod for page in pages for pod in page.get("items") or ())
+        wanted = names.selector(self._config.node_labels)
+        pages = self._api.pages("/api/v1/nodes", labelSelector=wanted)
+        found = [node for page in pages for node in page.get("items") or ()]
+        return [nodes.info(node, taken.get(node["metadata"]["name"], Resources())) for node in found]
+
+    def address(self, slot: int) -> str:
+        """The name by which the other pods of its job reach it."""
+        if slot < 0:
+            raise ValueError(f"There is no slot {slot}")
+        return names.host_of(slot)
+
+    def start(self, order: PodOrder) -> None:
+        """Make the pod and what belongs to it, and bind it, as far as this is not done. Raises as the contract says."""
+        if self._spool.has(order.key):
+            return
+        pod = self._made(order)
+        if pod is None or pod.is_bound or pod.observation.phase.is_final:
+            return
+        for place, manifest in self._manifests.files(order, pod.uid):
+            self._create_once(f"{self._place}/{place}", manifest)
+        self._bind(pod, order.node)
+
+    def stop(self, key: PodKey, *, reason: str) -> None:
+        """Its deadline is now. One that was not made yet is made as one that is never bound."""
+        if self._spool.has(key):
+            return
+        change = {"metadata": {"annotations": {names.STOPPED: reason}}, "spec": {"activeDeadlineSeconds": 1}}
+        known = self._cache.find(key.name)
+        if known is not None and (known.observation.phase.is_final or known.is_gone):
+            return
+        try:
+            pod = self._api.get(self._path_of(key.name))
+            if reading.is_to_go_on(pod):
+                self._cache.put(self._api.patch(self._path_of(key.name), change))
+        except ApiError as error:
+            if error.status != NOT_FOUND:
+                raise
+            self._bury(key, reason)
+
+    def observe(self, since: str | None) -> Observations:
+        """All pods as the server has them, or those that changed after the cursor."""
+        told = self._cache.since(since) if since else None
+        pods, cursor = told or self._cache.list_now()
+        return Observations([pod.observation for pod in pods], cursor, complete=told is None)
+
+    def forget(self, keys: Sequence[PodKey]) -> None:
+        """Keep their logs, and delete them."""
+        for key in keys:
+            pod = self._cache.find(key.name) or self._looked_up(key.name)
+            if pod is not None:
+                self._keep_log(pod)
+                self._api.delete(self._path_of(key.name), grace_seconds=0)
+                self._cache.dismiss([pod])
+
+    def wait(self, timeout_seconds: float) -> bool:
+        """Until the server tells of a change."""
+        return self._cache.wait(timeout_seconds)
+
+    def logs(self, key: PodKey, *, offset: int, limit: int) -> LogChunk:
+        """From the node as long as the pod is there, from what was kept afterwards."""
+        try:
+            return self._spool.read(key, offset, limit)
+        except FileNotFoundError:
+            pod = self._looked_up(key.name)
+        if pod is None:
+            raise UnknownPod(f"There is no pod {key.name} here")
+        wanted = min(max(offset, 0) + limit, MAX_LOG_BYTES)
+        text = self._log(pod, wanted)
+        begin = min(max(offset, 0), len(text))
+        data = text[begin : begin + limit]
+        is_all = len(text) < wanted or wanted == MAX_LOG_BYTES
+        return LogChunk(data, begin, begin + len(data), complete=pod.observation.phase.is_final and is_all)
+
+    def use(self, keys: Sequence[PodKey]) -> Sequence[Use]:  # noqa: ARG002
+        """What a cluster can tell of it, not every cluster does; so it is not asked."""
+        return []
+
+    def endpoint(self, key: PodKey, port: int) -> tuple[str, int]:
+        """The pod's name within its job."""
+        pod = self._looked_up(key.name)
+        if pod is None:
+            raise UnknownPod(f"There is no pod {key.name} here")
+        return pod.address, port
+
+    def remove(self, job: str) -> None:
+        """Delete the pods and what belongs to the job but the logs. Raises BackendError while a pod is there."""
+        if not _SAFE.fullmatch(job):
+            return
+        wanted = names.selector(names.job_labels(self._cluster, job))
+        left = self._listed(wanted)
+        for pod in left:
+            self._keep_log(pod)
+        if left:
+            self._api.delete(f"{self._place}/pods", labelSelector=wanted, grace_seconds=1)
+        for kind in _ATTACHED:
+            self._delete_all(kind, wanted)
+        self._served.discard(job)
+        self._await_end(wanted)
+        self._cache.dismiss(left)
+
+    def remove_logs(self, job: str) -> None:
+        """Forget that the job ever was."""
+        self.remove(job)
+        if _SAFE.fullmatch(job):
+            self._spool.remove(job)
+
+    def inventory(self) -> Inventory:
+        """As the server has it at this moment."""
+        pods = self._listed(self._ours)
+        alive = frozenset(pod.key for pod in pods if pod.is_bound and not pod.observation.phase.is_final)
+        kept = {pod.key.job for pod in pods}
+        for kind in _ATTACHED:
+            pages = self._api.pages(f"{self._place}/{kind}", labelSelector=self._ours)
+            kept |= {one["metadata"]["labels"][names.JOB] for page in pages for one in page.get("items") or ()}
+        return Inventory(alive, frozenset(kept), frozenset(kept | self._spool.jobs()))
+
+    def close(self) -> None:
+        """End the watch and its connections."""
+        if cache := vars(self).get("_cache"):
+            cache.close()
+        if api := vars(self).get("_api"):
+            api.close()
+
+    # The server
+
+    @cached_property
+    def _api(self) -> Api:
+        name = self._config.kubeconfig
+        found = access.by_kubeconfig(self._home / "kubeconfigs" / name) if name else access.by_account()
+        return Api(found)
+
+    @cached_property
+    def _cache(self) -> Cache:
+        return Cache(self._api, f"{self._place}/pods", self._ours, self._clock)
+
+    @property
+    def _place(self) -> str:
+        return f"/api/v1/namespaces/{self._config.namespace}"
+
+    def _path_of(self, name: str) -> str:
+        return f"{self._place}/pods/{name}"
+
+    def _looked_up(self, name: str) -> Seen | None:
+        try:
+            return self._cache.put(self._api.get(self._path_of(name)))
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                return None
+            raise
+
+    def _listed(self, selector: str) -> list[Seen]:
+        pages = self._api.pages(f"{self._place}/pods", labelSelector=selector)
+        found = (reading.seen(pod) for page in pages for pod in page.get("items") or ())
+        return [pod for pod in found if pod is not None]
+
+    def _delete_all(self, kind: str, selector: str) -> None:
+        """One by one: services cannot be deleted by their labels."""
+        for page in self._api.pages(f"{self._place}/{kind}", labelSelector=selector):
+            for one in page.get("items") or ():
+                self._api.delete(f"{self._place}/{kind}/{one['metadata']['name']}")
+
+    def _await_end(self, selector: str) -> None:
+        give_up_at = time.monotonic() + REMOVE_PATIENCE_SECONDS
+        while self._listed(selector):
+            if time.monotonic() > give_up_at:
+                raise BackendError("A pod of the job has not ended yet")
+            time.sleep(0.05)
+
+    # Pods
+
+    def _made(self, order: PodOrder) -> Seen | None:
+        """The pod, made now or before. Raises StartRefused where the server takes no such pod."""
+        manifest = self._manifests.pod(order)
+        self._serve(order.key.job)
+        try:
+            made = self._create_once(f"{self._place}/pods", manifest)
+        except ApiError as error:
+            if error.status in (INVALID, _BAD_REQUEST):
+                raise StartRefused(f"Kubernetes does not take this pod: {error}") from error
+            raise
+        return self._cache.put(made) if made else self._looked_up(order.key.name)
+
+    def _bury(self, key: PodKey, reason: str) -> None:
+        made = self._create_once(f"{self._place}/pods", self._manifests.tombstone(key, reason))
+        if made is None:  # it was started at this moment
+            self.stop(key, reason=reason)
+        else:
+            self._cache.put(made)
+
+    def _bind(self, pod: Seen, node: str) -> None:
+        try:
+            self._api.create(f"{self._path_of(pod.name)}/binding", self._manifests.binding(pod.name, pod.uid, node))
+        except ApiError as error:
+            if error.status not in (NOT_FOUND, CONFLICT):
+                raise
+            found = self._looked_up(pod.name)
+            if found is not None and found.uid == pod.uid and found.is_bound and found.node != node:
+                raise BackendError(f"The pod is bound to {found.node} already") from error
+
+    def _serve(self, job: str) -> None:
+        """The job's pods get their names by a service of the job."""
+        if job not in self._served:
+            self._create_once(f"{self._place}/services", self._manifests.service(job))
+            self._served.add(job)
+
+    def _create_once(self, path: str, manifest: Json) -> Json | None:
+        """The object that was made; None: it is there already."""
+        try:
+            return self._api.create(path, manifest)
+        except ApiError as error:
+            if error.status == CONFLICT and error.reason == "AlreadyExists":
+                return None
+            raise
+
+    # Logs
+
+    def _keep_log(self, pod: Seen) -> None:
+        self._spool.keep(pod.key, self._log(pod, MAX_LOG_BYTES))
+
+    def _log(self, pod: Seen, limit: int) -> bytes:
+        """Its first bytes. A log that cannot be read any more is replaced by a line that says so."""
+        if not pod.is_bound or pod.is_gone:
+            return b""
+        try:
+            return self._api.text(f"{self._path_of(pod.name)}/log", limitBytes=limit)
+        except ApiError as error:
+            is_over = pod.observation.phase.is_final
+            return f"[hekla] The log cannot be read: {error}\n".encode() if is_over else b""

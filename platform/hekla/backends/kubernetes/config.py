@@ -1,0 +1,23 @@
+"""What a person says of a Kubernetes cluster."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from hekla.backends import config
+
+_NAME = r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$"
+
+
+class KubernetesConfig(config.Config):
+    """Where its API server is and whose pods are ours.
+
+    `kubeconfig`: the name of a file in the folder `kubeconfigs` of the data folder, which holds the key to the cluster;
+    empty: this console runs in the cluster and has its service account. `namespace`: where our pods are.
+    `node_labels`: only machines that have all of them are ours to use. `image`: of pods that name none.
+    """
+
+    kubeconfig: Annotated[str, Field(pattern=rf"^$|{_NAME}", max_length=63)] = ""
+    namespace: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")] = "hekla"
+    node_labels: dict[str, str] = {}
+    image: Annotated[str, Field(min_length=1, max_length=500)] = "python:3.11-slim"

@@ -1,0 +1,144 @@
+"""From what the controller orders to objects of Kubernetes."""
+
+import base64
+import math
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from hekla.backends.base import PodKey, PodOrder, StartRefused
+from hekla.backends.kubernetes import names
+from hekla.backends.kubernetes.api import Json
+from hekla.backends.kubernetes.config import KubernetesConfig
+
+WORK = PurePosixPath("/work")
+_MAIN = "main"
+_FILES, _SECRETS = "files", "secrets"
+MAX_FILES_BYTES = 900_000
+"""What fits into one object of the API server's store, with room for its frame."""
+
+
+class Manifests:
+    """The objects of one cluster."""
+
+    def __init__(self, cluster: str, config: KubernetesConfig) -> None:
+        self._cluster, self._config = cluster, config
+
+    def pod(self, order: PodOrder) -> Json:
+        """The pod, not bound to a node yet. Raises StartRefused where Kubernetes cannot run such a one."""
+        _check(order)
+        amounts = {name: text for name, text in order.resources.quantities().items() if name != "pods"}
+        container = {
+            "name": _MAIN,
+            "image": order.image or self._config.image,
+            "command": list(order.command),
+            "env": [{"name": name, "value": value} for name, value in order.env.items()],
+            "workingDir": str(WORK / order.working_dir),
+            "resources": {"requests": amounts, "limits": amounts},
+            "terminationMessagePolicy": "FallbackToLogsOnError",
+            "volumeMounts": [{"name": "work", "mountPath": str(WORK)}, *_mounts(order)],
+        }
+        spec = {
+            "containers": [container],
+            "volumes": [{"name": "work", "emptyDir": {}}, *_volumes(order)],
+            "terminationGracePeriodSeconds": math.ceil(order.grace_seconds),
+            **self._network(order),
+        }
+        return self._pod(order.key, spec, {names.ADDRESS: order.address})
+
+    def tombstone(self, key: PodKey, reason: str) -> Json:
+        """In place of a pod that is never to run: it is never bound."""
+        container = {"name": _MAIN, "image": self._config.image}
+        return self._pod(key, {"containers": [container]}, {names.STOPPED: reason})
+
+    def _pod(self, key: PodKey, spec: Json, annotations: Mapping[str, str]) -> Json:
+        common = {
+            "schedulerName": names.SCHEDULER,
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+        }
+        meta = {"name": key.name, "labels": names.labels(self._cluster, key), "annotations": dict(annotations)}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**common, **spec}}
+
+    def _network(self, order: PodOrder) -> Json:
+        """Pods of a job find one another by short names, also before they are ready: they may wait for each other."""
+        service = names.service_of(order.key.job)
+        search = f"{service}.{self._config.namespace}.svc.cluster.local"
+        return {"hostname": order.address, "subdomain": service, "dnsConfig": {"searches": [search]}}
+
+    def service(self, job: str) -> Json:
+        """What gives the pods of a job their names."""
+        labels = names.job_labels(self._cluster, job)
+        spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": labels}
+        return {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": names.service_of(job), "labels": labels},
+            "spec": spec,
+        }
+
+    def files(self, order: PodOrder, uid: str) -> list[tuple[str, Json]]:
+        """What the pod finds in its working folder, by kind; it goes with the pod that has this uid."""
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": order.key.name, "uid": uid}
+        meta = {
+            "name": order.key.name,
+            "labels": names.labels(self._cluster, order.key),
+            "ownerReferences": [owner],
+        }
+        made = [("configmaps", "ConfigMap", order.files), ("secrets", "Secret", order.secrets)]
+        return [
+            (place, {"apiVersion": "v1", "kind": kind, "metadata": meta, _DATA[kind]: _encoded(content)})
+            for place, kind, content in made
+            if content
+        ]
+
+    def binding(self, name: str, uid: str, node: str) -> Json:
+        """This pod, and no other of its name, belongs on that node."""
+        return {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": name, "uid": uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+
+
+_DATA = {"ConfigMap": "binaryData", "Secret": "data"}
+
+
+def _check(order: PodOrder) -> None:
+    if order.environment is not None and order.environment.requirements:
+        raise StartRefused(
+            f"The environment “{order.environment.name}” is made on machines of the kind local; name an image instead."
+        )
+    if sum(len(text.encode()) for text in (*order.files.values(), *order.secrets.values())) > MAX_FILES_BYTES:
+        raise StartRefused(f"A pod on Kubernetes may bring {MAX_FILES_BYTES // 1000} kB of files.")
+    for name in (*order.files, *order.secrets):
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or not path.parts:
+            raise StartRefused(f"“{name[:80]}” is not a file below the working folder.")
+
+
+def _volumes(order: PodOrder) -> list[Json]:
+    made: list[Json] = []
+    if order.files:
+        made.append({"name": _FILES, "configMap": {"name": order.key.name}})
+    if order.secrets:
+        made.append({"name": _SECRETS, "secret": {"secretName": order.key.name, "defaultMode": 0o600}})
+    return made
+
+
+def _mounts(order: PodOrder) -> list[Json]:
+    return [
+        {"name": volume, "mountPath": str(WORK / name), "subPath": _entry(name)}
+        for volume, content in ((_FILES, order.files), (_SECRETS, order.secrets))
+        for name in content
+    ]
+
+
+def _encoded(content: Mapping[str, str]) -> dict[str, str]:
+    return {_entry(name): base64.b64encode(text.encode()).decode() for name, text in content.items()}
+
+
+def _entry(name: str) -> str:
+    """A key for it: paths are none."""
+    return base64.b32encode(name.encode()).decode().rstrip("=").lower()

@@ -1,0 +1,43 @@
+"""How our objects are named and marked, so that they are found again by whoever comes later."""
+
+from collections.abc import Mapping
+
+from hekla.backends.base import PodKey
+
+SCHEDULER = "hekla"
+_PREFIX = "hekla.dev/"
+CLUSTER, JOB = f"{_PREFIX}cluster", f"{_PREFIX}job"
+_TASK, _INDEX, _ATTEMPT = f"{_PREFIX}task", f"{_PREFIX}index", f"{_PREFIX}attempt"
+STOPPED = f"{_PREFIX}stopped"
+"""Why a pod is to end. One that has it before it is bound never will be."""
+ADDRESS = f"{_PREFIX}address"
+
+
+def labels(cluster: str, key: PodKey) -> dict[str, str]:
+    """By these a pod, and what belongs to it, is found."""
+    return {**job_labels(cluster, key.job), _TASK: key.task, _INDEX: str(key.index), _ATTEMPT: str(key.attempt)}
+
+
+def job_labels(cluster: str, job: str) -> dict[str, str]:
+    """By these all that belongs to a job is found."""
+    return {CLUSTER: cluster, JOB: job}
+
+
+def key_of(told: Mapping[str, str]) -> PodKey:
+    """Whose labels these are. Raises KeyError, ValueError for those of somebody else's pod."""
+    return PodKey(told[JOB], told[_TASK], int(told[_INDEX]), int(told[_ATTEMPT]))
+
+
+def selector(wanted: Mapping[str, str]) -> str:
+    """Labels as the API asks for them."""
+    return ",".join(f"{name}={value}" for name, value in wanted.items())
+
+
+def host_of(slot: int) -> str:
+    """The name by which the pods of a job call the one with this slot."""
+    return f"s{slot}"
+
+
+def service_of(job: str) -> str:
+    """The headless service under which the pods of a job have their names."""
+    return f"job-{job}"

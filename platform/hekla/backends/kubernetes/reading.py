@@ -1,0 +1,106 @@
+"""From objects of Kubernetes to what the controller knows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from hekla.backends.base import Observation, PodKey
+from hekla.backends.kubernetes import names
+from hekla.backends.kubernetes.api import Json
+from hekla.domain.phases import PodPhase
+
+_TERMINATED_BY_SIGTERM = 143
+_OVER = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is kept of a pod. `version` only grows, as the server counts; `is_gone`: the server has it no more."""
+
+    name: str
+    uid: str
+    version: int
+    node: str
+    address: str
+    observation: Observation
+    is_gone: bool = False
+
+    @property
+    def key(self) -> PodKey:
+        """Which pod it is."""
+        return self.observation.key
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether a node has it."""
+        return bool(self.node)
+
+    def gone(self, now: datetime) -> "Seen":
+        """It was deleted, by us or by somebody else: what does not show how it ended is lost."""
+        if self.observation.phase.is_final:
+            return replace(self, is_gone=True)
+        lost = Observation(self.key, PodPhase.LOST, now, "Deleted", "Somebody deleted the pod from the cluster.")
+        return replace(self, is_gone=True, observation=lost)
+
+
+def seen(pod: Json) -> Seen | None:
+    """What is so with this pod; None: it is not ours."""
+    meta = pod["metadata"]
+    try:
+        key = names.key_of(meta.get("labels") or {})
+    except (KeyError, ValueError):
+        return None
+    node = pod["spec"].get("nodeName", "")
+    address = (meta.get("annotations") or {}).get(names.ADDRESS, "")
+    return Seen(meta["name"], meta["uid"], int(meta["resourceVersion"]), node, address, observation(pod, key))
+
+
+def is_to_go_on(pod: Json) -> bool:
+    """Nobody has asked yet that it end, and it has not."""
+    annotations = pod["metadata"].get("annotations") or {}
+    return names.STOPPED not in annotations and pod["status"].get("phase") not in _OVER
+
+
+def observation(pod: Json, key: PodKey) -> Observation:
+    """By the phase and by how its container stands."""
+    status = pod.get("status") or {}
+    stopped = (pod["metadata"].get("annotations") or {}).get(names.STOPPED)
+    made = _instant(pod["metadata"]["creationTimestamp"])
+    if status.get("phase") in _OVER:
+        return _ended(key, status, stopped, made)
+    if stopped is not None and not pod["spec"].get("nodeName"):
+        return Observation(key, PodPhase.FAILED, made, "Stopped", stopped, None)
+    state = _state(status)
+    if "running" in state or status.get("phase") == "Running":
+        return Observation(key, PodPhase.RUNNING, _at(state.get("running"), "startedAt", made))
+    waiting = state.get("waiting") or {}
+    message = ": ".join(filter(None, (waiting.get("reason"), waiting.get("message"))))
+    return Observation(key, PodPhase.PREPARING, made, message=message[:500])
+
+
+def _ended(key: PodKey, status: Json, stopped: str | None, made: datetime) -> Observation:
+    end = _state(status).get("terminated") or {}
+    at, code = _at(end, "finishedAt", made), end.get("exitCode")
+    if status["phase"] == "Succeeded":
+        return Observation(key, PodPhase.SUCCEEDED, at, exit_code=code or 0)
+    if stopped is not None and (code is None or status.get("reason") == "DeadlineExceeded"):
+        code = _TERMINATED_BY_SIGTERM if code is None else code
+        return Observation(key, PodPhase.FAILED, at, "Stopped", stopped, code)
+    reason = status.get("reason") or end.get("reason") or "Error"
+    message = status.get("message") or end.get("message") or f"Its process ended with exit code {code}"
+    return Observation(key, PodPhase.FAILED, at, reason, str(message)[-500:], code)
+
+
+def _state(status: Mapping[str, Any]) -> dict[str, Any]:
+    containers = status.get("containerStatuses") or [{}]
+    return containers[0].get("state") or {}
+
+
+def _at(entry: Mapping[str, Any] | None, name: str, otherwise: datetime) -> datetime:
+    text = (entry or {}).get(name)
+    return _instant(text) if text else otherwise
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)

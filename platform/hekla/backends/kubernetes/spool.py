@@ -1,0 +1,51 @@
+"""What pods wrote, kept by the console: Kubernetes forgets a pod's log together with the pod.
+
+A log that is here is whole, and its pod has run: that it is here is also what keeps it from running again.
+"""
+
+import os
+import shutil
+from collections.abc import Set
+from pathlib import Path
+
+from hekla.backends.base import LogChunk, PodKey
+
+
+class Spool:
+    """A folder with a folder for each job, and in it a file for each pod."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def has(self, key: PodKey) -> bool:
+        """Whether this pod has run and is over."""
+        return self._path(key).exists()
+
+    def keep(self, key: PodKey, text: bytes) -> None:
+        """All that it wrote; what was kept first stays."""
+        path = self._path(key)
+        if path.exists():
+            return
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+        draft.write_bytes(text)
+        draft.replace(path)
+
+    def read(self, key: PodKey, offset: int, limit: int) -> LogChunk:
+        """A part of it. Raises FileNotFoundError."""
+        with self._path(key).open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            begin = log.seek(min(max(offset, 0), size))
+            data = log.read(limit)
+        return LogChunk(data, begin, begin + len(data), complete=begin + len(data) >= size)
+
+    def jobs(self) -> Set[str]:
+        """Those of which something is here."""
+        return {entry.name for entry in self._root.iterdir()} if self._root.exists() else set()
+
+    def remove(self, job: str) -> None:
+        """Nothing of this job is left."""
+        shutil.rmtree(self._root / job, ignore_errors=True)
+
+    def _path(self, key: PodKey) -> Path:
+        return self._root / key.job / key.name

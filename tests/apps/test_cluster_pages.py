@@ -1,0 +1,87 @@
+"""Adding a cluster: what its backend makes of the configuration is told at that field, and nothing typed is lost."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People
+
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters.models import Cluster
+
+As = Callable[[User], Client]
+NODES = {"nodes": [{"name": "gpu", "count": 4, "allocatable": {"cpu": "64"}}]}
+KUBECONFIG = """\
+apiVersion: v1
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: u, user: USER}]
+"""
+
+
+@pytest.fixture(autouse=True)
+def keys(settings, tmp_path: Path) -> Path:
+    """Kubeconfigs of all sorts in the data folder."""
+    settings.HEKLA_HOME = tmp_path
+    folder = tmp_path / "kubeconfigs"
+    folder.mkdir()
+    (folder / "token").write_text(KUBECONFIG.replace("USER", "{token: very-secret}"))
+    (folder / "program").write_text(KUBECONFIG.replace("USER", "{exec: {command: touch}}"))
+    (folder / "plain").write_text(KUBECONFIG.replace("USER", "{token: very-secret}").replace("https", "http"))
+    (folder / "odd").write_text("very-secret: [")
+    return folder
+
+
+REFUSED = [
+    ("simulated", {"nodes": 3}, "nodes"),
+    ("local", {"colour": "red"}, "colour"),
+    ("kubernetes", {}, "This console does not run in a cluster; name a kubeconfig."),
+    ("kubernetes", {"kubeconfig": "../secret-key"}, "kubeconfig"),
+    ("kubernetes", {"kubeconfig": "absent"}, "The kubeconfig absent cannot be read: No such file or directory."),
+    ("kubernetes", {"kubeconfig": "odd"}, "The file odd is no kubeconfig that can be used here."),
+    ("kubernetes", {"kubeconfig": "program"}, "signs in by “exec”"),
+    ("kubernetes", {"kubeconfig": "plain"}, "not reached by https"),
+    ("kubernetes", {"kubeconfig": "token"}, "The API server does not answer"),
+    ("kubernetes", {"kubeconfig": "token", "namespace": "Not A Name"}, "namespace"),
+]
+
+
+@pytest.mark.parametrize(("kind", "config", "sentence"), REFUSED)
+def test_a_configuration_that_leads_nowhere_is_told_at_its_field(
+    people: People, as_: As, kind, config, sentence
+) -> None:
+    typed = {"name": "fleet", "kind": kind, "config": json.dumps(config)}
+    answer = as_(people.ada).post(reverse("clusters:create"), typed)
+    assert answer.status_code == 200
+    (told,) = answer.context["form"].errors.values()
+    assert list(answer.context["form"].errors) == ["config"]
+    assert sentence in str(told)
+    assert answer.context["form"]["name"].value() == "fleet"
+    assert "very-secret" not in answer.content.decode()
+    assert not Cluster.objects.filter(name="fleet").exists()
+
+
+def test_a_cluster_that_answers_is_added(people: People, as_: As) -> None:
+    typed = {"name": "fleet", "kind": "simulated", "config": json.dumps(NODES)}
+    assert as_(people.ada).post(reverse("clusters:create"), typed).status_code == 302
+    assert Cluster.objects.get(name="fleet").config == NODES
+
+
+def test_a_cluster_that_does_not_answer_now_can_be_paused(people: People, as_: As) -> None:
+    cluster = Cluster.objects.create(
+        name="away", kind="kubernetes", config={"kubeconfig": "token"}, created_at=people.cluster.created_at
+    )
+    typed = {"config": json.dumps(cluster.config), "is_paused": "on"}
+    assert as_(people.ada).post(reverse("clusters:edit", args=["away"]), typed).status_code == 302
+    cluster.refresh_from_db()
+    assert cluster.is_paused
+    typed = {"config": json.dumps({"kubeconfig": "absent"})}
+    answer = as_(people.ada).post(reverse("clusters:edit", args=["away"]), typed)
+    assert list(answer.context["form"].errors) == ["config"]
+    cluster.refresh_from_db()
+    assert cluster.is_paused
+    assert cluster.config == {"kubeconfig": "token"}
