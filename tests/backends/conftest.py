@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,8 @@ from hekla.lib.clock import now
 
 PATIENCE_SECONDS = 20.0
 STARTER = Path(__file__).with_name("starter.py")
-CONFIGS = {
+CONFIGS: dict[str, dict[str, Any]] = {
+    "kubernetes": {},  # made for each test
     "local": {"allocatable": {"cpu": "4"}},
     "simulated": {
         "nodes": [{"name": "node", "count": 2, "allocatable": {"cpu": "8", "memory": "16Gi"}}],
@@ -32,15 +34,19 @@ CONFIGS = {
 class Place:
     """One cluster of one kind, that may be opened again and again."""
 
-    def __init__(self, kind: str, home: Path) -> None:
+    def __init__(self, kind: str, home: Path, config: dict[str, Any]) -> None:
         self.kind = kind
         self.home = home
+        self.config = config
         self._slot = 0
         self._jobs: set[str] = set()
+        self._opened: list[Backend] = []
         self.backend = self.reopened()
 
     def reopened(self) -> Backend:
-        return open_backend(self.kind, cluster="c1", config=CONFIGS[self.kind], home=self.home, clock=now)
+        opened = open_backend(self.kind, cluster="c1", config=self.config, home=self.home, clock=now)
+        self._opened.append(opened)
+        return opened
 
     def order(self, index: int = 0, *, job: str = "job", script: str = "exit 0", **fields) -> PodOrder:
         """A pod that runs a shell script; `runs_seconds` and `exit_code` say the same to the simulation."""
@@ -68,7 +74,8 @@ class Place:
     @contextlib.contextmanager
     def starter(self, order: PodOrder) -> Iterator[subprocess.Popen[str]]:
         """A process of its own that is ready to start this pod, see `starter`. It is killed at the end."""
-        wish = {"kind": self.kind, "home": str(self.home), "index": order.key.index, "address": order.address}
+        wish = {"kind": self.kind, "home": str(self.home), "config": self.config, "node": order.node}
+        wish |= {"index": order.key.index, "address": order.address}
         argument = json.dumps({**wish, "script": order.command[-1]})
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         pipe = subprocess.PIPE
@@ -109,14 +116,26 @@ class Place:
     def clear(self) -> None:
         for job in self._jobs:
             self.backend.remove_logs(job)
+        for backend in self._opened:
+            backend.close()
+
+
+def _of_kubernetes(request: pytest.FixtureRequest, home: Path) -> dict[str, Any]:
+    """A namespace of its own on the real API server of this run, with nodes that only pretend."""
+    plane, namespace = request.getfixturevalue("small_cluster"), request.getfixturevalue("given_namespace")
+    (home / "kubeconfigs").mkdir(parents=True)
+    (home / "kubeconfigs" / "test").write_text(json.dumps(plane.kubeconfig(plane.user_token)))
+    return {"kubeconfig": "test", "namespace": namespace}
 
 
 @pytest.fixture
-def make_place(tmp_path: Path) -> Iterator[Callable[[str], Place]]:
+def make_place(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[str], Place]]:
     places: list[Place] = []
 
     def make(kind: str) -> Place:
-        places.append(Place(kind, tmp_path / f"{kind}-{len(places)}"))
+        home = tmp_path / f"{kind}-{len(places)}"
+        config = CONFIGS[kind] or _of_kubernetes(request, home)
+        places.append(Place(kind, home, config))
         return places[-1]
 
     yield make
@@ -131,5 +150,5 @@ def local(make_place: Callable[[str], Place]) -> Place:
 
 @pytest.fixture(params=sorted(CONFIGS))
 def place(request: pytest.FixtureRequest, make_place: Callable[[str], Place]) -> Place:
-    """Both kinds, one after the other."""
+    """All kinds, one after the other."""
     return make_place(request.param)

@@ -1,6 +1,6 @@
 """A process of its own that starts one pod: says that it is ready, starts at the first line of input, ends at the last.
 
-`python starter.py '{"kind": …, "home": …, "index": …, "address": …, "script": …}'`
+`python starter.py '{"kind": …, "home": …, "config": …, "index": …, "address": …, "script": …}'`
 """
 
 import json
@@ -13,13 +13,13 @@ from hekla.lib.clock import now
 
 if __name__ == "__main__":
     wish = json.loads(sys.argv[1])
-    backend = open_backend(wish["kind"], cluster="c1", config={}, home=Path(wish["home"]), clock=now)
+    backend = open_backend(wish["kind"], cluster="c1", config=wish["config"], home=Path(wish["home"]), clock=now)
     print("ready", flush=True)
     sys.stdin.readline()
     backend.start(
         PodOrder(
             key=PodKey("job", "worker", wish["index"], 0),
-            node="node",
+            node=wish["node"],
             address=wish["address"],
             command=("sh", "-c", wish["script"]),
             env={"HEKLA_SIM_SECONDS": "1"},

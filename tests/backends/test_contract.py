@@ -17,6 +17,7 @@ from hekla.lib.clock import now
 NOBODY = PodKey("nobody", "worker", 0, 0)
 
 
+@pytest.mark.kubernetes
 def test_every_kind_has_a_contract_test(make_place):
     assert {make_place(kind).kind for kind in KINDS} == set(KINDS)
 

@@ -1,10 +1,12 @@
 """A platform with Alice, her tenant, a queue, and this machine as its cluster."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
@@ -78,23 +80,34 @@ def describe() -> str:
     )
 
 
-@pytest.fixture(params=["local", "simulated"])
+SIZE = {"cpu": "4", "memory": "8Gi", "pods": "20"}
+
+
+@pytest.fixture(params=["local", "simulated", "kubernetes"])
 def world(request: pytest.FixtureRequest, transactional_db: None, settings, tmp_path) -> Iterator[World]:
     """Four processors on one node."""
     settings.HEKLA_HOME = tmp_path
     turns.forget_all()
-    size = {"cpu": "4", "memory": "8Gi", "pods": "20"}
-    config = (
-        {"allocatable": size}
-        if request.param == "local"
-        else {
-            "nodes": [{"name": "n", "allocatable": size}],
-            "seed": 1,
-            "speed": 10,
-        }
-    )
-    yield World.found(request.param, config)
+    config: dict[str, Any] = {
+        "local": {"allocatable": SIZE},
+        "simulated": {"nodes": [{"name": "n", "allocatable": SIZE}], "seed": 1, "speed": 10},
+        "kubernetes": {},
+    }[request.param]
+    made = World.found(request.param, config or request.getfixturevalue("one_machine"))
+    yield made
+    backend_of(made.cluster).close()
     turns.forget_all()
+
+
+@pytest.fixture
+def one_machine(small_cluster: ControlPlane, given_namespace: str, tmp_path) -> Iterator[dict[str, Any]]:
+    """A machine of its own on the real API server, and a namespace: the configuration that names both."""
+    labels = {"hekla.dev/test": given_namespace}
+    machines = small_cluster.add_nodes(1, allocatable=SIZE, labels=labels)
+    (tmp_path / "kubeconfigs").mkdir()
+    (tmp_path / "kubeconfigs" / "test").write_text(json.dumps(small_cluster.kubeconfig(small_cluster.user_token)))
+    yield {"kubeconfig": "test", "namespace": given_namespace, "node_labels": labels}
+    small_cluster.remove_nodes(machines)
 
 
 @pytest.fixture

@@ -1,10 +1,14 @@
 """A pytest plugin: one Kubernetes control plane for the run, and a namespace of its own for each test."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import yaml
 from tests.kubernetes.binaries import BUILD_SECONDS, NoBinaries, binaries
 from tests.kubernetes.control_plane import READY_WITHIN_SECONDS, ControlPlane
+
+from hekla.project.checkout import CHECKOUT
 
 _FIRST_TEST_SECONDS = BUILD_SECONDS + READY_WITHIN_SECONDS + 300.0
 
@@ -12,9 +16,16 @@ _FIRST_TEST_SECONDS = BUILD_SECONDS + READY_WITHIN_SECONDS + 300.0
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whichever test comes first waits for the build."""
     for item in items:
-        if "control_plane" in getattr(item, "fixturenames", ()):
+        if _needs_it(item):
             item.add_marker(pytest.mark.kubernetes)
             item.add_marker(pytest.mark.timeout(_FIRST_TEST_SECONDS))
+
+
+def _needs_it(item: pytest.Item) -> bool:
+    """By its fixtures, or as one of the kinds that it is run with."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
+    is_marked = item.get_closest_marker("kubernetes") is not None
+    return is_marked or "control_plane" in getattr(item, "fixturenames", ()) or "kubernetes" in parameters
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +52,40 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
     control_plane.wait_until(lambda: bool(control_plane.request("GET", accounts)["items"]))  # no pod without one
     yield name
     control_plane.request("DELETE", f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture(scope="session")
+def small_cluster(control_plane: ControlPlane) -> ControlPlane:
+    """The control plane with two machines of eight CPUs, in which the user `hekla` may see machines."""
+    control_plane.add_nodes(2)
+    for document in _rights():
+        if document["kind"] in _OF_THE_CLUSTER:
+            control_plane.request("POST", _place(document, ""), _for_the_user(document))
+    return control_plane
+
+
+@pytest.fixture
+def given_namespace(small_cluster: ControlPlane, namespace: str) -> str:
+    """A namespace in which the user `hekla` has the rights that a deployment gives, and no others."""
+    (binding,) = [document for document in _rights() if document["kind"] == "RoleBinding"]
+    binding["metadata"]["namespace"] = namespace
+    small_cluster.request("POST", _place(binding, namespace), _for_the_user(binding))
+    return namespace
+
+
+_OF_THE_CLUSTER = ("ClusterRole", "ClusterRoleBinding")
+
+
+def _rights() -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((CHECKOUT / "deploy" / "kubernetes" / "rights.yaml").read_text()))
+
+
+def _place(document: dict[str, Any], namespace: str) -> str:
+    inside = f"namespaces/{namespace}/" if namespace else ""
+    return f"/apis/{document['apiVersion']}/{inside}{document['kind'].lower()}s"
+
+
+def _for_the_user(document: dict[str, Any]) -> dict[str, Any]:
+    """Given to a user, since who a token is for makes no difference to what it may."""
+    subject = {"kind": "User", "name": "hekla", "apiGroup": "rbac.authorization.k8s.io"}
+    return {**document, "subjects": [subject]} if "subjects" in document else document

@@ -1,0 +1,173 @@
+"""However the watch is cut, the cache comes to be what a fresh list says, and nothing that ended is told of no more."""
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.kubernetes.control_plane import ControlPlane
+
+from hekla.backends.base import BackendError, PodKey
+from hekla.backends.kubernetes import access, names
+from hekla.backends.kubernetes.api import GONE, Api, ApiError, Json
+from hekla.backends.kubernetes.cache import Cache
+from hekla.domain.phases import PodPhase
+from hekla.lib.clock import now
+
+CUTS = int(os.environ.get("HEKLA_CUTS", "150"))
+OURS = names.selector({names.CLUSTER: "c1"})
+
+
+class Broken(Api):
+    """An API whose watches break in every way that a watch can, after a few events each."""
+
+    def __init__(self, found: access.Access, seed: int) -> None:
+        super().__init__(found)
+        self._dice, self.cuts, self.is_whole = random.Random(seed), 0, False
+        self._told: list[Json] = []
+
+    def watch(self, path: str, version: str, *, seconds: int, **params: str | int) -> Iterator[Json]:
+        if self.is_whole:
+            yield from super().watch(path, version, seconds=seconds, **params)
+            return
+        self.cuts += 1
+        left = self._dice.randrange(4)
+        yield from self._repeated()
+        for event in super().watch(path, version, seconds=1, **params):
+            if not left:
+                self._break()
+                return
+            left -= 1
+            self._told.append(event)
+            yield event
+
+    def _repeated(self) -> Iterator[Json]:
+        """A server that was put back tells again what it told before."""
+        if self._told and self._dice.random() < 0.2:
+            yield from self._told[-3:]
+
+    def _break(self) -> None:
+        """Quietly, by an error of the line, by one of the server, or because it has forgotten the version."""
+        errors: list[Exception | None] = [
+            None,
+            BackendError("The API server does not answer"),
+            ApiError(500, "InternalError", "etcd is away"),
+            ApiError(GONE, "Expired", "too old resource version"),
+        ]
+        if error := self._dice.choice(errors):
+            raise error
+
+
+@pytest.fixture
+def found(control_plane: ControlPlane, tmp_path: Path) -> access.Access:
+    path = tmp_path / "kubeconfig"
+    path.write_text(yaml.safe_dump(control_plane.kubeconfig()))
+    return access.by_kubeconfig(path)
+
+
+def pod(index: int) -> Json:
+    """One that nobody binds."""
+    key = PodKey("job", "worker", index, 0)
+    spec = {"schedulerName": "nobody", "containers": [{"name": "main", "image": "none"}]}
+    return {"metadata": {"name": key.name, "labels": names.labels("c1", key)}, "spec": spec}
+
+
+class People:
+    """What others do to pods meanwhile, by their own line to the server."""
+
+    def __init__(self, plane: ControlPlane, namespace: str, seed: int) -> None:
+        self._plane, self._place, self._dice = plane, f"/api/v1/namespaces/{namespace}/pods", random.Random(seed)
+        self._count, self.there, self.deleted = 0, [], set()  # type: ignore[var-annotated]
+
+    def act(self) -> None:
+        do: Callable[[], None] = self._dice.choice([self._make, self._make, self._change, self._delete])
+        do()
+
+    def _make(self) -> None:
+        made = self._plane.request("POST", self._place, pod(self._count))
+        self._count += 1
+        self.there.append(made["metadata"]["name"])
+
+    def _change(self) -> None:
+        if self.there:
+            change = {"metadata": {"annotations": {"touched": str(self._dice.random())}}}
+            path = f"{self._place}/{self._dice.choice(self.there)}"
+            self._plane.request("PATCH", path, change, content_type="application/merge-patch+json")
+
+    def _delete(self) -> None:
+        if self.there:
+            name = self.there.pop(self._dice.randrange(len(self.there)))
+            self._plane.request("DELETE", f"{self._place}/{name}", {"gracePeriodSeconds": 0})
+            self.deleted.add(name)
+
+
+def test_a_watch_that_is_cut_in_every_way_misses_nothing(found, control_plane, namespace, monkeypatch) -> None:
+    monkeypatch.setattr("hekla.backends.kubernetes.cache._PAUSES", (0.001,))
+    api, people = Broken(found, seed=5), People(control_plane, namespace, seed=7)
+    cache = Cache(api, f"/api/v1/namespaces/{namespace}/pods", OURS, now)
+    _, cursor = cache.list_now()
+    seen: dict[str, Any] = {}
+    give_up_at = time.monotonic() + 300
+    while api.cuts < CUTS:
+        assert time.monotonic() < give_up_at, f"only {api.cuts} cuts"
+        people.act()
+        told = cache.since(cursor)
+        pods, cursor = told if told is not None else cache.list_now()
+        seen |= {one.name: one for one in pods}
+    api.is_whole = True
+    _compare(cache, control_plane, namespace)
+    told = cache.since(cursor)
+    pods, _ = told if told is not None else cache.list_now()
+    seen |= {one.name: one for one in pods}
+    assert {name for name, one in seen.items() if not one.is_gone} == set(people.there)
+    gone = {name: one for name, one in seen.items() if one.is_gone}
+    assert set(gone) <= people.deleted
+    assert {one.observation.phase for one in gone.values()} <= {PodPhase.LOST}
+    cache.close()
+    api.close()
+
+
+def _compare(cache: Cache, plane: ControlPlane, namespace: str) -> None:
+    """What the cache comes to hold by watching alone is what a fresh list holds."""
+    listed = plane.request("GET", f"/api/v1/namespaces/{namespace}/pods")["items"]
+    fresh = {one["metadata"]["name"]: int(one["metadata"]["resourceVersion"]) for one in listed}
+    give_up_at = time.monotonic() + 30
+    while (held := {one.name: one.version for one in cache.all() if not one.is_gone}) != fresh:
+        assert time.monotonic() < give_up_at, (held, fresh)
+        time.sleep(0.05)
+
+
+def test_what_was_dismissed_is_told_of_no_more(found, control_plane, namespace) -> None:
+    api = Api(found)
+    cache = Cache(api, f"/api/v1/namespaces/{namespace}/pods", OURS, now)
+    people = People(control_plane, namespace, seed=1)
+    people._make()
+    (one,), _ = cache.list_now()
+    people._delete()
+    cache.dismiss([one])
+    assert cache.list_now()[0] == []
+    assert cache.find(one.name) is None
+    cache.close()
+    api.close()
+
+
+def test_the_api_server_is_killed_and_comes_back(found, control_plane, namespace) -> None:
+    api = Api(found)
+    cache = Cache(api, f"/api/v1/namespaces/{namespace}/pods", OURS, now)
+    people = People(control_plane, namespace, seed=1)
+    people._make()
+    cache.list_now()
+    cache.wait(0.1)
+    control_plane.kill_api_server()
+    with pytest.raises(BackendError):
+        cache.list_now()
+    control_plane.start_api_server()
+    people._make()
+    people._delete()
+    _compare(cache, control_plane, namespace)
+    cache.close()
+    api.close()

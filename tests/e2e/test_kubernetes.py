@@ -1,0 +1,74 @@
+"""An admin adds a Kubernetes cluster; jobs run on it, are watched, stopped and deleted, and nothing of them is left."""
+
+import json
+import re
+import time
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.e2e.conftest import Running
+from tests.e2e.people import send
+from tests.kubernetes.control_plane import ControlPlane
+
+pytestmark = pytest.mark.browser
+
+
+def job(name: str, replicas: int, seconds: str) -> dict[str, object]:
+    task = {
+        "name": "worker", "replicas": replicas, "command": ["true"], "image": "none",
+        "resources": {"cpu": "1"}, "env": {"HEKLA_SIM_SECONDS": seconds},
+    }  # fmt: skip
+    return {"name": name, "queue": "fleet", "tasks": [task]}
+
+
+def submitted(page: Page, spec: object) -> str:
+    answer: dict[str, dict[str, str]] = send(page, "POST", "/api/v1/jobs", spec)  # type: ignore[assignment]
+    return answer["job"]["uid"]
+
+
+def left(plane: ControlPlane, namespace: str) -> list[str]:
+    """What there is in the namespace that bears our labels."""
+    found = []
+    for kind in ("pods", "services", "configmaps", "secrets"):
+        objects = plane.request("GET", f"/api/v1/namespaces/{namespace}/{kind}")["items"]
+        found += [f"{kind}/{one['metadata']['name']}" for one in objects if "hekla.dev/job" in str(one["metadata"])]
+    return found
+
+
+def test_a_cluster_is_added_and_used(
+    hekla: Running, page: Page, small_cluster: ControlPlane, given_namespace: str
+) -> None:
+    keys = hekla.home / "kubeconfigs"
+    keys.mkdir(exist_ok=True)
+    page.goto("/clusters/new/")
+    page.get_by_label("Name").fill("fleet")
+    page.get_by_label("Kind").select_option("kubernetes")
+    page.get_by_label("Configuration").fill(json.dumps({"kubeconfig": "fleet", "namespace": given_namespace}))
+    page.get_by_role("button", name="Add").click()
+    expect(page.get_by_text("The kubeconfig fleet cannot be read").first).to_be_visible()
+    (keys / "fleet").write_text(json.dumps(small_cluster.kubeconfig(small_cluster.user_token)))
+    page.get_by_role("button", name="Add").click()
+    page.wait_for_url("**/clusters/")
+    send(page, "POST", "/api/v1/queues", {"name": "fleet", "cluster": "fleet"})
+
+    page.goto(f"/jobs/{submitted(page, job('whole', 4, '3'))}/")
+    head = page.locator("#job-head")
+    expect(head).to_contain_text("Running", timeout=30_000)
+    expect(page.get_by_text(re.compile("node-0")).first).to_be_visible()
+    expect(head).to_contain_text("Completed", timeout=30_000)
+
+    page.goto(f"/jobs/{submitted(page, job('stopped', 2, '1000'))}/")
+    expect(head).to_contain_text("Running", timeout=30_000)
+    page.get_by_role("button", name="Abort").click()
+    page.locator("dialog[open]").get_by_role("button", name="Abort").click()
+    expect(head).to_contain_text("Aborted", timeout=30_000)
+    page.goto("/clusters/nodes/")
+    expect(page.get_by_text("node-0001").first).to_be_visible()
+
+    for one in page.request.get("/api/v1/jobs?queue=fleet").json()["results"]:
+        send(page, "DELETE", f"/api/v1/jobs/{one['uid']}")
+    give_up_at = time.monotonic() + 30
+    while found := left(small_cluster, given_namespace):
+        assert time.monotonic() < give_up_at, found
+        time.sleep(0.2)
+    send(page, "PATCH", "/api/v1/queues/fleet", {"state": "closed"})
