@@ -3,8 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-_LASTING = ("local/*/pods/*/*/log", "local/*/pods/*/*/status.json", "simulated/*/journal.jsonl")
-"""What pods wrote and how they ended. Their working folders are theirs, and may be of any size."""
+_LASTING = (
+    *("local/*/pods/*/*/log", "local/*/pods/*/*/status.json"),
+    *("kubernetes/*/logs/*/*", "kubeconfigs/*"),
+    "simulated/*/journal.jsonl",
+)
+"""What pods wrote and how they ended, and the keys to clusters. The folders in which pods work are theirs, and may be
+of any size."""
 
 
 def lasting_files(home: Path) -> Iterator[Path]:
