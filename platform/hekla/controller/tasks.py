@@ -19,9 +19,9 @@ def turn(cluster_id: int) -> None:
 
 @shared_task(name="hekla.controller.tick")
 def tick() -> None:
-    """The beat: a turn of every cluster, whether somebody asked or not."""
+    """The beat: a turn of every cluster, whether somebody asked or not. One that does not answer holds up no other."""
     for cluster in clusters.active():
-        run(cluster)
+        turn.apply_async(args=(cluster.pk,), expires=2)
 
 
 @shared_task(name="hekla.controller.foretell")
