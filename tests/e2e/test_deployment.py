@@ -1,0 +1,127 @@
+"""The units of `deploy/systemd`, run as they are written but for places: a console comes up, works and ends in time."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.e2e.conftest import CHECKOUT, free_port
+
+from hekla.project.embedded import Postgres, Valkey
+from hekla.project.embedded.child import spawn
+from hekla.project.embedded.rundir import run_dir
+from hekla.project.embedded.running import running
+
+UNITS = CHECKOUT / "deploy" / "systemd"
+PROCESSES = ["web", "control", "default", "beat"]
+JOB = {"name": "deployed", "tasks": [{"name": "main", "command": ["echo", "well"], "resources": {"cpu": "100m"}}]}
+
+
+class Deployment:
+    """What a machine with systemd would have: settings in a file, servers beside, and the processes of the units."""
+
+    def __init__(self, home: Path, database: str, valkey: str) -> None:
+        self.home, self.port = home, free_port()
+        self._settings = {
+            "HEKLA_SECRET_KEY": "GxT3vPq0-7bZkLmR5wYcJ9sNf2HdAeUo8iVhXyQtB1rKpM4",
+            "DATABASE_URL": database,
+            "VALKEY_URL": valkey,
+            "HEKLA_HOME": str(home),
+            "PYTHONPATH": str(CHECKOUT / "platform"),
+        }
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        lines = re.findall(r"^([A-Z_]+)=(.*)$", (UNITS / "hekla.env").read_text(), re.MULTILINE)
+        return {"PATH": os.environ["PATH"]} | dict(lines) | self._settings
+
+    def commands(self, unit: str) -> list[list[str]]:
+        text = (UNITS / f"hekla-{unit}.service").read_text().replace("%%", "%")
+        places = {
+            "/opt/hekla/.venv/bin/python": sys.executable,
+            "/var/lib/hekla": str(self.home),
+            "8000": str(self.port),
+        }
+        for place, here in places.items():
+            text = text.replace(place, here)
+        return [shlex.split(line) for line in re.findall(r"^ExecStart=(.+)$", text, re.MULTILINE)]
+
+    def run(self, argv: list[str]) -> str:
+        done = subprocess.run(argv, env=self.environment, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def start(self) -> None:
+        for name in PROCESSES:
+            (argv,) = self.commands(name)
+            with (self.home / f"{name}.log").open("ab") as log:
+                self.processes[name] = spawn(argv, output=log.fileno(), env=self.environment, folder=CHECKOUT)
+
+    def stop(self) -> dict[str, float]:
+        """How long each took to end when it was asked."""
+        took = {}
+        for name, process in self.processes.items():
+            began = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+            took[name] = time.monotonic() - began
+        self.processes = {}
+        return took
+
+    def client(self) -> httpx.Client:
+        token = (self.home / "cli-token").read_text().strip()
+        headers = {"Authorization": f"Bearer {token}", "Host": "hekla.example.org", "X-Forwarded-Proto": "https"}
+        return httpx.Client(base_url=f"http://127.0.0.1:{self.port}", headers=headers, timeout=20)
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    run = run_dir(tmp_path)
+    postgres, valkey = Postgres(tmp_path / "postgres", run, transient=True), Valkey(run)
+    home = tmp_path / "home"
+    home.mkdir()
+    with ExitStack() as stack, (tmp_path / "servers.log").open("ab") as log:
+        for server in (postgres, valkey):
+            stack.enter_context(running(server, log.fileno()))
+        made = Deployment(home, postgres.url, valkey.url)
+        yield made
+        for process in made.processes.values():
+            process.kill()
+            process.wait(10)
+
+
+def until(holds: Callable[[], bool], seconds: float = 60) -> None:
+    give_up_at = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < give_up_at
+        time.sleep(0.1)
+
+
+def answers(client: httpx.Client) -> bool:
+    try:
+        return client.get("/readyz").is_success
+    except httpx.HTTPError:
+        return False
+
+
+def test_the_units_bring_up_a_console_that_works_and_ends_in_time(deployment: Deployment) -> None:
+    for argv in deployment.commands("tables"):
+        deployment.run(argv)
+    assert "sign_in" in deployment.run([sys.executable, "-m", "django", "setup_first_data"])
+    deployment.start()
+    with deployment.client() as client:
+        until(lambda: answers(client))
+        assert client.get("/readyz").text == "database: ok\ntables: ok\nmessages: ok\n"
+        uid = client.post("/api/v1/jobs", json=JOB).json()["job"]["uid"]
+        until(lambda: client.get(f"/api/v1/jobs/{uid}").json()["phase"] == "completed")
+        assert "well" in client.get(f"/api/v1/jobs/{uid}/pods/main/0/log").text
+    assert max(deployment.stop().values()) < 15
