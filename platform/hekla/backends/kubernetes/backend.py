@@ -92,7 +92,7 @@ class KubernetesBackend:
             return
         change = {"metadata": {"annotations": {names.STOPPED: reason}}, "spec": {"activeDeadlineSeconds": 1}}
         known = self._cache.find(key.name)
-        if known is not None and (known.observation.phase.is_final or known.is_gone):
+        if known is not None and (known.observation.phase.is_final or known.is_stopping or known.is_gone):
             return
         try:
             pod = self._api.get(self._path_of(key.name))
@@ -107,7 +107,7 @@ class KubernetesBackend:
         """All pods as the server has them, or those that changed after the cursor."""
         told = self._cache.since(since) if since else None
         pods, cursor = told or self._cache.list_now()
-        return Observations([pod.observation for pod in pods], cursor, complete=told is None)
+        return Observations([pod.observation for pod in pods if pod.has_begun], cursor, complete=told is None)
 
     def forget(self, keys: Sequence[PodKey]) -> None:
         """Keep their logs, and delete them."""
@@ -255,13 +255,17 @@ class KubernetesBackend:
 
     def _bind(self, pod: Seen, node: str) -> None:
         try:
-            self._api.create(f"{self._path_of(pod.name)}/binding", self._manifests.binding(pod.name, pod.uid, node))
+            self._api.create(f"{self._path_of(pod.name)}/binding", self._manifests.binding(pod, node))
         except ApiError as error:
             if error.status not in (NOT_FOUND, CONFLICT):
                 raise
             found = self._looked_up(pod.name)
-            if found is not None and found.uid == pod.uid and found.is_bound and found.node != node:
+            if found is None or found.uid != pod.uid or found.node == node:
+                return
+            if found.is_bound:
                 raise BackendError(f"The pod is bound to {found.node} already") from error
+            if not found.observation.phase.is_final:
+                raise
 
     def _serve(self, job: str) -> None:
         """The job's pods get their names by a service of the job."""

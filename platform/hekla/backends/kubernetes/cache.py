@@ -48,14 +48,20 @@ class Cache:
             return self.all(), self._cursor()
 
     def since(self, cursor: str) -> tuple[Sequence[Seen], str] | None:
-        """What changed after it, and a new one; None where that cursor says nothing here."""
+        """What changed after it, and a new one; None where that cursor says nothing here.
+
+        What has ended is told each time until it is dismissed: whoever asks may not have been ready for it before.
+        """
         self._begin()
         with self._news:
             life, _, count = cursor.partition(":")
             if life != self._life or not count.isdigit() or self._version is None or int(count) < self._dropped:
                 return None
             changed = dict.fromkeys(self._changes[int(count) - self._dropped :])
-            return [self._pods[name] for name in changed if name in self._pods], self._cursor()
+            over = (name for name, one in self._pods.items() if one.observation.phase.is_final)
+            return [
+                self._pods[name] for name in {**changed, **dict.fromkeys(over)} if name in self._pods
+            ], self._cursor()
 
     def all(self) -> Sequence[Seen]:
         """Whatever is known here at this moment."""

@@ -1,6 +1,7 @@
 """From what the controller orders to objects of Kubernetes."""
 
 import base64
+import hashlib
 import math
 from collections.abc import Mapping
 from pathlib import PurePosixPath
@@ -9,6 +10,7 @@ from hekla.backends.base import PodKey, PodOrder, StartRefused
 from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.reading import Seen
 
 WORK = PurePosixPath("/work")
 _MAIN = "main"
@@ -30,8 +32,8 @@ class Manifests:
         container = {
             "name": _MAIN,
             "image": order.image or self._config.image,
-            "command": list(order.command),
-            "env": [{"name": name, "value": value} for name, value in order.env.items()],
+            "command": [_literally(word) for word in order.command],
+            "env": [{"name": name, "value": _literally(value)} for name, value in order.env.items()],
             "workingDir": str(WORK / order.working_dir),
             "resources": {"requests": amounts, "limits": amounts},
             "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -92,12 +94,12 @@ class Manifests:
             if content
         ]
 
-    def binding(self, name: str, uid: str, node: str) -> Json:
-        """This pod, and no other of its name, belongs on that node."""
+    def binding(self, pod: Seen, node: str) -> Json:
+        """This pod belongs on that node: no other of its name, and only as it was seen, not asked to end since."""
         return {
             "apiVersion": "v1",
             "kind": "Binding",
-            "metadata": {"name": name, "uid": uid},
+            "metadata": {"name": pod.name, "uid": pod.uid, "resourceVersion": str(pod.version)},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
 
@@ -140,5 +142,10 @@ def _encoded(content: Mapping[str, str]) -> dict[str, str]:
 
 
 def _entry(name: str) -> str:
-    """A key for it: paths are none."""
-    return base64.b32encode(name.encode()).decode().rstrip("=").lower()
+    """A key for it: paths are none, and may be longer than keys."""
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+def _literally(text: str) -> str:
+    """Kubernetes reads `$(NAME)` and `$$` in commands and environments; what was ordered is to arrive as it is."""
+    return text.replace("$", "$$")

@@ -16,7 +16,9 @@ _OVER = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is kept of a pod. `version` only grows, as the server counts; `is_gone`: the server has it no more."""
+    """What is kept of a pod. `version` only grows, as the server counts; `is_stopping`: it was asked to end; `is_gone`:
+    the server has it no more.
+    """
 
     name: str
     uid: str
@@ -24,6 +26,7 @@ class Seen:
     node: str
     address: str
     observation: Observation
+    is_stopping: bool = False
     is_gone: bool = False
 
     @property
@@ -35,6 +38,11 @@ class Seen:
     def is_bound(self) -> bool:
         """Whether a node has it."""
         return bool(self.node)
+
+    @property
+    def has_begun(self) -> bool:
+        """One that is made and not bound yet is not started: who started it did not come to the end."""
+        return self.is_bound or self.observation.phase.is_final
 
     def gone(self, now: datetime) -> "Seen":
         """It was deleted, by us or by somebody else: what does not show how it ended is lost."""
@@ -52,8 +60,16 @@ def seen(pod: Json) -> Seen | None:
     except (KeyError, ValueError):
         return None
     node = pod["spec"].get("nodeName", "")
-    address = (meta.get("annotations") or {}).get(names.ADDRESS, "")
-    return Seen(meta["name"], meta["uid"], int(meta["resourceVersion"]), node, address, observation(pod, key))
+    annotations = meta.get("annotations") or {}
+    return Seen(
+        name=meta["name"],
+        uid=meta["uid"],
+        version=int(meta["resourceVersion"]),
+        node=node,
+        address=annotations.get(names.ADDRESS, ""),
+        observation=observation(pod, key),
+        is_stopping=names.STOPPED in annotations,
+    )
 
 
 def is_to_go_on(pod: Json) -> bool:

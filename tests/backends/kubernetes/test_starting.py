@@ -1,0 +1,95 @@
+"""A pod runs when it was started to the end, once, as it was ordered, and not after it was stopped."""
+
+import dataclasses
+from collections.abc import Callable
+
+import pytest
+from tests.backends.conftest import Place
+
+from hekla.backends.base import BackendError, PodKey, PodOrder
+from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.manifests import Manifests
+from hekla.domain.phases import PodPhase
+
+
+@pytest.fixture
+def cloud(make_place: Callable[[str], Place]) -> Place:
+    return make_place("kubernetes")
+
+
+def interrupted(place: Place, monkeypatch: pytest.MonkeyPatch, order: PodOrder) -> None:
+    """Start it as far as it is made, but not bound."""
+
+    def cut(*_: object) -> None:
+        raise BackendError("The API server does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(place.backend, "_bind", cut)
+        with pytest.raises(BackendError):
+            place.backend.start(order)
+
+
+@pytest.mark.kubernetes
+def test_a_pod_that_was_made_and_not_bound_is_not_taken_for_started(cloud, monkeypatch) -> None:
+    order = cloud.long()
+    interrupted(cloud, monkeypatch, order)
+    assert cloud.seen(order.key) is None
+    assert cloud.reopened().observe(None).pods == []
+    cloud.backend.start(order)
+    assert cloud.until(order.key, PodPhase.RUNNING)
+
+
+@pytest.mark.kubernetes
+def test_a_pod_that_is_stopped_while_somebody_starts_it_is_not_bound_any_more(cloud, monkeypatch) -> None:
+    order, slow, bind = cloud.long(), cloud.reopened(), cloud.backend._bind
+    other = cloud.backend
+
+    def late(pod: object, node: str) -> None:
+        other.stop(order.key, reason="Not wanted")
+        bind(pod, node)
+
+    monkeypatch.setattr(slow, "_bind", late)
+    slow.start(order)
+    made = slow._api.get(slow._path_of(order.key.name))
+    assert "nodeName" not in made["spec"]
+    assert cloud.seen(order.key).reason == "Stopped"
+
+
+@pytest.mark.kubernetes
+def test_to_stop_thousands_again_and_again_asks_the_server_once_for_each(cloud, monkeypatch) -> None:
+    key = cloud.started(cloud.long(grace_seconds=60))
+    cloud.backend.observe(None)
+    cloud.backend.stop(key, reason="Enough")
+    asked = []
+    monkeypatch.setattr(cloud.backend._api, "get", lambda *more, **_: asked.append(more))
+    cloud.backend.stop(key, reason="Enough")
+    assert asked == []
+
+
+@pytest.mark.kubernetes
+def test_an_end_is_told_until_it_is_forgotten(cloud) -> None:
+    key = cloud.started(cloud.order())
+    cloud.ended(key)
+    cursor = cloud.backend.observe(None).cursor
+    told = cloud.backend.observe(cursor)
+    assert [pod.key for pod in told.pods] == [key]
+    cloud.backend.forget([key])
+    assert cloud.backend.observe(told.cursor).pods == []
+
+
+def manifest(**more: object) -> dict:
+    order = PodOrder(PodKey("job", "worker", 0, 0), "n1", ("true",), "s1")
+    return Manifests("c1", KubernetesConfig()).pod(dataclasses.replace(order, **more))
+
+
+def test_dollars_in_commands_and_variables_arrive_as_they_were_written() -> None:
+    """Kubernetes takes `$$` for one of them, and replaces `$(NAME)`."""
+    (main,) = manifest(command=("sh", "-c", "echo $$ $(A)"), env={"A": "pa$$word"})["spec"]["containers"]
+    assert main["command"] == ["sh", "-c", "echo $$$$ $$(A)"]
+    assert main["env"] == [{"name": "A", "value": "pa$$$$word"}]
+
+
+@pytest.mark.kubernetes
+def test_a_file_may_have_a_long_name(cloud) -> None:
+    key = cloud.started(cloud.long(files={f"{'folder/' * 30}file": "text"}))
+    assert cloud.until(key, PodPhase.RUNNING)
