@@ -6,6 +6,7 @@ deleted takes its exit code and its log along. Only when the end stands in the r
 the pod deleted.
 """
 
+import logging
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -33,11 +34,14 @@ from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.manifests import Manifests
 from hekla.backends.kubernetes.reading import Seen
+from hekla.backends.kubernetes.silence import SilentNodes
 from hekla.backends.kubernetes.spool import Spool
 from hekla.domain.resources import Resources
 from hekla.lib.clock import Clock
 
+log = logging.getLogger(__name__)
 REMOVE_PATIENCE_SECONDS = 10.0
+FORGET_PATIENCE_SECONDS = 5.0
 MAX_LOG_BYTES = 64 * 2**20
 _BAD_REQUEST = 400
 _ATTACHED = ("services", "configmaps", "secrets")
@@ -55,6 +59,7 @@ class KubernetesBackend:
         self._spool = Spool(home / "kubernetes" / cluster / "logs")
         self._manifests = Manifests(cluster, self._config)
         self._served: set[str] = set()
+        self._silent = SilentNodes()
         self._ours = names.selector({names.CLUSTER: cluster})
 
     def nodes(self) -> Sequence[NodeInfo]:
@@ -110,13 +115,15 @@ class KubernetesBackend:
         return Observations([pod.observation for pod in pods if pod.has_begun], cursor, complete=told is None)
 
     def forget(self, keys: Sequence[PodKey]) -> None:
-        """Keep their logs, and delete them."""
+        """Keep their logs, and delete them. What cannot be done now, or soon, is left: `observe` tells of it again."""
+        give_up_at = time.monotonic() + FORGET_PATIENCE_SECONDS
         for key in keys:
-            pod = self._cache.find(key.name) or self._looked_up(key.name)
-            if pod is not None:
-                self._keep_log(pod)
-                self._api.delete(self._path_of(key.name), grace_seconds=0)
-                self._cache.dismiss([pod])
+            if time.monotonic() > give_up_at:
+                return
+            try:
+                self._forget(key)
+            except BackendError as error:
+                log.info("could not forget %s, will try again: %s", key.name, error)
 
     def wait(self, timeout_seconds: float) -> bool:
         """Until the server tells of a change."""
@@ -284,15 +291,44 @@ class KubernetesBackend:
 
     # Logs
 
+    def _forget(self, key: PodKey) -> None:
+        pod = self._cache.find(key.name) or self._looked_up(key.name)
+        if pod is None:
+            return
+        self._keep_log(pod)
+        if not pod.is_gone:
+            self._api.delete(self._path_of(key.name), grace_seconds=0)
+        self._cache.dismiss([pod])
+
     def _keep_log(self, pod: Seen) -> None:
-        self._spool.keep(pod.key, self._log(pod, MAX_LOG_BYTES))
+        if not self._spool.has(pod.key):
+            self._spool.keep(pod.key, self._last_log(pod))
+
+    def _last_log(self, pod: Seen) -> bytes:
+        """The log as it is to be kept. Raises BackendError where it may be had later."""
+        if not pod.is_bound or pod.is_gone:
+            return b""
+        if self._silent.is_to_be_asked(pod.node):
+            try:
+                text = self._log(pod, MAX_LOG_BYTES)
+            except BackendError:
+                self._api.get(self._path_of(pod.name))  # else it is the server that does not answer
+                self._silent.did_not_answer(pod.node)
+            else:
+                self._silent.answered(pod.node)
+                return text
+        if not self._silent.is_given_up(pod.node):
+            raise BackendError(f"The log cannot be read from {pod.node} now")
+        return f"[hekla] The log cannot be read: {pod.node} does not answer\n".encode()
 
     def _log(self, pod: Seen, limit: int) -> bytes:
-        """Its first bytes. A log that cannot be read any more is replaced by a line that says so."""
+        """Its first bytes. One that its node does not have any more is replaced by a line that says so."""
         if not pod.is_bound or pod.is_gone:
             return b""
         try:
             return self._api.text(f"{self._path_of(pod.name)}/log", limitBytes=limit)
         except ApiError as error:
+            if error.status not in (_BAD_REQUEST, NOT_FOUND):
+                raise
             is_over = pod.observation.phase.is_final
             return f"[hekla] The log cannot be read: {error}\n".encode() if is_over else b""

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Set
 from pathlib import Path
 
-from hekla.backends.base import LogChunk, PodKey
+from hekla.backends.base import BackendError, LogChunk, PodKey
 
 
 class Spool:
@@ -22,14 +22,18 @@ class Spool:
         return self._path(key).exists()
 
     def keep(self, key: PodKey, text: bytes) -> None:
-        """All that it wrote; what was kept first stays."""
+        """All that it wrote; what was kept first stays. Raises BackendError where the disk does not take it."""
         path = self._path(key)
         if path.exists():
             return
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
-        draft.write_bytes(text)
-        draft.replace(path)
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft.write_bytes(text)
+            draft.replace(path)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise BackendError(f"The log of {key.name} cannot be kept: {error.strerror}") from error
 
     def read(self, key: PodKey, offset: int, limit: int) -> LogChunk:
         """A part of it. Raises FileNotFoundError."""
