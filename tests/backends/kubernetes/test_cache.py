@@ -171,3 +171,32 @@ def test_the_api_server_is_killed_and_comes_back(found, control_plane, namespace
     _compare(cache, control_plane, namespace)
     cache.close()
     api.close()
+
+
+def test_no_letter_that_a_person_writes_stops_the_watch(found, control_plane, namespace) -> None:
+    """Some letters end a line of text, but not one of a watch."""
+    api = Api(found)
+    cache = Cache(api, f"/api/v1/namespaces/{namespace}/pods", OURS, now)
+    cache.list_now()
+    people = People(control_plane, namespace, seed=1)
+    odd = pod(99)
+    odd["spec"]["containers"][0]["env"] = [{"name": "A", "value": "\x85 \u2028 \x0b \x1c"}]
+    control_plane.request("POST", people._place, odd)
+    people._make()
+    _compare(cache, control_plane, namespace)
+    cache.close()
+    api.close()
+
+
+def test_the_watch_goes_on_after_an_object_that_nobody_understands(
+    found, control_plane, namespace, monkeypatch
+) -> None:
+    api, odd = Api(found), [{"type": "MODIFIED", "object": {"metadata": {"resourceVersion": "odd"}}}]
+    watch = api.watch
+    cache = Cache(api, f"/api/v1/namespaces/{namespace}/pods", OURS, now)
+    monkeypatch.setattr(api, "watch", lambda *one, **more: iter([odd.pop()]) if odd else watch(*one, **more))
+    cache.list_now()
+    People(control_plane, namespace, seed=1)._make()
+    _compare(cache, control_plane, namespace)
+    cache.close()
+    api.close()

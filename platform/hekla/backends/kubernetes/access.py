@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
 import yaml
 
 from hekla.backends.base import BackendError
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_NO_KUBECONFIG = (yaml.YAMLError, LookupError, TypeError, ValueError, AttributeError, RecursionError, httpx.InvalidURL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Access:
 
     def header(self) -> dict[str, str]:
         """What proves who we are, where that is not the certificate."""
-        token = self.token_file.read_text().strip() if self.token_file else self.token
+        token = _sendable(self.token_file.read_text()) if self.token_file else self.token
         return {"Authorization": f"Bearer {token}"} if token else {}
 
 
@@ -57,7 +59,7 @@ def by_kubeconfig(path: Path) -> Access:
         return _access(cluster, user)
     except OSError as error:
         raise BackendError(f"The kubeconfig {path.name} cannot be read: {error.strerror}.") from error
-    except (yaml.YAMLError, KeyError, TypeError, ValueError, UnicodeDecodeError, ssl.SSLError):
+    except _NO_KUBECONFIG:
         raise BackendError(f"The file {path.name} is no kubeconfig that can be used here.") from None
 
 
@@ -81,7 +83,16 @@ def _access(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Access:
     if cluster.get("insecure-skip-tls-verify"):
         raise BackendError("The kubeconfig does not check who the server is; give it the certificate.")
     _add_certificate(context, user)
-    return Access(server, context, str(user.get("token") or ""))
+    httpx.URL(server)
+    return Access(server, context, _sendable(str(user.get("token") or "")))
+
+
+def _sendable(token: str) -> str:
+    """The token as a header holds it. Raises ValueError here, since the error of sending it would show it."""
+    found = token.strip()
+    if not found.isascii() or not found.isprintable() or " " in found:
+        raise ValueError("The token has letters that no token has")
+    return found
 
 
 def _add_certificate(context: ssl.SSLContext, user: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ and the caller's next turn tries again.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -90,9 +90,9 @@ class Api:
                 if answer.status_code >= OK_BELOW:
                     answer.read()
                     raise _refusal(answer)
-                for line in answer.iter_lines():
+                for line in _lines(answer.iter_bytes()):
                     yield _event(line)
-        except (httpx.HTTPError, OSError, RuntimeError, ValueError) as error:
+        except (httpx.HTTPError, OSError, RuntimeError, ValueError, LookupError, TypeError) as error:
             raise _unreachable(error) from error
 
     def close(self) -> None:
@@ -115,20 +115,34 @@ class Api:
         body: Json | None = None,
         content_type: str = "application/json",
     ) -> httpx.Response:
-        headers = {**self._access.header(), "Accept": "application/json, */*"}
+        headers = {"Accept": "application/json, */*"}
         content = None if body is None else json.dumps(body).encode()
         if content is not None:
             headers["Content-Type"] = content_type
         try:
+            headers |= self._access.header()
             answer = self._client.request(method, path, params=params, content=content, headers=headers)
-        except (httpx.HTTPError, OSError, RuntimeError) as error:  # the last where it was closed meanwhile
+        except (httpx.HTTPError, OSError, RuntimeError, ValueError) as error:  # RuntimeError: it was closed meanwhile
             raise _unreachable(error) from error
         if answer.status_code >= OK_BELOW:
             raise _refusal(answer)
         return answer
 
 
-def _event(line: str) -> Json:
+def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Cut at line feeds only: what else ends a line in a text may stand inside of an object."""
+    begun: list[bytes] = []
+    for piece in pieces:
+        first, *more = piece.split(b"\n")
+        begun.append(first)
+        for following in more:
+            yield b"".join(begun)
+            begun = [following]
+    if rest := b"".join(begun):
+        yield rest
+
+
+def _event(line: bytes) -> Json:
     """An error comes inside of a stream that began well."""
     event: Json = json.loads(line)
     if event["type"] == "ERROR":

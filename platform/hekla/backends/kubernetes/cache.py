@@ -153,8 +153,12 @@ class Cache:
                 self._rest(error, next(pauses, _PAUSES[-1]))
             except BackendError as error:
                 self._rest(error, next(pauses, _PAUSES[-1]))
+            except Exception as error:  # without this thread everybody would go by what was last known
+                log.exception("the watch of %s heard what it does not understand", self._path)
+                self._version = None
+                self._rest(error, next(pauses, _PAUSES[-1]))
 
-    def _rest(self, error: BackendError, seconds: float) -> None:
+    def _rest(self, error: Exception, seconds: float) -> None:
         if not self._closing.is_set():
             log.info("the watch of %s is cut: %s", self._path, error)
             self._closing.wait(seconds)
