@@ -13,7 +13,7 @@ from hekla.domain.resources import Resources
 
 KEY = PodKey("0123abcd", "worker", 3, 2)
 MADE, BEGAN, ENDED = "2026-03-01T10:00:00Z", "2026-03-01T10:00:05Z", "2026-03-01T10:01:00Z"
-RUNNING = {"phase": "Running", "containerStatuses": [{"state": {"running": {"startedAt": BEGAN}}}]}
+RUNNING = {"phase": "Running", "containerStatuses": [{"name": "main", "state": {"running": {"startedAt": BEGAN}}}]}
 
 
 def pod(status: dict[str, Any], *, stopped: str | None = None, node: str = "n1") -> dict[str, Any]:
@@ -27,12 +27,18 @@ def pod(status: dict[str, Any], *, stopped: str | None = None, node: str = "n1")
 
 def over(phase: str, code: int, **more: Any) -> dict[str, Any]:
     end = {"exitCode": code, "finishedAt": ENDED, "reason": more.pop("why", "Error"), **more.pop("end", {})}
-    return {"phase": phase, "containerStatuses": [{"state": {"terminated": end}}], **more}
+    return {"phase": phase, "containerStatuses": [{"name": "main", "state": {"terminated": end}}], **more}
 
 
-PULLING = {"state": {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}}
+PULLING = {"name": "main", "state": {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}}
 PAST_DEADLINE = {"phase": "Failed", "reason": "DeadlineExceeded"}
 EVICTED = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory"}
+READY = {"type": "Ready", "status": "False", "lastTransitionTime": ENDED}
+COLLECTED = {"type": "DisruptionTarget", "reason": "DeletionByPodGC", "message": "PodGC: node no longer exists",
+             "lastTransitionTime": ENDED}  # fmt: skip
+UNTOLD = "Its node did not tell how it ended"
+BESIDE = {"name": "istio-proxy", "state": {"terminated": {"exitCode": 0, "finishedAt": MADE}}}
+ENDED_BESIDE = {**over("Failed", 3), "containerStatuses": [BESIDE, *over("Failed", 3)["containerStatuses"]]}
 CODE = "Its process ended with exit code"
 
 PODS = [
@@ -50,6 +56,12 @@ PODS = [
     (pod(PAST_DEADLINE, stopped="Enough"), PodPhase.FAILED, "Stopped", "Enough", 143, MADE),
     (pod(over("Failed", 3), stopped="Too late"), PodPhase.FAILED, "Error", f"{CODE} 3", 3, ENDED),
     (pod(EVICTED), PodPhase.FAILED, "Evicted", "The node was low on memory", None, MADE),
+    (pod({**EVICTED, "conditions": [READY]}),
+     PodPhase.FAILED, "Evicted", "The node was low on memory", None, ENDED),
+    (pod({**RUNNING, "phase": "Failed", "conditions": [COLLECTED]}),
+     PodPhase.FAILED, "DeletionByPodGC", "PodGC: node no longer exists", None, ENDED),
+    (pod({"phase": "Failed"}), PodPhase.FAILED, "Error", UNTOLD, None, MADE),
+    (pod(ENDED_BESIDE), PodPhase.FAILED, "Error", f"{CODE} 3", 3, ENDED),
     (pod({"phase": "Pending"}, stopped="Not wanted", node=""), PodPhase.FAILED, "Stopped", "Not wanted", None, MADE),
 ]  # fmt: skip
 

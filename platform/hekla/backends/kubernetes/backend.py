@@ -326,7 +326,7 @@ class KubernetesBackend:
         if not pod.is_bound or pod.is_gone:
             return b""
         try:
-            return self._api.text(f"{self._path_of(pod.name)}/log", limitBytes=limit)
+            return self._api.text(f"{self._path_of(pod.name)}/log", container=names.MAIN, limitBytes=limit)
         except ApiError as error:
             if error.status not in (_BAD_REQUEST, NOT_FOUND):
                 raise

@@ -13,7 +13,6 @@ from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.reading import Seen
 
 WORK = PurePosixPath("/work")
-_MAIN = "main"
 _FILES, _SECRETS = "files", "secrets"
 MAX_FILES_BYTES = 900_000
 """What fits into one object of the API server's store, with room for its frame."""
@@ -30,7 +29,7 @@ class Manifests:
         _check(order)
         amounts = {name: text for name, text in order.resources.quantities().items() if name != "pods"}
         container = {
-            "name": _MAIN,
+            "name": names.MAIN,
             "image": order.image or self._config.image,
             "command": [_literally(word) for word in order.command],
             "env": [{"name": name, "value": _literally(value)} for name, value in order.env.items()],
@@ -49,7 +48,7 @@ class Manifests:
 
     def tombstone(self, key: PodKey, reason: str) -> Json:
         """In place of a pod that is never to run: it is never bound."""
-        container = {"name": _MAIN, "image": self._config.image}
+        container = {"name": names.MAIN, "image": self._config.image}
         return self._pod(key, {"containers": [container]}, {names.STOPPED: reason})
 
     def _pod(self, key: PodKey, spec: Json, annotations: Mapping[str, str]) -> Json:

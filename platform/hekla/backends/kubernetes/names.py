@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from hekla.backends.base import PodKey
 
 SCHEDULER = "hekla"
+MAIN = "main"
+"""The container of a pod that is ours; a cluster may put others beside it."""
 _PREFIX = "hekla.dev/"
 CLUSTER, JOB = f"{_PREFIX}cluster", f"{_PREFIX}job"
 _TASK, _INDEX, _ATTEMPT = f"{_PREFIX}task", f"{_PREFIX}index", f"{_PREFIX}attempt"

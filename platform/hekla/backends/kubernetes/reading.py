@@ -97,20 +97,37 @@ def observation(pod: Json, key: PodKey) -> Observation:
 
 def _ended(key: PodKey, status: Json, stopped: str | None, made: datetime) -> Observation:
     end = _state(status).get("terminated") or {}
-    at, code = _at(end, "finishedAt", made), end.get("exitCode")
+    at, code = _at(end, "finishedAt", _last_change(status, made)), end.get("exitCode")
     if status["phase"] == "Succeeded":
         return Observation(key, PodPhase.SUCCEEDED, at, exit_code=code or 0)
     if stopped is not None and (code is None or status.get("reason") == "DeadlineExceeded"):
         code = _TERMINATED_BY_SIGTERM if code is None else code
         return Observation(key, PodPhase.FAILED, at, "Stopped", stopped, code)
-    reason = status.get("reason") or end.get("reason") or "Error"
-    message = status.get("message") or end.get("message") or f"Its process ended with exit code {code}"
+    disrupted = _disruption(status) if code is None else {}
+    reason = status.get("reason") or end.get("reason") or disrupted.get("reason") or "Error"
+    message = status.get("message") or end.get("message") or disrupted.get("message") or _how(code)
     return Observation(key, PodPhase.FAILED, at, reason, str(message)[-500:], code)
 
 
 def _state(status: Mapping[str, Any]) -> dict[str, Any]:
-    containers = status.get("containerStatuses") or [{}]
-    return containers[0].get("state") or {}
+    containers = status.get("containerStatuses") or ()
+    ours = next((one for one in containers if one.get("name") == names.MAIN), {})
+    return ours.get("state") or {}
+
+
+def _how(code: int | None) -> str:
+    return "Its node did not tell how it ended" if code is None else f"Its process ended with exit code {code}"
+
+
+def _disruption(status: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the cluster says that it did to a pod whose node did not tell its end."""
+    conditions = status.get("conditions") or ()
+    return next((one for one in conditions if one.get("type") == "DisruptionTarget"), {})
+
+
+def _last_change(status: Mapping[str, Any], made: datetime) -> datetime:
+    """When it was last told otherwise: the end of a pod whose container does not tell its own."""
+    return max((_at(one, "lastTransitionTime", made) for one in status.get("conditions") or ()), default=made)
 
 
 def _at(entry: Mapping[str, Any] | None, name: str, otherwise: datetime) -> datetime:
