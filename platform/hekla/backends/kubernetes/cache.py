@@ -9,6 +9,7 @@ its own signs of life are apart is asked anew.
 import logging
 import threading
 import uuid
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
 from hekla.backends.base import BackendError
@@ -20,6 +21,8 @@ log = logging.getLogger(__name__)
 _WATCH_SECONDS = 240
 _PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
 _MAX_CHANGES_KEPT = 500_000
+_MAX_GONE_KEPT = 10_000
+"""Pods that the server has no more, for whoever has not recorded their ends; a process that only watches never does."""
 
 
 class Cache:
@@ -30,6 +33,7 @@ class Cache:
         self._news = threading.Condition()
         self._pods: dict[str, Seen] = {}
         self._dismissed: set[str] = set()
+        self._gone: deque[Seen] = deque()
         self._changes: list[str] = []
         self._dropped = self._roused = 0
         self._life = uuid.uuid4().hex
@@ -96,8 +100,9 @@ class Cache:
         """They are deleted; whatever the server still tells of them is of no interest any more."""
         with self._news:
             for pod in pods:
-                self._dismissed.add(pod.uid)
-                self._pods.pop(pod.name, None)
+                known = self._pods.pop(pod.name, None)
+                if known is None or not known.is_gone:
+                    self._dismissed.add(pod.uid)
 
     def close(self) -> None:
         """Watch no more: the thread ends with what it next hears, or as its connection does."""
@@ -116,7 +121,10 @@ class Cache:
         if known is None or known.uid != uid or known.is_gone:
             return
         newest = last if last is not None and last.version >= known.version else known
-        self._pods[name] = newest.gone(self._clock())
+        self._pods[name] = gone = newest.gone(self._clock())
+        self._gone.append(gone)
+        if len(self._gone) > _MAX_GONE_KEPT and self._pods.get((oldest := self._gone.popleft()).name) is oldest:
+            del self._pods[oldest.name]
         self._tell(name)
 
     def _tell(self, name: str) -> None:
@@ -205,6 +213,7 @@ class Cache:
                 return
             if found is not None and kind == "DELETED":
                 self._lose(found.name, found.uid, found)
+                self._dismissed.discard(found.uid)
             elif found is not None:
                 self._keep(found)
             self._version = version
