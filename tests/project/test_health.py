@@ -1,7 +1,7 @@
 """Who asks whether a process lives, or is ready, is told so also where something is away."""
 
 import pytest
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from redis.exceptions import RedisError
@@ -26,13 +26,18 @@ def _no_database(*_arguments: object) -> None:
     raise DatabaseError("away")
 
 
+def _closed(*_arguments: object) -> None:
+    raise InterfaceError("the connection is closed")
+
+
 def test_all_is_well() -> None:
     assert asked("/livez") == asked("/healthz") == (200, "ok")
     assert asked("/readyz") == (200, "database: ok\ntables: ok\nmessages: ok\n")
 
 
-def test_without_a_database_a_process_lives_and_is_not_ready(monkeypatch) -> None:
-    with connection.execute_wrapper(_no_database):
+@pytest.mark.parametrize("away", [_no_database, _closed])
+def test_without_a_database_a_process_lives_and_is_not_ready(away) -> None:
+    with connection.execute_wrapper(away):
         assert asked("/livez") == (200, "ok")
         assert asked("/healthz")[0] == 503
         status, told = asked("/readyz")

@@ -8,7 +8,7 @@ told, and keeps nobody away.
 from collections.abc import Callable
 
 from django.contrib.auth.decorators import login_not_required
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
@@ -68,6 +68,6 @@ def _messages() -> str:
 def _wrong(sentence: str, look: Callable[[], object]) -> str:
     try:
         look()
-    except DatabaseError:
+    except (DatabaseError, InterfaceError):  # the latter where the connection is closed already
         return sentence
     return ""
