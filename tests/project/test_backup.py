@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from hekla.apps.jobs import services as jobs
 from hekla.apps.outbox.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.tenancy import services as tenancy
+from hekla.backends.kept import lasting_files
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.project.backup import archive
@@ -123,6 +125,26 @@ def test_a_backup_is_for_its_owner_alone_and_never_half_there(live, home, tmp_pa
     assert back_up([str(path), "--data", str(home.path), "--replace"]) == 0
 
 
+def test_a_backup_is_not_written_into_what_somebody_laid_there(live, home, tmp_path) -> None:
+    draft, theirs = tmp_path / "all.tar.making", tmp_path / "theirs"
+    theirs.write_text("")
+    draft.symlink_to(theirs)
+    assert stat.S_IMODE(backed_up(home, tmp_path).stat().st_mode) == 0o600
+    assert theirs.read_text() == ""
+
+
+def test_a_job_that_is_deleted_while_a_backup_is_made_is_left_out(tmp_path) -> None:
+    for job in ("a", "b", "c"):
+        log = tmp_path / "kubernetes" / "c1" / "logs" / job / "log"
+        log.parent.mkdir(parents=True)
+        log.touch()
+    found = lasting_files(tmp_path)
+    first = next(found).parent
+    for job in set(first.parent.iterdir()) - {first}:
+        shutil.rmtree(job)
+    assert list(found) == []
+
+
 def test_without_a_database_a_backup_says_what_to_do(home, tmp_path, monkeypatch) -> None:
     monkeypatch.delenv("DATABASE_URL")
     sentence = refusal(back_up, str(tmp_path / "all.tar"), "--data", str(home.path))
@@ -160,7 +182,12 @@ def _newer(name: str, data: bytes) -> bytes:
     return json.dumps(told | {"version": "9.9", "changes": [*told["changes"], "jobs.9999_of_tomorrow"]}).encode()
 
 
+def _of_a_newer_server(name: str, data: bytes) -> bytes:
+    return json.dumps(json.loads(data) | {"postgres": 99}).encode() if name == archive.MANIFEST else data
+
+
 DAMAGES = {
+    "was made of PostgreSQL 99": _of_a_newer_server,
     "damaged": lambda name, data: data[:-1] + b"?" if name == archive.DUMP else data,
     "holds no database.dump": lambda name, data: None if name == archive.DUMP else data,
     "is no backup of Hekla": lambda name, data: b"{}x" if name == archive.MANIFEST else data,

@@ -52,8 +52,9 @@ def write(path: Path, manifest: Manifest, dump: Path, *, key: Path | None, files
     """
     draft = path.with_name(f"{path.name}.making")
     count = 0
+    draft.unlink(missing_ok=True)  # never into a file that somebody else has laid there
     try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
             with tarfile.open(fileobj=out, mode="w") as tar:
                 _add_text(tar, MANIFEST, json.dumps(asdict(manifest), indent=1))
                 tar.add(dump, DUMP)

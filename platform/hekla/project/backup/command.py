@@ -62,6 +62,7 @@ def restore(argv: Sequence[str]) -> int:
             with step("checking the backup"):
                 archive.take_dump(tar, manifest, dump)
             with _database(home) as url:
+                _check_server(manifest, url)
                 _make_room(url, replace=asked.replace)
                 with step("bringing the database back"):
                     database.restore(url, dump)
@@ -81,6 +82,15 @@ def _check(manifest: archive.Manifest) -> None:
         raise StartRefused(
             f"The backup was made by a newer Hekla ({manifest.version}): this one does not know {min(unknown)}. "
             "Update this Hekla first, or bring the backup back with that one."
+        )
+
+
+def _check_server(manifest: archive.Manifest, url: str) -> None:
+    """Before anything is cleared away for a dump that this server would not take."""
+    if (version := database.version(url)) < manifest.postgres:
+        raise StartRefused(
+            f"The backup was made of PostgreSQL {manifest.postgres}; this database is PostgreSQL {version}. "
+            "Bring it back into one that is as new."
         )
 
 
