@@ -152,6 +152,12 @@ def test_without_a_database_a_backup_says_what_to_do(home, tmp_path, monkeypatch
     assert not (tmp_path / "all.tar").exists()
 
 
+def test_without_a_database_a_restoration_says_what_to_do(live, home, tmp_path, monkeypatch) -> None:
+    path = backed_up(home, tmp_path)
+    monkeypatch.setenv("DATABASE_URL", "postgresql://127.0.0.1:1/none")
+    assert "Start Hekla" in refusal(restore, str(path), "--data", str(tmp_path / "other"))
+
+
 def test_a_password_is_not_among_the_arguments(live, home, tmp_path, monkeypatch) -> None:
     seen = []
     run = subprocess.run

@@ -4,9 +4,11 @@ import errno
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 import pytest
 from tests.backends.conftest import Place
 
+from hekla.apps.clusters.leases import LIFETIME
 from hekla.backends.base import BackendError, PodKey
 from hekla.backends.kubernetes import backend as module
 from hekla.backends.kubernetes import silence
@@ -89,6 +91,22 @@ def test_the_log_of_a_running_pod_that_cannot_be_read_now_is_not_taken_for_empty
         deaf(patch, AWAY, key)
         with pytest.raises(BackendError):
             cloud.backend.logs(key, offset=100, limit=10)
+
+
+@pytest.mark.kubernetes
+def test_nobody_waits_longer_for_a_dead_machine_than_a_controller_may_be_silent(cloud, monkeypatch) -> None:
+    key = ended(cloud)
+    client = cloud.backend._api._client
+    request, patience = client.request, []
+
+    def noted(*args, timeout: httpx.Timeout, **more) -> httpx.Response:
+        patience.append(timeout.read)
+        return request(*args, timeout=timeout, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "request", noted)
+        cloud.log(key)
+    assert patience[-1] < LIFETIME.total_seconds()
 
 
 @pytest.mark.kubernetes

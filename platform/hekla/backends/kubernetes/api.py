@@ -16,6 +16,7 @@ from hekla.backends.kubernetes.access import Access
 Json = dict[str, Any]
 OK_BELOW, NOT_FOUND, CONFLICT, GONE, INVALID = 400, 404, 409, 410, 422
 _PATIENCE = httpx.Timeout(20.0, connect=5.0)
+_PATIENCE_WITH_MACHINES = httpx.Timeout(4.0)
 _BOOKMARKS_WITHIN_SECONDS = 150.0
 """A server that shows the signs of life it was asked for does so each minute."""
 _MERGE = "application/merge-patch+json"
@@ -54,8 +55,8 @@ class Api:
                 return
 
     def text(self, path: str, **params: str | int) -> bytes:
-        """What is no JSON, such as a log."""
-        return self._answer("GET", path, params=params).content
+        """What is no JSON, such as a log: it comes from a machine that may be dead, so nobody waits long for it."""
+        return self._answer("GET", path, params=params, timeout=_PATIENCE_WITH_MACHINES).content
 
     def create(self, path: str, body: Json) -> Json:
         """A new object. Raises ApiError with CONFLICT where there is one of that name."""
@@ -114,6 +115,7 @@ class Api:
         params: Mapping[str, str | int] | None = None,
         body: Json | None = None,
         content_type: str = "application/json",
+        timeout: httpx.Timeout = _PATIENCE,
     ) -> httpx.Response:
         headers = {"Accept": "application/json, */*"}
         content = None if body is None else json.dumps(body).encode()
@@ -121,7 +123,9 @@ class Api:
             headers["Content-Type"] = content_type
         try:
             headers |= self._access.header()
-            answer = self._client.request(method, path, params=params, content=content, headers=headers)
+            answer = self._client.request(
+                method, path, params=params, content=content, headers=headers, timeout=timeout
+            )
         except (httpx.HTTPError, OSError, RuntimeError, ValueError) as error:  # RuntimeError: it was closed meanwhile
             raise _unreachable(error) from error
         if answer.status_code >= OK_BELOW:

@@ -41,7 +41,7 @@ from hekla.lib.clock import Clock
 
 log = logging.getLogger(__name__)
 REMOVE_PATIENCE_SECONDS = 10.0
-FORGET_PATIENCE_SECONDS = 5.0
+FORGET_PATIENCE_SECONDS = 2.0
 MAX_LOG_BYTES = 64 * 2**20
 _BAD_REQUEST = 400
 _ATTACHED = ("services", "configmaps", "secrets")

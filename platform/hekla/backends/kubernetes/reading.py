@@ -111,8 +111,7 @@ def _ended(key: PodKey, status: Json, stopped: str | None, made: datetime) -> Ob
 
 def _state(status: Mapping[str, Any]) -> dict[str, Any]:
     containers = status.get("containerStatuses") or ()
-    ours = next((one for one in containers if one.get("name") == names.MAIN), {})
-    return ours.get("state") or {}
+    return next((one.get("state") or {} for one in containers if one.get("name") == names.MAIN), {})
 
 
 def _how(code: int | None) -> str:

@@ -17,26 +17,22 @@ _MIGRATIONS = "SELECT app || '.' || name FROM django_migrations ORDER BY id"
 def changes(url: str) -> tuple[str, ...]:
     """The migrations that the database knows. Raises StartRefused where it is not Hekla's, or not to be reached."""
     try:
-        with psycopg.connect(url, connect_timeout=5) as connection:
+        with _connected(url) as connection:
             return tuple(row[0] for row in connection.execute(_MIGRATIONS))
     except psycopg.errors.UndefinedTable:
         raise StartRefused("The database holds no Hekla.") from None
-    except psycopg.Error as error:
-        raise StartRefused(
-            f"The database does not answer: {str(error).strip()}. Start Hekla, or its PostgreSQL, and try again."
-        ) from None
 
 
 def is_empty(url: str) -> bool:
     """Whether there is no table in it."""
-    with psycopg.connect(url, connect_timeout=5) as connection:
+    with _connected(url) as connection:
         found = connection.execute("SELECT 1 FROM pg_tables WHERE schemaname = 'public' LIMIT 1").fetchone()
     return found is None
 
 
 def version(url: str) -> int:
     """The major version of the server."""
-    with psycopg.connect(url, connect_timeout=5) as connection:
+    with _connected(url) as connection:
         return connection.info.server_version // 10_000
 
 
@@ -52,9 +48,19 @@ def restore(url: str, place: Path) -> None:
 
 def clear(url: str) -> None:
     """Drop every table, as the database's owner may."""
-    with psycopg.connect(url, connect_timeout=5, autocommit=True) as connection:
+    with _connected(url, autocommit=True) as connection:
         connection.execute("DROP SCHEMA public CASCADE")
         connection.execute("CREATE SCHEMA public")
+
+
+def _connected(url: str, *, autocommit: bool = False) -> psycopg.Connection:
+    """Raises StartRefused where it does not answer."""
+    try:
+        return psycopg.connect(url, connect_timeout=5, autocommit=autocommit)
+    except psycopg.Error as error:
+        raise StartRefused(
+            f"The database does not answer: {str(error).strip()}. Start Hekla, or its PostgreSQL, and try again."
+        ) from None
 
 
 def _run(program: str, url: str, *arguments: str) -> None:

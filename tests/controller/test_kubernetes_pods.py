@@ -1,0 +1,48 @@
+"""What the controller makes of pods on Kubernetes that were not started to the end, or are over."""
+
+from typing import Any
+
+import pytest
+from tests.controller.conftest import World
+
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job
+from hekla.backends.base import BackendError
+from hekla.controller import turns
+from hekla.controller.backends import backend_of
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import JobPhase
+from hekla.lib import clock
+
+pytestmark = pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
+
+
+def submit(world: World, seconds: str) -> Job:
+    env = {"HEKLA_SIM_SECONDS": seconds}
+    task: dict[str, Any] = {"name": "main", "command": ["x"], "resources": {"cpu": "1"}, "env": env}
+    spec = JobSpec.parse({"name": "one", "tasks": [task]})
+    return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+
+
+def test_a_pod_whose_start_was_cut_off_runs_all_the_same(world, monkeypatch) -> None:
+    backend = backend_of(world.cluster)
+
+    def cut(*_: Any) -> None:
+        raise BackendError("The API server does not answer")
+
+    job = submit(world, "0.1")
+    with monkeypatch.context() as patch:
+        patch.setattr(backend, "_bind", cut)
+        turns.run(world.cluster)
+        assert backend.inventory().kept == {job.uid.hex}
+        turns.forget_all()  # as a controller that begins anew
+        turns.run(world.cluster)
+    world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.COMPLETED)
+
+
+def test_a_pod_whose_end_is_recorded_is_taken_from_the_cluster_while_its_job_is_there(world) -> None:
+    job = submit(world, "0.1")
+    world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.COMPLETED)
+    backend = backend_of(world.cluster)
+    world.turn_until(lambda: not backend.observe(None).pods)
+    assert backend.inventory().logged == {job.uid.hex}
