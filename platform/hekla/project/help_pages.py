@@ -1,6 +1,8 @@
 """The help pages, as people read them."""
 
+from collections.abc import Sequence
 from functools import cache
+from unicodedata import east_asian_width
 
 import nh3
 from django.http import HttpRequest, HttpResponse
@@ -9,8 +11,10 @@ from django.urls import path
 from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from hekla.apps.search import documents
+from hekla.apps.sentences import space_after
 from hekla.domain.errors import NotFound
 
 
@@ -36,7 +40,20 @@ def page(request: HttpRequest, name: str) -> HttpResponse:
 def _html(text: str) -> str:
     """Safe HTML of a page, without its title."""
     body = text.partition("\n")[2]
-    return nh3.clean(MarkdownIt("commonmark").enable("table").render(body))
+    renderer = MarkdownIt("commonmark").enable("table")
+    renderer.add_render_rule("softbreak", _line_break)
+    return nh3.clean(renderer.render(body))
+
+
+def _line_break(_renderer: object, tokens: Sequence[Token], place: int, *_more: object) -> str:
+    """A line's end is a space between words, and nothing between Chinese characters."""
+    before = next((token.content for token in reversed(tokens[:place]) if token.content), "")
+    after = next((token.content for token in tokens[place + 1 :] if token.content), "")
+    return "" if space_after(before) == "" or (_is_wide(before[-1:]) and _is_wide(after[:1])) else "\n"
+
+
+def _is_wide(character: str) -> bool:
+    return character != "" and east_asian_width(character) in "WF"
 
 
 urlpatterns = [path("", index, name="index"), path("<slug:name>/", page, name="page")]

@@ -8,6 +8,7 @@ from django.utils.translation import ngettext
 
 from hekla.apps.jobs import refusals, victims
 from hekla.apps.outbox.phases import phase as phase  # noqa: PLC0414  (among the words of jobs)
+from hekla.apps.sentences import together
 from hekla.domain.jobspec import Iteration, TaskSpec
 from hekla.domain.resources import Resources
 
@@ -75,7 +76,7 @@ def reason(data: Mapping[str, Any]) -> str:
     }
     sentence = (_BY_CODE.get(data["code"]) or _BY_CAUSE.get(data["cause"], _general))(facts)
     if not data["ever"]:
-        sentence += " " + _("It can never start as things are.")
+        return together([sentence, _("It can never start as things are.")])
     return sentence
 
 

@@ -13,6 +13,7 @@ from hekla.apps.gallery import selectors as gallery
 from hekla.apps.gallery.models import Use
 from hekla.apps.jobs import endings, gantt_rows, job_rows, node_jobs, pieces, pod_rows, saying, wording
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.sentences import space_after
 from hekla.domain.resources import Resources, format_quantity
 from hekla.project.figures import Bar
 
@@ -29,6 +30,7 @@ register.simple_tag(job_rows.job_rows)
 register.simple_tag(pod_rows.pod_rows)
 register.simple_tag(gantt_rows.gantt_rows)
 register.simple_tag(node_jobs.node_jobs)
+register.filter(space_after)
 
 
 @register.filter
