@@ -1,9 +1,12 @@
 // Plots: the figure is in the page as JSON ({data, layout} of Plotly), drawn in the theme's colours, again when the theme
 // or the figure changes. A page with plots loads vendor/plotly-basic.min.js before app.js has run.
 
-import { say } from "./messages.js";
+import { language, say } from "./messages.js";
 
-const CONFIG = { displayModeBar: false, responsive: true };
+// The library writes dates in English; other languages get them as digits.
+const DATES = { year: "%Y", month: "%Y-%m", dayMonth: "%m-%d", dayMonthYear: "%Y-%m-%d" };
+const LOCALE = language.startsWith("en") ? {} : { locale: language, locales: { [language]: { dictionary: {}, format: DATES } } };
+const CONFIG = { displayModeBar: false, responsive: true, ...LOCALE };
 const ORDER = [1, 2, 3, 4, 5, 6, 7].map((number) => `--plot-${number}`);
 
 /** A token as a colour that Plotly understands (light-dark() is resolved by the browser). */

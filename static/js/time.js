@@ -10,13 +10,18 @@ const relative = new Intl.RelativeTimeFormat(language, { style: "short", numeric
 const exact = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "long", timeZone });
 const brief = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium", timeZone });
 const noTime = new Intl.NumberFormat(language, { style: "unit", unit: "second", unitDisplay: "narrow" }).format(0);
+/** The texts of the console have a space between digits and Chinese; those of the browser have none. */
+function spaced(text) {
+  return text.replace(/(?<=\d)(?=\p{Script=Han})|(?<=\p{Script=Han})(?=\d)/gu, " ");
+}
+
 const duration = Intl.DurationFormat ? new Intl.DurationFormat(language, { style: "narrow" }) : null;
 
 /** "3 min ago" for an instant in milliseconds. */
 export function ago(instant, now = Date.now()) {
   let amount = (instant - now) / 1000;
   for (const [unit, size] of STEPS) {
-    if (Math.abs(amount) < size) return relative.format(Math.round(amount), unit);
+    if (Math.abs(amount) < size) return spaced(relative.format(Math.round(amount), unit));
     amount /= size;
   }
   return exact.format(instant);
@@ -25,12 +30,12 @@ export function ago(instant, now = Date.now()) {
 /** "1h 4m" for milliseconds: the two greatest units that matter. */
 export function long(milliseconds) {
   const seconds = Math.max(0, Math.round(milliseconds / 1000));
-  if (!seconds) return noTime;
+  if (!seconds) return spaced(noTime);
   const parts = { days: Math.floor(seconds / 86400), hours: Math.floor(seconds / 3600) % 24, minutes: Math.floor(seconds / 60) % 60, seconds: seconds % 60 };
   const names = Object.keys(parts);
   const first = Math.max(0, names.findIndex((name) => parts[name] > 0));
   const shown = names.slice(first, first + 2).filter((name) => parts[name] > 0);
-  return duration.format(Object.fromEntries(shown.map((name) => [name, parts[name]])));
+  return spaced(duration.format(Object.fromEntries(shown.map((name) => [name, parts[name]]))));
 }
 
 function write(element, text) {
