@@ -226,4 +226,4 @@ def _told(pod: Pod, now: datetime) -> str:
     if pod.started_at:
         parts.append(_("ran for %s") % wording.duration((over - pod.started_at).total_seconds()))
     parts += [pod.node, endings.outcome(pod)]
-    return ", ".join(filter(None, parts))
+    return _(", ").join(filter(None, parts))

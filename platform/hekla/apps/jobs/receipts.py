@@ -53,7 +53,7 @@ class Receipt:
     @property
     def sentence(self) -> str:
         """Who made room for whom."""
-        facts = {"n": self.count, "other": self.other, "nodes": ", ".join(self.nodes)}
+        facts = {"n": self.count, "other": self.other, "nodes": _(", ").join(self.nodes)}
         return (_gave if self.gave else _gained)(self)(self.count) % facts
 
     @property
@@ -61,9 +61,9 @@ class Receipt:
         """By which action and by whose leave."""
         rule = _RULES.get(self.action, lambda: self.action)()
         if not self.plugins:
-            return f"{rule} ({self.action})"
+            return _("%(rule)s (%(action)s)") % {"rule": rule, "action": self.action}
         return _("%(rule)s (%(action)s, by leave of %(plugins)s)") % {
-            "rule": rule, "action": self.action, "plugins": ", ".join(self.plugins)
+            "rule": rule, "action": self.action, "plugins": _(", ").join(self.plugins)
         }  # fmt: skip
 
     @property

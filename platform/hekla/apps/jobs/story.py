@@ -36,7 +36,7 @@ def lines(events: list[Event]) -> list[Line]:
 
 def gains(receipts: Iterable[Receipt]) -> list[Line]:
     """What others gave up for it."""
-    return [Line(one.number, one.at, "admitted", f"{one.sentence} {one.rule}.", "") for one in receipts]
+    return [Line(one.number, one.at, "admitted", together([one.sentence, _("%s.") % one.rule]), "") for one in receipts]
 
 
 def _tell(kind: str, facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -52,7 +52,7 @@ def _phase(facts: Mapping[str, Any]) -> tuple[str, str]:
     words = _PHASE_WORDS.get(facts["new"])
     sentence = str(words()) if words else facts["new"]
     message = saying.told(facts.get("said", ()), facts["message"])
-    return _STATES.get(facts["new"], "neutral"), f"{sentence} {message}".strip()
+    return _STATES.get(facts["new"], "neutral"), together([sentence, message])
 
 
 def _gang(facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -94,7 +94,7 @@ def _evicted(facts: Mapping[str, Any]) -> tuple[str, str]:
         sentence = _("%(task)s-%(index)s must make room on %(node)s for another job (%(action)s).")
     else:
         sentence = _("%(task)s-%(index)s must leave %(node)s (%(action)s).")
-    action = ": ".join(filter(None, [facts["action"], ", ".join(facts.get("plugins", ()))]))
+    action = ": ".join(filter(None, [facts["action"], _(", ").join(facts.get("plugins", ()))]))
     return "stopped", together([sentence % {**facts, "action": action}, victims.moved(facts)])
 
 
@@ -113,7 +113,7 @@ def _command(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _changed(facts: Mapping[str, Any]) -> tuple[str, str]:
-    sizes = "; ".join(_size(name, change) for name, change in facts["changes"].items())
+    sizes = _("; ").join(_size(name, change) for name, change in facts["changes"].items())
     return "neutral", _("Changed: %s.") % sizes
 
 

@@ -40,7 +40,7 @@ class Offering:
         found = self._named(spec.priority_class)
         if found is None:
             sentence = _("%(tenant)s has no priority class called “%(name)s”. It may use: %(names)s.")
-            names = ", ".join(one.name for one in self.classes) or _("none")
+            names = _(", ").join(one.name for one in self.classes) or _("none")
             facts = {"tenant": self.tenant, "name": spec.priority_class, "names": names}
             yield Problem("priority_class", sentence % facts)
         elif spec.priority not in (0, found.value):

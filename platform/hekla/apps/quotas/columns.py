@@ -57,7 +57,7 @@ class QuotaColumns:
     def words(self, values: extras.Values) -> str:
         """The bounds, one after the other."""
         bounds = [f"{self.heads[name]} {_text(values[name])}" for name in self.heads if name in values]
-        return _("Quota: %(bounds)s.") % {"bounds": ", ".join(bounds)} if bounds else ""
+        return _("Quota: %(bounds)s.") % {"bounds": _(", ").join(bounds)} if bounds else ""
 
 
 def _text(value: Any) -> str:  # noqa: ANN401  (as JSON keeps it)

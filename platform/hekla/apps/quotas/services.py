@@ -68,6 +68,6 @@ def _amounts(resources: Mapping[str, str]) -> dict[str, str]:
     known = {"cpu", "memory"}.union(*(node.allocatable for node in clusters.nodes())) - {"pods"}
     if unknown := sorted(resources.keys() - known):
         sentence = _("No machine offers “%(name)s”. What can be bounded: %(names)s.")
-        facts = {"name": unknown[0][:63], "names": ", ".join(sorted(known))}
+        facts = {"name": unknown[0][:63], "names": _(", ").join(sorted(known))}
         raise Invalid([Problem("resources", sentence % facts)])
     return {name: format_quantity(name, parse_quantity(name, text)) for name, text in resources.items()}

@@ -75,7 +75,7 @@ def _set_tenants(department: Department, tenants: Collection[Tenant], actor: Act
     elsewhere = [tenant.slug for tenant in wanted if tenant.department_id not in {None, department.pk}]
     if elsewhere:
         message = _("These belong to another department; take them out there first: %(tenants)s")
-        raise Invalid([Problem("tenants", message % {"tenants": ", ".join(elsewhere)})])
+        raise Invalid([Problem("tenants", message % {"tenants": _(", ").join(elsewhere)})])
     before = list(Tenant.objects.select_for_update().filter(department=department))
     _move((tenant for tenant in before if tenant not in wanted), None, actor, now)
     _move((tenant for tenant in wanted if tenant not in before), department, actor, now)

@@ -114,7 +114,7 @@ class DepartmentForm(forms.ModelForm):
         unknown = sorted(names - {user.username for user in found})
         if unknown:
             raise forms.ValidationError(
-                gettext("There is no active person of that name: %s") % ", ".join(unknown)[:200]
+                gettext("There is no active person of that name: %s") % gettext(", ").join(unknown)[:200]
             )
         return found
 

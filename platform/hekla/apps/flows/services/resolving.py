@@ -75,7 +75,7 @@ def _no_template(name: str, names: Sequence[str]) -> str:
     sentence = _("There is no template called “%(name)s”.") % {"name": name}
     if hint := nearest(name, names):
         return sentence.removesuffix(".") + hint
-    others = {"others": ", ".join(names[:20]) or _("none")}
+    others = {"others": _(", ").join(names[:20]) or _("none")}
     return f"{sentence} " + _("There are: %(others)s.") % others
 
 
@@ -87,5 +87,5 @@ def _unknown_tasks(spec: FlowSpec, jobs: Mapping[str, JobSpec]) -> Iterator[Prob
                 names = [task.name for task in jobs[target].tasks] if target in jobs else [probe.task]
                 if probe.task and probe.task not in names:
                     sentence = _("The job of step %(step)s has no task called “%(task)s”; it has %(names)s.")
-                    told = sentence % {"step": target, "task": probe.task, "names": ", ".join(names)}
+                    told = sentence % {"step": target, "task": probe.task, "names": _(", ").join(names)}
                     yield Problem(join("steps", place, "probes", number, "task"), told)

@@ -96,4 +96,4 @@ def _shape(spec: JobSpec) -> Hashable:
 
 def _taken(names: Sequence[str], tenant: Tenant) -> NameTaken:
     sentence = _("%(tenant)s has jobs of these names already: %(names)s. Choose another name, or delete those jobs.")
-    return NameTaken(sentence % {"tenant": tenant, "names": ", ".join(names[:5])}, "name")
+    return NameTaken(sentence % {"tenant": tenant, "names": _(", ").join(names[:5])}, "name")

@@ -159,7 +159,7 @@ def _name_taken(spec: JobSpec, tenant: Tenant) -> NameTaken:
 def _open_queue(name: str, tenant: Tenant) -> Queue:
     open_to = list(queues.open_to(tenant))
     queue = next((queue for queue in open_to if queue.name == name), None)
-    others = ", ".join(queue.name for queue in open_to if queue.is_open and queue.name != name) or _("none")
+    others = _(", ").join(queue.name for queue in open_to if queue.is_open and queue.name != name) or _("none")
     if queue is None:
         sentence = _("%(tenant)s has no queue called “%(name)s”. It may submit to: %(others)s.")
         raise Refused(sentence % {"tenant": tenant, "name": name, "others": others}, "queue")
@@ -189,7 +189,7 @@ def _unknown_environments(spec: JobSpec) -> Iterable[Problem]:
     known = set(clusters.environments().values_list("name", flat=True))
     for place, task in enumerate(spec.tasks):
         if task.environment and task.environment not in known:
-            names = ", ".join(sorted(known))
+            names = _(", ").join(sorted(known))
             sentence = _("There is no environment called “%(name)s”. There are: %(names)s.")
             yield Problem(f"tasks.{place}.environment", sentence % {"name": task.environment, "names": names})
 
