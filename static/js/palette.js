@@ -23,7 +23,7 @@ function entries(typed) {
   const searches = wanted ? links.filter((link) => "searchable" in link.dataset) : [];
   return ways
     .filter(({ label }) => label && label.toLowerCase().includes(wanted))
-    .concat(searches.map((link) => ({ label: `${words(link)}: ${typed.trim()}`, href: `${link.href}?q=${encodeURIComponent(typed.trim())}`, icon: "search" })))
+    .concat(searches.map((link) => ({ label: say("search_in", { list: words(link), text: typed.trim() }), href: `${link.href}?q=${encodeURIComponent(typed.trim())}`, icon: "search" })))
     .slice(0, MOST);
 }
 

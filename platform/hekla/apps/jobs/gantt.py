@@ -158,7 +158,7 @@ def _by_replica(pods: Sequence[Pod]) -> Iterator[list[Pod]]:
 
 def _job_row(job: Job, stays: Sequence[waits.Stay], waited: Sequence[Stretch], scale: Scale) -> Row:
     bars = [bar for stay in stays for bar in _stay(stay, waited, scale)]
-    return Row(job.name, None, job.phase, "", 0, bars, "; ".join(dict.fromkeys(bar.words for bar in bars)))
+    return Row(job.name, None, job.phase, "", 0, bars, _("; ").join(dict.fromkeys(bar.words for bar in bars)))
 
 
 def _stay(stay: waits.Stay, waited: Sequence[Stretch], scale: Scale) -> Iterator[Bar]:
@@ -166,7 +166,7 @@ def _stay(stay: waits.Stay, waited: Sequence[Stretch], scale: Scale) -> Iterator
     if waits.is_at_rest(stay):
         yield from _waiting(stay.begin, end, waited, scale)
     elif stay.phase in _JOB_STATES:
-        words = f"{wording.phase(stay.phase)}: {wording.duration((end - stay.begin).total_seconds())}"
+        words = wording.phase(stay.phase) + _(": ") + wording.duration((end - stay.begin).total_seconds())
         if bar := scale.bar(stay.begin, end, _JOB_STATES[stay.phase], words):
             yield bar
 
@@ -177,7 +177,7 @@ def _waiting(begin: datetime, end: datetime, waited: Sequence[Stretch], scale: S
         piece_end = piece.end or end
         kind = f"waiting reason-{piece.cause}" if piece.cause else "waiting"
         words = _("waited %(long)s") % {"long": wording.duration((piece_end - piece.begin).total_seconds())}
-        words = f"{words}: {piece.sentence}" if piece.sentence else words
+        words = words + _(": ") + piece.sentence if piece.sentence else words
         if bar := scale.bar(piece.begin, piece_end, kind, words):
             yield bar
 
@@ -188,7 +188,7 @@ def _waiting(begin: datetime, end: datetime, waited: Sequence[Stretch], scale: S
 def _replica(attempts: Sequence[Pod], waited: Sequence[Stretch], scale: Scale) -> Row:
     last = attempts[-1]
     bars = [bar for pod in attempts for bar in _attempt(pod, waited, scale)]
-    words = "; ".join(_told(pod, scale.end) for pod in attempts)
+    words = _("; ").join(_told(pod, scale.end) for pod in attempts)
     look = "terminated" if endings.was_stopped(last) else last.phase
     return Row(str(last), last.pk, look, endings.outcome(last), last.attempt, bars, words)
 
