@@ -1,6 +1,7 @@
 """A pytest plugin: one Kubernetes control plane for the run, and a namespace of its own for each test."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,19 +26,34 @@ def _needs_it(item: pytest.Item) -> bool:
     """By its fixtures, or as one of the kinds that it is run with."""
     parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
     is_marked = item.get_closest_marker("kubernetes") is not None
-    return is_marked or "control_plane" in getattr(item, "fixturenames", ()) or "kubernetes" in parameters
+    return is_marked or "programs" in getattr(item, "fixturenames", ()) or "kubernetes" in parameters
 
 
 @pytest.fixture(scope="session")
-def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
-    """A running control plane without nodes; skips where its programs cannot be had."""
+def programs(request: pytest.FixtureRequest) -> Path:
+    """The folder with the programs of a control plane; skips where they cannot be had."""
     capture = request.config.pluginmanager.getplugin("capturemanager")
     try:
         with capture.global_and_fixture_disabled():  # a first build takes minutes, and says so
-            folder = binaries()
+            return binaries()
     except NoBinaries as missing:
         pytest.skip(str(missing))
-    plane = ControlPlane(folder)
+
+
+@pytest.fixture(scope="session")
+def control_plane(programs: Path) -> Iterator[ControlPlane]:
+    """The running control plane of this run, without nodes."""
+    yield from _running(programs)
+
+
+@pytest.fixture
+def mortal_control_plane(programs: Path) -> Iterator[ControlPlane]:
+    """One that a test may kill: what watches an API server comes back to it after pauses, which others would feel."""
+    yield from _running(programs)
+
+
+def _running(programs: Path) -> Iterator[ControlPlane]:
+    plane = ControlPlane(programs)
     plane.start()
     yield plane
     plane.stop()

@@ -42,8 +42,8 @@ class Pods:
     def is_gone(self, name: str) -> bool:
         return name not in {pod["metadata"]["name"] for pod in self._plane.request("GET", self.path)["items"]}
 
-    def wait_for(self, name: str, phase: str) -> dict[str, Any]:
-        self._plane.wait_until(lambda: self.phase(name) == phase)
+    def wait_for(self, name: str, phase: str, *, seconds: float = 30) -> dict[str, Any]:
+        self._plane.wait_until(lambda: self.phase(name) == phase, seconds)
         return self.get(name)
 
 
@@ -151,16 +151,15 @@ def test_a_user_is_refused_what_no_role_gives(control_plane: ControlPlane) -> No
     assert refused.value.status == 403
 
 
-def test_the_api_server_serves_the_same_objects_after_a_crash(
-    control_plane: ControlPlane, pods: Pods, node: str
-) -> None:
+def test_the_api_server_serves_the_same_objects_after_a_crash(mortal_control_plane: ControlPlane) -> None:
+    pods, (node,) = Pods(mortal_control_plane, "default"), mortal_control_plane.add_nodes(1)
     pods.make("before", annotations={"hekla.dev/test-seconds": "3s"})
     pods.bind("before", node)
     before = pods.wait_for("before", "Running")
-    control_plane.kill_api_server()
-    control_plane.start_api_server()
+    mortal_control_plane.kill_api_server()
+    mortal_control_plane.start_api_server()
     assert pods.get("before")["metadata"]["uid"] == before["metadata"]["uid"]
-    pods.wait_for("before", "Succeeded")  # the nodes found the API server again
+    pods.wait_for("before", "Succeeded", seconds=90)  # the nodes found the API server again
     pods.make("after")
     pods.bind("after", node)
     pods.wait_for("after", "Running")

@@ -62,11 +62,16 @@ class Broken(Api):
             raise error
 
 
+def reached(plane: ControlPlane, folder: Path) -> access.Access:
+    """As the admin, by a kubeconfig."""
+    path = folder / "kubeconfig"
+    path.write_text(yaml.safe_dump(plane.kubeconfig()))
+    return access.by_kubeconfig(path)
+
+
 @pytest.fixture
 def found(control_plane: ControlPlane, tmp_path: Path) -> access.Access:
-    path = tmp_path / "kubeconfig"
-    path.write_text(yaml.safe_dump(control_plane.kubeconfig()))
-    return access.by_kubeconfig(path)
+    return reached(control_plane, tmp_path)
 
 
 def pod(index: int) -> Json:
@@ -155,20 +160,20 @@ def test_what_was_dismissed_is_told_of_no_more(found, control_plane, namespace) 
     api.close()
 
 
-def test_the_api_server_is_killed_and_comes_back(found, control_plane, namespace) -> None:
-    api = Api(found)
-    cache = Cache(api, f"/api/v1/namespaces/{namespace}/pods", OURS, now)
-    people = People(control_plane, namespace, seed=1)
+def test_the_api_server_is_killed_and_comes_back(mortal_control_plane, tmp_path) -> None:
+    api = Api(reached(mortal_control_plane, tmp_path))
+    cache = Cache(api, "/api/v1/namespaces/default/pods", OURS, now)
+    people = People(mortal_control_plane, "default", seed=1)
     people._make()
     cache.list_now()
     cache.wait(0.1)
-    control_plane.kill_api_server()
+    mortal_control_plane.kill_api_server()
     with pytest.raises(BackendError):
         cache.list_now()
-    control_plane.start_api_server()
+    mortal_control_plane.start_api_server()
     people._make()
     people._delete()
-    _compare(cache, control_plane, namespace)
+    _compare(cache, mortal_control_plane, "default")
     cache.close()
     api.close()
 
