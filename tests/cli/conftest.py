@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from django.db import connection
 from pytest_django.live_server_helper import LiveServer
-from tests.controller.conftest import LAST_SECONDS, World, world
+from tests.controller.conftest import LAST_SECONDS, World, one_machine, world
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.clusters.models import Node
@@ -21,7 +21,7 @@ from hekla.controller import turns
 from hekla.controller.backends import backend_of
 from hekla.lib import clock
 
-__all__ = ["world"]
+__all__ = ["one_machine", "world"]
 
 
 def hekla(*words: str | Path, **more: Any) -> Result:

@@ -97,7 +97,8 @@ def test_links_lead_to_every_page(pages: list[Found]) -> None:
     from hekla.project.access import ROUTES
 
     no_pages = {
-        "health", "favicon", "set_language", "accounts:sign_in", "accounts:use_link",  # before one is in
+        "health", "live", "ready",  # for programs
+        "favicon", "set_language", "accounts:sign_in", "accounts:use_link",  # before one is in
         "home_needs", "jobs:timeline", "job_unblock", "exposure",  # parts of pages
         "usage:job", "usage:pod", "notifications:bell",
         "invitations:sign_up", "accounts:second_step", "accounts:prove",  # on the way in
