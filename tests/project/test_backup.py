@@ -262,3 +262,20 @@ def test_a_new_data_folder_gets_a_database_of_its_own(live, home, tmp_path) -> N
     server = Postgres(new.path / "postgres", run_dir(new.path))
     with (new.logs / "postgres.log").open("ab") as log, running(server, log.fileno()):
         assert contents(server.url) == before
+
+
+def test_what_was_to_be_replaced_is_there_still_where_it_could_not_be(live, empty, home, tmp_path, monkeypatch) -> None:
+    path = backed_up(home, tmp_path)
+    monkeypatch.setenv("DATABASE_URL", empty)
+    argv = [str(path), "--data", str(tmp_path / "other"), "--replace"]
+    assert restore(argv) == 0
+    before = contents(empty)
+
+    def half(url: str, _dump: Path) -> None:
+        with psycopg.connect(url) as connection:
+            connection.execute("CREATE TABLE jobs_job (half int)")
+        raise StartRefused("pg_restore says: the disk is full")
+
+    monkeypatch.setattr("hekla.project.backup.database.restore", half)
+    assert "the disk is full" in refusal(restore, *argv)
+    assert contents(empty) == before

@@ -4,7 +4,7 @@ import argparse
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -50,7 +50,7 @@ _WITHOUT_THE_KEY = "  HEKLA_SECRET_KEY is not in it; without that key, sealed se
 
 
 def restore(argv: Sequence[str]) -> int:
-    """Bring a backup back where no Hekla runs. Raises StartRefused, and then nothing was changed."""
+    """Bring a backup back where no Hekla runs. Raises StartRefused, and then the database is as it was."""
     asked = _parser("restore", "Bring back what `backup` saved; Hekla must not run meanwhile.").parse_args(argv)
     home = _home(asked.data)
     with archive.opened(Path(asked.file)) as (manifest, tar):
@@ -63,8 +63,7 @@ def restore(argv: Sequence[str]) -> int:
                 archive.take_dump(tar, manifest, dump)
             with _database(home) as url:
                 _check_server(manifest, url)
-                _make_room(url, replace=asked.replace)
-                with step("bringing the database back"):
+                with _room(url, replace=asked.replace), step("bringing the database back"):
                     database.restore(url, dump)
             _put_key(home, archive.key(tar), replace=asked.replace)
             with step("bringing back what pods wrote") as putting:
@@ -106,12 +105,13 @@ def _database(home: Home) -> Iterator[str]:
         yield server.url
 
 
-def _make_room(url: str, *, replace: bool) -> None:
+def _room(url: str, *, replace: bool) -> AbstractContextManager[None]:
+    """What is replaced is gone only when what replaces it is there."""
     if database.is_empty(url):
-        return
+        return nullcontext()
     if not replace:
         raise StartRefused("The database holds something already. To have it replaced by the backup, say --replace.")
-    database.clear(url)
+    return database.set_aside(url)
 
 
 def _put_key(home: Home, key: str | None, *, replace: bool) -> None:

@@ -2,7 +2,8 @@
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -12,6 +13,7 @@ from hekla.project.embedded.programs import postgres_programs
 from hekla.project.terminal import StartRefused
 
 _MIGRATIONS = "SELECT app || '.' || name FROM django_migrations ORDER BY id"
+_ASIDE = "replaced_by_a_backup"
 
 
 def changes(url: str) -> tuple[str, ...]:
@@ -46,11 +48,17 @@ def restore(url: str, place: Path) -> None:
     _run("pg_restore", url, "--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error", str(place))
 
 
-def clear(url: str) -> None:
-    """Drop every table, as the database's owner may."""
+@contextmanager
+def set_aside(url: str) -> Iterator[None]:
+    """An empty database for as long as something is put into it; where that fails, all that was there is back."""
     with _connected(url, autocommit=True) as connection:
-        connection.execute("DROP SCHEMA public CASCADE")
-        connection.execute("CREATE SCHEMA public")
+        connection.execute(f"ALTER SCHEMA public RENAME TO {_ASIDE}; CREATE SCHEMA public")
+        try:
+            yield
+        except BaseException:
+            connection.execute(f"DROP SCHEMA public CASCADE; ALTER SCHEMA {_ASIDE} RENAME TO public")
+            raise
+        connection.execute(f"DROP SCHEMA {_ASIDE} CASCADE")
 
 
 def _connected(url: str, *, autocommit: bool = False) -> psycopg.Connection:
