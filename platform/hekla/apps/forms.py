@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -31,6 +33,11 @@ def _add(form: forms.BaseForm, path: str, message: str) -> None:
         form.add_error(path, message)
     else:
         form.add_error(None, _(": ").join(filter(None, (path, message))))
+
+
+def form_page(request: HttpRequest, form: forms.BaseForm, *, title: str, submit: str, cancel: str) -> HttpResponse:
+    """A page that is nothing but a form. `submit`: what its button says; `cancel`: where one goes without it."""
+    return render(request, "form_page.html", {"form": form, "title": title, "submit": submit, "cancel": cancel})
 
 
 def refuse_reserved(name: str) -> str:

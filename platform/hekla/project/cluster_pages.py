@@ -5,9 +5,8 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
@@ -17,7 +16,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import selectors, services
 from hekla.apps.clusters.forms import ClusterChangeForm, ClusterForm
-from hekla.apps.forms import attach
+from hekla.apps.forms import attach, form_page
 from hekla.apps.people import person
 from hekla.backends.base import BackendError
 from hekla.backends.registry import open_backend
@@ -40,7 +39,7 @@ def create(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, _("The cluster was added. Now give it a queue."))
             return redirect("clusters:list")
-    return _form_page(request, form, _("Add a cluster"), _("Add"))
+    return form_page(request, form, title=_("Add a cluster"), submit=_("Add"), cancel=reverse("clusters:list"))
 
 
 @require_http_methods(["GET", "POST"])
@@ -59,7 +58,7 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
         else:
             messages.success(request, _("Saved."))
             return redirect("clusters:list")
-    return _form_page(request, form, name, _("Save"))
+    return form_page(request, form, title=name, submit=_("Save"), cancel=reverse("clusters:list"))
 
 
 def _require_answer(kind: str, name: str, config: Mapping[str, Any]) -> None:
@@ -75,8 +74,3 @@ def _require_answer(kind: str, name: str, config: Mapping[str, Any]) -> None:
         raise Invalid([Problem("config", str(error))]) from error
     finally:
         backend.close()
-
-
-def _form_page(request: HttpRequest, form: BaseForm, title: str, submit: str) -> HttpResponse:
-    context = {"form": form, "title": title, "submit": submit, "cancel": reverse("clusters:list")}
-    return render(request, "form_page.html", context)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from hekla.apps.accounts import selectors, services
 from hekla.apps.accounts.forms import PersonForm, ProfileForm, TokenForm
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.forms import attach
+from hekla.apps.forms import attach, form_page
 from hekla.apps.people import person
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
@@ -48,7 +48,7 @@ def create(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, _("%s was added.") % made)
             return redirect("accounts:edit", made.pk)
-    return _form_page(request, form, _("Add a person"), _("Add"))
+    return form_page(request, form, title=_("Add a person"), submit=_("Add"), cancel=reverse("accounts:list"))
 
 
 @sensitive_post_parameters("password")
@@ -141,8 +141,3 @@ def _profile_page(request: HttpRequest, form: ProfileForm, token_form: TokenForm
     tokens = selectors.tokens_of(person(request))
     context = {"form": form, "token_form": token_form, "tokens": tokens, "secret": secret, "now": clock.now()}
     return render(request, "accounts/profile.html", context)
-
-
-def _form_page(request: HttpRequest, form: PersonForm, title: str, submit: str) -> HttpResponse:
-    context = {"form": form, "title": title, "submit": submit, "cancel": reverse("accounts:list")}
-    return render(request, "form_page.html", context)

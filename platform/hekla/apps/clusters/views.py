@@ -1,7 +1,6 @@
 """Pages about clusters and environments."""
 
 from django.contrib import messages
-from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -13,7 +12,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import selectors, services
 from hekla.apps.clusters.forms import EnvironmentChangeForm, EnvironmentForm
-from hekla.apps.forms import attach
+from hekla.apps.forms import attach, form_page
 from hekla.apps.people import person
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
@@ -56,7 +55,9 @@ def create_environment(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, _("The environment was added; it is built when a job first uses it."))
             return redirect("clusters:environments")
-    return _form_page(request, form, _("Add an environment"), _("Add"))
+    return form_page(
+        request, form, title=_("Add an environment"), submit=_("Add"), cancel=reverse("clusters:environments")
+    )
 
 
 @require_http_methods(["GET", "POST"])
@@ -69,9 +70,4 @@ def edit_environment(request: HttpRequest, name: str) -> HttpResponse:
         services.change_environment(fresh, form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
         messages.success(request, _("Saved. Jobs that start from now on get it."))
         return redirect("clusters:environments")
-    return _form_page(request, form, name, _("Save"))
-
-
-def _form_page(request: HttpRequest, form: BaseForm, title: str, submit: str) -> HttpResponse:
-    context = {"form": form, "title": title, "submit": submit, "cancel": reverse("clusters:environments")}
-    return render(request, "form_page.html", context)
+    return form_page(request, form, title=name, submit=_("Save"), cancel=reverse("clusters:environments"))

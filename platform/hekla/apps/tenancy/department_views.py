@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
-from hekla.apps.forms import attach
+from hekla.apps.forms import attach, form_page
 from hekla.apps.people import person
 from hekla.apps.tenancy import departments, selectors
 from hekla.apps.tenancy.forms import DepartmentChangeForm, DepartmentForm
@@ -37,7 +37,7 @@ def create(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, _("%s was added.") % made)
             return redirect("departments:detail", made.slug)
-    return _form_page(request, form, _("Add a department"), _("Add"), reverse("departments:list"))
+    return form_page(request, form, title=_("Add a department"), submit=_("Add"), cancel=reverse("departments:list"))
 
 
 @require_http_methods(["GET", "POST"])
@@ -56,8 +56,10 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
         else:
             messages.success(request, _("Saved."))
             return redirect("departments:detail", slug)
-    return _form_page(request, form, department.name, _("Save"), reverse("departments:detail", args=[slug]))
-
-
-def _form_page(request: HttpRequest, form: DepartmentForm, title: str, submit: str, cancel: str) -> HttpResponse:
-    return render(request, "form_page.html", {"form": form, "title": title, "submit": submit, "cancel": cancel})
+    return form_page(
+        request,
+        form,
+        title=department.name,
+        submit=_("Save"),
+        cancel=reverse("departments:detail", args=[slug]),
+    )

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
-from hekla.apps.forms import attach
+from hekla.apps.forms import attach, form_page
 from hekla.apps.people import person
 from hekla.apps.tenancy import selectors, services
 from hekla.apps.tenancy.forms import ROLES, MemberForm, RetentionForm, TenantChangeForm, TenantForm
@@ -51,8 +51,7 @@ def create(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, _("%s was added. Now add its members.") % made)
             return redirect("tenancy:detail", made.slug)
-    context = {"form": form, "title": _("Add a tenant"), "submit": _("Add"), "cancel": reverse("tenancy:list")}
-    return render(request, "form_page.html", context)
+    return form_page(request, form, title=_("Add a tenant"), submit=_("Add"), cancel=reverse("tenancy:list"))
 
 
 @require_safe
@@ -73,8 +72,7 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
         messages.success(request, _("Saved."))
         return redirect("tenancy:detail", slug)
     cancel = reverse("tenancy:detail", args=[slug])
-    context = {"form": form, "title": tenant.name, "submit": _("Save"), "cancel": cancel}
-    return render(request, "form_page.html", context)
+    return form_page(request, form, title=tenant.name, submit=_("Save"), cancel=cancel)
 
 
 @require_POST
