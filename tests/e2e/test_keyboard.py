@@ -34,7 +34,12 @@ class Keys:
     """Somebody's hands. Raises AssertionError where they come to a place that one cannot see."""
 
     def __init__(self, page: Page) -> None:
-        self.page, self.press, self.type = page, page.keyboard.press, page.keyboard.type
+        self.page, self.type = page, page.keyboard.type
+
+    def press(self, key: str) -> None:
+        """A key, once the page is there with its scripts: what is drawn before them does not listen yet."""
+        self.page.wait_for_load_state()
+        self.page.keyboard.press(key)
 
     def is_at(self, selector: str) -> bool:
         return bool(self.page.evaluate("selector => document.activeElement.matches(selector)", selector))

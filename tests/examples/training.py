@@ -16,7 +16,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.project.checkout import CHECKOUT
 
 EXAMPLES = CHECKOUT / "platform" / "examples"
-PATIENCE_SECONDS = 90
+PATIENCE_SECONDS = 240  # two TensorFlows that are read from a slow disk for the first time
 
 
 def spec_of(example: str) -> JobSpec:
@@ -35,7 +35,8 @@ def python_with(requirements: Path) -> Path:
     if not ready.exists():
         tool = uv.find_uv_bin()
         subprocess.run([tool, "venv", "--quiet", "--clear", "--python", sys.executable, home], check=True)
-        subprocess.run([tool, "pip", "install", "--quiet", "--python", python, "-r", requirements], check=True)
+        install = [tool, "pip", "install", "--quiet", "--compile-bytecode", "--python", python, "-r", requirements]
+        subprocess.run(install, check=True)
         ready.touch()
     return python
 
@@ -76,7 +77,14 @@ class Training:
 
     def exit_codes(self) -> dict[tuple[str, int], int]:
         """How each ended, once all have."""
-        return {place: process.wait(PATIENCE_SECONDS) for place, process in self._processes.items()}
+        try:
+            return {place: process.wait(PATIENCE_SECONDS) for place, process in self._processes.items()}
+        except subprocess.TimeoutExpired:
+            raise AssertionError(self.logs()) from None
+
+    def logs(self) -> str:
+        """What all of them printed so far."""
+        return "\n".join(f"{task}-{index}:\n{self.log(task, index)}" for task, index in self._processes)
 
     def figures(self, name: str, task: str, index: int = 0) -> list[float]:
         """The values of a figure in the order in which they were printed for the console."""
