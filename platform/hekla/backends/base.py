@@ -4,13 +4,15 @@ Everything is named by a `PodKey`, so that to start a thing twice is to find it 
 to answer after a restart of everything else; the controller keeps the history.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class PodOrder:
     """All that a backend needs to start a pod. `address` is what `Backend.address` gave for it.
 
     `secrets` are files like `files`, for the pod's own eyes: they are in no record that is read by others.
+    `has_peers`: other pods of its job look for it by its address.
     """
 
     key: PodKey
@@ -56,6 +59,7 @@ class PodOrder:
     image: str = ""
     working_dir: str = ""
     grace_seconds: float = 30.0
+    has_peers: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +172,25 @@ class Backend(Protocol):
     def start(self, order: PodOrder) -> None:
         """Start the pod unless it was started, or stopped, already. Raises BackendError, StartRefused."""
 
+    def start_many(
+        self, orders: Iterable[PodOrder], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[PodOrder, BackendError | None]]:
+        """Start each, and tell what went wrong with it, if anything, in any order.
+
+        An order is asked for when its time comes. `meanwhile` is called about each second; what it raises ends this, as
+        it does to ask no further: no start is begun from then on.
+        """
+
     def stop(self, key: PodKey, *, reason: str) -> None:
         """Ask the pod to end, and make it end when its grace is over. An ended pod is left alone.
 
         A pod that was not started yet never will run: it is observed as failed, with the reason Stopped.
         """
+
+    def stop_many(
+        self, wishes: Iterable[tuple[PodKey, str]], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[tuple[PodKey, str], BackendError | None]]:
+        """Stop each for its reason, as `start_many` starts."""
 
     def observe(self, since: str | None) -> Observations:
         """What is so now: of all pods (`since=None`), or at least of those that changed after that cursor."""
@@ -212,3 +230,17 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Let go of threads and connections; what runs goes on. Nothing is asked of it afterwards."""
+
+
+def one_by_one(
+    work: Callable[[Item], None], items: Iterable[Item], meanwhile: Callable[[], None]
+) -> Iterator[tuple[Item, BackendError | None]]:
+    """`Backend.start_many` and `Backend.stop_many` where nothing is gained by doing many at once."""
+    for item in items:
+        meanwhile()
+        try:
+            work(item)
+        except BackendError as error:
+            yield item, error
+        else:
+            yield item, None

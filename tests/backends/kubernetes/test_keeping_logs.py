@@ -13,6 +13,7 @@ from hekla.backends.base import BackendError, PodKey
 from hekla.backends.kubernetes import backend as module
 from hekla.backends.kubernetes import silence
 from hekla.backends.kubernetes.api import Api, ApiError
+from hekla.backends.kubernetes.flight import Flight
 
 AWAY = ApiError(500, "InternalError", "dial tcp 10.0.0.1:10250: i/o timeout")
 NO_ANSWER = BackendError("The API server does not answer: ReadTimeout")
@@ -31,14 +32,22 @@ def ended(place: Place, index: int = 0) -> PodKey:
 
 def deaf(patch: pytest.MonkeyPatch, error: Exception, *keys: PodKey) -> list[str]:
     """Logs of these pods cannot be read; what was asked for is noted."""
-    read, asked = Api.text, []
+    at_once, one, asked = Flight.text, Api.text, []
 
-    def text(self: Api, path: str, **params: str | int) -> bytes:
+    def note(path: str) -> None:
         asked.append(path)
         if any(f"/{key.name}/" in path for key in keys):
             raise error
-        return read(self, path, **params)
 
+    async def text_at_once(self: Flight, path: str, **params: str | int) -> bytes:
+        note(path)
+        return await at_once(self, path, **params)
+
+    def text(self: Api, path: str, **params: str | int) -> bytes:
+        note(path)
+        return one(self, path, **params)
+
+    patch.setattr(Flight, "text", text_at_once)
     patch.setattr(Api, "text", text)
     return asked
 

@@ -1,5 +1,6 @@
 """A pod runs when it was started to the end, once, as it was ordered, and not after it was stopped."""
 
+import asyncio
 import dataclasses
 from collections.abc import Callable
 
@@ -20,11 +21,11 @@ def cloud(make_place: Callable[[str], Place]) -> Place:
 def interrupted(place: Place, monkeypatch: pytest.MonkeyPatch, order: PodOrder) -> None:
     """Start it as far as it is made, but not bound."""
 
-    def cut(*_: object) -> None:
+    async def cut(*_: object) -> None:
         raise BackendError("The API server does not answer")
 
     with monkeypatch.context() as patch:
-        patch.setattr(place.backend, "_bind", cut)
+        patch.setattr(place.backend._starting, "_bind", cut)
         with pytest.raises(BackendError):
             place.backend.start(order)
 
@@ -41,14 +42,14 @@ def test_a_pod_that_was_made_and_not_bound_is_not_taken_for_started(cloud, monke
 
 @pytest.mark.kubernetes
 def test_a_pod_that_is_stopped_while_somebody_starts_it_is_not_bound_any_more(cloud, monkeypatch) -> None:
-    order, slow, bind = cloud.long(), cloud.reopened(), cloud.backend._bind
-    other = cloud.backend
+    order, slow, other = cloud.long(), cloud.reopened(), cloud.backend
+    bind = slow._starting._bind
 
-    def late(pod: object, node: str) -> None:
-        other.stop(order.key, reason="Not wanted")
-        bind(pod, node)
+    async def late(pod: object, node: str) -> None:
+        await asyncio.to_thread(other.stop, order.key, reason="Not wanted")
+        await bind(pod, node)
 
-    monkeypatch.setattr(slow, "_bind", late)
+    monkeypatch.setattr(slow._starting, "_bind", late)
     slow.start(order)
     made = slow._api.get(slow._path_of(order.key.name))
     assert "nodeName" not in made["spec"]
@@ -61,7 +62,7 @@ def test_to_stop_thousands_again_and_again_asks_the_server_once_for_each(cloud, 
     cloud.backend.observe(None)
     cloud.backend.stop(key, reason="Enough")
     asked = []
-    monkeypatch.setattr(cloud.backend._api, "get", lambda *more, **_: asked.append(more))
+    monkeypatch.setattr(cloud.backend._flight, "get", lambda *more, **_: asked.append(more))
     cloud.backend.stop(key, reason="Enough")
     assert asked == []
 

@@ -11,15 +11,16 @@ from typing import Any
 import httpx
 
 from hekla.backends.base import BackendError
+from hekla.backends.kubernetes import instruments
 from hekla.backends.kubernetes.access import Access
 
 Json = dict[str, Any]
-OK_BELOW, NOT_FOUND, CONFLICT, GONE, INVALID = 400, 404, 409, 410, 422
+OK_BELOW, BAD_REQUEST, NOT_FOUND, CONFLICT, GONE, INVALID = 400, 400, 404, 409, 410, 422
 _PATIENCE = httpx.Timeout(20.0, connect=5.0)
 _PATIENCE_WITH_MACHINES = httpx.Timeout(4.0)
 _BOOKMARKS_WITHIN_SECONDS = 150.0
 """A server that shows the signs of life it was asked for does so each minute."""
-_MERGE = "application/merge-patch+json"
+MERGE = "application/merge-patch+json"
 
 
 class ApiError(BackendError):
@@ -58,14 +59,6 @@ class Api:
         """What is no JSON, such as a log: it comes from a machine that may be dead, so nobody waits long for it."""
         return self._answer("GET", path, params=params, timeout=_PATIENCE_WITH_MACHINES).content
 
-    def create(self, path: str, body: Json) -> Json:
-        """A new object. Raises ApiError with CONFLICT where there is one of that name."""
-        return self._sent("POST", path, body=body)
-
-    def patch(self, path: str, body: Json) -> Json:
-        """A change to some fields of an object."""
-        return self._sent("PATCH", path, body=body, content_type=_MERGE)
-
     def delete(self, path: str, *, grace_seconds: int | None = None, **params: str | int) -> None:
         """An object, or all that the parameters say; what is not there needs no deleting."""
         options = {} if grace_seconds is None else {"gracePeriodSeconds": grace_seconds}
@@ -90,11 +83,11 @@ class Api:
             ) as answer:
                 if answer.status_code >= OK_BELOW:
                     answer.read()
-                    raise _refusal(answer)
+                    raise refusal(answer.status_code, answer.content)
                 for line in _lines(answer.iter_bytes()):
                     yield _event(line)
         except (httpx.HTTPError, OSError, RuntimeError, ValueError, LookupError, TypeError) as error:
-            raise _unreachable(error) from error
+            raise unreachable(error) from error
 
     def close(self) -> None:
         """Let go of all connections."""
@@ -104,7 +97,7 @@ class Api:
         try:
             found: Json = json.loads(self._answer(method, path, **more).content)
         except ValueError as error:
-            raise _unreachable(error) from error
+            raise unreachable(error) from error
         return found
 
     def _answer(
@@ -114,22 +107,22 @@ class Api:
         *,
         params: Mapping[str, str | int] | None = None,
         body: Json | None = None,
-        content_type: str = "application/json",
         timeout: httpx.Timeout = _PATIENCE,
     ) -> httpx.Response:
+        instruments.count(method, path)
         headers = {"Accept": "application/json, */*"}
         content = None if body is None else json.dumps(body).encode()
         if content is not None:
-            headers["Content-Type"] = content_type
+            headers["Content-Type"] = "application/json"
         try:
             headers |= self._access.header()
             answer = self._client.request(
                 method, path, params=params, content=content, headers=headers, timeout=timeout
             )
         except (httpx.HTTPError, OSError, RuntimeError, ValueError) as error:  # RuntimeError: it was closed meanwhile
-            raise _unreachable(error) from error
+            raise unreachable(error) from error
         if answer.status_code >= OK_BELOW:
-            raise _refusal(answer)
+            raise refusal(answer.status_code, answer.content)
         return answer
 
 
@@ -155,14 +148,16 @@ def _event(line: bytes) -> Json:
     return event
 
 
-def _refusal(answer: httpx.Response) -> ApiError:
+def refusal(status: int, content: bytes) -> ApiError:
+    """The error that such an answer is."""
     try:
-        told = answer.json()
+        told = json.loads(content)
     except ValueError:
         told = {}
     found = told if isinstance(told, dict) else {}
-    return ApiError(answer.status_code, str(found.get("reason", "")), str(found.get("message", ""))[:1000])
+    return ApiError(status, str(found.get("reason", "")), str(found.get("message", ""))[:1000])
 
 
-def _unreachable(error: Exception) -> BackendError:
+def unreachable(error: Exception) -> BackendError:
+    """There was no answer that says anything."""
     return BackendError(f"The API server does not answer: {type(error).__name__}: {str(error)[:200]}")

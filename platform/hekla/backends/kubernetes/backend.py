@@ -6,10 +6,11 @@ deleted takes its exit code and its log along. Only when the end stands in the r
 the pod deleted.
 """
 
+import itertools
 import logging
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,26 +25,25 @@ from hekla.backends.base import (
     Observations,
     PodKey,
     PodOrder,
-    StartRefused,
     UnknownPod,
     Use,
 )
 from hekla.backends.kubernetes import access, names, nodes, reading
-from hekla.backends.kubernetes.api import CONFLICT, INVALID, NOT_FOUND, Api, ApiError, Json
+from hekla.backends.kubernetes.api import BAD_REQUEST, NOT_FOUND, Api, ApiError
 from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.ending import MAX_LOG_BYTES, Ending
+from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.manifests import Manifests
 from hekla.backends.kubernetes.reading import Seen
-from hekla.backends.kubernetes.silence import SilentNodes
 from hekla.backends.kubernetes.spool import Spool
+from hekla.backends.kubernetes.starting import Starting
 from hekla.domain.resources import Resources
 from hekla.lib.clock import Clock
 
 log = logging.getLogger(__name__)
 REMOVE_PATIENCE_SECONDS = 10.0
 FORGET_PATIENCE_SECONDS = 2.0
-MAX_LOG_BYTES = 64 * 2**20
-_BAD_REQUEST = 400
 _ATTACHED = ("services", "configmaps", "secrets")
 _SAFE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -58,8 +58,6 @@ class KubernetesBackend:
         self._cluster, self._home, self._clock = cluster, home, clock
         self._spool = Spool(home / "kubernetes" / cluster / "logs")
         self._manifests = Manifests(cluster, self._config)
-        self._served: set[str] = set()
-        self._silent = SilentNodes()
         self._ours = names.selector({names.CLUSTER: cluster})
 
     def nodes(self) -> Sequence[NodeInfo]:
@@ -82,31 +80,23 @@ class KubernetesBackend:
 
     def start(self, order: PodOrder) -> None:
         """Make the pod and what belongs to it, and bind it, as far as this is not done. Raises as the contract says."""
-        if self._spool.has(order.key):
-            return
-        pod = self._made(order)
-        if pod is None or pod.is_bound or pod.observation.phase.is_final:
-            return
-        for place, manifest in self._manifests.files(order, pod.uid):
-            self._create_once(f"{self._place}/{place}", manifest)
-        self._bind(pod, order.node)
+        self._flight.all(self._starting.start, [order])
+
+    def start_many(
+        self, orders: Iterable[PodOrder], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[PodOrder, BackendError | None]]:
+        """Many at once: it is the server that takes the time."""
+        return self._flight.each(self._starting.start, orders, meanwhile)
 
     def stop(self, key: PodKey, *, reason: str) -> None:
         """Its deadline is now. One that was not made yet is made as one that is never bound."""
-        if self._spool.has(key):
-            return
-        change = {"metadata": {"annotations": {names.STOPPED: reason}}, "spec": {"activeDeadlineSeconds": 1}}
-        known = self._cache.find(key.name)
-        if known is not None and (known.observation.phase.is_final or known.is_stopping or known.is_gone):
-            return
-        try:
-            pod = self._api.get(self._path_of(key.name))
-            if reading.is_to_go_on(pod):
-                self._cache.put(self._api.patch(self._path_of(key.name), change))
-        except ApiError as error:
-            if error.status != NOT_FOUND:
-                raise
-            self._bury(key, reason)
+        self._flight.all(self._ending.stop, [(key, reason)])
+
+    def stop_many(
+        self, wishes: Iterable[tuple[PodKey, str]], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[tuple[PodKey, str], BackendError | None]]:
+        """Many at once."""
+        return self._flight.each(self._ending.stop, wishes, meanwhile)
 
     def observe(self, since: str | None) -> Observations:
         """All pods as the server has them, or those that changed after the cursor."""
@@ -117,12 +107,9 @@ class KubernetesBackend:
     def forget(self, keys: Sequence[PodKey]) -> None:
         """Keep their logs, and delete them. What cannot be done now, or soon, is left: `observe` tells of it again."""
         give_up_at = time.monotonic() + FORGET_PATIENCE_SECONDS
-        for key in keys:
-            if time.monotonic() > give_up_at:
-                return
-            try:
-                self._forget(key)
-            except BackendError as error:
+        soon = itertools.takewhile(lambda _key: time.monotonic() < give_up_at, keys)
+        for key, error in self._flight.each(self._ending.forget, soon, _nothing):
+            if error is not None:
                 log.info("could not forget %s, will try again: %s", key.name, error)
 
     def wait(self, timeout_seconds: float) -> bool:
@@ -161,13 +148,12 @@ class KubernetesBackend:
             return
         wanted = names.selector(names.job_labels(self._cluster, job))
         left = self._listed(wanted)
-        for pod in left:
-            self._keep_log(pod)
+        self._flight.all(self._ending.keep_log, left)
         if left:
             self._api.delete(f"{self._place}/pods", labelSelector=wanted, grace_seconds=1)
         for kind in _ATTACHED:
             self._delete_all(kind, wanted)
-        self._served.discard(job)
+        self._starting.forget_service(job)
         self._await_end(wanted)
         self._cache.dismiss(left)
 
@@ -191,16 +177,32 @@ class KubernetesBackend:
         """End the watch and its connections."""
         if cache := vars(self).get("_cache"):
             cache.close()
-        if api := vars(self).get("_api"):
-            api.close()
+        for name in ("_api", "_flight"):
+            if opened := vars(self).get(name):
+                opened.close()
 
     # The server
 
     @cached_property
-    def _api(self) -> Api:
+    def _access(self) -> access.Access:
         name = self._config.kubeconfig
-        found = access.by_kubeconfig(self._home / "kubeconfigs" / name) if name else access.by_account()
-        return Api(found)
+        return access.by_kubeconfig(self._home / "kubeconfigs" / name) if name else access.by_account()
+
+    @cached_property
+    def _api(self) -> Api:
+        return Api(self._access)
+
+    @cached_property
+    def _flight(self) -> Flight:
+        return Flight(self._access)
+
+    @cached_property
+    def _starting(self) -> Starting:
+        return Starting(self._flight, self._cache, self._manifests, self._place, lambda o: self._spool.has(o.key))
+
+    @cached_property
+    def _ending(self) -> Ending:
+        return Ending(self._flight, self._cache, self._manifests, self._place, self._spool)
 
     @cached_property
     def _cache(self) -> Cache:
@@ -239,88 +241,6 @@ class KubernetesBackend:
                 raise BackendError("A pod of the job has not ended yet")
             time.sleep(0.05)
 
-    # Pods
-
-    def _made(self, order: PodOrder) -> Seen | None:
-        """The pod, made now or before. Raises StartRefused where the server takes no such pod."""
-        manifest = self._manifests.pod(order)
-        self._serve(order.key.job)
-        try:
-            made = self._create_once(f"{self._place}/pods", manifest)
-        except ApiError as error:
-            if error.status in (INVALID, _BAD_REQUEST):
-                raise StartRefused(f"Kubernetes does not take this pod: {error}") from error
-            raise
-        return self._cache.put(made) if made else self._looked_up(order.key.name)
-
-    def _bury(self, key: PodKey, reason: str) -> None:
-        made = self._create_once(f"{self._place}/pods", self._manifests.tombstone(key, reason))
-        if made is None:  # it was started at this moment
-            self.stop(key, reason=reason)
-        else:
-            self._cache.put(made)
-
-    def _bind(self, pod: Seen, node: str) -> None:
-        try:
-            self._api.create(f"{self._path_of(pod.name)}/binding", self._manifests.binding(pod, node))
-        except ApiError as error:
-            if error.status not in (NOT_FOUND, CONFLICT):
-                raise
-            found = self._looked_up(pod.name)
-            if found is None or found.uid != pod.uid or found.node == node:
-                return
-            if found.is_bound:
-                raise BackendError(f"The pod is bound to {found.node} already") from error
-            if not found.observation.phase.is_final:
-                raise
-
-    def _serve(self, job: str) -> None:
-        """The job's pods get their names by a service of the job."""
-        if job not in self._served:
-            self._create_once(f"{self._place}/services", self._manifests.service(job))
-            self._served.add(job)
-
-    def _create_once(self, path: str, manifest: Json) -> Json | None:
-        """The object that was made; None: it is there already."""
-        try:
-            return self._api.create(path, manifest)
-        except ApiError as error:
-            if error.status == CONFLICT and error.reason == "AlreadyExists":
-                return None
-            raise
-
-    # Logs
-
-    def _forget(self, key: PodKey) -> None:
-        pod = self._cache.find(key.name) or self._looked_up(key.name)
-        if pod is None:
-            return
-        self._keep_log(pod)
-        if not pod.is_gone:
-            self._api.delete(self._path_of(key.name), grace_seconds=0)
-        self._cache.dismiss([pod])
-
-    def _keep_log(self, pod: Seen) -> None:
-        if not self._spool.has(pod.key):
-            self._spool.keep(pod.key, self._last_log(pod))
-
-    def _last_log(self, pod: Seen) -> bytes:
-        """The log as it is to be kept. Raises BackendError where it may be had later."""
-        if not pod.is_bound or pod.is_gone:
-            return b""
-        if self._silent.is_to_be_asked(pod.node):
-            try:
-                text = self._log(pod, MAX_LOG_BYTES)
-            except BackendError:
-                self._api.get(self._path_of(pod.name))  # else it is the server that does not answer
-                self._silent.did_not_answer(pod.node)
-            else:
-                self._silent.answered(pod.node)
-                return text
-        if not self._silent.is_given_up(pod.node):
-            raise BackendError(f"The log cannot be read from {pod.node} now")
-        return f"[hekla] The log cannot be read: {pod.node} does not answer\n".encode()
-
     def _log(self, pod: Seen, limit: int) -> bytes:
         """Its first bytes. One that its node does not have any more is replaced by a line that says so."""
         if not pod.is_bound or pod.is_gone:
@@ -328,7 +248,10 @@ class KubernetesBackend:
         try:
             return self._api.text(f"{self._path_of(pod.name)}/log", container=names.MAIN, limitBytes=limit)
         except ApiError as error:
-            if error.status not in (_BAD_REQUEST, NOT_FOUND):
+            if error.status not in (BAD_REQUEST, NOT_FOUND):
                 raise
-            is_over = pod.observation.phase.is_final
-            return f"[hekla] The log cannot be read: {error}\n".encode() if is_over else b""
+            return reading.no_log(error, pod)
+
+
+def _nothing() -> None:
+    """One start is over before it is time to look at something else."""

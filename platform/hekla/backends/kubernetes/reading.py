@@ -136,3 +136,8 @@ def _at(entry: Mapping[str, Any] | None, name: str, otherwise: datetime) -> date
 
 def _instant(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def no_log(error: Exception, pod: Seen) -> bytes:
+    """In place of a log that its node does not have: nothing as long as there may be one to come."""
+    return f"[hekla] The log cannot be read: {error}\n".encode() if pod.observation.phase.is_final else b""

@@ -16,7 +16,7 @@ import select
 import shutil
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from hekla.backends.base import (
     StartRefused,
     UnknownPod,
     Use,
+    one_by_one,
 )
 from hekla.backends.local import addresses, care, inventory, limits, machine, measuring, names, orders, removal
 from hekla.backends.local.podfolder import FINAL, PodFolder, Status, StopRequest
@@ -100,6 +101,12 @@ class LocalBackend:
         self._mark_active(order.key)
         care.look(folder, patience_seconds=0.0)
 
+    def start_many(
+        self, orders: Iterable[PodOrder], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[PodOrder, BackendError | None]]:
+        """In order."""
+        return one_by_one(self.start, orders, meanwhile)
+
     def stop(self, key: PodKey, *, reason: str) -> None:
         """The shim ends it, in its own time. A pod that was not started yet never will run."""
         try:
@@ -109,6 +116,12 @@ class LocalBackend:
         if not os.path.isdir(folder.path) and self._bury(key, folder, reason):
             return
         self._ask_to_stop(folder, reason, NO_GRACE_CAP)
+
+    def stop_many(
+        self, wishes: Iterable[tuple[PodKey, str]], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[tuple[PodKey, str], BackendError | None]]:
+        """In order."""
+        return one_by_one(lambda wish: self.stop(wish[0], reason=wish[1]), wishes, meanwhile)
 
     def observe(self, since: str | None) -> Observations:  # noqa: ARG002  (always tells of all)
         """Every pod whose end is not recorded."""

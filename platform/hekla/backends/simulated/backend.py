@@ -9,13 +9,14 @@ import ipaddress
 import itertools
 import threading
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from hekla.backends import config as configuration
 from hekla.backends.base import (
+    BackendError,
     Capabilities,
     Inventory,
     LogChunk,
@@ -25,6 +26,7 @@ from hekla.backends.base import (
     PodOrder,
     UnknownPod,
     Use,
+    one_by_one,
 )
 from hekla.backends.simulated.config import SimulatedConfig
 from hekla.backends.simulated.journal import Entry, Journal
@@ -68,6 +70,12 @@ class SimulatedBackend:
             if order.key not in self._pods:
                 self._write({"plan": _to_entry(course)})
 
+    def start_many(
+        self, orders: Iterable[PodOrder], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[PodOrder, BackendError | None]]:
+        """In order."""
+        return one_by_one(self.start, orders, meanwhile)
+
     def stop(self, key: PodKey, *, reason: str) -> None:
         """It ends after `stop_seconds`, or its grace where that is less."""
         with self._turn, self._journal.writing():
@@ -77,6 +85,12 @@ class SimulatedBackend:
             ended = course.stopped(now, delay, reason) if course else never_started(key, now, reason)
             if ended != course:
                 self._write({"plan": _to_entry(ended)})
+
+    def stop_many(
+        self, wishes: Iterable[tuple[PodKey, str]], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[tuple[PodKey, str], BackendError | None]]:
+        """In order."""
+        return one_by_one(lambda wish: self.stop(wish[0], reason=wish[1]), wishes, meanwhile)
 
     def observe(self, since: str | None) -> Observations:
         """All pods that are not forgotten, or those that changed after the cursor."""

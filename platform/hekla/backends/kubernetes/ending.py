@@ -1,0 +1,111 @@
+"""How a pod comes to its end, and how it is let go once its end is recorded: its log is kept, then it is deleted."""
+
+import asyncio
+from collections import defaultdict
+
+from hekla.backends.base import BackendError, PodKey
+from hekla.backends.kubernetes import names, reading
+from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, NOT_FOUND, ApiError
+from hekla.backends.kubernetes.cache import Cache
+from hekla.backends.kubernetes.flight import Flight
+from hekla.backends.kubernetes.manifests import Manifests
+from hekla.backends.kubernetes.reading import Seen
+from hekla.backends.kubernetes.silence import SilentNodes
+from hekla.backends.kubernetes.spool import Spool
+
+MAX_LOG_BYTES = 64 * 2**20
+
+
+class Ending:
+    """The ends of one cluster's pods. `place`: the path of the namespace that they are in."""
+
+    def __init__(self, flight: Flight, cache: Cache, manifests: Manifests, place: str, spool: Spool) -> None:
+        self._flight, self._cache, self._manifests, self._place = flight, cache, manifests, place
+        self._spool, self._silent = spool, SilentNodes()
+        self._asked: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def stop(self, wish: tuple[PodKey, str]) -> None:
+        """Its deadline is now, for that reason. One that was not made yet is made as one that is never bound."""
+        key, reason = wish
+        if self._spool.has(key):
+            return
+        known = self._cache.find(key.name)
+        if known is not None and (known.observation.phase.is_final or known.is_stopping or known.is_gone):
+            return
+        change = {"metadata": {"annotations": {names.STOPPED: reason}}, "spec": {"activeDeadlineSeconds": 1}}
+        try:
+            pod = await self._flight.get(self._path_of(key.name))
+            if reading.is_to_go_on(pod):
+                self._cache.put(await self._flight.patch(self._path_of(key.name), change))
+        except ApiError as error:
+            if error.status != NOT_FOUND:
+                raise
+            await self._bury(key, reason)
+
+    async def forget(self, key: PodKey) -> None:
+        """Raises BackendError where its log cannot be read now, or the pod not be deleted."""
+        pod = self._cache.find(key.name) or await self._looked_up(key.name)
+        if pod is None:
+            return
+        await self.keep_log(pod)
+        if not pod.is_gone:
+            await self._flight.delete(self._path_of(key.name), grace_seconds=0)
+        self._cache.dismiss([pod])
+
+    async def keep_log(self, pod: Seen) -> None:
+        """All that it wrote. Raises BackendError where it may be had later."""
+        if not self._spool.has(pod.key):
+            self._spool.keep(pod.key, await self._last_log(pod))
+
+    async def _bury(self, key: PodKey, reason: str) -> None:
+        try:
+            made = await self._flight.create(f"{self._place}/pods", self._manifests.tombstone(key, reason))
+        except ApiError as error:
+            if error.status != CONFLICT or error.reason != "AlreadyExists":
+                raise
+            await self.stop((key, reason))  # it was started at this moment
+        else:
+            self._cache.put(made)
+
+    async def _last_log(self, pod: Seen) -> bytes:
+        """One machine is asked for one log at a time: if it does not answer, the others need not wait for it too."""
+        if not pod.is_bound or pod.is_gone:
+            return b""
+        async with self._asked[pod.node]:
+            if self._silent.is_to_be_asked(pod.node) and (text := await self._asked_for(pod)) is not None:
+                return text
+        if not self._silent.is_given_up(pod.node):
+            raise BackendError(f"The log cannot be read from {pod.node} now")
+        return f"[hekla] The log cannot be read: {pod.node} does not answer\n".encode()
+
+    async def _asked_for(self, pod: Seen) -> bytes | None:
+        """The log; None: its machine does not answer. Raises BackendError where it is the server that does not."""
+        try:
+            text = await self._log(pod)
+        except BackendError:
+            await self._flight.get(self._path_of(pod.name))
+            self._silent.did_not_answer(pod.node)
+            return None
+        self._silent.answered(pod.node)
+        return text
+
+    async def _log(self, pod: Seen) -> bytes:
+        try:
+            return await self._flight.text(
+                f"{self._path_of(pod.name)}/log", container=names.MAIN, limitBytes=MAX_LOG_BYTES
+            )
+        except ApiError as error:
+            if error.status not in (BAD_REQUEST, NOT_FOUND):
+                raise
+            return reading.no_log(error, pod)
+
+    async def _looked_up(self, name: str) -> Seen | None:
+        try:
+            return self._cache.put(await self._flight.get(self._path_of(name)))
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                return None
+            raise
+
+    def _path_of(self, name: str) -> str:
+        return f"{self._place}/pods/{name}"

@@ -1,0 +1,96 @@
+"""How a pod comes to run: it is made, then what belongs to it, then it is bound. Who finds it half done goes on."""
+
+import asyncio
+from collections.abc import Callable
+
+from hekla.backends.base import BackendError, PodOrder, StartRefused
+from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, INVALID, NOT_FOUND, ApiError, Json
+from hekla.backends.kubernetes.cache import Cache
+from hekla.backends.kubernetes.flight import Flight
+from hekla.backends.kubernetes.manifests import Manifests
+from hekla.backends.kubernetes.reading import Seen
+
+
+class Starting:
+    """The starts of one cluster. `has_run`: whether this order's pod is over and was recorded."""
+
+    def __init__(
+        self, flight: Flight, cache: Cache, manifests: Manifests, place: str, has_run: Callable[[PodOrder], bool]
+    ) -> None:
+        self._flight, self._cache, self._manifests, self._place = flight, cache, manifests, place
+        self._has_run = has_run
+        self._served: set[str] = set()
+        self._doors: dict[str, asyncio.Lock] = {}
+
+    async def start(self, order: PodOrder) -> None:
+        """Make the pod and what belongs to it, and bind it, as far as this is not done. Raises as the contract says."""
+        if self._has_run(order):
+            return
+        pod = await self._made(order)
+        if pod is None or pod.is_bound or pod.observation.phase.is_final:
+            return
+        for kind, manifest in self._manifests.files(order, pod.uid):
+            await self._create_once(f"{self._place}/{kind}", manifest)
+        await self._bind(pod, order.node)
+
+    def forget_service(self, job: str) -> None:
+        """It was deleted: a pod of this job that starts again needs it anew."""
+        self._served.discard(job)
+
+    async def _made(self, order: PodOrder) -> Seen | None:
+        """The pod, made now or before. Raises StartRefused where the server takes no such pod."""
+        manifest = self._manifests.pod(order)
+        if order.has_peers:
+            await self._serve(order.key.job)
+        try:
+            made = await self._create_once(f"{self._place}/pods", manifest)
+        except ApiError as error:
+            if error.status in (INVALID, BAD_REQUEST):
+                raise StartRefused(f"Kubernetes does not take this pod: {error}") from error
+            raise
+        return self._cache.put(made) if made else await self._looked_up(order.key.name)
+
+    async def _bind(self, pod: Seen, node: str) -> None:
+        try:
+            await self._flight.create(f"{self._place}/pods/{pod.name}/binding", self._manifests.binding(pod, node))
+        except ApiError as error:
+            if error.status not in (NOT_FOUND, CONFLICT):
+                raise
+            await self._make_sure(pod, node, error)
+
+    async def _make_sure(self, pod: Seen, node: str, refusal: ApiError) -> None:
+        """It is bound there already, or is not to be bound any more. Raises BackendError where neither is so."""
+        found = await self._looked_up(pod.name)
+        if found is None or found.uid != pod.uid or found.node == node:
+            return
+        if found.is_bound:
+            raise BackendError(f"The pod is bound to {found.node} already") from refusal
+        if not found.observation.phase.is_final:
+            raise refusal
+
+    async def _serve(self, job: str) -> None:
+        """The job's pods get their names by a service of the job; who comes while it is made waits for it."""
+        if job in self._served:
+            return
+        async with self._doors.setdefault(job, asyncio.Lock()):
+            if job not in self._served:
+                await self._create_once(f"{self._place}/services", self._manifests.service(job))
+                self._served.add(job)
+        self._doors.pop(job, None)
+
+    async def _looked_up(self, name: str) -> Seen | None:
+        try:
+            return self._cache.put(await self._flight.get(f"{self._place}/pods/{name}"))
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                return None
+            raise
+
+    async def _create_once(self, path: str, manifest: Json) -> Json | None:
+        """The object that was made; None: it is there already."""
+        try:
+            return await self._flight.create(path, manifest)
+        except ApiError as error:
+            if error.status == CONFLICT and error.reason == "AlreadyExists":
+                return None
+            raise
