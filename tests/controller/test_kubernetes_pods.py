@@ -27,12 +27,12 @@ def submit(world: World, seconds: str) -> Job:
 def test_a_pod_whose_start_was_cut_off_runs_all_the_same(world, monkeypatch) -> None:
     backend = backend_of(world.cluster)
 
-    def cut(*_: Any) -> None:
+    async def cut(*_: Any) -> None:
         raise BackendError("The API server does not answer")
 
     job = submit(world, "0.1")
     with monkeypatch.context() as patch:
-        patch.setattr(backend, "_bind", cut)
+        patch.setattr(backend._starting, "_bind", cut)
         turns.run(world.cluster)
         assert backend.inventory().kept == {job.uid.hex}
         turns.forget_all()  # as a controller that begins anew

@@ -3,7 +3,7 @@
 import hmac
 import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from uuid import UUID
@@ -16,7 +16,7 @@ from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.apps.secrets import selectors as secrets
-from hekla.backends.base import BackendError, Environment, PodOrder, StartRefused
+from hekla.backends.base import Environment, PodKey, PodOrder, StartRefused
 from hekla.controller.observations import Hold, key_of
 from hekla.domain.errors import NotFound
 from hekla.domain.frameworks import settings_for
@@ -28,26 +28,45 @@ log = logging.getLogger(__name__)
 
 def carry_out(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> None:
     """Bring the backend to what the rows say of these pods: all that are not over."""
-    _stop(hold, [pod for pod in pods if pod.stopping], now)
+    if stopping := [pod for pod in pods if pod.stopping]:
+        _stop(hold, stopping, now)
+    ready = [
+        pod for pod in pods if pod.phase == PodPhase.BOUND and not pod.stopping and key_of(pod) not in hold.memory.seen
+    ]
+    if ready:
+        _start(hold, ready, now)
+
+
+def _start(hold: Hold, pods: list[Pod], now: datetime) -> None:
+    """Job by job, one order at a time, so that thousands need no more room than one."""
+    ordered: dict[PodKey, Pod] = {}
+    orders = _orders(hold, pods, ordered, now)
+    for order, error in hold.backend.start_many(orders, meanwhile=hold.keep):
+        pod = ordered.pop(order.key)
+        if error is None:
+            hold.memory.seen.add(order.key)
+        elif isinstance(error, StartRefused):
+            _refused(hold, pod, str(error), now)
+        else:
+            log.warning("could not start %s of %s, will try again: %s", pod, pod.job, error)
+
+
+def _orders(hold: Hold, pods: list[Pod], ordered: dict[PodKey, Pod], now: datetime) -> Iterator[PodOrder]:
+    """What is to be started, and by its key the pod that it is for."""
     by_job: dict[Job, list[Pod]] = defaultdict(list)
     for pod in pods:
-        if pod.phase == PodPhase.BOUND and not pod.stopping and key_of(pod) not in hold.memory.seen:
-            by_job[pod.job].append(pod)
+        by_job[pod.job].append(pod)
     for job, waiting in by_job.items():
-        _start(hold, job, waiting, now)
-
-
-def _start(hold: Hold, job: Job, pods: list[Pod], now: datetime) -> None:
-    hosts = selectors.addresses(job, hold.backend.address)
-    values_of = cache(secrets.of_job) if "openpai" in spec_of(job).plugins else _none
-    for pod in pods:
-        try:
-            hold.backend.start(order_of(job, pod, hosts, values_of(job.uid)))
-            hold.memory.seen.add(key_of(pod))
-        except (StartRefused, NotFound) as refusal:
-            _refused(hold, pod, str(refusal), now)
-        except BackendError as error:
-            log.warning("could not start %s of %s, will try again: %s", pod, job, error)
+        hosts = selectors.addresses(job, hold.backend.address)
+        values_of = cache(secrets.of_job) if "openpai" in spec_of(job).plugins else _none
+        for pod in waiting:
+            try:
+                order = order_of(job, pod, hosts, values_of(job.uid))
+            except NotFound as missing:
+                _refused(hold, pod, str(missing), now)
+            else:
+                ordered[order.key] = pod
+                yield order
 
 
 def _none(_job: UUID) -> Mapping[str, str]:
@@ -80,6 +99,7 @@ def order_of(
         image=task.image,
         working_dir=task.working_dir,
         grace_seconds=task.grace_seconds,
+        has_peers=len(hosts) > 1,
     )
 
 
@@ -104,14 +124,14 @@ def _refused(hold: Hold, pod: Pod, message: str, now: datetime) -> None:
 
 def _stop(hold: Hold, pods: list[Pod], now: datetime) -> None:
     """Ask each to end. One that was bound but never begun is over: the backend will not begin it any more."""
+    by_key = {key_of(pod): pod for pod in pods}
     never_begun = []
-    for pod in pods:
-        try:
-            hold.backend.stop(key_of(pod), reason=pod.stop_reason)
-        except BackendError as error:
+    wishes = ((key, pod.stop_reason) for key, pod in by_key.items())
+    for (key, _reason), error in hold.backend.stop_many(wishes, meanwhile=hold.keep):
+        pod = by_key[key]
+        if error is not None:
             log.warning("could not stop %s, will try again: %s", pod, error)
-            continue
-        if pod.phase == PodPhase.BOUND and key_of(pod) not in hold.memory.seen:
+        elif pod.phase == PodPhase.BOUND and key not in hold.memory.seen:
             never_begun.append(pod.pk)
     if never_begun:
         services.settle(hold.cluster_id, hold.epoch, never_begun, address_of=hold.backend.address, now=now)

@@ -1,19 +1,23 @@
 """What the backend sees, taken down job by job; and what it does not see any more."""
 
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from hekla.apps.clusters import leases
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Pod
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.backends.base import Backend, Observation, PodKey
 from hekla.domain.phases import PodPhase
+from hekla.lib import clock
 
 log = logging.getLogger(__name__)
+_RENEW_EVERY_SECONDS = 1.0
 
 
 @dataclass
@@ -29,7 +33,7 @@ class Memory:
     nominated: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Hold:
     """A cluster in one's hands for a turn: the epoch that every write names, its backend, and what one remembers."""
 
@@ -37,9 +41,17 @@ class Hold:
     epoch: int
     backend: Backend
     memory: Memory
+    _renewed_at: float = field(default_factory=time.monotonic, init=False)
+
+    def keep(self) -> None:
+        """Call this again and again where a turn takes long, or the lease runs out. Raises LeaseLost."""
+        if time.monotonic() - self._renewed_at > _RENEW_EVERY_SECONDS:
+            leases.renew(self.cluster_id, self.epoch, now=clock.now())
+            self._renewed_at = time.monotonic()
 
     def observe(self, job: UUID, sightings: Sequence[Sighting], now: datetime) -> bool:
         """Take down what was seen of one job's pods."""
+        self.keep()
         return services.observe(self.cluster_id, self.epoch, job, sightings, address_of=self.backend.address, now=now)
 
 

@@ -27,6 +27,7 @@ def clean(hold: Hold, *, now: datetime) -> None:
     """Delete jobs whose time to live is over; take away what is attached to those that are deleted."""
     services.delete_expired(hold.cluster_id, hold.epoch, now=now)
     for job in selectors.to_clean(hold.cluster_id, limit=BATCH):
+        hold.keep()
         if services.end_pods(hold.cluster_id, hold.epoch, job.pk, now=now) and _done(hold.backend.remove, job):
             services.mark_cleaned(hold.cluster_id, hold.epoch, job.pk, now=now)
 

@@ -34,6 +34,12 @@ def take(cluster: Cluster, holder: str, *, now: datetime) -> int | None:
         return lease.epoch
 
 
+def renew(cluster_id: int, epoch: int, *, now: datetime) -> None:
+    """Go on holding it for another while. Raises LeaseLost where another epoch has begun."""
+    if not Lease.objects.filter(cluster_id=cluster_id, epoch=epoch).update(expires_at=now + LIFETIME):
+        raise LeaseLost("Another controller has taken over this cluster.")
+
+
 def release(holder: str, *, now: datetime) -> None:
     """Give up every lease of this holder, so that the next one need not wait."""
     Lease.objects.filter(holder=holder).update(expires_at=now)
