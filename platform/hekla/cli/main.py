@@ -42,6 +42,7 @@ _BENCHES = {
     "submit": ("bench.submit", "From submission to the first running process."),
     "whatif": ("bench.what_if", "From a question of what would be to its answer."),
     "react": ("bench.react", "From a pod's exit to the action of its job's policy."),
+    "cluster": ("bench.cluster", "Binds a second on a Kubernetes cluster, beside others."),
     "console": ("bench.console", "Pages, lists and submissions with many jobs."),
 }
 _COMMANDS = {
