@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -53,12 +54,26 @@ class Workers:
     def start(self, role: str) -> None:
         """Start it; it is at work some seconds later."""
         with self._log.open("ab") as log:
-            self._processes[role] = spawn(self._commands[role], output=log.fileno(), env=self._environment)
+            env = {**self._environment, "PGAPPNAME": role}  # so the database can tell who wrote
+            self._processes[role] = spawn(self._commands[role], output=log.fileno(), env=env)
 
     def kill(self, role: str) -> None:
         """SIGKILL: it can say and finish nothing."""
         self._processes[role].kill()
         self._processes[role].wait(PATIENCE_SECONDS)
+
+    def holders(self) -> dict[str, str]:
+        """Who holds leases under which name."""
+        host = socket.gethostname()
+        return {f"{host}:{process.pid}": role for role, process in self._processes.items()}
+
+    def pause(self, role: str) -> None:
+        """SIGSTOP: it stands still wherever it is, and does not know."""
+        self._processes[role].send_signal(signal.SIGSTOP)
+
+    def resume(self, role: str) -> None:
+        """It goes on from there."""
+        self._processes[role].send_signal(signal.SIGCONT)
 
     def said(self) -> str:
         """What they wrote, for a failing test."""
@@ -81,6 +96,7 @@ class Workers:
             yield self
         finally:
             for process in self._processes.values():
+                process.send_signal(signal.SIGCONT)
                 process.terminate()
             for process in self._processes.values():
                 _end(process)

@@ -41,7 +41,7 @@ def _start(hold: Hold, pods: list[Pod], now: datetime) -> None:
     """Job by job, one order at a time, so that thousands need no more room than one."""
     ordered: dict[PodKey, Pod] = {}
     orders = _orders(hold, pods, ordered, now)
-    for order, error in hold.backend.start_many(orders, meanwhile=hold.keep):
+    for order, error in hold.backend.start_many(orders, meanwhile=hold.require):
         pod = ordered.pop(order.key)
         if error is None:
             hold.memory.seen.add(order.key)
@@ -125,13 +125,15 @@ def _refused(hold: Hold, pod: Pod, message: str, now: datetime) -> None:
 def _stop(hold: Hold, pods: list[Pod], now: datetime) -> None:
     """Ask each to end. One that was bound but never begun is over: the backend will not begin it any more."""
     by_key = {key_of(pod): pod for pod in pods}
-    never_begun = []
+    never_begun: dict[PodKey, int] = {}
     wishes = ((key, pod.stop_reason) for key, pod in by_key.items())
-    for (key, _reason), error in hold.backend.stop_many(wishes, meanwhile=hold.keep):
+    for (key, _reason), error in hold.backend.stop_many(wishes, meanwhile=hold.require):
         pod = by_key[key]
         if error is not None:
             log.warning("could not stop %s, will try again: %s", pod, error)
         elif pod.phase == PodPhase.BOUND and key not in hold.memory.seen:
-            never_begun.append(pod.pk)
+            never_begun[key] = pod.pk
     if never_begun:
-        services.settle(hold.cluster_id, hold.epoch, never_begun, address_of=hold.backend.address, now=now)
+        begun = {one.key for one in hold.backend.observe(hold.memory.cursor).pods if not one.phase.is_final}
+        over = [pk for key, pk in never_begun.items() if key not in begun]
+        services.settle(hold.cluster_id, hold.epoch, over, address_of=hold.backend.address, now=now)

@@ -17,7 +17,8 @@ from hekla.domain.phases import PodPhase
 from hekla.lib import clock
 
 log = logging.getLogger(__name__)
-_RENEW_EVERY_SECONDS = 1.0
+_SURE_SECONDS = 0.05
+"""So lately looked at, the lease is not looked at again: as long as a request takes anyway."""
 
 
 @dataclass
@@ -25,15 +26,17 @@ class Memory:
     """What one process remembers between turns: where it stands with the backend, and what it has seen started.
 
     `nominated`: the nodes from which pods were evicted, by the pod that is to come there. Without it the engine finds
-    the room that becomes free by itself, only perhaps for another pod.
+    the room that becomes free by itself, only perhaps for another pod. `sure_at`: when the lease was last seen to be
+    ours, on the clock that also counts while this process is stopped.
     """
 
     cursor: str | None = None
     seen: set[PodKey] = field(default_factory=set)
     nominated: dict[str, str] = field(default_factory=dict)
+    sure_at: float = float("-inf")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Hold:
     """A cluster in one's hands for a turn: the epoch that every write names, its backend, and what one remembers."""
 
@@ -41,17 +44,21 @@ class Hold:
     epoch: int
     backend: Backend
     memory: Memory
-    _renewed_at: float = field(default_factory=time.monotonic, init=False)
 
-    def keep(self) -> None:
-        """Call this again and again where a turn takes long, or the lease runs out. Raises LeaseLost."""
-        if time.monotonic() - self._renewed_at > _RENEW_EVERY_SECONDS:
+    def require(self) -> None:
+        """Called right before the backend is told to do something: a turn that slept may find that its lease is gone.
+
+        What it read before is then no more what the rows say. A turn that takes long keeps its lease by this. Raises
+        LeaseLost.
+        """
+        asked_at = time.monotonic()
+        if asked_at - self.memory.sure_at > _SURE_SECONDS:
             leases.renew(self.cluster_id, self.epoch, now=clock.now())
-            self._renewed_at = time.monotonic()
+            self.memory.sure_at = asked_at
 
     def observe(self, job: UUID, sightings: Sequence[Sighting], now: datetime) -> bool:
         """Take down what was seen of one job's pods."""
-        self.keep()
+        self.require()
         return services.observe(self.cluster_id, self.epoch, job, sightings, address_of=self.backend.address, now=now)
 
 
@@ -75,7 +82,7 @@ def take_down(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> bool:
     changed = False
     for job, sightings in by_job.items():
         changed |= hold.observe(UUID(job), sightings, now)
-    _forget_ended(hold.backend, found.pods, live)
+    _forget_ended(hold, found.pods, live)
     memory.cursor = found.cursor
     return changed
 
@@ -90,9 +97,15 @@ def _missing(live: dict[PodKey, Pod], seen: set[PodKey], now: datetime) -> list[
     ]
 
 
-def _forget_ended(backend: Backend, seen: Sequence[Observation], live: dict[PodKey, Pod]) -> None:
-    """Ends that are in the rows need not be told again; those recorded just now are forgotten next time."""
-    backend.forget([o.key for o in seen if o.phase.is_final and o.key not in live])
+def _forget_ended(hold: Hold, seen: Sequence[Observation], live: dict[PodKey, Pod]) -> None:
+    """Ends that are in the rows need not be told again; those recorded just now are forgotten next time.
+
+    Had another controller the lease since the rows were read, what is not in them might be new instead of over.
+    """
+    ended = [o.key for o in seen if o.phase.is_final and o.key not in live]
+    if ended:
+        hold.require()
+        hold.backend.forget(ended)
 
 
 def _sighting(o: Observation) -> Sighting:

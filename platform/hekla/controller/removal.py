@@ -7,6 +7,8 @@ no other.
     deleted  ->  its pods have ended  ->  the backend holds nothing of it but logs  ->  cleaned
              ->  (the tenant keeps logs no longer)  ->  the backend holds nothing of it
              ->  (nor history)                      ->  no row and no event tells of it
+
+What arrives at the backend later, since a request was long on its way or its sender slept, is swept up.
 """
 
 import logging
@@ -27,15 +29,15 @@ def clean(hold: Hold, *, now: datetime) -> None:
     """Delete jobs whose time to live is over; take away what is attached to those that are deleted."""
     services.delete_expired(hold.cluster_id, hold.epoch, now=now)
     for job in selectors.to_clean(hold.cluster_id, limit=BATCH):
-        hold.keep()
-        if services.end_pods(hold.cluster_id, hold.epoch, job.pk, now=now) and _done(hold.backend.remove, job):
+        is_over = services.end_pods(hold.cluster_id, hold.epoch, job.pk, now=now)
+        if is_over and _done(hold, hold.backend.remove, job):
             services.mark_cleaned(hold.cluster_id, hold.epoch, job.pk, now=now)
 
 
 def purge(hold: Hold, *, now: datetime) -> bool:
     """Let one batch of logs and one of history go. Returns whether there may be more to do at once."""
     overdue = selectors.with_overdue_logs(hold.cluster_id, now=now, limit=BATCH)
-    gone = [job for job in overdue if _done(hold.backend.remove_logs, job)]
+    gone = [job for job in overdue if _done(hold, hold.backend.remove_logs, job)]
     if gone:
         services.mark_logs_purged(hold.cluster_id, hold.epoch, gone, now=now)
     forgotten = selectors.with_overdue_history(hold.cluster_id, now=now, limit=_HISTORY_BATCH)
@@ -44,7 +46,15 @@ def purge(hold: Hold, *, now: datetime) -> bool:
     return bool(gone or forgotten)
 
 
-def _done(remove: Callable[[str], None], job: Job) -> bool:
+def sweep(hold: Hold) -> None:
+    """Take away what came to be at the backend after its job was cleaned."""
+    there = hold.backend.inventory()
+    for job in selectors.gone_among(hold.cluster_id, kept=there.kept, logged=there.logged):
+        _done(hold, hold.backend.remove_logs if job.logs_purged_at else hold.backend.remove, job)
+
+
+def _done(hold: Hold, remove: Callable[[str], None], job: Job) -> bool:
+    hold.require()
     try:
         remove(job.uid.hex)
     except BackendError as error:

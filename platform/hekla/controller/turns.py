@@ -40,6 +40,7 @@ _MAX_ROUNDS = 8
 _NODES_EVERY = timedelta(seconds=10)
 _LOOK_EVERY = timedelta(seconds=5)
 _PURGE_EVERY = timedelta(minutes=1)
+_SWEEP_EVERY = timedelta(minutes=5)
 
 
 @dataclass
@@ -56,6 +57,7 @@ class Keeper:
     measured_at: datetime | None = None
     thinned_at: datetime | None = None
     purged_at: datetime | None = None
+    swept_at: datetime | None = None
     picture: Picture = field(default_factory=Picture)
     world: World = field(default_factory=World)
     faults: tuple[Fault, ...] = ()
@@ -99,7 +101,7 @@ def _turn(cluster: Cluster, keeper: Keeper) -> None:
         keeper.picture, keeper.world = Picture(), World()
     backend = backend_of(cluster)
     if keeper.nodes_at is None or now - keeper.nodes_at > _NODES_EVERY:
-        nodes.refresh(cluster, backend, now=now)
+        nodes.refresh(cluster, epoch, backend, now=now)
         keeper.nodes_at = now
     hold = Hold(cluster.pk, epoch, backend, keeper.memory)
     keeper.picture.refresh(cluster, hold.memory.nominated, now=now)
@@ -189,6 +191,9 @@ def _clean(keeper: Keeper, hold: Hold, now: datetime) -> None:
     removal.clean(hold, now=now)
     if keeper.purged_at is None or now - keeper.purged_at > _PURGE_EVERY:
         keeper.purged_at = None if removal.purge(hold, now=now) else now
+    if keeper.swept_at is None or now - keeper.swept_at > _SWEEP_EVERY:
+        removal.sweep(hold)
+        keeper.swept_at = now
 
 
 def forget_all() -> None:

@@ -89,6 +89,38 @@ def test_who_is_stopped_meanwhile_begins_nothing_more_and_goes_on_with_nothing(f
     assert len(entered) <= begun + 2 * AT_ONCE
 
 
+def test_a_chain_that_asks_for_leave_goes_on_once_its_owner_was_asked(flight: Flight) -> None:
+    steps: list[str] = []
+
+    async def work(number: int) -> None:
+        steps.append(f"made {number}")
+        await flight.leave()
+        steps.append(f"bound {number}")
+
+    list(flight.each(work, range(2), lambda: steps.append("asked")))
+    assert steps.index("asked", 1) < steps.index("bound 0")
+    assert sorted(step for step in steps if step != "asked") == ["bound 0", "bound 1", "made 0", "made 1"]
+
+
+def test_a_chain_whose_owner_objects_goes_no_further(flight: Flight) -> None:
+    steps: list[str] = []
+
+    async def work(_number: int) -> None:
+        steps.append("made")
+        await flight.leave()
+        steps.append("bound")
+
+    def meanwhile() -> None:
+        if steps:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        list(flight.each(work, range(100), meanwhile))
+    assert set(steps) == {"made"}
+    assert list(flight.each(asyncio.sleep, [0.01], nothing)) == [(0.01, None)]
+    assert set(steps) == {"made"}
+
+
 def test_its_owner_is_asked_also_while_a_server_says_nothing(flight: Flight, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LOOK_UP_SECONDS", 0.01)
     looks = 0

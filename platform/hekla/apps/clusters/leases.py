@@ -10,6 +10,7 @@ from hekla.domain import events
 from hekla.domain.errors import Refused
 
 LIFETIME = timedelta(seconds=5)
+_NOBODY = ""
 
 
 class LeaseLost(Refused):
@@ -21,7 +22,7 @@ class LeaseLost(Refused):
 def take(cluster: Cluster, holder: str, *, now: datetime) -> int | None:
     """Take or renew the lease. Returns the epoch to write under, or None while somebody else holds it."""
     with unit_of_work():
-        lease, _ = Lease.objects.get_or_create(cluster=cluster, defaults={"holder": "", "expires_at": now})
+        lease, _ = Lease.objects.get_or_create(cluster=cluster, defaults={"holder": _NOBODY, "expires_at": now})
         lease = Lease.objects.select_for_update().get(pk=lease.pk)
         if lease.holder != holder and lease.expires_at > now:
             return None
@@ -34,15 +35,16 @@ def take(cluster: Cluster, holder: str, *, now: datetime) -> int | None:
         return lease.epoch
 
 
-def renew(cluster_id: int, epoch: int, *, now: datetime) -> None:
-    """Go on holding it for another while. Raises LeaseLost where another epoch has begun."""
-    if not Lease.objects.filter(cluster_id=cluster_id, epoch=epoch).update(expires_at=now + LIFETIME):
-        raise LeaseLost("Another controller has taken over this cluster.")
-
-
 def release(holder: str, *, now: datetime) -> None:
     """Give up every lease of this holder, so that the next one need not wait."""
-    Lease.objects.filter(holder=holder).update(expires_at=now)
+    Lease.objects.filter(holder=holder).update(holder=_NOBODY, expires_at=now)
+
+
+def renew(cluster_id: int, epoch: int, *, now: datetime) -> None:
+    """Hold on to it before something that no transaction covers. Raises LeaseLost, also where it was given up."""
+    held = Lease.objects.filter(cluster_id=cluster_id, epoch=epoch).exclude(holder=_NOBODY)
+    if not held.update(expires_at=now + LIFETIME):
+        raise LeaseLost("Another controller has taken over this cluster.")
 
 
 def is_held(lease: Lease | None, *, now: datetime) -> bool:

@@ -9,6 +9,7 @@ from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
+from hekla.apps.clusters import leases
 from hekla.apps.clusters.models import Cluster, Environment, Node, PolicyVersion
 from hekla.apps.outbox import changes
 from hekla.apps.outbox.services import CONTROLLER, Actor, record, unit_of_work
@@ -59,20 +60,27 @@ def observe_node(
     ready: bool,
     message: str,
     now: datetime,
+    epoch: int | None = None,
 ) -> None:
-    """Take down what the backend reports of a machine; nothing is written where nothing changed."""
+    """Take down what the backend reports of a machine; nothing is written where nothing changed.
+
+    `epoch`: of the lease under which the controller tells it. Raises LeaseLost.
+    """
     facts = {"allocatable": dict(allocatable), "labels": dict(labels), "is_ready": ready, "message": message[:500]}
     node = Node.objects.filter(cluster=cluster, name=name).first()
     if node and all(getattr(node, field) == value for field, value in facts.items()):
         return
     with unit_of_work():
+        if epoch is not None:
+            leases.assert_held(cluster.pk, epoch)
         node, _is_new = Node.objects.update_or_create(cluster=cluster, name=name, defaults=facts)
         _tell(cluster, _node_event(node), CONTROLLER, now)
 
 
-def lose_node(node: Node, *, now: datetime) -> None:
-    """The backend does not know this machine any more."""
+def lose_node(node: Node, *, epoch: int, now: datetime) -> None:
+    """The backend does not know this machine any more. Raises LeaseLost."""
     with unit_of_work():
+        leases.assert_held(node.cluster_id, epoch)
         event = events.NodeChanged(node=node.name, ready=False, present=False)
         cluster = node.cluster
         node.delete()

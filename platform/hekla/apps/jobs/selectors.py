@@ -325,6 +325,12 @@ def by_uids(cluster_id: int, uids: Collection[str]) -> list[Job]:
     return list(Job.objects.filter(cluster_id=cluster_id, uid__in=uids).select_related("queue", "owner").order_by("id"))
 
 
+def gone_among(cluster_id: int, *, kept: Collection[str], logged: Collection[str]) -> list[Job]:
+    """Those of `kept` that are cleaned, and of `logged` those whose logs are purged: all that is to be gone."""
+    is_gone = Q(uid__in=kept, cleaned_at__isnull=False) | Q(uid__in=logged, logs_purged_at__isnull=False)
+    return list(Job.objects.filter(is_gone, cluster_id=cluster_id).order_by("id"))
+
+
 def unfinished_pods(cluster_id: int) -> list[Pod]:
     """Pods of a cluster that are not over, with their jobs."""
     found = Pod.objects.filter(job__cluster_id=cluster_id).exclude(phase__in=_FINAL_PODS)

@@ -235,11 +235,13 @@ class KubernetesBackend:
                 self._api.delete(f"{self._place}/{kind}/{one['metadata']['name']}")
 
     def _await_end(self, selector: str) -> None:
-        give_up_at = time.monotonic() + REMOVE_PATIENCE_SECONDS
+        """Asked for less and less often: each question may fail, and then all of it begins anew."""
+        give_up_at, pause = time.monotonic() + REMOVE_PATIENCE_SECONDS, 0.05
         while self._listed(selector):
             if time.monotonic() > give_up_at:
                 raise BackendError("A pod of the job has not ended yet")
-            time.sleep(0.05)
+            time.sleep(pause)
+            pause = min(2 * pause, 0.5)
 
     def _log(self, pod: Seen, limit: int) -> bytes:
         """Its first bytes. One that its node does not have any more is replaced by a line that says so."""

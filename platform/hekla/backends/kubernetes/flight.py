@@ -19,6 +19,7 @@ from hekla.backends.kubernetes.access import Access
 from hekla.backends.kubernetes.api import MERGE, NOT_FOUND, OK_BELOW, ApiError, Json, refusal, unreachable
 
 Item = TypeVar("Item")
+Chain = asyncio.Task[Any]
 AT_ONCE = 32
 """More than an API server of two cores can use, and few enough that it serves others beside us."""
 _LOOK_UP_SECONDS = 1.0
@@ -36,6 +37,8 @@ class Flight:
         self._turn = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._session: aiohttp.ClientSession | None = None
+        self._gates: list[asyncio.Future[None]] = []
+        self._knocked = asyncio.Event()
 
     def each(
         self,
@@ -45,8 +48,8 @@ class Flight:
     ) -> Iterator[tuple[Item, BackendError | None]]:
         """Do it for each, and tell as they come what went wrong; `meanwhile` is called at least each second.
 
-        Items are asked for when there is room for them, outside of the loop. Who asks no further, or whom `meanwhile`
-        stops, leaves what is under way cut off wherever it stands.
+        Items are asked for when there is room for them, and `meanwhile` is called, outside of the loop. Who asks no
+        further, or whom `meanwhile` stops, leaves what is under way cut off wherever it stands; see also `leave`.
         """
         with self._turn:
             loop = self._loop = self._loop or asyncio.new_event_loop()
@@ -54,14 +57,22 @@ class Flight:
             try:
                 while True:
                     meanwhile()
+                    self._let_go_on()
                     room = AT_ONCE - len(under_way)
                     under_way |= {loop.create_task(_attempt(work, item)) for item in islice(waiting, room)}
                     if not under_way:
                         return
-                    done, under_way = loop.run_until_complete(_some_of(under_way))
+                    done, under_way = loop.run_until_complete(self._some_of(under_way))
                     yield from (task.result() for task in done)
             finally:
                 loop.run_until_complete(_cut_off(under_way))
+
+    async def leave(self) -> None:
+        """Asked for inside of a chain: wait until `meanwhile` was called once more, and did not object."""
+        gate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._gates.append(gate)
+        self._knocked.set()
+        await gate
 
     async def get(self, path: str) -> Json:
         """An object."""
@@ -128,6 +139,21 @@ class Flight:
             raise refusal(status, told)
         return told
 
+    def _let_go_on(self) -> None:
+        self._knocked.clear()
+        for gate in self._gates:
+            if not gate.done():  # cancelled, with its chain
+                gate.set_result(None)
+        self._gates.clear()
+
+    async def _some_of(self, chains: set[Chain]) -> tuple[set[Chain], set[Chain]]:
+        """Those that are done, and the others, once one is done or asks for leave."""
+        knock = asyncio.ensure_future(self._knocked.wait())
+        await asyncio.wait({*chains, knock}, timeout=_LOOK_UP_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        knock.cancel()
+        done = {chain for chain in chains if chain.done()}
+        return done, chains - done
+
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             connections = aiohttp.TCPConnector(
@@ -145,10 +171,6 @@ async def _attempt(work: Callable[[Item], Coroutine[Any, Any, None]], item: Item
     except BackendError as error:
         return item, error
     return item, None
-
-
-async def _some_of(tasks: set[asyncio.Task[Any]]) -> tuple[set[asyncio.Task[Any]], set[asyncio.Task[Any]]]:
-    return await asyncio.wait(tasks, timeout=_LOOK_UP_SECONDS, return_when=asyncio.FIRST_COMPLETED)
 
 
 async def _cut_off(tasks: set[asyncio.Task[Any]]) -> None:

@@ -31,6 +31,7 @@ class Starting:
             return
         for kind, manifest in self._manifests.files(order, pod.uid):
             await self._create_once(f"{self._place}/{kind}", manifest)
+        await self._flight.leave()  # it may have been over, and deleted, before we made it anew
         await self._bind(pod, order.node)
 
     def forget_service(self, job: str) -> None:

@@ -1,0 +1,169 @@
+"""A cluster of kind kubernetes behind a proxy of the tests, what people do to it, and the auditor of all of it.
+
+What Hekla asked the API server for stands at the proxy, so the auditor can hold it against the rows and the log.
+"""
+
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.controller.conftest import World, describe
+from tests.kubernetes.control_plane import ControlPlane
+from tests.kubernetes.proxy import Fate, Proxy
+from tests.support import auditor
+
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.models import Event
+from hekla.controller import turns
+from hekla.controller.backends import backend_of
+from hekla.controller.observations import key_of
+from hekla.domain.errors import Refused
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase
+from hekla.domain.policies import Action
+from hekla.lib import clock
+
+SETTLED_WITHIN_SECONDS = 240
+KINDS = ("pods", "services", "configmaps", "secrets")
+RESTART = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
+
+
+@dataclass
+class Fleet:
+    """The world, the proxy through which Hekla reaches its API server, and where its pods are."""
+
+    world: World
+    proxy: Proxy
+    plane: ControlPlane
+    namespace: str
+
+    @classmethod
+    @contextmanager
+    def of(
+        cls, plane: ControlPlane, namespace: str, token: str, home: Path, labels: dict[str, str]
+    ) -> Iterator["Fleet"]:
+        """The machines with these labels are the cluster's."""
+        turns.forget_all()
+        with Proxy(plane).listening() as proxy:
+            (home / "kubeconfigs").mkdir(parents=True)
+            (home / "kubeconfigs" / "test").write_text(json.dumps(proxy.kubeconfig(token)))
+            config = {"kubeconfig": "test", "namespace": namespace, "node_labels": labels}
+            world = World.found("kubernetes", config)
+            yield cls(world, proxy, plane, namespace)
+            backend_of(world.cluster).close()
+        turns.forget_all()
+
+    def submit(self, name: str, replicas: int, seconds: float, *, exit_code: int = 0, **more: Any) -> Job:
+        """A gang: all of it, or nothing. It brings a file, as many jobs do."""
+        env = {"HEKLA_SIM_SECONDS": f"{seconds:.2f}", "HEKLA_SIM_EXIT": str(exit_code)}
+        task = {"name": "w", "replicas": replicas, "command": ["x"], "resources": {"cpu": "1"}, "env": env}
+        document = {"name": name, "tasks": [task], "files": {"note": "text"}, "max_retry": 1, **more}
+        spec = JobSpec.parse(document)
+        return services.submit(spec=spec, tenant=self.world.tenant, user=self.world.alice, now=clock.now())
+
+    def abort(self, job: Job) -> None:
+        """As a person; nothing happens where its phase does not allow it."""
+        try:
+            services.command(job, Action.ABORT_JOB, user=self.world.alice, now=clock.now())
+        except Refused:
+            return
+
+    def delete(self, job: Job) -> None:
+        """As a person, of one that is over."""
+        services.delete(job, user=self.world.alice, now=clock.now())
+
+    def left(self, job: Job | None = None) -> list[str]:
+        """What bears our labels in the namespace, of one job or of any."""
+        wanted = f"hekla.dev/job={job.uid.hex}" if job else "hekla.dev/cluster"
+        return [
+            f"{kind}/{one['metadata']['name']}"
+            for kind in KINDS
+            for one in self.plane.request("GET", f"{self._place}/{kind}?labelSelector={wanted}")["items"]
+        ]
+
+    def until(self, done: Callable[[], bool], more: Callable[[], object] = lambda: "") -> None:
+        """Wait for something that others bring about. `more` is for whoever reads why it never came."""
+        limit = time.monotonic() + SETTLED_WITHIN_SECONDS
+        while not done():
+            assert time.monotonic() < limit, f"{describe()}\n{self._pods()}\n{more()}"
+            time.sleep(0.1)
+
+    def sweep(self) -> None:
+        """As the controller does when some minutes are over."""
+        turns.forget_all()
+        limit = time.monotonic() + SETTLED_WITHIN_SECONDS
+        while found := self.left():
+            assert time.monotonic() < limit, found
+            turns.forget_all()
+            turns.run(self.world.cluster)
+
+    def _pods(self) -> list[str]:
+        """As the server has them, for a failing test."""
+        pods = self.plane.request("GET", f"{self._place}/pods")["items"]
+        return [
+            f"{one['metadata']['name']} {one['spec'].get('nodeName')} {one['status'].get('phase')} {one['metadata'].get('annotations')}"
+            for one in pods
+        ] + [self.plane._parts["kwok"].tail()[-6000:]]
+
+    @property
+    def _place(self) -> str:
+        return f"/api/v1/namespaces/{self.namespace}"
+
+
+def is_over(job: Job) -> bool:
+    """Whether nothing more happens to it by itself."""
+    return JobPhase(Job.objects.get(pk=job.pk).phase).is_final
+
+
+def is_cleaned(job: Job) -> bool:
+    """Whether what was attached to it is gone, as the rows say."""
+    return Job.objects.get(pk=job.pk).cleaned_at is not None
+
+
+def are_over() -> bool:
+    """All jobs."""
+    return not Job.objects.exclude(phase__in=[phase.value for phase in FINAL_JOB_PHASES]).exists()
+
+
+def audit(fleet: Fleet) -> None:
+    """Rows, log and API server tell one story, and everything in it happened once."""
+    auditor.audit_everything()
+    bound = Counter(one.name for one in fleet.proxy.done("POST pods/binding"))
+    assert not [name for name, count in bound.items() if count > 1]
+    rows = {key_of(pod).name: pod for pod in Pod.objects.select_related("job")}
+    told = {one.name: one.body["target"]["name"] for one in fleet.proxy.done("POST pods/binding")}
+    assert {name: rows[name].node for name in told} == told
+    assert {name for name, pod in rows.items() if pod.started_at} <= set(told)
+    assert not [str(pod) for pod in rows.values() if pod.phase == "lost" or pod.reason in ("Deleted", "Vanished")]
+    _audit_starts()
+    _audit_gangs(told)
+
+
+def _audit_starts() -> None:
+    """Each start is told once."""
+    begun = Event.objects.filter(kind="PodPhaseChanged", payload__new="running")
+    refs = Counter((one.subject, *(one.payload[part] for part in ("task", "index", "attempt"))) for one in begun)
+    assert set(refs.values()) <= {1}
+
+
+def _audit_gangs(told: dict[str, str]) -> None:
+    """A gang gets its places in one decision, and where nobody ended it before, all of its pods are bound."""
+    for job in Job.objects.prefetch_related("pods"):
+        decided = Counter(Event.objects.filter(subject=f"job:{job.uid}", kind="PodBound").values_list("at", flat=True))
+        assert set(decided.values()) <= {job.replicas}, f"{job}: {decided}"
+        if job.phase == JobPhase.COMPLETED:
+            missing = [str(pod) for pod in job.pods.all() if pod.phase == "succeeded" and key_of(pod).name not in told]
+            assert not missing, f"{job}: {missing}"
+
+
+def faulty(dice: random.Random, share: float) -> Callable[[object], Fate]:
+    """A judge who lets so many requests of a hundred go wrong, in any way."""
+    wrong = [fate for fate in Fate if fate is not Fate.PASSED]
+    return lambda _: dice.choice(wrong) if dice.random() < share else Fate.PASSED

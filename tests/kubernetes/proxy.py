@@ -1,0 +1,247 @@
+"""What stands between Hekla and an API server and does to requests what networks and busy servers do.
+
+Each request is noted, judged by whoever uses it, and then passed on or not. Answers are passed on as they come, so that
+a watch stays one.
+"""
+
+import contextlib
+import json
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx
+from tests.kubernetes.control_plane import ControlPlane
+
+_HOP_BY_HOP = frozenset({"connection", "content-length", "host", "keep-alive", "transfer-encoding"})
+_NAMED = 2  # parts of a path below a namespace's kind: the object's name, and what of it
+
+
+class Fate(Enum):
+    """What becomes of a request."""
+
+    PASSED = "passed on"
+    BUSY = "429"
+    CONFLICT = "409"
+    BROKEN = "500"
+    CUT_BEFORE = "the connection ends before the server has it"
+    CUT_AFTER = "the server has done it, and the connection ends before its answer"
+
+
+_STATUS = {Fate.BUSY: ("TooManyRequests", 429), Fate.CONFLICT: ("Conflict", 409), Fate.BROKEN: ("InternalError", 500)}
+
+
+@dataclass
+class Asked:
+    """One request. `status`: what the server answered, whether or not that was passed on; 0: it has not."""
+
+    method: str
+    path: str
+    body: dict[str, Any]
+    port: int
+    fate: Fate = Fate.PASSED
+    status: int = 0
+
+    @property
+    def kind(self) -> str:
+        """Such as `POST pods`, `POST pods/binding` or `DELETE services`."""
+        parts = self._below()
+        return f"{self.method} {'/'.join([parts[0], *parts[_NAMED:]])}"
+
+    @property
+    def name(self) -> str:
+        """Of the object that it is about; empty: of many."""
+        parts = self._below()
+        return parts[1] if len(parts) > 1 else str(self.body.get("metadata", {}).get("name", ""))
+
+    @property
+    def is_watch(self) -> bool:
+        """Whether its answer has no end."""
+        return "watch=" in self.path
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the server did it."""
+        return 200 <= self.status < 300
+
+    def _below(self) -> list[str]:
+        parts = self.path.partition("?")[0].strip("/").split("/")
+        return parts[4:] if "namespaces" in parts else parts[2:]
+
+
+@dataclass
+class Held:
+    """A request that was caught, and goes on when it is let go."""
+
+    asked: Asked | None = None
+    caught: threading.Event = field(default_factory=threading.Event)
+    let_go: threading.Event = field(default_factory=threading.Event)
+
+
+class Proxy:
+    """In front of one control plane, under an address of its own."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+        self._upstream = httpx.Client(
+            base_url=plane.url,
+            verify=ssl.create_default_context(cafile=str(plane.ca)),
+            timeout=httpx.Timeout(60.0, read=None),
+            limits=httpx.Limits(max_connections=None),
+            trust_env=False,
+        )
+        self.asked: list[Asked] = []
+        self.judge: Callable[[Asked], Fate] = lambda _: Fate.PASSED
+        self._traps: list[tuple[Callable[[Asked], bool], Held, bool]] = []
+        self._held: list[Held] = []
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator["Proxy"]:
+        """Serve until the end."""
+        self._server = _Server(("127.0.0.1", 0), _handler_of(self))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        folder = self._plane.ca.parent
+        context.load_cert_chain(folder / "serving.pem", folder / "serving.key")
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.free()
+            self._server.shutdown()
+            self._server.server_close()
+            self._upstream.close()
+
+    def kubeconfig(self, token: str) -> dict[str, Any]:
+        """As the control plane's, but it leads here."""
+        document = self._plane.kubeconfig(token)
+        document["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{self._server.server_port}"
+        return document
+
+    def catch(self, which: Callable[[Asked], bool], *, answered: bool) -> Held:
+        """Hold the next such request, or where it is `answered` its answer."""
+        held = Held()
+        with self._lock:
+            self._traps.append((which, held, answered))
+            self._held.append(held)
+        return held
+
+    def free(self) -> None:
+        """Hold nothing any more."""
+        with self._lock:
+            self._traps.clear()
+        for held in self._held:
+            held.let_go.set()
+
+    def done(self, kind: str) -> list[Asked]:
+        """What of this kind the server did, in the order in which it was asked."""
+        return [one for one in list(self.asked) if one.kind == kind and one.is_done]
+
+    # For the handler
+
+    def note(self, asked: Asked) -> Fate:
+        """It came; what becomes of it."""
+        with self._lock:
+            asked.fate = self.judge(asked)
+            self.asked.append(asked)
+        self._hold(asked, answered=False)
+        return asked.fate
+
+    @contextlib.contextmanager
+    def answer_to(self, asked: Asked, content: bytes, headers: dict[str, str]) -> Iterator[httpx.Response]:
+        """What the server says to it."""
+        with self._upstream.stream(asked.method, asked.path, content=content, headers=headers) as answer:
+            asked.status = answer.status_code
+            self._hold(asked, answered=True)
+            yield answer
+
+    def _hold(self, asked: Asked, *, answered: bool) -> None:
+        with self._lock:
+            found = next((trap for trap in self._traps if trap[2] == answered and trap[0](asked)), None)
+            if found is None:
+                return
+            self._traps.remove(found)
+        held = found[1]
+        held.asked = asked
+        held.caught.set()
+        held.let_go.wait(120)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients come and go as they like, and connections are cut here on purpose."""
+
+
+def _handler_of(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _pass_on(self) -> None:
+            content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            asked = Asked(self.command, self.path, _document(content), self.client_address[1])
+            fate = proxy.note(asked)
+            if fate in _STATUS:
+                self._refuse(*_STATUS[fate])
+            elif fate is Fate.CUT_BEFORE:
+                self.close_connection = True
+            else:
+                self._ask(asked, content, fate)
+
+        do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = _pass_on
+
+        def _ask(self, asked: Asked, content: bytes, fate: Fate) -> None:
+            headers = {name: value for name, value in self.headers.items() if name.lower() not in _HOP_BY_HOP}
+            try:
+                with proxy.answer_to(asked, content, headers) as answer:
+                    if fate is Fate.CUT_AFTER:
+                        self.close_connection = True
+                    else:
+                        self._tell(answer)
+            except (httpx.HTTPError, OSError):
+                self.close_connection = True
+
+        def _tell(self, answer: httpx.Response) -> None:
+            self.send_response(answer.status_code)
+            for name, value in answer.headers.items():
+                if name.lower() not in _HOP_BY_HOP:
+                    self.send_header(name, value)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for piece in answer.iter_raw():
+                if piece:
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            self.wfile.write(b"0\r\n\r\n")
+
+        def _refuse(self, reason: str, status: int) -> None:
+            told = {"kind": "Status", "status": "Failure", "reason": reason, "code": status, "message": "Not now"}
+            content = json.dumps(told).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            if reason == "TooManyRequests":
+                self.send_header("Retry-After", "1")
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: Any) -> None:
+            """Whoever uses it reads `asked`."""
+
+    return Handler
+
+
+def _document(content: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(content) if content else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
