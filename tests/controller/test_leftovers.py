@@ -1,0 +1,159 @@
+"""Of a deleted job nothing is left in the cluster, in whatever phase its pods were and whoever dies meanwhile.
+
+`HEKLA_SEED` says at which requests the controller dies.
+"""
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import DatabaseError
+from tests.controller.fleet import Fleet, is_cleaned, is_over
+from tests.kubernetes.control_plane import ControlPlane
+from tests.kubernetes.proxy import Asked, Fate
+
+from hekla.apps.jobs.models import Job, Pod
+from hekla.backends.kubernetes.api import Api
+from hekla.backends.kubernetes.backend import KubernetesBackend
+from hekla.controller import turns
+from hekla.controller.backends import backend_of
+from hekla.lib import clock
+
+SEED = int(os.environ.get("HEKLA_SEED", "3"))
+EACH = 2
+"""Jobs in each phase."""
+_MOST_REQUESTS = 16
+
+pytestmark = pytest.mark.kubernetes
+
+
+@pytest.fixture
+def fleet(
+    transactional_db: None, settings: Any, tmp_path: Path, small_cluster: ControlPlane, given_namespace: str
+) -> Iterator[Fleet]:
+    settings.HEKLA_HOME = tmp_path / "home"
+    labels = {"hekla.dev/test": given_namespace}
+    machines = small_cluster.add_nodes(2, labels=labels)
+    token = small_cluster.user_token
+    with Fleet.of(small_cluster, given_namespace, token, settings.HEKLA_HOME, labels) as made:
+        yield made
+    small_cluster.remove_nodes(machines)
+
+
+class Dead(DatabaseError):
+    """The controller is no more."""
+
+
+class Deaths:
+    """While it removes a job, the controller dies before or after some request, again and again."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, dice: random.Random) -> None:
+        self._dice, self._left, self.count = dice, 0, 0
+        remove, answer = KubernetesBackend.remove, Api._answer
+
+        def removing(backend: KubernetesBackend, job: str) -> None:
+            self._left = self._dice.randint(1, _MOST_REQUESTS)
+            remove(backend, job)
+            self._left = 0
+
+        def answering(api: Api, *args: Any, **more: Any) -> Any:
+            self._step()
+            answered = answer(api, *args, **more)
+            self._step()
+            return answered
+
+        patch.setattr(KubernetesBackend, "remove", removing)
+        patch.setattr(Api, "_answer", answering)
+
+    def turn(self, fleet: Fleet) -> None:
+        """By a controller that begins anew where the one before it died."""
+        try:
+            turns.run(fleet.world.cluster)
+        except Dead:
+            turns.forget_all()
+            self.count += 1
+
+    def _step(self) -> None:
+        if self._left:
+            self._left -= 1
+            if not self._left:
+                raise Dead
+
+
+class Phases:
+    """Jobs whose pods wait, are made but not bound, run, are asked to end in vain, and are over."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self.ended = [self._submit("ended", 0.1, at) for at in range(EACH)]
+        self._turn_until(lambda: all(map(is_over, self.ended)))
+        self.running = [self._submit("running", 1000, at) for at in range(EACH)]
+        self.stopping = [self._submit("stopping", 1000, at) for at in range(EACH)]
+        self._turn_until(lambda: self._phases(self.running + self.stopping) == {"running"})
+        self.bound = [self._submit("bound", 1000, at) for at in range(EACH)]
+        fleet.proxy.judge = self._judge
+        for job in self.stopping:
+            fleet.abort(job)
+        self._turn_until(lambda: self._phases(self.bound) == {"bound"} and all(map(fleet.left, self.bound)))
+        self.pending = [fleet.submit(f"pending-{at}", 16, 1000) for at in range(EACH)]
+        turns.run(fleet.world.cluster)
+
+    @property
+    def all(self) -> list[Job]:
+        return [*self.ended, *self.running, *self.stopping, *self.bound, *self.pending]
+
+    def _submit(self, phase: str, seconds: float, at: int) -> Job:
+        """With a file, and with keys that are a secret."""
+        return self._fleet.submit(f"{phase}-{at}", 2, seconds, plugins={"ssh": []})
+
+    def _judge(self, asked: Asked) -> Fate:
+        """Nothing is bound or stopped any more."""
+        return Fate.BROKEN if asked.kind in ("POST pods/binding", "PATCH pods") else Fate.PASSED
+
+    def _phases(self, jobs: list[Job]) -> set[str]:
+        return set(Pod.objects.filter(job__in=jobs).values_list("phase", flat=True))
+
+    def _turn_until(self, done: Callable[[], bool]) -> None:
+        self._fleet.until(lambda: bool(turns.run(self._fleet.world.cluster)) or done())
+
+
+def test_of_jobs_deleted_in_any_phase_nothing_is_left_though_the_controller_dies_again_and_again(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    phases = Phases(fleet)
+    there = {one.partition("/")[0] for one in fleet.left()}
+    assert there == {"pods", "services", "configmaps", "secrets"}
+    Job.objects.filter(phase__in=["pending", "running", "aborting"]).update(phase="failed", finished_at=clock.now())
+    for job in phases.all:
+        fleet.delete(job)
+    fleet.proxy.judge = lambda _: Fate.PASSED
+    with monkeypatch.context() as patch:
+        deaths = Deaths(patch, random.Random(SEED))
+        fleet.until(lambda: bool(deaths.turn(fleet)) or all(map(is_cleaned, phases.all)))
+    fleet.until(lambda: not fleet.left())
+    assert deaths.count > len(phases.all) / 2
+    assert not backend_of(fleet.world.cluster).inventory().kept
+    assert not Pod.objects.exclude(phase__in=["succeeded", "failed", "lost"]).exists()
+    print({"seed": SEED, "deaths": deaths.count})
+
+
+def test_what_arrives_after_its_job_was_cleaned_is_swept_up(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A controller slept in the middle of a start; the server gets what it had to say when the job is gone."""
+    held = fleet.submit("late", 1, 0.1, plugins={"ssh": []})
+    fleet.until(lambda: bool(turns.run(fleet.world.cluster)) or is_over(held))
+    backend, made = backend_of(fleet.world.cluster), fleet.proxy.done
+    late = [made("POST services")[0], made("POST pods")[0]]
+    fleet.delete(held)
+    fleet.until(lambda: bool(turns.run(fleet.world.cluster)) or is_cleaned(held))
+    for one in late:
+        fleet.plane.request("POST", one.path, one.body)
+    assert backend.inventory().kept == {held.uid.hex}
+    monkeypatch.setattr(turns, "_LOOK_EVERY", turns._LOOK_EVERY * 0)
+    turns.run(fleet.world.cluster)
+    assert fleet.left()
+    monkeypatch.setattr(turns, "_SWEEP_EVERY", turns._SWEEP_EVERY * 0)
+    turns.run(fleet.world.cluster)
+    fleet.until(lambda: not fleet.left())
