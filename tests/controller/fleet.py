@@ -92,7 +92,7 @@ class Fleet:
         """Wait for something that others bring about. `more` is for whoever reads why it never came."""
         limit = time.monotonic() + SETTLED_WITHIN_SECONDS
         while not done():
-            assert time.monotonic() < limit, f"{describe()}\n{self._pods()}\n{more()}"
+            assert time.monotonic() < limit, f"{describe()}\n{self._told()}\n{more()}"
             time.sleep(0.1)
 
     def sweep(self) -> None:
@@ -104,10 +104,22 @@ class Fleet:
             turns.forget_all()
             turns.run(self.world.cluster)
 
-    def _pods(self) -> list[str]:
-        """As the server has them, for a failing test."""
-        pods = self.plane.request("GET", f"{self._place}/pods")["items"]
-        return [f"{one['metadata']['name']} {one['spec'].get('nodeName')} {one['status'].get('phase')}" for one in pods]
+    def pods(self) -> list[dict[str, Any]]:
+        """As the server has them."""
+        found: list[dict[str, Any]] = self.plane.request("GET", f"{self._place}/pods")["items"]
+        return found
+
+    def end(self, pod: str) -> None:
+        """The program in this pod is over."""
+        change = {"metadata": {"annotations": {"hekla.dev/test-ends-at": clock.now().isoformat()}}}
+        self.plane.request("PATCH", f"{self._place}/pods/{pod}", change, content_type="application/merge-patch+json")
+
+    def _told(self) -> list[str]:
+        """For a failing test."""
+        return [
+            f"{one['metadata']['name']} {one['spec'].get('nodeName')} {one['status'].get('phase')}"
+            for one in self.pods()
+        ]
 
     @property
     def _place(self) -> str:
