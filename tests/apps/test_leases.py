@@ -1,8 +1,10 @@
 """One controller a cluster; one that slept too long can write nothing."""
 
 from datetime import timedelta
+from threading import Event, Thread
 
 import pytest
+from django.db import DatabaseError, connection
 
 from hekla.apps.clusters import leases, services
 from hekla.apps.clusters.models import Cluster
@@ -51,3 +53,54 @@ def test_a_stale_epoch_writes_nothing(cluster: Cluster) -> None:
 def test_asserting_outside_a_transaction_is_a_mistake(cluster: Cluster) -> None:
     with pytest.raises(RuntimeError):
         leases.assert_held(cluster.pk, 1)
+
+
+def test_a_holder_that_stands_still_in_the_middle_of_a_write_keeps_nobody_from_taking_over(cluster, monkeypatch):
+    monkeypatch.setattr(leases, "FROZEN_AFTER", timedelta(seconds=0.5))
+    now = clock.now()
+    epoch = leases.take(cluster, "a", now=now)
+    is_writing, may_go_on, lost = Event(), Event(), []
+
+    def write() -> None:
+        try:
+            with unit_of_work():
+                leases.assert_held(cluster.pk, epoch)
+                is_writing.set()
+                may_go_on.wait(60)
+                services.observe_node(
+                    cluster, name="n", allocatable={}, labels={}, ready=True, message="", now=now, epoch=epoch
+                )
+        except DatabaseError as error:
+            lost.append(error)
+        finally:
+            connection.close()
+
+    holder = Thread(target=write)
+    holder.start()
+    assert is_writing.wait(60)
+    assert leases.take(cluster, "b", now=now + leases.LIFETIME * 2) == epoch + 1
+    may_go_on.set()
+    holder.join(60)
+    assert len(lost) == 1
+    assert not cluster.nodes.exists()
+
+
+def test_machines_are_taken_down_by_whoever_holds_the_lease_alone(cluster):
+    now = clock.now()
+    stale = leases.take(cluster, "a", now=now)
+    leases.take(cluster, "b", now=now + leases.LIFETIME * 2)
+    with pytest.raises(leases.LeaseLost):
+        services.observe_node(
+            cluster, name="n", allocatable={}, labels={}, ready=True, message="", now=now, epoch=stale
+        )
+
+
+def test_who_works_on_holds_on_until_it_gives_the_lease_up(cluster):
+    now = clock.now()
+    epoch = leases.take(cluster, "a", now=now)
+    leases.renew(cluster.pk, epoch, now=now + leases.LIFETIME)
+    assert leases.take(cluster, "b", now=now + leases.LIFETIME * 1.5) is None
+    leases.release("a", now=now)
+    with pytest.raises(leases.LeaseLost):
+        leases.renew(cluster.pk, epoch, now=now)
+    assert leases.take(cluster, "b", now=now) == epoch + 1

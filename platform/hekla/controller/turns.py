@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, InternalError, OperationalError
 
 from hekla.apps.clusters import leases
 from hekla.apps.clusters.models import Cluster
@@ -78,7 +78,7 @@ def run(cluster: Cluster) -> None:
                 _turn(cluster, keeper)
         except leases.LeaseLost:
             log.warning("cluster %s: another controller has taken over", cluster)
-        except (OperationalError, InterfaceError) as error:
+        except (OperationalError, InterfaceError, InternalError) as error:
             log.warning("cluster %s: no database now: %s", cluster, error)
         except BackendError as error:
             log.warning("cluster %s: its backend cannot answer now: %s", cluster, error)

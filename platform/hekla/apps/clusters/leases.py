@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import CharField, Func, QuerySet, Value
 
 from hekla.apps.clusters.models import Cluster, Lease
 from hekla.apps.outbox.services import CONTROLLER, record, unit_of_work
@@ -10,6 +11,8 @@ from hekla.domain import events
 from hekla.domain.errors import Refused
 
 LIFETIME = timedelta(seconds=5)
+FROZEN_AFTER = timedelta(seconds=20)
+"""Who does nothing for so long in the middle of a transaction loses it: it would keep the lease from everybody."""
 _NOBODY = ""
 
 
@@ -23,7 +26,7 @@ def take(cluster: Cluster, holder: str, *, now: datetime) -> int | None:
     """Take or renew the lease. Returns the epoch to write under, or None while somebody else holds it."""
     with unit_of_work():
         lease, _ = Lease.objects.get_or_create(cluster=cluster, defaults={"holder": _NOBODY, "expires_at": now})
-        lease = Lease.objects.select_for_update().get(pk=lease.pk)
+        lease = _locked().get(pk=lease.pk)
         if lease.holder != holder and lease.expires_at > now:
             return None
         if lease.holder != holder:
@@ -61,5 +64,18 @@ def assert_held(cluster_id: int, epoch: int) -> None:
     """Inside a transaction: hold the lease's row so that no other epoch can begin before it ends. Raises LeaseLost."""
     if not transaction.get_connection().in_atomic_block:
         raise RuntimeError("A lease can only be asserted inside a transaction")
-    if not Lease.objects.select_for_update().filter(cluster_id=cluster_id, epoch=epoch).exists():
+    if _locked().filter(cluster_id=cluster_id, epoch=epoch).first() is None:
         raise LeaseLost("Another controller has taken over this cluster.")
+
+
+def _locked() -> QuerySet[Lease]:
+    """Rows that nobody else may change until this transaction is over, or its process has stood still for too long."""
+    patience = Value(str(int(FROZEN_AFTER.total_seconds() * 1000)))
+    limit = Func(
+        Value("idle_in_transaction_session_timeout"),
+        patience,
+        Value(True),  # until the end of the transaction
+        function="set_config",
+        output_field=CharField(),
+    )
+    return Lease.objects.select_for_update().annotate(limit=limit)
