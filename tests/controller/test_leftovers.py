@@ -142,7 +142,7 @@ def test_of_jobs_deleted_in_any_phase_nothing_is_left_though_the_controller_dies
 
 def test_what_arrives_after_its_job_was_cleaned_is_swept_up(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     """A controller slept in the middle of a start; the server gets what it had to say when the job is gone."""
-    held = fleet.submit("late", 1, 0.1, plugins={"ssh": []})
+    held = fleet.submit("late", 2, 0.1, plugins={"ssh": []})
     fleet.until(lambda: bool(turns.run(fleet.world.cluster)) or is_over(held))
     backend, made = backend_of(fleet.world.cluster), fleet.proxy.done
     late = [made("POST services")[0], made("POST pods")[0]]
