@@ -1,4 +1,4 @@
-"""A pytest plugin: one Kubernetes control plane for the run, and a namespace of its own for each test."""
+"""A pytest plugin: Helm, one Kubernetes control plane for the run, and a namespace of its own for each test."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.kubernetes.binaries import BUILD_SECONDS, NoBinaries, binaries
+from tests.kubernetes.binaries import CONTROL_PLANE, HELM
 from tests.kubernetes.control_plane import READY_WITHIN_SECONDS, ControlPlane
+from tests.kubernetes.go_programs import BUILD_SECONDS, GoPrograms, NoBinaries
 
 from hekla.project.checkout import CHECKOUT
 
-_FIRST_TEST_SECONDS = BUILD_SECONDS + READY_WITHIN_SECONDS + 300.0
+_FIRST_TEST_SECONDS = 2 * BUILD_SECONDS + READY_WITHIN_SECONDS + 300.0
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -26,16 +27,27 @@ def _needs_it(item: pytest.Item) -> bool:
     """By its fixtures, or as one of the kinds that it is run with."""
     parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
     is_marked = item.get_closest_marker("kubernetes") is not None
-    return is_marked or "programs" in getattr(item, "fixturenames", ()) or "kubernetes" in parameters
+    is_built_for = {"programs", "helm"} & set(getattr(item, "fixturenames", ()))
+    return is_marked or bool(is_built_for) or "kubernetes" in parameters
 
 
 @pytest.fixture(scope="session")
 def programs(request: pytest.FixtureRequest) -> Path:
     """The folder with the programs of a control plane; skips where they cannot be had."""
+    return _built(CONTROL_PLANE, request)
+
+
+@pytest.fixture(scope="session")
+def helm(request: pytest.FixtureRequest) -> Path:
+    """Helm's command line; skips where it cannot be had."""
+    return _built(HELM, request) / "helm"
+
+
+def _built(wanted: GoPrograms, request: pytest.FixtureRequest) -> Path:
     capture = request.config.pluginmanager.getplugin("capturemanager")
     try:
         with capture.global_and_fixture_disabled():  # a first build takes minutes, and says so
-            return binaries()
+            return wanted.built()
     except NoBinaries as missing:
         pytest.skip(str(missing))
 

@@ -1,0 +1,172 @@
+"""Programs that are built from a Go module once and kept outside of the checkout.
+
+No package index carries them and container images need a container runtime, while Go's module proxy serves their
+source to everybody. What `go.sum` does not vouch for is not built.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hekla.project.embedded.child import spawn
+
+BUILD_SECONDS = 25 * 60.0
+_LOCK = "lock"
+
+
+class NoBinaries(Exception):
+    """There are no programs to run, and why."""
+
+
+@dataclass(frozen=True)
+class GoPrograms:
+    """What a `go.mod` builds.
+
+    `name`: what they are together, for people. `module`: the folder with `go.mod` and `go.sum`. `cache`: the folder
+    where they are kept, within that of the user. `packages`: the Go package of each program. `ldflags`: for the linker.
+    """
+
+    name: str
+    module: Path
+    cache: str
+    packages: Mapping[str, str]
+    ldflags: str = "-s -w"
+
+    def built(self) -> Path:
+        """The folder with every program; built where it is not there yet. Raises NoBinaries."""
+        limit = time.monotonic() + BUILD_SECONDS
+        root = _caches() / self.cache
+        root.mkdir(parents=True, exist_ok=True)
+        with self._locked(root / _LOCK, limit):
+            built = root / self._fingerprint(self._go_version())
+            if not built.is_dir():
+                self._make(root, built, limit)
+                _remove_others(root, built)
+        return built
+
+    def _make(self, root: Path, built: Path, limit: float) -> None:
+        _say(f"building {self.name} for the tests, once; some minutes")
+        began = time.monotonic()
+        self._build(root, built, limit)
+        _say(f"built in {time.monotonic() - began:.0f} s; kept in {built}")
+
+    @contextlib.contextmanager
+    def _locked(self, path: Path, limit: float) -> Iterator[None]:
+        """Only one run at a time looks and builds; another waits for what the first one makes."""
+        with path.open("w") as file:
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    self._check_time(limit)
+                    time.sleep(0.5)
+            yield
+
+    def _go_version(self) -> str:
+        if shutil.which("go") is None:
+            raise self._none("no Go on this machine: see https://go.dev/doc/install")
+        told = subprocess.run(
+            ["go", "env", "GOVERSION"], cwd=self.module, env=_environment(), capture_output=True, text=True, check=False
+        )
+        if told.returncode != 0:  # an older Go that cannot fetch the one that go.mod asks for
+            raise self._none(_too_old(told.stderr))
+        return told.stdout.strip()
+
+    def _fingerprint(self, go_version: str) -> str:
+        files = [self.module / "go.mod", self.module / "go.sum"]
+        parts = [*(file.read_bytes() for file in files), go_version.encode()]
+        return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+    def _build(self, root: Path, built: Path, limit: float) -> None:
+        """Fetch, compile, and put the folder in place by one rename, so that nobody meets a half of it."""
+        making = Path(tempfile.mkdtemp(prefix="making-", dir=root))
+        try:
+            self._compile(making, limit)
+            making.rename(built)
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
+
+    def _compile(self, folder: Path, limit: float) -> None:
+        log = folder / "build.log"
+        if self._go(["list", "-deps", *self.packages.values()], log, limit) != 0:
+            raise self._none(_why_not_listed(log))
+        for name, package in self.packages.items():
+            target = ["-o", str(folder / name), package]
+            if self._go(["build", "-trimpath", f"-ldflags={self.ldflags}", *target], log, limit) != 0:
+                raise self._none(f"{name} does not build: {_last_line(log.read_text())}")
+
+    def _go(self, arguments: Sequence[str], log: Path, limit: float) -> int:
+        """The exit code of one `go` command; what it says is added to `log`."""
+        self._check_time(limit)
+        with log.open("ab") as output:
+            process = spawn(["go", *arguments], output=output.fileno(), env=_environment(), folder=self.module)
+        try:
+            return process.wait(timeout=max(0.0, limit - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            raise self._none(_too_long()) from None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)  # with the compilers that it started
+                process.wait()
+
+    def _check_time(self, limit: float) -> None:
+        if time.monotonic() > limit:
+            raise self._none(_too_long())
+
+    def _none(self, reason: str) -> NoBinaries:
+        return NoBinaries(f"no {self.name}: {reason}")
+
+
+def _caches() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME")
+    return Path(home) if home else Path.home() / ".cache"
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.flush()
+
+
+def _too_old(told: str) -> str:
+    return f"no Go on this machine that is new enough: {_last_line(told)}"
+
+
+def _too_long() -> str:
+    return f"building it takes longer than {BUILD_SECONDS / 60:.0f} minutes"
+
+
+def _why_not_listed(log: Path) -> str:
+    told = log.read_text()
+    if "requires go >=" in told:
+        return _too_old(told)
+    if re.search(r"go\.sum|updates to go\.mod|SECURITY ERROR", told):
+        return f"go.mod and go.sum do not fit each other: {_last_line(told)}"
+    return f"the Go modules cannot be had: {_last_line(told)}"
+
+
+def _environment() -> Mapping[str, str]:
+    """That of the caller, without what would change the outcome; C would need a compiler and tie them to this libc."""
+    return os.environ | {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOWORK": "off"}
+
+
+def _last_line(text: str) -> str:
+    return (text.strip() or "no reason given").splitlines()[-1]
+
+
+def _remove_others(root: Path, built: Path) -> None:
+    """Other versions, and what builds that were cut off left."""
+    for path in root.iterdir():
+        if path.is_dir() and path != built:
+            shutil.rmtree(path, ignore_errors=True)
