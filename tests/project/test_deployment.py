@@ -8,34 +8,16 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.support.processes import PROCESSES, commands_of_up
 
 from hekla.project.checkout import CHECKOUT
 from hekla.project.config import Config
-from hekla.project.up import roles
-from hekla.project.up.child import Role
 
 DEPLOY = CHECKOUT / "deploy"
 UNITS = DEPLOY / "systemd"
 COMPOSE = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())
-PROCESSES = ["web", "control", "default", "beat"]
 _KNOWN = {field.validation_alias or f"HEKLA_{name.upper()}" for name, field in Config.model_fields.items()}
 _OF_OTHERS = {"DJANGO_SETTINGS_MODULE", "PYTHONPATH", "PYTHONUNBUFFERED"}
-
-
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """What `up` starts each process with."""
-    seen: dict[str, list[str]] = {}
-
-    def keep(name: str, argv: list[str], _env: object, **_extra: object) -> Role:
-        seen[name] = argv
-        return Role(name, lambda _output: None, stop_stage=0)
-
-    monkeypatch.setattr(roles, "_python", keep)
-    roles.web(roles.Address("127.0.0.1", 8000), {})
-    roles.workers({})
-    roles.beat(Path("/var/lib/hekla/beat"), {})
-    return seen
 
 
 def of_unit(name: str) -> list[str]:
@@ -53,8 +35,8 @@ def of_container(name: str) -> list[str]:
 
 @pytest.mark.parametrize("name", PROCESSES)
 @pytest.mark.parametrize("of", [of_unit, of_container])
-def test_each_process_is_started_as_up_starts_it(started, of, name) -> None:
-    assert of(name) == started[name]
+def test_each_process_is_started_as_up_starts_it(of, name) -> None:
+    assert of(name) == commands_of_up()[name]
 
 
 def test_what_is_set_is_a_setting() -> None:

@@ -1,0 +1,45 @@
+{{- /*
+What every process is told. The values stand in the pods themselves, so that a changed one starts them anew, and so that
+the hook that changes the tables needs no object that is not there yet.
+*/ -}}
+{{- define "hekla.settings" -}}
+{{- with .Values.settings -}}
+{{- if $.Values.metrics.enabled }}
+- name: POD_IP
+  valueFrom: {fieldRef: {fieldPath: status.podIP}}
+{{- end }}
+- name: HEKLA_PUBLIC_URL
+  value: {{ $.Values.publicUrl | quote }}
+- name: HEKLA_ALLOWED_HOSTS
+  value: {{ include "hekla.allowedHosts" $ | quote }}
+- name: FORWARDED_ALLOW_IPS
+  value: {{ prepend .trustedProxies "127.0.0.1" | join "," | quote }}
+- name: HEKLA_TIME_ZONE
+  value: {{ .timeZone | quote }}
+- name: HEKLA_TRIES_A_MINUTE
+  value: {{ .triesAMinute | quote }}
+- name: HEKLA_SECOND_FACTOR_FOR
+  value: {{ .secondFactorFor | quote }}
+- name: HEKLA_WEBHOOKS_MAY_BE_PRIVATE
+  value: {{ .webhooksMayBePrivate | quote }}
+{{- end }}
+{{- range list "HEKLA_SECRET_KEY" "DATABASE_URL" "VALKEY_URL" }}
+- name: {{ . }}
+  valueFrom: {secretKeyRef: {name: {{ $.Values.existingSecret | quote }}, key: {{ . }}}}
+{{- end }}
+{{- range list "HEKLA_MAIL_URL" "HEKLA_OIDC" }}
+- name: {{ . }}
+  valueFrom: {secretKeyRef: {name: {{ $.Values.existingSecret | quote }}, key: {{ . }}, optional: true}}
+{{- end }}
+{{- if .Values.metrics.enabled }}
+- name: HEKLA_METRICS_TOKEN
+  valueFrom: {secretKeyRef: {name: {{ .Values.existingSecret | quote }}, key: HEKLA_METRICS_TOKEN}}
+{{- end }}
+{{- end -}}
+
+{{- /* Prometheus calls a pod by its address. */ -}}
+{{- define "hekla.allowedHosts" -}}
+{{- $hosts := concat (list (include "hekla.host" .) "localhost") .Values.settings.allowedHosts -}}
+{{- if .Values.metrics.enabled }}{{ $hosts = append $hosts "$(POD_IP)" }}{{ end -}}
+{{- join "," $hosts -}}
+{{- end -}}
