@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from django.db import connection
 from tests.deploy.chart import (
     CHART,
     DASHBOARD,
@@ -30,7 +31,7 @@ from hekla.project.checkout import CHECKOUT
 from hekla.project.config import Config
 
 _KNOWN = {field.validation_alias or f"HEKLA_{name.upper()}" for name, field in Config.model_fields.items()}
-_OF_OTHERS = {"FORWARDED_ALLOW_IPS", "POD_IP"}  # uvicorn's, and one that another names
+_OF_OTHERS = {"FORWARDED_ALLOW_IPS", "PGOPTIONS", "POD_IP"}  # uvicorn's, libpq's, and one that another names
 _NOT_OF_A_CLUSTER = {"HEKLA_HOME", "HEKLA_DEBUG", "HEKLA_CHECK_ENGINE"}  # the image's, and for developers
 EVERY = pytest.mark.parametrize("values", [MINIMAL, full()], ids=["minimal", "full"])
 
@@ -177,6 +178,18 @@ def test_the_tables_are_changed_by_the_commands_of_the_containers(helm: Path) ->
     compose = yaml.safe_load((CHECKOUT / "deploy" / "compose" / "compose.yaml").read_text())
     (container,) = pods(render(helm, MINIMAL))["tables"]["spec"]["containers"]
     assert container["command"] == compose["services"]["tables"]["command"]
+
+
+@pytest.mark.django_db
+def test_a_change_of_tables_does_not_keep_others_waiting(helm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = pods(render(helm, MINIMAL))
+    monkeypatch.setenv("PGOPTIONS", environment(made["tables"])["PGOPTIONS"]["value"])
+    beside = connection.copy()
+    with beside.cursor() as cursor:
+        cursor.execute("SHOW lock_timeout")
+        assert cursor.fetchone() == ("10s",)
+    beside.close()
+    assert all("PGOPTIONS" not in environment(made[name]) for name in PROCESSES)
 
 
 def test_without_hooks_another_version_is_another_job(helm: Path) -> None:

@@ -16,6 +16,7 @@ TRANSLATIONS = [CHECKOUT / "platform" / "help" / "zh-hans" / page.name for page 
 DOCUMENTS = [
     CHECKOUT / "README.md",
     *sorted((CHECKOUT / "platform" / "decisions").glob("*.md")),
+    *sorted((CHECKOUT / "deploy").rglob("README.md")),
     *PAGES,
     *TRANSLATIONS,
 ]

@@ -95,6 +95,10 @@ image: {{ include "hekla.image" .root }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 env:
   {{- include "hekla.settings" .root | trim | nindent 2 }}
+  {{- with .values.lockTimeoutSeconds }}
+  - name: PGOPTIONS
+    value: -c lock_timeout={{ . }}s
+  {{- end }}
   {{- if and .root.Values.metrics.enabled .isMeasured }}
   - name: HEKLA_METRICS_HOST
     value: 0.0.0.0
