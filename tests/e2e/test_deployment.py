@@ -1,4 +1,4 @@
-"""The units of `deploy/systemd`, run as they are written but for places: a console comes up, works and ends in time."""
+"""Units and pods, run as they are written but for places: a console comes up, works and ends in time."""
 
 import os
 import re
@@ -10,10 +10,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Protocol
 
 import httpx
 import pytest
+from tests.deploy import chart
 from tests.e2e.conftest import CHECKOUT, free_port
+from tests.support.processes import PROCESSES
 
 from hekla.project.embedded import Postgres, Valkey
 from hekla.project.embedded.child import spawn
@@ -21,15 +24,57 @@ from hekla.project.embedded.rundir import run_dir
 from hekla.project.embedded.running import running
 
 UNITS = CHECKOUT / "deploy" / "systemd"
-PROCESSES = ["web", "control", "default", "beat"]
 JOB = {"name": "deployed", "tasks": [{"name": "main", "command": ["echo", "well"], "resources": {"cpu": "100m"}}]}
 
 
+class Written(Protocol):
+    """How a deployment says what is run, and with which settings, on a machine laid out as it wants."""
+
+    def settings(self) -> dict[str, str]:
+        """What the processes are told, but for what a test has in its own place."""
+        ...
+
+    def commands(self, name: str) -> list[list[str]]:
+        """What is run for a process, or for the tables, one after the other."""
+        ...
+
+
+class Units:
+    """As systemd does it."""
+
+    def settings(self) -> dict[str, str]:
+        return dict(re.findall(r"^([A-Z_]+)=(.*)$", (UNITS / "hekla.env").read_text(), re.MULTILINE))
+
+    def commands(self, name: str) -> list[list[str]]:
+        text = (UNITS / f"hekla-{name}.service").read_text().replace("%%", "%")
+        return [shlex.split(line) for line in re.findall(r"^ExecStart=(.+)$", text, re.MULTILINE)]
+
+
+class Pods:
+    """As Kubernetes does it: what the image sets, and what the chart makes of the fewest values."""
+
+    def __init__(self, helm: Path) -> None:
+        self._pods = chart.pods(chart.render(helm, chart.MINIMAL))
+
+    def settings(self) -> dict[str, str]:
+        of_image = re.findall(r"\b([A-Z_]+)=(\S+)", (CHECKOUT / "deploy" / "compose" / "Dockerfile").read_text())
+        told = chart.environment(self._pods["web"]).items()
+        return dict(of_image) | {name: variable["value"] for name, variable in told if "value" in variable}
+
+    def commands(self, name: str) -> list[list[str]]:
+        return [container["command"] for container in self._pods[name]["spec"]["containers"]]
+
+    def waits(self) -> list[list[str]]:
+        """What must have ended before the processes start."""
+        return [self._pods[name]["spec"]["initContainers"][0]["command"] for name in PROCESSES]
+
+
 class Deployment:
-    """What a machine with systemd would have: settings in a file, servers beside, and the processes of the units."""
+    """What a machine would have: settings, servers beside, and the processes as they are written."""
 
     def __init__(self, home: Path, database: str, valkey: str) -> None:
         self.home, self.port = home, free_port()
+        self.written: Written = Units()
         self._settings = {
             "HEKLA_SECRET_KEY": "GxT3vPq0-7bZkLmR5wYcJ9sNf2HdAeUo8iVhXyQtB1rKpM4",
             "DATABASE_URL": database,
@@ -41,24 +86,30 @@ class Deployment:
 
     @property
     def environment(self) -> dict[str, str]:
-        lines = re.findall(r"^([A-Z_]+)=(.*)$", (UNITS / "hekla.env").read_text(), re.MULTILINE)
-        return {"PATH": os.environ["PATH"]} | dict(lines) | self._settings
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        return {"PATH": path} | self.written.settings() | self._settings
 
-    def commands(self, unit: str) -> list[list[str]]:
-        text = (UNITS / f"hekla-{unit}.service").read_text().replace("%%", "%")
+    def commands(self, name: str) -> list[list[str]]:
+        return [[self._here(word) for word in argv] for argv in self.written.commands(name)]
+
+    def _here(self, word: str) -> str:
         places = {
             "/opt/hekla/.venv/bin/python": sys.executable,
             "/var/lib/hekla": str(self.home),
+            "0.0.0.0": "127.0.0.1",
             "8000": str(self.port),
         }
         for place, here in places.items():
-            text = text.replace(place, here)
-        return [shlex.split(line) for line in re.findall(r"^ExecStart=(.+)$", text, re.MULTILINE)]
+            word = word.replace(place, here)
+        return word
 
     def run(self, argv: list[str]) -> str:
-        done = subprocess.run(argv, env=self.environment, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+        done = self.ended(argv)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+    def ended(self, argv: list[str]) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(argv, env=self.environment, cwd=CHECKOUT, capture_output=True, text=True, check=False)
 
     def start(self) -> None:
         for name in PROCESSES:
@@ -113,9 +164,7 @@ def answers(client: httpx.Client) -> bool:
         return False
 
 
-def test_the_units_bring_up_a_console_that_works_and_ends_in_time(deployment: Deployment) -> None:
-    for argv in deployment.commands("tables"):
-        deployment.run(argv)
+def comes_up_and_works(deployment: Deployment) -> None:
     assert "sign_in" in deployment.run([sys.executable, "-m", "django", "setup_first_data"])
     deployment.start()
     with deployment.client() as client:
@@ -124,4 +173,22 @@ def test_the_units_bring_up_a_console_that_works_and_ends_in_time(deployment: De
         uid = client.post("/api/v1/jobs", json=JOB).json()["job"]["uid"]
         until(lambda: client.get(f"/api/v1/jobs/{uid}").json()["phase"] == "completed")
         assert "well" in client.get(f"/api/v1/jobs/{uid}/pods/main/0/log").text
+
+
+def test_the_units_bring_up_a_console_that_works_and_ends_in_time(deployment: Deployment) -> None:
+    for argv in deployment.commands("tables"):
+        deployment.run(argv)
+    comes_up_and_works(deployment)
     assert max(deployment.stop().values()) < 15
+
+
+def test_the_pods_of_the_chart_wait_for_their_tables_and_are_a_console_that_works(
+    deployment: Deployment, helm: Path
+) -> None:
+    pods = deployment.written = Pods(helm)
+    (check,) = {re.sub(r"^until (.*); do .*$", r"\1", argv[-1]) for argv in pods.waits()}
+    assert deployment.ended(["sh", "-c", check]).returncode != 0
+    for argv in [*deployment.commands("tables"), *pods.waits()[:1]]:
+        deployment.run(argv)
+    comes_up_and_works(deployment)
+    deployment.stop()
