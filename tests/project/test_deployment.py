@@ -17,7 +17,7 @@ DEPLOY = CHECKOUT / "deploy"
 UNITS = DEPLOY / "systemd"
 COMPOSE = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())
 _KNOWN = {field.validation_alias or f"HEKLA_{name.upper()}" for name, field in Config.model_fields.items()}
-_OF_OTHERS = {"DJANGO_SETTINGS_MODULE", "PYTHONPATH", "PYTHONUNBUFFERED"}
+_OF_OTHERS = {"DJANGO_SETTINGS_MODULE", "PYTHONPATH", "PYTHONUNBUFFERED", "FORWARDED_ALLOW_IPS"}
 
 
 def of_unit(name: str) -> list[str]:
