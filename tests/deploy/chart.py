@@ -49,12 +49,12 @@ def lint(helm: Path, values: Mapping[str, Any]) -> str:
 
 
 def run(helm: Path, values: Mapping[str, Any], *arguments: str) -> str:
-    """What a command of Helm says that takes values. Raises Refused."""
+    """What a command of Helm says, with these values where there are any. Raises Refused."""
     with tempfile.TemporaryDirectory() as home:
         file = Path(home, "values.yaml")
         file.write_text(yaml.safe_dump(dict(values)))
         done = subprocess.run(
-            [helm, *arguments, f"--values={file}"],
+            [helm, *arguments, *([f"--values={file}"] if values else [])],
             env={"HOME": home, "PATH": os.environ["PATH"]},  # nothing of the caller's own clusters
             capture_output=True,
             text=True,

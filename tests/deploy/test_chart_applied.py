@@ -2,7 +2,6 @@
 
 import base64
 import json
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,7 +167,7 @@ def test_what_the_schema_of_kubernetes_does_not_know_is_refused(installed: Insta
         installed.plane.request("PATCH", path, odd, content_type="application/apply-patch+yaml")
 
 
-def test_helm_installs_changes_and_removes_it_and_leaves_what_people_made(
+def test_helm_installs_changes_goes_back_removes_and_leaves_what_people_made(
     helm: Path, control_plane: ControlPlane, guarded: str, tmp_path: Path
 ) -> None:
     key = tmp_path / "kubeconfig"
@@ -177,13 +176,16 @@ def test_helm_installs_changes_and_removes_it_and_leaves_what_people_made(
     values = {**MINIMAL, "jobs": {"namespace": jobs}}
     # Without hooks: no machine here does what they wait for.
     where = [f"--kubeconfig={key}", f"--namespace={guarded}", "--no-hooks"]
-    run(helm, values, "install", "hekla", str(CHART), *where)
+    notes = run(helm, values, "install", "hekla", str(CHART), *where)
+    assert "exec deployment/hekla-web -- python -m django setup_first_data" in notes
     web = f"/apis/apps/v1/namespaces/{guarded}/deployments/hekla-web"
     assert control_plane.request("GET", web)["spec"]["replicas"] == 2
     run(helm, {**values, "web": {"replicas": 4}}, "upgrade", "hekla", str(CHART), *where)
     assert control_plane.request("GET", web)["spec"]["replicas"] == 4
+    run(helm, {}, "rollback", "hekla", "1", *where)
+    assert control_plane.request("GET", web)["spec"]["replicas"] == 2
 
-    subprocess.run([helm, "uninstall", "hekla", *where], env={"HOME": str(tmp_path)}, check=True, capture_output=True)
+    run(helm, {}, "uninstall", "hekla", *where)
     with pytest.raises(RequestRefused, match="not found"):
         control_plane.request("GET", web)
     folder = f"/api/v1/namespaces/{guarded}/persistentvolumeclaims/hekla-data"
