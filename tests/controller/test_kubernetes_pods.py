@@ -6,12 +6,14 @@ import pytest
 from tests.controller.conftest import World
 
 from hekla.apps.jobs import services
-from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.base import BackendError
+from hekla.backends.kubernetes.cache import Cache
 from hekla.controller import turns
 from hekla.controller.backends import backend_of
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.phases import JobPhase
+from hekla.domain.phases import JobPhase, PodPhase
+from hekla.domain.policies import Action
 from hekla.lib import clock
 
 pytestmark = pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
@@ -46,3 +48,24 @@ def test_a_pod_whose_end_is_recorded_is_taken_from_the_cluster_while_its_job_is_
     backend = backend_of(world.cluster)
     world.turn_until(lambda: not backend.observe(None).pods)
     assert backend.inventory().logged == {job.uid.hex}
+
+
+def test_a_pod_that_runs_though_nobody_was_told_is_over_when_it_has_ended(world, monkeypatch) -> None:
+    """The answer to its binding was lost, and then somebody aborts the job: its end is to be the end of its process."""
+    backend = backend_of(world.cluster)
+    bind = backend._bind
+
+    def bind_and_be_cut(*args: Any) -> None:
+        bind(*args)
+        services.command(job, Action.ABORT_JOB, user=world.alice, now=clock.now())
+        raise BackendError("The API server does not answer")
+
+    job = submit(world, "1000")
+    with monkeypatch.context() as patch:
+        patch.setattr(backend, "_bind", bind_and_be_cut)
+        patch.setattr(Cache, "_take", lambda *_: None)  # nor does the watch tell of it
+        turns.run(world.cluster)
+        assert Pod.objects.get(job=job).phase == PodPhase.BOUND
+    turns.forget_all()
+    world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.ABORTED)
+    assert Pod.objects.get(job=job).exit_code == 143

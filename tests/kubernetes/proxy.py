@@ -115,8 +115,7 @@ class Proxy:
         finally:
             self.free()
             self._server.shutdown()
-            self._server.server_close()
-            self._upstream.close()
+            self._server.server_close()  # what goes on reads from connections of its own, which nobody else may close
 
     def kubeconfig(self, token: str) -> dict[str, Any]:
         """As the control plane's, but it leads here."""

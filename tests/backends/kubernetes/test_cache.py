@@ -205,3 +205,20 @@ def test_the_watch_goes_on_after_an_object_that_nobody_understands(
     _compare(cache, control_plane, namespace)
     cache.close()
     api.close()
+
+
+def test_whoever_watches_ends_its_own_connection_when_the_cache_is_closed(found, control_plane, namespace) -> None:
+    """Closed under it, the connection's number would come to be another's, from which the watch would read."""
+    api = Api(found)
+    cache = Cache(api, f"/api/v1/namespaces/{namespace}/pods", OURS, now)
+    cache.list_now()
+    give_up_at = time.monotonic() + 30
+    while not api._watched:
+        assert time.monotonic() < give_up_at
+        time.sleep(0.01)
+    thread = cache._thread
+    cache.close()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert not api._watched
+    api.close()

@@ -159,3 +159,13 @@ def test_the_first_error_ends_what_is_done_for_all(flight: Flight) -> None:
 def test_it_can_be_closed_twice_and_before_it_was_used(flight: Flight) -> None:
     flight.close()
     flight.close()
+
+
+def test_who_uses_it_while_it_is_closed_goes_on_to_the_end(flight: Flight) -> None:
+    async def work(number: int) -> None:
+        await asyncio.sleep(0)
+        if number == 0:
+            flight.close()
+
+    assert len(list(flight.each(work, range(3 * AT_ONCE), nothing))) == 3 * AT_ONCE
+    assert flight._loop is None

@@ -57,6 +57,32 @@ def test_a_pod_that_is_stopped_while_somebody_starts_it_is_not_bound_any_more(cl
 
 
 @pytest.mark.kubernetes
+def test_a_pod_that_somebody_deletes_before_it_is_bound_is_not_taken_for_started(cloud, monkeypatch) -> None:
+    order = cloud.long()
+    with monkeypatch.context() as patch:
+        patch.setattr(cloud.backend, "_create_once", lambda *_: None)  # there is one, and then no more
+        with pytest.raises(BackendError):
+            cloud.backend.start(order)
+    cloud.backend.start(order)
+    assert cloud.until(order.key, PodPhase.RUNNING)
+
+
+@pytest.mark.kubernetes
+def test_a_pod_is_bound_only_while_its_order_stands(cloud) -> None:
+    """Whoever ordered it may have been stopped while the pod was made, and another may have brought it to its end."""
+
+    def void() -> None:
+        raise BackendError("Another controller has taken over")
+
+    order = cloud.long()
+    with pytest.raises(BackendError, match="taken over"):
+        cloud.backend.start(dataclasses.replace(order, confirm=void))
+    assert cloud.seen(order.key) is None
+    cloud.backend.start(order)
+    assert cloud.until(order.key, PodPhase.RUNNING)
+
+
+@pytest.mark.kubernetes
 def test_to_stop_thousands_again_and_again_asks_the_server_once_for_each(cloud, monkeypatch) -> None:
     key = cloud.started(cloud.long(grace_seconds=60))
     cloud.backend.observe(None)

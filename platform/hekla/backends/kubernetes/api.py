@@ -4,7 +4,10 @@ What the server refuses is told by its status; where it cannot be reached, or as
 and the caller's next turn tries again.
 """
 
+import contextlib
 import json
+import socket
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -40,6 +43,8 @@ class Api:
         self._client = httpx.Client(
             base_url=access.server, verify=access.context, timeout=_PATIENCE, limits=limits, trust_env=False
         )
+        self._watched: set[socket.socket] = set()
+        self._watching_ends = threading.Event()
 
     def get(self, path: str, **params: str | int) -> Json:
         """An object, or a list of them."""
@@ -84,14 +89,37 @@ class Api:
                 if answer.status_code >= OK_BELOW:
                     answer.read()
                     raise refusal(answer.status_code, answer.content)
-                for line in _lines(answer.iter_bytes()):
-                    yield _event(line)
+                with self._followed(answer):
+                    for line in _lines(answer.iter_bytes()):
+                        yield _event(line)
         except (httpx.HTTPError, OSError, RuntimeError, ValueError, LookupError, TypeError) as error:
             raise unreachable(error) from error
 
+    def end_watches(self) -> None:
+        """Those that wait hear the end of their connection now, and none begins any more.
+
+        They close it themselves: closed under them, its number would be given to another connection, say one to the
+        database, from which they would then read.
+        """
+        self._watching_ends.set()
+        for line in list(self._watched):
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(line, socket.SHUT_RDWR)
+
     def close(self) -> None:
-        """Let go of all connections."""
+        """Let go of all connections. Nobody may be asking at this moment."""
         self._client.close()
+
+    @contextlib.contextmanager
+    def _followed(self, answer: httpx.Response) -> Iterator[None]:
+        line = answer.extensions["network_stream"].get_extra_info("socket")
+        self._watched.add(line)
+        try:
+            if self._watching_ends.is_set():
+                raise OSError("Nobody watches any more")
+            yield
+        finally:
+            self._watched.discard(line)
 
     def _sent(self, method: str, path: str, **more: Any) -> Json:  # noqa: ANN401
         try:

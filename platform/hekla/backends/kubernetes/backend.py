@@ -174,12 +174,11 @@ class KubernetesBackend:
         return Inventory(alive, frozenset(kept), frozenset(kept | self._spool.jobs()))
 
     def close(self) -> None:
-        """End the watch and its connections."""
+        """End the watch. Connections may be in use by others, and go with who uses them last."""
         if cache := vars(self).get("_cache"):
             cache.close()
-        for name in ("_api", "_flight"):
-            if opened := vars(self).get(name):
-                opened.close()
+        if flight := vars(self).get("_flight"):
+            flight.close()
 
     # The server
 

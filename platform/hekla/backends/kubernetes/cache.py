@@ -20,6 +20,7 @@ from hekla.lib.clock import Clock
 log = logging.getLogger(__name__)
 _WATCH_SECONDS = 240
 _PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
+_ENDS_WITHIN_SECONDS = 2.0
 _MAX_CHANGES_KEPT = 500_000
 _MAX_GONE_KEPT = 10_000
 """Pods that the server has no more, for whoever has not recorded their ends; a process that only watches never does."""
@@ -105,8 +106,11 @@ class Cache:
                     self._dismissed.add(pod.uid)
 
     def close(self) -> None:
-        """Watch no more: the thread ends with what it next hears, or as its connection does."""
+        """Watch no more."""
         self._closing.set()
+        self._api.end_watches()
+        if self._thread is not None:
+            self._thread.join(_ENDS_WITHIN_SECONDS)
 
     def _keep(self, found: Seen) -> None:
         known = self._pods.get(found.name)

@@ -39,6 +39,7 @@ class Flight:
         self._session: aiohttp.ClientSession | None = None
         self._gates: list[asyncio.Future[None]] = []
         self._knocked = asyncio.Event()
+        self._is_over = False
 
     def each(
         self,
@@ -52,7 +53,7 @@ class Flight:
         further, or whom `meanwhile` stops, leaves what is under way cut off wherever it stands; see also `leave`.
         """
         with self._turn:
-            loop = self._loop = self._loop or asyncio.new_event_loop()
+            loop = self._opened_loop()
             waiting, under_way = iter(items), set[asyncio.Task[tuple[Item, BackendError | None]]]()
             try:
                 while True:
@@ -66,6 +67,8 @@ class Flight:
                     yield from (task.result() for task in done)
             finally:
                 loop.run_until_complete(_cut_off(under_way))
+                if self._is_over:
+                    self._let_go()
 
     async def leave(self) -> None:
         """Asked for inside of a chain: wait until `meanwhile` was called once more, and did not object."""
@@ -106,13 +109,20 @@ class Flight:
                 raise error
 
     def close(self) -> None:
-        """Let go of the connections."""
-        with self._turn:
-            if self._loop is not None:
-                if self._session is not None:
-                    self._loop.run_until_complete(self._session.close())
-                self._loop.close()
-            self._loop = self._session = None
+        """Let go of the connections, once nobody uses them any more."""
+        self._is_over = True
+        if self._turn.acquire(blocking=False):
+            try:
+                self._let_go()
+            finally:
+                self._turn.release()
+
+    def _let_go(self) -> None:
+        if self._loop is not None:
+            if self._session is not None:
+                self._loop.run_until_complete(self._session.close())
+            self._loop.close()
+        self._loop = self._session = None
 
     async def _answer(
         self,
@@ -153,6 +163,11 @@ class Flight:
         knock.cancel()
         done = {chain for chain in chains if chain.done()}
         return done, chains - done
+
+    def _opened_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop, self._knocked = asyncio.new_event_loop(), asyncio.Event()
+        return self._loop
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:

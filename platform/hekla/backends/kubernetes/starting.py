@@ -27,7 +27,9 @@ class Starting:
         if self._has_run(order):
             return
         pod = await self._made(order)
-        if pod is None or pod.is_bound or pod.observation.phase.is_final:
+        if pod is None:
+            raise BackendError("Somebody deleted the pod before it was bound")
+        if pod.is_bound or pod.observation.phase.is_final:
             return
         for kind, manifest in self._manifests.files(order, pod.uid):
             await self._create_once(f"{self._place}/{kind}", manifest)
