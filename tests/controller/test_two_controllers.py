@@ -174,7 +174,7 @@ def test_a_controller_that_slept_longer_than_its_lease_changes_nothing(
     fleet.sweep()
     audit(fleet)
     assert without == []
-    assert "Traceback" not in said, said[-4000:]
+    assert "platform/hekla/" not in said, said[-4000:]  # as tracebacks name files; Celery may tell of its broker
     assert "what the engine kept is not what there is" not in said
     print({"seed": SEED, "caught": dict(fight.caught), "jobs": Job.objects.count()})
 

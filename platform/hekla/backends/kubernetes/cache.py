@@ -108,8 +108,8 @@ class Cache:
     def close(self) -> None:
         """Watch no more."""
         self._closing.set()
-        self._api.end_watches()
         if self._thread is not None:
+            self._api.end_watches()
             self._thread.join(_ENDS_WITHIN_SECONDS)
 
     def _keep(self, found: Seen) -> None:
