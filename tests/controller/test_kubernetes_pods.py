@@ -1,8 +1,10 @@
 """What the controller makes of pods on Kubernetes that were not started to the end, or are over."""
 
+import asyncio
 from typing import Any
 
 import pytest
+from django.db import connection
 from tests.controller.conftest import World
 
 from hekla.apps.jobs import services
@@ -52,17 +54,21 @@ def test_a_pod_whose_end_is_recorded_is_taken_from_the_cluster_while_its_job_is_
 
 def test_a_pod_that_runs_though_nobody_was_told_is_over_when_it_has_ended(world, monkeypatch) -> None:
     """The answer to its binding was lost, and then somebody aborts the job: its end is to be the end of its process."""
-    backend = backend_of(world.cluster)
-    bind = backend._bind
+    starting = backend_of(world.cluster)._starting
+    bind = starting._bind
 
-    def bind_and_be_cut(*args: Any) -> None:
-        bind(*args)
+    def abort() -> None:
         services.command(job, Action.ABORT_JOB, user=world.alice, now=clock.now())
+        connection.close()
+
+    async def bind_and_be_cut(*args: Any) -> None:
+        await bind(*args)
+        await asyncio.to_thread(abort)
         raise BackendError("The API server does not answer")
 
     job = submit(world, "1000")
     with monkeypatch.context() as patch:
-        patch.setattr(backend, "_bind", bind_and_be_cut)
+        patch.setattr(starting, "_bind", bind_and_be_cut)
         patch.setattr(Cache, "_take", lambda *_: None)  # nor does the watch tell of it
         turns.run(world.cluster)
         assert Pod.objects.get(job=job).phase == PodPhase.BOUND

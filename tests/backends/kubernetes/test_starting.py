@@ -18,6 +18,10 @@ def cloud(make_place: Callable[[str], Place]) -> Place:
     return make_place("kubernetes")
 
 
+class TakenOver(Exception):
+    pass
+
+
 def interrupted(place: Place, monkeypatch: pytest.MonkeyPatch, order: PodOrder) -> None:
     """Start it as far as it is made, but not bound."""
 
@@ -59,8 +63,12 @@ def test_a_pod_that_is_stopped_while_somebody_starts_it_is_not_bound_any_more(cl
 @pytest.mark.kubernetes
 def test_a_pod_that_somebody_deletes_before_it_is_bound_is_not_taken_for_started(cloud, monkeypatch) -> None:
     order = cloud.long()
+
+    async def found(*_: object) -> None:
+        """There is one, and then no more."""
+
     with monkeypatch.context() as patch:
-        patch.setattr(cloud.backend, "_create_once", lambda *_: None)  # there is one, and then no more
+        patch.setattr(cloud.backend._starting, "_create_once", found)
         with pytest.raises(BackendError):
             cloud.backend.start(order)
     cloud.backend.start(order)
@@ -71,12 +79,14 @@ def test_a_pod_that_somebody_deletes_before_it_is_bound_is_not_taken_for_started
 def test_a_pod_is_bound_only_while_its_order_stands(cloud) -> None:
     """Whoever ordered it may have been stopped while the pod was made, and another may have brought it to its end."""
 
-    def void() -> None:
-        raise BackendError("Another controller has taken over")
+    order, kept = cloud.long(), cloud.backend.inventory
 
-    order = cloud.long()
-    with pytest.raises(BackendError, match="taken over"):
-        cloud.backend.start(dataclasses.replace(order, confirm=void))
+    def taken_over() -> None:
+        if kept().kept:
+            raise TakenOver
+
+    with pytest.raises(TakenOver):
+        list(cloud.backend.start_many([order], meanwhile=taken_over))
     assert cloud.seen(order.key) is None
     cloud.backend.start(order)
     assert cloud.until(order.key, PodPhase.RUNNING)
