@@ -1,4 +1,4 @@
-"""The programs that the tests of Kubernetes run: a control plane, and Helm."""
+"""The programs that the tests of Kubernetes run: a control plane, Helm, and Volcano."""
 
 import re
 from pathlib import Path
@@ -30,3 +30,13 @@ CONTROL_PLANE = GoPrograms(
     _flags_of_a_release(),
 )
 HELM = GoPrograms("Helm", HERE / "helm", "hekla-helm", {"helm": "helm.sh/helm/v4/cmd/helm"})
+VOLCANO = GoPrograms(
+    "Volcano",
+    HERE / "volcano",
+    "hekla-volcano",
+    {
+        "controller-manager": "volcano.sh/volcano/cmd/controller-manager",
+        "scheduler": "volcano.sh/volcano/cmd/scheduler",
+    },
+    copied=("volcano.sh/volcano", "config/crd/volcano/bases"),
+)

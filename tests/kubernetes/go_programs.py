@@ -22,7 +22,7 @@ from pathlib import Path
 from hekla.project.embedded.child import spawn
 
 BUILD_SECONDS = 25 * 60.0
-_LOCK = "lock"
+FILES, _LOCK = "files", "lock"
 
 
 class NoBinaries(Exception):
@@ -35,6 +35,7 @@ class GoPrograms:
 
     `name`: what they are together, for people. `module`: the folder with `go.mod` and `go.sum`. `cache`: the folder
     where they are kept, within that of the user. `packages`: the Go package of each program. `ldflags`: for the linker.
+    `copied`: a Go module and a folder of it with files that are kept beside the programs, in `files`.
     """
 
     name: str
@@ -42,6 +43,7 @@ class GoPrograms:
     cache: str
     packages: Mapping[str, str]
     ldflags: str = "-s -w"
+    copied: tuple[str, str] | None = None
 
     def built(self) -> Path:
         """The folder with every program; built where it is not there yet. Raises NoBinaries."""
@@ -106,6 +108,17 @@ class GoPrograms:
             target = ["-o", str(folder / name), package]
             if self._go(["build", "-trimpath", f"-ldflags={self.ldflags}", *target], log, limit) != 0:
                 raise self._none(f"{name} does not build: {_last_line(log.read_text())}")
+        if self.copied:
+            self._copy(*self.copied, folder / FILES)
+
+    def _copy(self, module: str, inside: str, folder: Path) -> None:
+        asked = ["go", "list", "-m", "-f", "{{.Dir}}", module]
+        told = subprocess.run(
+            asked, cwd=self.module, env=_environment(), capture_output=True, text=True, check=True
+        ).stdout.strip()
+        folder.mkdir()
+        for file in (Path(told) / inside).iterdir():
+            shutil.copyfile(file, folder / file.name)
 
     def _go(self, arguments: Sequence[str], log: Path, limit: float) -> int:
         """The exit code of one `go` command; what it says is added to `log`."""

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.kubernetes.binaries import CONTROL_PLANE, HELM
-from tests.kubernetes.control_plane import READY_WITHIN_SECONDS, ControlPlane
+from tests.kubernetes.binaries import CONTROL_PLANE, HELM, VOLCANO
+from tests.kubernetes.control_plane import READY_WITHIN_SECONDS, ControlPlane, RequestRefused
 from tests.kubernetes.go_programs import BUILD_SECONDS, GoPrograms, NoBinaries
+from tests.kubernetes.volcano.processes import Volcano
 
 from hekla.project.checkout import CHECKOUT
 
-_FIRST_TEST_SECONDS = 2 * BUILD_SECONDS + READY_WITHIN_SECONDS + 300.0
+_FIRST_TEST_SECONDS = 3 * BUILD_SECONDS + READY_WITHIN_SECONDS + 300.0
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -27,7 +28,7 @@ def _needs_it(item: pytest.Item) -> bool:
     """By its fixtures, or as one of the kinds that it is run with."""
     parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
     is_marked = item.get_closest_marker("kubernetes") is not None
-    is_built_for = {"programs", "helm"} & set(getattr(item, "fixturenames", ()))
+    is_built_for = {"programs", "helm", "volcano"} & set(getattr(item, "fixturenames", ()))
     return is_marked or bool(is_built_for) or "kubernetes" in parameters
 
 
@@ -86,26 +87,58 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
 def small_cluster(control_plane: ControlPlane) -> ControlPlane:
     """The control plane with two machines of eight CPUs, in which the user `hekla` may see machines."""
     control_plane.add_nodes(2)
-    for document in _rights():
-        if document["kind"] in _OF_THE_CLUSTER:
-            control_plane.request("POST", _place(document, ""), _for_the_user(document))
+    _give(control_plane, "rights.yaml")
     return control_plane
 
 
 @pytest.fixture
 def given_namespace(small_cluster: ControlPlane, namespace: str) -> str:
     """A namespace in which the user `hekla` has the rights that a deployment gives, and no others."""
-    (binding,) = [document for document in _rights() if document["kind"] == "RoleBinding"]
-    binding["metadata"]["namespace"] = namespace
-    small_cluster.request("POST", _place(binding, namespace), _for_the_user(binding))
+    _give_inside(small_cluster, "rights.yaml", namespace)
     return namespace
+
+
+@pytest.fixture(scope="module")
+def volcano(request: pytest.FixtureRequest, small_cluster: ControlPlane) -> Iterator[Volcano]:
+    """The real Volcano beside the small cluster, for the tests of one module; skips where it cannot be had."""
+    running = Volcano(small_cluster, _built(VOLCANO, request))
+    try:
+        running.start()
+        _give(small_cluster, "rights-volcano.yaml")
+        yield running
+    finally:
+        running.stop()
+
+
+@pytest.fixture
+def volcano_namespace(volcano: Volcano, given_namespace: str) -> str:
+    """A namespace in which the user `hekla` may also do what a cluster led by Volcano needs, and no more."""
+    _give_inside(volcano.plane, "rights-volcano.yaml", given_namespace)
+    return given_namespace
 
 
 _OF_THE_CLUSTER = ("ClusterRole", "ClusterRoleBinding")
 
 
-def _rights() -> list[dict[str, Any]]:
-    return list(yaml.safe_load_all((CHECKOUT / "deploy" / "kubernetes" / "rights.yaml").read_text()))
+def _give(plane: ControlPlane, file: str) -> None:
+    """What the file gives in all of the cluster; another module may have given it before."""
+    for document in _rights(file):
+        if document["kind"] in _OF_THE_CLUSTER:
+            try:
+                plane.request("POST", _place(document, ""), _for_the_user(document))
+            except RequestRefused as refusal:
+                if refusal.reason != "AlreadyExists":
+                    raise
+
+
+def _give_inside(plane: ControlPlane, file: str, namespace: str) -> None:
+    (binding,) = [document for document in _rights(file) if document["kind"] == "RoleBinding"]
+    binding["metadata"]["namespace"] = namespace
+    plane.request("POST", _place(binding, namespace), _for_the_user(binding))
+
+
+def _rights(file: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((CHECKOUT / "deploy" / "kubernetes" / file).read_text()))
 
 
 def _place(document: dict[str, Any], namespace: str) -> str:

@@ -10,7 +10,7 @@ from hekla.domain.errors import Invalid, Problem
 from hekla.lib.clock import Clock
 
 _PLACES = {
-    "kubernetes": ("hekla.backends.kubernetes.backend", "KubernetesBackend"),
+    "kubernetes": ("hekla.backends.kubernetes.opening", "open_kubernetes"),
     "local": ("hekla.backends.local.backend", "LocalBackend"),
     "simulated": ("hekla.backends.simulated.backend", "SimulatedBackend"),
 }

@@ -27,13 +27,15 @@ class Memory:
 
     `nominated`: the nodes from which pods were evicted, by the pod that is to come there. Without it the engine finds
     the room that becomes free by itself, only perhaps for another pod. `sure_at`: when the lease was last seen to be
-    ours, on the clock that also counts while this process is stopped.
+    ours, on the clock that also counts while this process is stopped. `followed`: of jobs that somebody else leads,
+    what was taken down last: the same need not be taken down again.
     """
 
     cursor: str | None = None
     seen: set[PodKey] = field(default_factory=set)
     nominated: dict[str, str] = field(default_factory=dict)
     sure_at: float = float("-inf")
+    followed: dict[int, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def take_down(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> bool:
         news += _missing(live, {o.key for o in found.pods}, now)
     by_job: dict[str, list[Sighting]] = defaultdict(list)
     for observation in sorted(news, key=lambda o: o.at):
-        by_job[observation.key.job].append(_sighting(observation))
+        by_job[observation.key.job].append(sighting(observation))
     changed = False
     for job, sightings in by_job.items():
         changed |= hold.observe(UUID(job), sightings, now)
@@ -108,7 +110,8 @@ def _forget_ended(hold: Hold, seen: Sequence[Observation], live: dict[PodKey, Po
         hold.backend.forget(ended)
 
 
-def _sighting(o: Observation) -> Sighting:
+def sighting(o: Observation) -> Sighting:
+    """What was observed, as it is recorded."""
     return Sighting(
         task=o.key.task,
         index=o.key.index,

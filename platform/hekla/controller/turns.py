@@ -21,7 +21,8 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.outbox import selectors as outbox
 from hekla.apps.usage import services as usage
 from hekla.backends.base import BackendError
-from hekla.controller import decisions, instruments, nodes, observations, removal, use
+from hekla.backends.entrusted import JobBackend
+from hekla.controller import decisions, entrusted, instruments, nodes, observations, removal, use
 from hekla.controller.backends import backend_of
 from hekla.controller.carry_out import carry_out
 from hekla.controller.instruments import TURN_SECONDS
@@ -104,6 +105,10 @@ def _turn(cluster: Cluster, keeper: Keeper) -> None:
         nodes.refresh(cluster, epoch, backend, now=now)
         keeper.nodes_at = now
     hold = Hold(cluster.pk, epoch, backend, keeper.memory)
+    if isinstance(backend, JobBackend):
+        entrusted.follow(cluster, hold, backend)
+        _clean(keeper, hold, now)
+        return
     keeper.picture.refresh(cluster, hold.memory.nominated, now=now)
     observations.take_down(hold, keeper.picture.pods(), now=now)
     _measure(keeper, hold, now)

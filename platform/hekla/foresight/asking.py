@@ -8,7 +8,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from hekla.apps.accounts.models import User
+from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services import quota
@@ -20,6 +23,7 @@ from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.changes import Change, Lever
+from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.foresight import easing, eta, reasons
 from hekla.foresight.course import Course
@@ -90,11 +94,17 @@ class Answer:
     is_cut_short: bool = False
 
 
+class NotForetold(Refused):
+    """Somebody else leads the jobs of that cluster, and our engine's word about them would be wrong."""
+
+    code = "not_foretold"
+
+
 def about_draft(
     spec: JobSpec, *, tenant: Tenant, user: User, with_eta: bool = True, with_offers: bool = True
 ) -> Answer:
     """What would be if this were submitted now. Raises as a submission does: NotFound, Forbidden, Refused,
-    QuotaExceeded.
+    QuotaExceeded; and NotForetold.
 
     Until when it would wait takes longest to find out, and what would help most of the rest: either can be left out.
     Without the first somebody types, and few changes are tried, or none of a very large job.
@@ -102,6 +112,7 @@ def about_draft(
     began = time.monotonic()
     queue = queue_for(spec=spec, tenant=tenant, user=user)
     quota.require([spec], [queue], tenant=tenant, user=user, now=clock.now(), is_dry=True)
+    _require_ours(queue.cluster)
     offer = priorities.offer_to(tenant)
 
     def row(spec: JobSpec, queue: Queue, outlook: Outlook) -> Job:
@@ -129,7 +140,11 @@ def about_draft(
 
 
 def about_job(job: Job, *, user: User, with_offers: bool = True) -> Answer:
-    """Why a job waits, until when, and what would help (which can be left out). Of one that has begun: where it is."""
+    """Why a job waits, until when, and what would help (which can be left out). Of one that has begun: where it is.
+
+    Raises NotForetold.
+    """
+    _require_ours(job.cluster)
     with looking_at(job.cluster, is_long=True) as outlook:
         row = outlook.taken.jobs.get(str(job.pk))
         if row is None:
@@ -154,6 +169,11 @@ def about_job(job: Job, *, user: User, with_offers: bool = True) -> Answer:
         found = easing.offers(spec, near, trial, until=_until(0.0, is_typing=False))
     offers = [*_elsewhere(spec, job.queue, others, draft), *found.offers][: easing.MOST]
     return replace(answer, offers=tuple(offers), is_cut_short=found.is_cut_short)
+
+
+def _require_ours(cluster: Cluster) -> None:
+    if cluster.leads_jobs:
+        raise NotForetold(_("Volcano schedules this cluster; when a job starts there cannot be foretold."))
 
 
 def _until(began: float, *, is_typing: bool) -> float:
@@ -240,8 +260,9 @@ def _trial_of_drafts(outlook: Outlook, queue: Queue, others: Sequence[Queue], ro
 
 
 def _open_queues(tenant: Tenant, own: Queue) -> list[Queue]:
-    """Others to which it may go; work for real machines does not go to simulated ones."""
-    found = (one for one in queues.open_to(tenant) if one.is_open and one.pk != own.pk)
+    """Others to which it may go, and of which we can tell; work for real machines does not go to simulated ones."""
+    usable = (one for one in queues.open_to(tenant) if one.is_open and one.pk != own.pk)
+    found = (one for one in usable if not one.cluster.leads_jobs)
     return [one for one in found if one.cluster.is_simulated == own.cluster.is_simulated][: easing.MOST]
 
 

@@ -13,6 +13,8 @@ _MOST = 200
 
 def record(cluster: Cluster) -> int:
     """Foretell the start of each job of which nothing was foretold yet. Returns of how many."""
+    if cluster.leads_jobs:
+        return 0
     with looking_at(cluster, is_long=True) as outlook:
         fresh = _fresh(outlook)
         if not fresh:

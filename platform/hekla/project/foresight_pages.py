@@ -26,7 +26,7 @@ from hekla.domain import changes, formats
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.foresight import asking, shown
-from hekla.foresight.asking import Answer, Verdict
+from hekla.foresight.asking import Answer, NotForetold, Verdict
 from hekla.lib import clock
 from hekla.project.submit_beside import Beside
 
@@ -108,7 +108,7 @@ def take(request: HttpRequest) -> JsonResponse:
 def unblock(request: HttpRequest, uid: UUID) -> HttpResponse:
     """What a waiting job waits for, until when, and what would start it now."""
     job = selectors.get(uid, person(request))
-    if job.is_final or not may_ask_what_if(person(request).pk):
+    if job.is_final or job.cluster.leads_jobs or not may_ask_what_if(person(request).pk):
         return HttpResponse("")
     answer = asking.about_job(job, user=person(request))
     if answer.verdict is Verdict.NOW:
@@ -194,6 +194,8 @@ def _filled(data: QueryDict) -> QueryDict:
 
 def _refusal(error: Refused) -> dict[str, Any]:
     """What is not wrong with the job would be refused all the same: a quota is used up, a queue is closed."""
+    if isinstance(error, NotForetold):
+        return {"remark": error.message}
     state, icon = _STATES[Verdict.NEVER]
     return {
         "state": state,

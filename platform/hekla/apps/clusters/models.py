@@ -26,6 +26,11 @@ class Cluster(models.Model):
     def is_simulated(self) -> bool:
         return self.kind == self.Kind.SIMULATED
 
+    @property
+    def leads_jobs(self) -> bool:
+        """Its jobs are entrusted to Volcano as a whole; the console follows what becomes of them."""
+        return self.kind == self.Kind.KUBERNETES and self.config.get("scheduler") == "volcano"
+
 
 class Node(models.Model):
     """A machine of a cluster, as last reported."""

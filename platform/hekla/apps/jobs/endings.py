@@ -84,6 +84,7 @@ _STOP_REASONS: dict[str, Callable[[], str]] = {
     "MinSuccessReached": _is_done,
     "DeadlineExceeded": lambda: _("the time of the job is over"),
     "ScaledDown": lambda: _("the job is to have fewer pods"),
+    "LeaderStops": lambda: _("Volcano ended it"),
     "preempt": lambda: _("a more urgent job needs its place"),
     "reclaim": lambda: _("another queue takes its share back"),
 }

@@ -73,6 +73,7 @@ def reason(data: Mapping[str, Any]) -> str:
         "plugin": data["plugin"],
         "victims": data.get("victims") or {},
         "used": _used(data),
+        "text": data.get("text", ""),
     }
     sentence = (_BY_CODE.get(data["code"]) or _BY_CAUSE.get(data["cause"], _general))(facts)
     if not data["ever"]:
@@ -222,6 +223,10 @@ def _not_valid(_facts: dict[str, Any]) -> str:
     return _("The scheduler leaves it out, since what it asks for makes no sense.")
 
 
+def _leader_says(facts: dict[str, Any]) -> str:
+    return _("Volcano says: %(text)s") % facts
+
+
 def _general(facts: dict[str, Any]) -> str:
     return _("Waits for %(need)s.") % facts
 
@@ -249,6 +254,7 @@ _BY_CODE = {
     "never_evicts": _never_evicts,
     "queue_takes_nothing": _takes_nothing,
     "victims_not_counted": _not_counted,
+    "leader_says": _leader_says,
 }
 _BY_CAUSE = {
     "capacity": _capacity,

@@ -64,6 +64,14 @@ class Api:
         """What is no JSON, such as a log: it comes from a machine that may be dead, so nobody waits long for it."""
         return self._answer("GET", path, params=params, timeout=_PATIENCE_WITH_MACHINES).content
 
+    def create(self, path: str, body: Json, **params: str | int) -> Json:
+        """A new object. Raises ApiError with CONFLICT where there is one of that name."""
+        return self._sent("POST", path, body=body, params=params or None)
+
+    def patch(self, path: str, body: Json) -> Json:
+        """A change to some fields of an object."""
+        return self._sent("PATCH", path, body=body, content_type=MERGE)
+
     def delete(self, path: str, *, grace_seconds: int | None = None, **params: str | int) -> None:
         """An object, or all that the parameters say; what is not there needs no deleting."""
         options = {} if grace_seconds is None else {"gracePeriodSeconds": grace_seconds}
@@ -135,13 +143,14 @@ class Api:
         *,
         params: Mapping[str, str | int] | None = None,
         body: Json | None = None,
+        content_type: str = "application/json",
         timeout: httpx.Timeout = _PATIENCE,
     ) -> httpx.Response:
         instruments.count(method, path)
         headers = {"Accept": "application/json, */*"}
         content = None if body is None else json.dumps(body).encode()
         if content is not None:
-            headers["Content-Type"] = "application/json"
+            headers["Content-Type"] = content_type
         try:
             headers |= self._access.header()
             answer = self._client.request(

@@ -121,7 +121,7 @@ class KubernetesBackend:
         try:
             return self._spool.read(key, offset, limit)
         except FileNotFoundError:
-            pod = self._looked_up(key.name)
+            pod = self._found(key)
         if pod is None:
             raise UnknownPod(f"There is no pod {key.name} here")
         wanted = min(max(offset, 0) + limit, MAX_LOG_BYTES)
@@ -137,7 +137,7 @@ class KubernetesBackend:
 
     def endpoint(self, key: PodKey, port: int) -> tuple[str, int]:
         """The pod's name within its job."""
-        pod = self._looked_up(key.name)
+        pod = self._found(key)
         if pod is None:
             raise UnknownPod(f"There is no pod {key.name} here")
         return pod.address, port
@@ -213,6 +213,10 @@ class KubernetesBackend:
 
     def _path_of(self, name: str) -> str:
         return f"{self._place}/pods/{name}"
+
+    def _found(self, key: PodKey) -> Seen | None:
+        """The pod as the server has it."""
+        return self._looked_up(key.name)
 
     def _looked_up(self, name: str) -> Seen | None:
         try:

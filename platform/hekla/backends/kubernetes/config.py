@@ -1,6 +1,6 @@
 """What a person says of a Kubernetes cluster."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -15,9 +15,11 @@ class KubernetesConfig(config.Config):
     `kubeconfig`: the name of a file in the folder `kubeconfigs` of the data folder, which holds the key to the cluster;
     empty: this console runs in the cluster and has its service account. `namespace`: where our pods are.
     `node_labels`: only machines that have all of them are ours to use. `image`: of pods that name none.
+    `scheduler`: who places pods: our engine, or Volcano, to which jobs are then entrusted as a whole.
     """
 
     kubeconfig: Annotated[str, Field(pattern=rf"^$|{_NAME}", max_length=63)] = ""
     namespace: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")] = "hekla"
     node_labels: dict[str, str] = {}
     image: Annotated[str, Field(min_length=1, max_length=500)] = "python:3.11-slim"
+    scheduler: Literal["hekla", "volcano"] = "hekla"

@@ -31,8 +31,8 @@ class Manifests:
         container = {
             "name": names.MAIN,
             "image": order.image or self._config.image,
-            "command": [_literally(word) for word in order.command],
-            "env": [{"name": name, "value": _literally(value)} for name, value in order.env.items()],
+            "command": [literally(word) for word in order.command],
+            "env": [{"name": name, "value": literally(value)} for name, value in order.env.items()],
             "workingDir": str(WORK / order.working_dir),
             "resources": {"requests": amounts, "limits": amounts},
             "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -145,6 +145,6 @@ def _entry(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()
 
 
-def _literally(text: str) -> str:
+def literally(text: str) -> str:
     """Kubernetes reads `$(NAME)` and `$$` in commands and environments; what was ordered is to arrive as it is."""
     return text.replace("$", "$$")

@@ -1,6 +1,7 @@
 """How our objects are named and marked, so that they are found again by whoever comes later."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from hekla.backends.base import PodKey
 
@@ -9,7 +10,7 @@ MAIN = "main"
 """The container of a pod that is ours; a cluster may put others beside it."""
 _PREFIX = "hekla.dev/"
 CLUSTER, JOB = f"{_PREFIX}cluster", f"{_PREFIX}job"
-_TASK, _INDEX, _ATTEMPT = f"{_PREFIX}task", f"{_PREFIX}index", f"{_PREFIX}attempt"
+TASK, INDEX, ATTEMPT = f"{_PREFIX}task", f"{_PREFIX}index", f"{_PREFIX}attempt"
 STOPPED = f"{_PREFIX}stopped"
 """Why a pod is to end. One that has it before it is bound never will be."""
 ADDRESS = f"{_PREFIX}address"
@@ -17,7 +18,7 @@ ADDRESS = f"{_PREFIX}address"
 
 def labels(cluster: str, key: PodKey) -> dict[str, str]:
     """By these a pod, and what belongs to it, is found."""
-    return {**job_labels(cluster, key.job), _TASK: key.task, _INDEX: str(key.index), _ATTEMPT: str(key.attempt)}
+    return {**job_labels(cluster, key.job), TASK: key.task, INDEX: str(key.index), ATTEMPT: str(key.attempt)}
 
 
 def job_labels(cluster: str, job: str) -> dict[str, str]:
@@ -27,7 +28,12 @@ def job_labels(cluster: str, job: str) -> dict[str, str]:
 
 def key_of(told: Mapping[str, str]) -> PodKey:
     """Whose labels these are. Raises KeyError, ValueError for those of somebody else's pod."""
-    return PodKey(told[JOB], told[_TASK], int(told[_INDEX]), int(told[_ATTEMPT]))
+    return PodKey(told[JOB], told[TASK], int(told[INDEX]), int(told[ATTEMPT]))
+
+
+def is_of(found: Mapping[str, Any], cluster: str) -> bool:
+    """Whether this object was made for that cluster of ours."""
+    return bool((found["metadata"].get("labels") or {}).get(CLUSTER) == cluster)
 
 
 def selector(wanted: Mapping[str, str]) -> str:

@@ -68,7 +68,7 @@ def seen(pod: Json) -> Seen | None:
         node=node,
         address=annotations.get(names.ADDRESS, ""),
         observation=observation(pod, key),
-        is_stopping=names.STOPPED in annotations,
+        is_stopping=names.STOPPED in annotations or "deletionTimestamp" in meta,
     )
 
 

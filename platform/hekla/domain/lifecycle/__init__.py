@@ -24,8 +24,9 @@ The semantics are Volcano's. Where its bookkeeping works against the person who 
 - Asking for an action that the phase does not know is an error for a person, and nothing for a policy.
 """
 
+from hekla.domain.lifecycle import entrusted
 from hekla.domain.lifecycle.facts import JobFacts, PodFacts, PodRef, Target
-from hekla.domain.lifecycle.saying import Said, facts_in
+from hekla.domain.lifecycle.saying import Said, fact, facts_in
 from hekla.domain.lifecycle.stages import Stage, stage_of
 from hekla.domain.lifecycle.stimuli import Stimulus, overdue, resized, resolve, stimuli_of
 from hekla.domain.lifecycle.targets import target_of
@@ -44,7 +45,9 @@ __all__ = [
     "Stimulus",
     "Target",
     "advance",
+    "entrusted",
     "expire",
+    "fact",
     "facts_in",
     "overdue",
     "resized",

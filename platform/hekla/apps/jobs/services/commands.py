@@ -7,15 +7,15 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.jobs import selectors
-from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.facts import job_facts, spec_of
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services import quota
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.jobs.services.transitions import advance
+from hekla.apps.jobs.services.transitions import advance, write
 from hekla.apps.outbox.services import unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, Refused
-from hekla.domain.lifecycle import target_of
+from hekla.domain.lifecycle import entrusted, target_of
 from hekla.domain.policies import Action
 
 
@@ -34,7 +34,10 @@ def command(job: Job, action: Action, *, task: str = "", index: int | None = Non
         if job.is_final and action is Action.RESUME_JOB:
             _require_quota(job, user, now)
         tell(job, events.JobCommanded(action=action, task=task, index=index), actor=actor, now=now)
-        advance(job, list(job.pods.all()), action, target=target, by_person=True, actor=actor, now=now)
+        if job.cluster.leads_jobs:
+            write(job, [], entrusted.wish(job_facts(job), action), actor=actor, now=now)
+        else:
+            advance(job, list(job.pods.all()), action, target=target, by_person=True, actor=actor, now=now)
     return job
 
 

@@ -94,7 +94,7 @@ def _commit_one(
         if pod in pods:
             event = _eviction(job, pods[pod], why, gainers.get(why.for_job or 0))
             changed |= evict(job, pods[pod], event, actor=CONTROLLER, now=now)
-    told = _write_waiting(job, decision.waiting, now)
+    told = write_waiting(job, decision.waiting, now)
     if changed or told:
         job.save(update_fields=["gang_phase", "waiting"])
     if changed and decision.gang_phase is GangPhase.UNKNOWN and decision.waiting:
@@ -136,7 +136,7 @@ def _eviction(job: Job, pod: Pod, why: Yield, gainer: Job | None) -> events.PodE
     )
 
 
-def _write_waiting(job: Job, waiting: Waiting | None, now: datetime) -> bool:
+def write_waiting(job: Job, waiting: Waiting | None, now: datetime) -> bool:
     """Keep the newest numbers on the row; tell the log only when the reason is another one."""
     fresh = list(waiting.reasons) if waiting else []
     if job.waiting == fresh:

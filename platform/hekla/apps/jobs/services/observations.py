@@ -17,7 +17,7 @@ from hekla.domain.policies import Action
 
 POD_FIELDS = ("phase", "reason", "message", "exit_code", "started_at", "finished_at")
 """What changes as a pod goes from phase to phase."""
-_ORDER = {
+ORDER = {
     PodPhase.PENDING: 0,
     PodPhase.BOUND: 1,
     PodPhase.PREPARING: 2,
@@ -56,8 +56,8 @@ def observe(
         changed: list[Pod] = []
         for sighting in sightings:
             pod = by_ref.get((sighting.task, sighting.index, sighting.attempt))
-            if pod is not None and _ORDER[sighting.phase] > _ORDER[PodPhase(pod.phase)]:
-                _take_down(row, pod, sighting)
+            if pod is not None and ORDER[sighting.phase] > ORDER[PodPhase(pod.phase)]:
+                take_down(row, pod, sighting)
                 changed.append(pod)
         if changed:
             save_all(changed, POD_FIELDS)
@@ -65,7 +65,8 @@ def observe(
         return bool(changed)
 
 
-def _take_down(job: Job, pod: Pod, sighting: Sighting) -> None:
+def take_down(job: Job, pod: Pod, sighting: Sighting) -> None:
+    """Move one pod to where it was seen (not saved yet). One that ended with an exit code ran before."""
     if sighting.phase.is_final and pod.started_at is None and sighting.exit_code is not None:
         enter_pod_phase(job, pod, PodPhase.RUNNING, actor=CONTROLLER, now=sighting.at)
     enter_pod_phase(

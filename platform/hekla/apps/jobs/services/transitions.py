@@ -46,6 +46,13 @@ def expire(job: Job, pods: list[Pod], *, actor: Actor, now: datetime) -> bool:
     return _write(job, pods, outcome, Action.SYNC_JOB, None, actor, now)
 
 
+def write(
+    job: Job, pods: list[Pod], outcome: Outcome, *, address_of: AddressOf | None = None, actor: Actor, now: datetime
+) -> bool:
+    """Write what somebody else decided about the job, with the same events. Call as `advance`."""
+    return _write(job, pods, outcome, Action.SYNC_JOB, address_of, actor, now)
+
+
 def _write(
     job: Job,
     pods: list[Pod],

@@ -8,7 +8,7 @@ from hekla.apps.jobs.facts import all_pod_facts, job_facts
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.observations import react
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.jobs.services.transitions import AddressOf, advance, enter_pod_phase, expire
+from hekla.apps.jobs.services.transitions import AddressOf, advance, enter_pod_phase, expire, write
 from hekla.apps.outbox.services import CONTROLLER, Actor, unit_of_work
 from hekla.domain import events, lifecycle
 from hekla.domain.lifecycle import overdue
@@ -68,4 +68,6 @@ def end(job_id: int, *, actor: Actor, now: datetime) -> bool:
         if job.is_final:
             return False
         tell(job, events.JobCommanded(action=Action.TERMINATE_JOB), actor=actor, now=now)
+        if job.cluster.leads_jobs:
+            return write(job, [], lifecycle.entrusted.wish(job_facts(job), Action.TERMINATE_JOB), actor=actor, now=now)
         return advance(job, list(job.pods.all()), Action.TERMINATE_JOB, actor=actor, now=now)

@@ -1,0 +1,217 @@
+"""The backend `kubernetes`, scheduled by Volcano: jobs are its own, and so are the pods that it makes of them.
+
+Implements `entrusted.JobBackend`. What is ours is found by its labels. Pods bear those of their job from their
+templates; the number of the attempt is put onto each once, and then it is a pod like any of ours.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hekla.backends.base import BackendError, Inventory, PodKey, PodOrder, StartRefused, one_by_one
+from hekla.backends.entrusted import JobReport, NewPod, PodReport, QueueOrder
+from hekla.backends.kubernetes import names, volcano_reading
+from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, INVALID, NOT_FOUND, ApiError, Json
+from hekla.backends.kubernetes.backend import KubernetesBackend
+from hekla.backends.kubernetes.reading import Seen
+from hekla.backends.kubernetes.volcano_manifests import VolcanoManifests
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.policies import Action
+from hekla.lib.clock import Clock
+
+log = logging.getLogger(__name__)
+_BATCH, _SCHEDULING, _BUS = "batch.volcano.sh", "scheduling.volcano.sh", "bus.volcano.sh"
+_KNOWN = {_BATCH: "v1alpha1", _SCHEDULING: "v1beta1", _BUS: "v1alpha1"}
+"""The versions that we write; where a server has others only, it says itself what it does not know of ours."""
+_ASK_AGAIN_SECONDS = 10.0
+_QUEUE_HOLDS_SECONDS = 30.0
+
+
+class VolcanoBackend(KubernetesBackend):
+    """One cluster. Any number of processes may open it; one of them leads at a time."""
+
+    def __init__(self, *, cluster: str, config: Mapping[str, Any], home: Path, clock: Clock) -> None:
+        super().__init__(cluster=cluster, config=config, home=home, clock=clock)
+        self._volcano = VolcanoManifests(cluster, self._config)
+        self._versions: dict[str, str] = {}
+        self._asked: dict[tuple[str, Action], float] = {}
+        self._kept: dict[str, tuple[QueueOrder, float]] = {}
+
+    # Pods are Volcano's to make and to end
+
+    def start(self, order: PodOrder) -> None:
+        """Never: whoever asks for it took this cluster for another."""
+        raise StartRefused(f"Volcano makes the pods of this cluster, {order.key.name} too")
+
+    def stop(self, key: PodKey, *, reason: str) -> None:
+        """Never, as `start`."""
+        raise BackendError(f"Volcano ends the pods of this cluster, {key.name} too ({reason})")
+
+    def start_many(
+        self, orders: Iterable[PodOrder], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[PodOrder, BackendError | None]]:
+        """Never, as `start`."""
+        return one_by_one(self.start, orders, meanwhile)
+
+    def stop_many(
+        self, wishes: Iterable[tuple[PodKey, str]], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[tuple[PodKey, str], BackendError | None]]:
+        """Never, as `start`."""
+        return one_by_one(lambda wish: self.stop(wish[0], reason=wish[1]), wishes, meanwhile)
+
+    def newcomers(self) -> Sequence[NewPod]:
+        """Pods of our jobs without a number."""
+        pages = self._api.pages(f"{self._place}/pods", labelSelector=f"{self._ours},!{names.ATTEMPT}")
+        found = (volcano_reading.new_pod(pod) for page in pages for pod in page.get("items") or ())
+        return [pod for pod in found if pod is not None]
+
+    def count(self, pod: NewPod, key: PodKey) -> None:
+        """Label it, if it is still that pod."""
+        change = {"metadata": {"uid": pod.uid, "labels": names.labels(self._cluster, key)}}
+        try:
+            self._cache.put(self._api.patch(self._path_of(pod.name), change))
+        except ApiError as error:
+            if error.status not in (NOT_FOUND, CONFLICT):
+                raise
+
+    def pods(self, *, fresh: bool = False) -> Sequence[PodReport]:
+        """From the watch; `fresh`: as the server has them at this moment."""
+        found = self._cache.list_now()[0] if fresh else self._cache.all()
+        return [volcano_reading.report(pod) for pod in found]
+
+    def forget(self, keys: Sequence[PodKey]) -> None:
+        """Keep their logs. The pods are left to Volcano, which would take their deletion for an eviction."""
+        wanted = set(keys)
+        for pod in self._cache.all():
+            if pod.key in wanted and self._tries_to_keep_log(pod):
+                self._cache.dismiss([pod])
+
+    def _tries_to_keep_log(self, pod: Seen) -> bool:
+        try:
+            self._flight.all(self._ending.keep_log, [pod])
+        except BackendError as error:
+            log.info("could not keep the log of %s, will try again: %s", pod.name, error)
+            return False
+        return True
+
+    def _found(self, key: PodKey) -> Seen | None:
+        return next(iter(self._listed(names.selector(names.labels(self._cluster, key)))), None)
+
+    # Queues
+
+    def keep_queue(self, order: QueueOrder) -> None:
+        """Looked at again from time to time, as somebody may have changed it."""
+        known = self._kept.get(order.name)
+        if known and known[0] == order and time.monotonic() - known[1] < _QUEUE_HOLDS_SECONDS:
+            return
+        version = self._version_of(_SCHEDULING)
+        place, manifest = f"/apis/{version}/queues", self._volcano.queue(order, version)
+        found = self._create_once(place, manifest) or self._api.get(f"{place}/{order.name}")
+        change = volcano_reading.difference(found.get("spec") or {}, manifest["spec"])
+        if change and names.is_of(found, self._cluster):
+            self._api.patch(f"{place}/{order.name}", {"spec": change})
+        self._kept[order.name] = order, time.monotonic()
+
+    # Jobs
+
+    def submit(self, job: str, spec: JobSpec) -> None:
+        """The files first, since pods wait for them. Whoever submitted it before needs nothing more."""
+        manifest, files = self._volcano.job(job, spec)
+        if files:
+            self._create_once(f"{self._place}/configmaps", files)
+        try:
+            self._api.create(self._jobs, manifest, fieldValidation="Strict")
+        except ApiError as error:
+            if error.status in (INVALID, BAD_REQUEST):
+                raise StartRefused(f"Volcano does not take this job: {error}") from error
+            if error.status != CONFLICT:
+                raise
+
+    def ask(self, job: str, action: Action) -> None:
+        """By a Command of which there is one at a time. What it ends takes its log along, so that is kept before."""
+        asked = self._asked.get((job, action))
+        if asked is not None and time.monotonic() - asked < _ASK_AGAIN_SECONDS:
+            return
+        for found in self._jobs_listed(names.selector(names.job_labels(self._cluster, job))):
+            self._keep_logs_of(job)
+            version = self._version_of(_BUS)
+            place = f"/apis/{version}/namespaces/{self._config.namespace}/commands"
+            self._create_once(place, self._volcano.command(found, action, version))
+        self._asked[job, action] = time.monotonic()
+
+    def jobs(self) -> Mapping[str, JobReport]:
+        """Each with what its PodGroup says; events are asked only where that is not enough."""
+        jobs = {one["metadata"]["labels"][names.JOB]: one for one in self._jobs_listed(self._ours)}
+        groups = {one["metadata"]["labels"].get(names.JOB): one for one in self._groups()} if jobs else {}
+        reports = {uid: volcano_reading.job_report(job, groups.get(uid)) for uid, job in jobs.items()}
+        mute = [uid for uid, told in reports.items() if volcano_reading.needs_words(told)]
+        if not mute:
+            return reports
+        said = volcano_reading.last_words(self._events())
+        return reports | {
+            uid: volcano_reading.with_words(reports[uid], said, jobs[uid], groups.get(uid)) for uid in mute
+        }
+
+    def remove(self, job: str) -> None:
+        """The Job first, so that nobody makes its pods again; they are deleted with their logs kept."""
+        wanted = names.selector(names.job_labels(self._cluster, job))
+        self._flight.all(self._ending.keep_log, self._listed(wanted))
+        for found in self._jobs_listed(wanted):
+            self._api.delete(f"{self._jobs}/{found['metadata']['name']}")
+        super().remove(job)
+
+    def inventory(self) -> Inventory:
+        """With the jobs themselves."""
+        there = super().inventory()
+        jobs = {one["metadata"]["labels"][names.JOB] for one in self._jobs_listed(self._ours)}
+        return Inventory(there.alive, there.kept | jobs, there.logged | jobs)
+
+    def _keep_logs_of(self, job: str) -> None:
+        for pod in self._cache.all():
+            if pod.key.job == job:
+                self._tries_to_keep_log(pod)
+
+    # The server
+
+    def _create_once(self, path: str, manifest: Json) -> Json | None:
+        """The object that was made; None: it is there already."""
+        try:
+            return self._api.create(path, manifest)
+        except ApiError as error:
+            if error.status == CONFLICT and error.reason == "AlreadyExists":
+                return None
+            raise
+
+    @property
+    def _jobs(self) -> str:
+        return f"/apis/{self._version_of(_BATCH)}/namespaces/{self._config.namespace}/jobs"
+
+    def _jobs_listed(self, selector: str) -> list[Json]:
+        pages = self._api.pages(self._jobs, labelSelector=selector)
+        return [job for page in pages for job in page.get("items") or ()]
+
+    def _groups(self) -> list[Json]:
+        place = f"/apis/{self._version_of(_SCHEDULING)}/namespaces/{self._config.namespace}/podgroups"
+        return [one for page in self._api.pages(place, labelSelector=self._ours) for one in page.get("items") or ()]
+
+    def _events(self) -> list[Json]:
+        """Warnings about jobs, and all about their groups, where Volcano tells as usual why one does not begin."""
+        wanted = ("involvedObject.kind=PodGroup", "involvedObject.kind=Job,type=Warning")
+        pages = (page for one in wanted for page in self._api.pages(f"{self._place}/events", fieldSelector=one))
+        return [event for page in pages for event in page.get("items") or ()]
+
+    def _version_of(self, group: str) -> str:
+        """Group and version as this server has them. Raises BackendError where it has no such group."""
+        if group not in self._versions:
+            try:
+                told = self._api.get(f"/apis/{group}")
+            except ApiError as error:
+                if error.status == NOT_FOUND:
+                    raise BackendError(f"The cluster does not know {group}: Volcano is not installed there") from error
+                raise
+            ours = f"{group}/{_KNOWN[group]}"
+            has_ours = any(one["groupVersion"] == ours for one in told["versions"])
+            self._versions[group] = ours if has_ours else told["preferredVersion"]["groupVersion"]
+        return self._versions[group]

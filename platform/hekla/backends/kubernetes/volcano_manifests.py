@@ -1,0 +1,123 @@
+"""From jobs and queues of the console to objects of Volcano."""
+
+from typing import Any
+
+from hekla.backends.base import StartRefused
+from hekla.backends.entrusted import QueueOrder
+from hekla.backends.kubernetes import names
+from hekla.backends.kubernetes.api import Json
+from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.manifests import literally
+from hekla.domain.formats import writing
+from hekla.domain.formats.volcano import VOLCANO
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.policies import Action
+
+_PLUGINS = frozenset({"env", "svc", "ssh", "pytorch", "tensorflow", "mpi"})
+"""Plugins that both of us have, and by the same names."""
+_LONGEST_HOST_NAME = 63
+_ENDED = {"terminationMessagePolicy": "FallbackToLogsOnError"}
+_POD = {"automountServiceAccountToken": False, "enableServiceLinks": False}
+
+
+class VolcanoManifests:
+    """The objects of one cluster."""
+
+    def __init__(self, cluster: str, config: KubernetesConfig) -> None:
+        self._cluster, self._config = cluster, config
+
+    def job(self, uid: str, spec: JobSpec) -> tuple[Json, Json | None]:
+        """The Job, and the config map with its files where it has any. Raises StartRefused for what cannot run there.
+
+        What Volcano's webhooks would fill in is filled in: a cluster may be without them.
+        """
+        _check(spec)
+        named = spec.model_copy(update={"name": name_of(uid, spec.name)})
+        _check_host_names(named)
+        manifest: Json = {"apiVersion": VOLCANO.api_version, "kind": VOLCANO.kind, **VOLCANO.write(named)}
+        labels = names.job_labels(self._cluster, uid)
+        manifest["metadata"]["labels"] = labels
+        manifest["spec"].pop("ttlSecondsAfterFinished", None)  # the console deletes it, and once is enough
+        manifest["spec"]["minAvailable"] = spec.gang_minimum
+        for task in manifest["spec"]["tasks"]:
+            self._complete(task, labels)
+        return manifest, self._files(named, labels)
+
+    def _complete(self, task: Json, labels: dict[str, str]) -> None:
+        template = task["template"]
+        meta = template.setdefault("metadata", {})
+        meta["labels"] = {**labels, names.TASK: task["name"]}
+        (container,) = template["spec"]["containers"]
+        container |= {"name": names.MAIN, **_ENDED}
+        container.setdefault("image", self._config.image)
+        container["command"] = [literally(word) for word in container["command"]]
+        for variable in container.get("env", ()):
+            variable["value"] = literally(variable["value"])
+        template["spec"] |= _POD
+        if self._config.node_labels:
+            template["spec"].setdefault("nodeSelector", {}).update(self._config.node_labels)
+
+    def _files(self, spec: JobSpec, labels: dict[str, str]) -> Json | None:
+        if not spec.files:
+            return None
+        manifest = writing.config_map(spec)
+        manifest["metadata"]["labels"] = labels
+        return manifest
+
+    def queue(self, order: QueueOrder, api_version: str) -> Json:
+        """The Queue. What is not said any more is null, which takes it away from one that is there."""
+        spec: dict[str, Any] = {
+            "weight": max(1, order.weight),
+            "priority": order.priority,
+            "reclaimable": order.reclaimable,
+            "parent": order.parent or "root",
+            "capability": dict(order.capability) or None,
+            "guarantee": {"resource": dict(order.guarantee)} if order.guarantee else None,
+            "deserved": dict(order.deserved) or None,
+        }
+        meta = {"name": order.name, "labels": {names.CLUSTER: self._cluster}}
+        return {"apiVersion": api_version, "kind": "Queue", "metadata": meta, "spec": spec}
+
+    def command(self, job: Json, action: Action, api_version: str) -> Json:
+        """What asks Volcano's controller for an action; its name says what it is about, so that there is one of it."""
+        meta = job["metadata"]
+        target = {
+            "apiVersion": job.get("apiVersion", VOLCANO.api_version),
+            "kind": VOLCANO.kind,
+            "name": meta["name"],
+            "uid": meta["uid"],
+            "controller": True,
+            "blockOwnerDeletion": False,
+        }
+        name = f"{meta['name']}-{str(action).lower()}"
+        return {
+            "apiVersion": api_version,
+            "kind": "Command",
+            "metadata": {"name": name, "labels": meta["labels"], "ownerReferences": [target]},
+            "action": str(action),
+            "target": target,
+        }
+
+
+def name_of(uid: str, name: str) -> str:
+    """Two tenants may have jobs of one name, and all are in one namespace; a long name leaves less room for tasks."""
+    return f"{name[:20].rstrip('-')}-{uid[:8]}"
+
+
+def _check(spec: JobSpec) -> None:
+    for task in spec.tasks:
+        if task.environment:
+            raise StartRefused(
+                f"The environment “{task.environment}” is made on machines of the kind local; name an image instead."
+            )
+    if strange := sorted(set(spec.plugins) - _PLUGINS):
+        raise StartRefused(f"Volcano has no job plugin “{strange[0]}” that does what ours does.")
+
+
+def _check_host_names(spec: JobSpec) -> None:
+    longest = max(len(f"{spec.name}-{task.name}-{max(task.replicas - 1, 0)}") for task in spec.tasks)
+    if longest > _LONGEST_HOST_NAME:
+        raise StartRefused(
+            f"With the name that the job has in the cluster ({spec.name}) its pods would have host names of {longest} "
+            f"letters, and {_LONGEST_HOST_NAME} are possible. Shorten the names of its tasks."
+        )

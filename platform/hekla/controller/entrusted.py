@@ -1,0 +1,184 @@
+"""A turn of a cluster that leads its jobs itself: submit what is new, pass wishes on, take down what it tells.
+
+Level-triggered like all turns: what is to be asked follows from the rows and from what is there, so a process that
+dies in between leaves nothing behind that the next one would not find.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs import services
+from hekla.apps.jobs.facts import job_facts, spec_of
+from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.services.entrusted import PodStanding, Standing
+from hekla.apps.queues import selectors as queues
+from hekla.apps.queues.models import Queue
+from hekla.backends.base import BackendError, PodKey, StartRefused
+from hekla.backends.entrusted import JobBackend, JobReport, PodReport, QueueOrder
+from hekla.controller.observations import Hold, sighting
+from hekla.domain.lifecycle import entrusted
+from hekla.domain.phases import GangPhase, JobPhase
+from hekla.lib import clock
+
+log = logging.getLogger(__name__)
+_ROUNDS = 3
+_FOLLOWS = "follows"
+_ENDS = {
+    JobPhase.ABORTING: JobPhase.ABORTED,
+    JobPhase.COMPLETING: JobPhase.COMPLETED,
+    JobPhase.TERMINATING: JobPhase.TERMINATED,
+}
+
+
+def follow(cluster: Cluster, hold: Hold, backend: JobBackend) -> None:
+    """Rounds, until there are no new pods: one that takes another's name is counted when that one's end is down."""
+    _keep_queues(cluster, backend)
+    for _ in range(_ROUNDS):
+        _round(hold, backend)
+        if not _count(cluster.pk, backend):
+            return
+
+
+def _round(hold: Hold, backend: JobBackend) -> None:
+    reports = backend.jobs()
+    pods = _by_job(backend.pods(fresh=hold.memory.cursor is None))
+    hold.memory.cursor = _FOLLOWS
+    concerned = _concerned(hold.cluster_id, reports)
+    hold.memory.followed = {job.pk: hold.memory.followed.get(job.pk) for job in concerned}
+    for job in concerned:
+        try:
+            _lead(hold, backend, job, reports.get(job.uid.hex), pods.get(job.uid.hex, []))
+        except BackendError as error:
+            log.warning("could not go on with %s, will try again: %s", job, error)
+    _forget_ended(hold.cluster_id, backend, pods)
+
+
+def _concerned(cluster_id: int, reports: Mapping[str, JobReport]) -> list[Job]:
+    """Jobs that go on here or there: somebody may have resumed one without us."""
+    found = {job.uid.hex: job for job in [*jobs.unfinished(cluster_id), *jobs.ending(cluster_id)]}
+    there = {uid for uid, report in reports.items() if not report.phase.is_final} - found.keys()
+    return [*found.values(), *(jobs.by_uids(cluster_id, there) if there else ())]
+
+
+def _lead(hold: Hold, backend: JobBackend, job: Job, report: JobReport | None, pods: Sequence[PodReport]) -> None:
+    phase = JobPhase(job.phase)
+    if report is None and _is_to_be_submitted(job, pods):
+        told = _submitted(backend, job)
+    elif report is None:
+        told = _gone(phase)
+    else:
+        told = _standing(report)
+        if action := entrusted.due(phase, job.reason, report.phase):
+            backend.ask(job.uid.hex, action)
+    _take_down(hold, job, told, pods)
+
+
+def _take_down(hold: Hold, job: Job, told: Standing | None, pods: Sequence[PodReport]) -> None:
+    """Unless it is what was taken down before, and nothing came between."""
+    now = clock.now()
+    here = (job.phase, job.reason, told, tuple(pods))
+    if hold.memory.followed.get(job.pk) == here and not job_facts(job).is_out_of_time(now):
+        return
+    services.follow(hold.cluster_id, hold.epoch, job.pk, told, [_pod(pod) for pod in pods], now=now)
+    hold.memory.followed[job.pk] = here
+
+
+def _is_to_be_submitted(job: Job, pods: Sequence[PodReport]) -> bool:
+    """It has not been there, or it was aborted before it ever was; a job that waits may be submitted once more."""
+    is_new = job.phase == JobPhase.PENDING and job.gang_phase == GangPhase.PENDING and not pods
+    is_resumed = job.phase == JobPhase.RESTARTING and entrusted.is_resumption(job.reason)
+    return (is_new or is_resumed) and job.deleted_at is None
+
+
+def _submitted(backend: JobBackend, job: Job) -> Standing | None:
+    try:
+        backend.submit(job.uid.hex, spec_of(job))
+    except StartRefused as refusal:
+        return Standing(JobPhase.FAILED, GangPhase.COMPLETED, reason="StartRefused", message=str(refusal))
+    return None
+
+
+def _gone(phase: JobPhase) -> Standing | None:
+    """There is no such job there: one that was to end has, another was deleted by somebody."""
+    if phase.is_final:
+        return None
+    if phase in _ENDS:
+        return Standing(_ENDS[phase], GangPhase.PENDING if phase is JobPhase.ABORTING else GangPhase.COMPLETED)
+    message = "Somebody deleted the job from the cluster."
+    return Standing(JobPhase.FAILED, GangPhase.COMPLETED, reason="Deleted", message=message)
+
+
+def _standing(report: JobReport) -> Standing:
+    return Standing(report.phase, report.gang_phase, report.retry_count, report.reason, report.message, report.waits)
+
+
+def _pod(report: PodReport) -> PodStanding:
+    return PodStanding(sighting(report.observation), report.node, report.is_stopping)
+
+
+def _by_job(pods: Iterable[PodReport]) -> dict[str, list[PodReport]]:
+    found: dict[str, list[PodReport]] = defaultdict(list)
+    for pod in pods:
+        found[pod.observation.key.job].append(pod)
+    return found
+
+
+def _count(cluster_id: int, backend: JobBackend) -> bool:
+    """Give new pods the numbers of their attempts. Returns whether there were any."""
+    found = backend.newcomers()
+    known = {job.uid.hex: job.pk for job in jobs.by_uids(cluster_id, {pod.job for pod in found})} if found else {}
+    last: dict[tuple[int, str, int], int] = {}
+    for row in jobs.pods_of(list(known.values())) if known else ():
+        last[row.job_id, row.task, row.index] = row.attempt
+    for pod in found:
+        if pod.job in known:
+            attempt = last.get((known[pod.job], pod.task, pod.index), 0) + 1
+            backend.count(pod, PodKey(pod.job, pod.task, pod.index, attempt))
+    return bool(known)
+
+
+def _forget_ended(cluster_id: int, backend: JobBackend, pods: Mapping[str, Sequence[PodReport]]) -> None:
+    """Ends that are in the rows need not be told again; their logs are kept then."""
+    ended = [pod.observation.key for own in pods.values() for pod in own if pod.observation.phase.is_final]
+    owners = {job.pk: job.uid.hex for job in jobs.by_uids(cluster_id, {key.job for key in ended})} if ended else {}
+    down = {
+        PodKey(owners[pod.job_id], pod.task, pod.index, pod.attempt)
+        for pod in (jobs.pods_of(list(owners)) if owners else ())
+        if pod.is_final
+    }
+    backend.forget([key for key in ended if key in down])
+
+
+def _keep_queues(cluster: Cluster, backend: JobBackend) -> None:
+    """Those above others first, since these name them."""
+    known = queues.of_cluster(cluster)
+    for queue in sorted(known, key=lambda queue: _depth(queue, known)):
+        try:
+            backend.keep_queue(_order(queue))
+        except BackendError as error:
+            log.warning("could not keep queue %s, will try again: %s", queue, error)
+
+
+def _depth(queue: Queue, known: Sequence[Queue]) -> int:
+    """How many are above it; rows that form a circle have an end here too."""
+    above = {one.pk: one.parent_id for one in known}
+    depth, parent = 0, queue.parent_id
+    while parent is not None and depth < len(known):
+        depth, parent = depth + 1, above.get(parent)
+    return depth
+
+
+def _order(queue: Queue) -> QueueOrder:
+    return QueueOrder(
+        name=queue.name,
+        weight=queue.weight,
+        priority=queue.priority,
+        reclaimable=queue.reclaimable,
+        parent=queue.parent.name if queue.parent else "",
+        capability=queue.capability,
+        guarantee=queue.guarantee,
+        deserved=queue.deserved,
+    )

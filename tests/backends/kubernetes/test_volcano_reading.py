@@ -1,0 +1,152 @@
+"""What the console makes of the objects of Volcano, and what it sends there."""
+
+from typing import Any
+
+import pytest
+
+from hekla.backends.base import StartRefused
+from hekla.backends.entrusted import QueueOrder
+from hekla.backends.kubernetes import names, volcano_reading
+from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.volcano_manifests import VolcanoManifests
+from hekla.backends.kubernetes.volcano_reading import (
+    difference,
+    job_report,
+    last_words,
+    needs_words,
+    new_pod,
+    with_words,
+)
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import GangPhase, JobPhase
+
+UID = "0123456789abcdef0123456789abcdef"
+UNSCHEDULABLE = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": "2/2 in gang"}
+
+
+def job(phase: str, **status: Any) -> dict[str, Any]:
+    return {"metadata": {"uid": "j"}, "status": {"state": {"phase": phase}, **status}}
+
+
+def group(phase: str, *conditions: dict[str, str]) -> dict[str, Any]:
+    return {"metadata": {"uid": "g"}, "status": {"phase": phase, "conditions": list(conditions)}}
+
+
+def event(uid: str, message: str, at: str) -> dict[str, Any]:
+    return {"involvedObject": {"uid": uid}, "message": message, "lastTimestamp": at, "metadata": {}}
+
+
+def spec(**task: Any) -> JobSpec:
+    fields = {
+        name: task.pop(name) for name in ("files", "plugins", "name", "ttl_seconds_after_finished") if name in task
+    }
+    return JobSpec.parse({"name": "job", "tasks": [{"name": "main", "command": ["x"], **task}], **fields})
+
+
+def sent(job_spec: JobSpec, **config: Any) -> dict[str, Any]:
+    return VolcanoManifests("c1", KubernetesConfig(**config)).job(UID, job_spec)[0]
+
+
+def test_a_job_that_no_controller_has_seen_waits() -> None:
+    assert job_report({"metadata": {}}, None).phase is JobPhase.PENDING
+
+
+def test_a_waiting_job_says_what_its_group_says() -> None:
+    report = job_report(job("Pending"), group("Pending", UNSCHEDULABLE))
+    assert (report.gang_phase, report.waits) == (GangPhase.PENDING, "2/2 in gang")
+    assert job_report(job("Running"), group("Running", UNSCHEDULABLE)).waits == ""
+
+
+def test_where_the_group_says_nothing_the_newest_event_does() -> None:
+    said = last_words([event("g", "new", "2026-01-02T00:00:00Z"), event("g", "old", "2026-01-01T00:00:00Z")])
+    report = job_report(job("Pending"), group("Pending"))
+    assert with_words(report, said, job("Pending"), group("Pending")).waits == "new"
+    assert with_words(report, {"j": "about the job"}, job("Pending"), None).waits == "about the job"
+    assert with_words(report, {"other": "not ours"}, job("Pending"), None).waits == ""
+
+
+def test_why_a_gang_is_not_let_in_is_said_rather_than_that_it_has_no_pods() -> None:
+    refused = {**event("g", "quota insufficient", "2026-01-01T00:00:00Z"), "type": "Normal", "reason": "Unschedulable"}
+    said = last_words([refused, event("g", "0/0 tasks in gang", "2026-01-02T00:00:00Z")])
+    report = job_report(job("Pending"), group("Pending", UNSCHEDULABLE))
+    assert needs_words(report)
+    assert with_words(report, said, job("Pending"), group("Pending")).waits == "quota insufficient"
+    assert not needs_words(job_report(job("Pending"), group("Inqueue", UNSCHEDULABLE)))
+
+
+def test_a_pod_is_a_replica_by_its_name() -> None:
+    meta = {"name": "job-01234567-main-12", "uid": "u", "labels": {names.JOB: UID, names.TASK: "main"}}
+    found = new_pod({"metadata": meta})
+    assert found
+    assert (found.job, found.task, found.index) == (UID, "main", 12)
+    assert new_pod({"metadata": {**meta, "labels": {names.JOB: UID}}}) is None
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "change"),
+    [
+        ({"weight": 1}, {"weight": 1}, {}),
+        ({"weight": 1}, {"weight": 2}, {"weight": 2}),
+        ({}, {"priority": 0, "capability": None}, {}),
+        ({}, {"reclaimable": False}, {"reclaimable": False}),
+        ({"capability": {"cpu": "1"}}, {"capability": None}, {"capability": None}),
+        (
+            {"capability": {"cpu": "1"}},
+            {"capability": {"memory": "1Gi"}},
+            {"capability": {"cpu": None, "memory": "1Gi"}},
+        ),
+        ({"theirs": 1}, {"weight": 1}, {"weight": 1}),
+    ],
+)
+def test_a_queue_is_changed_only_where_it_differs(there, wanted, change) -> None:
+    assert difference(there, wanted) == change
+
+
+def test_what_is_not_bounded_any_more_is_taken_away() -> None:
+    order = QueueOrder("q", weight=1, priority=0, reclaimable=True)
+    manifest = VolcanoManifests("c1", KubernetesConfig()).queue(order, "scheduling.volcano.sh/v1beta1")
+    assert volcano_reading.difference({"weight": 1, "reclaimable": True, "parent": "root", "deserved": {"cpu": "1"}},
+                                      manifest["spec"]) == {"deserved": None}  # fmt: skip
+
+
+def test_a_job_is_sent_whole_as_volcanos_webhooks_would_make_it() -> None:
+    manifest = sent(spec(replicas=3, ttl_seconds_after_finished=5), image="busybox", node_labels={"ours": "yes"})
+    assert manifest["metadata"]["name"] == "job-01234567"
+    assert manifest["spec"]["minAvailable"] == 3
+    assert "ttlSecondsAfterFinished" not in manifest["spec"]
+    template = manifest["spec"]["tasks"][0]["template"]
+    assert template["metadata"]["labels"] == {names.CLUSTER: "c1", names.JOB: UID, names.TASK: "main"}
+    assert template["spec"]["containers"][0]["image"] == "busybox"
+    assert template["spec"]["nodeSelector"] == {"ours": "yes"}
+
+
+def test_words_with_dollars_arrive_as_they_were_written() -> None:
+    task = sent(spec(command=["echo", "$(HOME) $$"], env={"A": "$(B)"}))["spec"]["tasks"][0]
+    container = task["template"]["spec"]["containers"][0]
+    assert container["command"] == ["echo", "$$(HOME) $$$$"]
+    assert container["env"] == [{"name": "A", "value": "$$(B)"}]
+
+
+def test_files_of_two_jobs_of_one_name_do_not_meet() -> None:
+    made = [
+        VolcanoManifests("c1", KubernetesConfig()).job(uid, spec(files={"a.py": "1"}))[1] for uid in (UID, "f" * 32)
+    ]
+    assert len({files["metadata"]["name"] for files in made if files}) == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"plugins": {"indexed": []}}, "no job plugin “indexed”"),
+        ({"environment": "torch"}, "name an image instead"),
+    ],
+)
+def test_what_cannot_run_there_is_refused_with_the_reason(fields, words) -> None:
+    with pytest.raises(StartRefused, match=words):
+        sent(spec(**fields))
+
+
+def test_a_name_that_would_be_too_long_for_a_host_is_refused() -> None:
+    long = JobSpec.parse({"name": "a", "tasks": [{"name": "t" * 58, "command": ["x"]}]})
+    with pytest.raises(StartRefused, match="Shorten the names of its tasks"):
+        sent(long)

@@ -1,0 +1,313 @@
+"""A cluster that Volcano leads: what people see of their jobs is what the real Volcano does with them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from django.utils.html import escape
+from tests.controller import conftest
+from tests.controller.conftest import World
+from tests.kubernetes.control_plane import LOG_LINES, ControlPlane
+from tests.kubernetes.volcano.processes import Volcano
+
+from hekla.apps.jobs import audit as rows
+from hekla.apps.jobs import services, wording
+from hekla.apps.jobs.models import Job
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.backends.base import PodKey
+from hekla.backends.kubernetes.volcano_manifests import VolcanoManifests
+from hekla.controller import audit, turns
+from hekla.controller.backends import backend_of
+from hekla.domain.errors import Refused
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import JobPhase, PodPhase
+from hekla.domain.policies import Action
+from hekla.lib import clock
+
+SIZE = {"cpu": "4", "memory": "8Gi", "pods": "20"}
+SAID = "".join(f"{line}\n" for line in LOG_LINES).encode()
+_JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/{}/jobs"
+_QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
+
+
+@pytest.fixture(autouse=True)
+def patience_with_volcano(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its controllers and its scheduler take their turns too."""
+    monkeypatch.setattr(conftest, "LAST_SECONDS", 90.0)
+
+
+@pytest.fixture
+def plane(volcano: Volcano) -> ControlPlane:
+    return volcano.plane
+
+
+@pytest.fixture
+def led(
+    plane: ControlPlane, volcano_namespace: str, transactional_db: None, settings: Any, tmp_path: Path
+) -> Iterator[World]:
+    """A machine with four processors that only this test uses, in a cluster that Volcano leads."""
+    settings.HEKLA_HOME = tmp_path
+    turns.forget_all()
+    labels = {"hekla.dev/test": volcano_namespace}
+    machines = plane.add_nodes(1, allocatable=SIZE, labels=labels)
+    (tmp_path / "kubeconfigs").mkdir()
+    (tmp_path / "kubeconfigs" / "test").write_text(json.dumps(plane.kubeconfig(plane.user_token)))
+    config = {"kubeconfig": "test", "namespace": volcano_namespace, "node_labels": labels, "scheduler": "volcano"}
+    world = World.found("kubernetes", config)
+    yield world
+    backend_of(world.cluster).close()
+    turns.forget_all()
+    plane.remove_nodes(machines)
+
+
+def submit(world: World, name: str = "one", **fields: Any) -> Job:
+    env = {"HEKLA_SIM_SECONDS": str(fields.pop("seconds", 0.5)), "HEKLA_SIM_EXIT": str(fields.pop("exit_code", 0))}
+    task = {
+        "name": "main",
+        "command": ["x"],
+        "replicas": fields.pop("replicas", 1),
+        "resources": {"cpu": fields.pop("cpu", "1")},
+        "env": env,
+    }
+    spec = JobSpec.parse({"name": name, "tasks": [task], **fields})
+    return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+
+
+def phase(job: Job) -> str:
+    return Job.objects.get(pk=job.pk).phase
+
+
+def until(world: World, job: Job, wanted: JobPhase) -> None:
+    world.turn_until(lambda: phase(job) == wanted)
+
+
+def at(plane: ControlPlane, namespace: str) -> list[dict[str, Any]]:
+    return plane.request("GET", _JOBS.format(namespace))["items"]
+
+
+def reason_of(job: Job) -> str:
+    waiting = Job.objects.get(pk=job.pk).waiting
+    return wording.reason(waiting[0]) if waiting else ""
+
+
+def runs(plane: ControlPlane, namespace: str, name: str) -> bool:
+    states = {one["metadata"]["name"]: one.get("status", {}).get("state", {}) for one in at(plane, namespace)}
+    return states[name].get("phase") == "Running"
+
+
+def log_of(world: World, job: Job, *, attempt: int) -> bytes:
+    key = PodKey(job.uid.hex, "main", 0, attempt)
+    return backend_of(world.cluster).logs(key, offset=0, limit=1000).data
+
+
+def ask(world: World, job: Job, action: Action) -> None:
+    services.command(job, action, user=world.alice, now=clock.now())
+
+
+def test_a_job_runs_as_one_job_of_volcano_and_its_pods_are_told_like_any(led, plane, volcano_namespace) -> None:
+    job = submit(led, replicas=3)
+    until(led, job, JobPhase.COMPLETED)
+    (there,) = at(plane, volcano_namespace)
+    assert there["spec"]["queue"] == "default"
+    assert there["spec"]["minAvailable"] == 3
+    pods = list(job.pods.order_by("index"))
+    assert [(pod.phase, pod.attempt, pod.exit_code) for pod in pods] == [(PodPhase.SUCCEEDED, 1, 0)] * 3
+    assert all(pod.node and pod.bound_at and pod.started_at for pod in pods)
+    assert audit.findings() == []
+
+
+def test_the_log_of_a_pod_can_be_read_while_it_runs_and_after_its_job_is_deleted(led, plane, volcano_namespace) -> None:
+    job = submit(led, seconds=3)
+    until(led, job, JobPhase.RUNNING)
+    assert log_of(led, job, attempt=1) == SAID
+    until(led, job, JobPhase.COMPLETED)
+    services.delete(Job.objects.get(pk=job.pk), user=led.alice, now=clock.now())
+    led.turn_until(lambda: Job.objects.get(pk=job.pk).cleaned_at is not None)
+    assert at(plane, volcano_namespace) == []
+    assert log_of(led, job, attempt=1) == SAID
+    assert audit.findings() == []
+
+
+def test_an_aborted_job_ends_and_goes_on_when_it_is_resumed(led) -> None:
+    job = submit(led, seconds=1000)
+    until(led, job, JobPhase.RUNNING)
+    ask(led, job, Action.ABORT_JOB)
+    assert phase(job) == JobPhase.ABORTING
+    until(led, job, JobPhase.ABORTED)
+    led.turn_until(lambda: all(pod.is_final for pod in job.pods.all()))
+    assert [(pod.phase, pod.reason, pod.stopping) for pod in job.pods.all()] == [(PodPhase.FAILED, "Stopped", True)]
+    assert log_of(led, job, attempt=1) == SAID
+    ask(led, job, Action.RESUME_JOB)
+    until(led, job, JobPhase.RUNNING)
+    assert [pod.attempt for pod in job.pods.order_by("attempt")] == [1, 2]
+    ask(led, job, Action.TERMINATE_JOB)
+    until(led, job, JobPhase.TERMINATED)
+    led.turn_until(lambda: all(pod.is_final for pod in job.pods.all()))
+    assert audit.findings() == []
+
+
+def test_a_policy_is_volcanos_to_carry_out_and_is_carried_out_once(led) -> None:
+    policies = [{"events": ["PodFailed"], "action": "RestartJob"}]
+    job = submit(led, seconds=5, exit_code=7, max_retry=2, policies=policies)
+    until(led, job, JobPhase.FAILED)
+    led.turn_until(lambda: all(pod.is_final for pod in job.pods.all()))
+    codes = [pod.exit_code for pod in job.pods.order_by("attempt")]
+    assert len(codes) == 2  # as Volcano counts: the first run is one of two
+    assert Job.objects.get(pk=job.pk).retry_count == 2
+    assert rows.findings() == []
+
+
+def test_a_job_that_finds_no_room_says_why_in_volcanos_words_and_can_be_aborted(led, client) -> None:
+    first = submit(led, "first", seconds=1000, cpu="3")
+    until(led, first, JobPhase.RUNNING)
+    job = submit(led, "second", cpu="3")
+    led.turn_until(lambda: "Insufficient cpu" in reason_of(job))
+    client.force_login(led.alice, backend="django.contrib.auth.backends.ModelBackend")
+    page = client.get(reverse("jobs:detail", args=[job.uid])).content.decode()
+    assert escape(reason_of(job)) in page
+    ask(led, job, Action.ABORT_JOB)
+    until(led, job, JobPhase.ABORTED)
+    assert Job.objects.get(pk=job.pk).waiting == []
+    assert phase(first) == JobPhase.RUNNING
+    assert rows.findings() == []
+
+
+def test_the_queue_is_made_and_kept_as_it_is_here(led, plane) -> None:
+    name = f"q-{led.cluster.config['namespace']}"
+    values = {"weight": 3, "capability": {"cpu": "2"}}
+    queue = queues.create(cluster=led.cluster, name=name, values=values, actor=PLATFORM, now=clock.now())
+    turns.run(led.cluster)
+    there = plane.request("GET", f"{_QUEUES}/{name}")
+    assert (there["spec"]["weight"], there["spec"]["capability"]) == (3, {"cpu": "2"})
+    values = {"weight": 5, "capability": {"memory": "4Gi"}}
+    queues.change(queue, values, by=led.alice, actor=PLATFORM, now=clock.now())
+    turns.run(led.cluster)
+    there = plane.request("GET", f"{_QUEUES}/{name}")
+    assert (there["spec"]["weight"], there["spec"]["capability"]) == (5, {"memory": "4Gi"})
+    plane.request("DELETE", f"{_QUEUES}/{name}")
+
+
+def test_jobs_and_queues_of_others_are_left_as_they_are(led, plane, volcano_namespace) -> None:
+    container = {"name": "c", "image": "i", "command": ["x"]}
+    pod = {
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [container],
+            "nodeSelector": {"hekla.dev/test": volcano_namespace},
+        }
+    }
+    task = {"name": "t", "replicas": 1, "template": pod}
+    theirs = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": "theirs"},
+        "spec": {"schedulerName": "volcano", "queue": "default", "minAvailable": 1, "tasks": [task]},
+    }
+    plane.request("POST", _JOBS.format(volcano_namespace), theirs)
+    queue = plane.request("GET", f"{_QUEUES}/default")["spec"]
+    job = submit(led)
+    until(led, job, JobPhase.COMPLETED)
+    plane.wait_until(lambda: runs(plane, volcano_namespace, "theirs"), 60.0)
+    services.delete(Job.objects.get(pk=job.pk), user=led.alice, now=clock.now())
+    led.turn_until(lambda: Job.objects.get(pk=job.pk).cleaned_at is not None)
+    assert [one["metadata"]["name"] for one in at(plane, volcano_namespace)] == ["theirs"]
+    assert plane.request("GET", f"{_QUEUES}/default")["spec"] == queue
+    assert Job.objects.count() == 1
+
+
+def test_a_job_that_somebody_deletes_in_the_cluster_has_failed_here_and_says_so(led, plane, volcano_namespace) -> None:
+    job = submit(led, seconds=1000)
+    until(led, job, JobPhase.RUNNING)
+    (there,) = at(plane, volcano_namespace)
+    plane.request("DELETE", f"{_JOBS.format(volcano_namespace)}/{there['metadata']['name']}")
+    until(led, job, JobPhase.FAILED)
+    assert Job.objects.get(pk=job.pk).reason == "Deleted"
+    assert rows.findings() == []
+
+
+def test_what_this_volcano_does_not_know_fails_the_job_with_its_sentence(led, monkeypatch) -> None:
+    write = VolcanoManifests.job
+
+    def newer(manifests: VolcanoManifests, uid: str, spec: JobSpec) -> tuple[Any, Any]:
+        job, files = write(manifests, uid, spec)
+        job["spec"]["ofALaterVersion"] = True
+        return job, files
+
+    monkeypatch.setattr(VolcanoManifests, "job", newer)
+    job = submit(led)
+    until(led, job, JobPhase.FAILED)
+    row = Job.objects.get(pk=job.pk)
+    assert row.reason == "StartRefused"
+    assert "ofALaterVersion" in row.message
+    assert rows.findings() == []
+
+
+def test_what_volcano_cannot_be_asked_for_is_refused(led) -> None:
+    job = submit(led, seconds=1000)
+    until(led, job, JobPhase.RUNNING)
+    with pytest.raises(Refused, match="Abort the job and resume it"):
+        ask(led, job, Action.RESTART_JOB)
+
+
+def test_a_controller_that_begins_anew_counts_no_pod_twice(led) -> None:
+    job = submit(led, seconds=1000, replicas=2)
+    until(led, job, JobPhase.RUNNING)
+    led.turn_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).count() == 2)
+    turns.forget_all()
+    backend_of(led.cluster).close()
+    turns.run(led.cluster)
+    turns.run(led.cluster)
+    assert job.pods.count() == 2
+    assert {pod.phase for pod in job.pods.all()} == {PodPhase.RUNNING}
+
+
+def test_a_pod_that_somebody_deletes_comes_back_as_another_attempt(led, plane, volcano_namespace) -> None:
+    job = submit(led, seconds=1000)
+    until(led, job, JobPhase.RUNNING)
+    led.turn_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).exists())
+    (there,) = at(plane, volcano_namespace)
+    plane.request("DELETE", f"/api/v1/namespaces/{volcano_namespace}/pods/{there['metadata']['name']}-main-0")
+    led.turn_until(lambda: job.pods.filter(attempt=2, phase=PodPhase.RUNNING).exists())
+    first = job.pods.get(attempt=1)
+    assert (first.phase, first.stopping) == (PodPhase.FAILED, True)
+    assert rows.findings() == []
+
+
+def test_the_time_of_a_job_that_volcano_leads_is_over_when_it_is(led) -> None:
+    job = submit(led, seconds=1000, active_deadline_seconds=2)
+    until(led, job, JobPhase.FAILED)
+    assert Job.objects.get(pk=job.pk).reason == "DeadlineExceeded"
+    led.turn_until(lambda: all(pod.is_final for pod in job.pods.all()))
+    assert phase(job) == JobPhase.FAILED
+    assert rows.findings() == []
+
+
+def test_a_job_whose_queue_has_no_share_left_says_so_in_volcanos_words(led, plane) -> None:
+    name = f"q-{led.cluster.config['namespace']}"
+    values = {"capability": {"cpu": "1"}}
+    queues.create(cluster=led.cluster, name=name, values=values, actor=PLATFORM, now=clock.now())
+    first = submit(led, "first", seconds=1000, queue=name)
+    until(led, first, JobPhase.RUNNING)
+    job = submit(led, "second", queue=name)
+    led.turn_until(lambda: "insufficient cpu" in reason_of(job))
+    assert reason_of(job).startswith("Volcano says: queue resource quota")
+    assert job.pods.count() == 0
+    for one in (first, job):
+        ask(led, one, Action.TERMINATE_JOB)
+        until(led, one, JobPhase.TERMINATED)
+    plane.request("DELETE", f"{_QUEUES}/{name}")
+
+
+def test_files_of_a_job_are_there_before_its_pods_and_go_with_it(led, plane, volcano_namespace) -> None:
+    job = submit(led, files={"train.py": "print(1)"})
+    until(led, job, JobPhase.COMPLETED)
+    maps = f"/api/v1/namespaces/{volcano_namespace}/configmaps?labelSelector=hekla.dev/job={job.uid.hex}"
+    assert [one["data"] for one in plane.request("GET", maps)["items"]] == [{"train.py": "print(1)"}]
+    services.delete(Job.objects.get(pk=job.pk), user=led.alice, now=clock.now())
+    led.turn_until(lambda: Job.objects.get(pk=job.pk).cleaned_at is not None)
+    assert plane.request("GET", maps)["items"] == []
+    assert audit.findings() == []

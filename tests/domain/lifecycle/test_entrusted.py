@@ -1,0 +1,89 @@
+"""Jobs that Volcano leads: what a wish becomes, what is asked for it, and when our phase follows."""
+
+import pytest
+from tests.domain.lifecycle.worlds import spec
+
+from hekla.domain.errors import Refused
+from hekla.domain.lifecycle import ImpossibleTransition, JobFacts
+from hekla.domain.lifecycle.entrusted import due, follows, way, wish
+from hekla.domain.phases import JobPhase
+from hekla.domain.policies import Action
+
+RUNNING, ABORTING, ABORTED = JobPhase.RUNNING, JobPhase.ABORTING, JobPhase.ABORTED
+RESTARTING, FAILED, PENDING = JobPhase.RESTARTING, JobPhase.FAILED, JobPhase.PENDING
+ENDS = {
+    Action.ABORT_JOB: ABORTING,
+    Action.COMPLETE_JOB: JobPhase.COMPLETING,
+    Action.TERMINATE_JOB: JobPhase.TERMINATING,
+}
+
+
+def job(phase: JobPhase = RUNNING, **fields) -> JobFacts:
+    return JobFacts(spec({"replicas": 2}), phase, **fields)
+
+
+@pytest.mark.parametrize("action", ENDS)
+def test_a_wish_enters_the_phase_that_says_so_and_touches_nothing_else(action) -> None:
+    outcome = wish(job(retry_count=2), action)
+    assert (outcome.phase, outcome.retry_count, outcome.stop, outcome.create) == (ENDS[action], 2, (), ())
+
+
+@pytest.mark.parametrize("action", ENDS)
+@pytest.mark.parametrize("theirs", [PENDING, RUNNING, RESTARTING])
+def test_a_wish_is_asked_for_until_it_is_begun_and_stays_as_long(action, theirs) -> None:
+    wished = wish(job(), action)
+    assert due(wished.phase, wished.reason, theirs) is action
+    assert not follows(wished.phase, wished.reason, theirs)
+
+
+@pytest.mark.parametrize("action", ENDS)
+def test_a_job_that_ended_first_is_told_as_it_ended(action) -> None:
+    wished = wish(job(), action)
+    assert due(wished.phase, wished.reason, JobPhase.COMPLETED) is None
+    assert follows(wished.phase, wished.reason, JobPhase.COMPLETED)
+
+
+@pytest.mark.parametrize("phase", [ABORTING, ABORTED])
+def test_a_job_is_resumed_while_it_is_aborted_there(phase) -> None:
+    wished = wish(job(phase), Action.RESUME_JOB)
+    assert wished.phase is RESTARTING
+    assert due(wished.phase, wished.reason, phase) is Action.RESUME_JOB
+    assert follows(wished.phase, wished.reason, PENDING)
+
+
+def test_what_volcano_does_by_itself_is_no_wish() -> None:
+    assert due(ABORTING, "Aborting", RUNNING) is None
+    assert due(RESTARTING, "Restarting", ABORTED) is None
+    assert follows(ABORTED, "Aborted", RUNNING)
+
+
+@pytest.mark.parametrize("over", [FAILED, JobPhase.TERMINATED, JobPhase.COMPLETED])
+def test_what_is_over_here_is_ended_there_and_stays_as_it_is(over) -> None:
+    assert due(over, "DeadlineExceeded", RUNNING) is Action.TERMINATE_JOB
+    assert not follows(over, "DeadlineExceeded", JobPhase.TERMINATED)
+
+
+def test_what_cannot_be_asked_of_volcano_is_refused() -> None:
+    with pytest.raises(Refused, match="cannot be asked"):
+        wish(job(), Action.RESTART_POD)
+    with pytest.raises(ImpossibleTransition):
+        wish(job(JobPhase.COMPLETED), Action.ABORT_JOB)
+
+
+def test_to_wish_a_thing_again_changes_nothing() -> None:
+    assert wish(job(ABORTING), Action.ABORT_JOB).steps == ()
+    assert wish(job(ABORTED), Action.ABORT_JOB).steps == ()
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "has_begun", "restarts", "phases"),
+    [
+        (PENDING, RUNNING, False, 0, [RUNNING]),
+        (PENDING, JobPhase.COMPLETED, False, 0, [RUNNING, JobPhase.COMPLETED]),
+        (RUNNING, RUNNING, True, 1, [RESTARTING, RUNNING]),
+        (RUNNING, PENDING, True, 1, [RESTARTING, PENDING]),
+        (RESTARTING, RUNNING, True, 1, [RUNNING]),
+    ],
+)
+def test_what_was_over_before_anybody_looked_is_told_too(ours, theirs, has_begun, restarts, phases) -> None:
+    assert way(job(ours), theirs, has_begun=has_begun, restarts=restarts) == phases

@@ -1,0 +1,74 @@
+"""The real Volcano beside the control plane of the tests: its controllers and its scheduler, without its webhooks."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tests.kubernetes.control_plane import ControlPlane, Part, RequestRefused
+from tests.kubernetes.go_programs import FILES
+
+_CONTROLLERS = ("job-controller", "queue-controller", "pg-controller")
+_KINDS = ("jobs.batch", "commands.bus", "podgroups.scheduling", "queues.scheduling")
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+class Volcano:
+    """The processes; `programs` is the folder with them and with what Volcano's kinds are."""
+
+    def __init__(self, plane: ControlPlane, programs: Path) -> None:
+        self.plane = plane
+        self._programs = programs
+        self._parts = [self._controllers(), self._scheduler()]
+
+    def start(self) -> None:
+        """Make its kinds known, start it, and wait until it has made its own queues. Raises ControlPlaneFailed."""
+        for file in sorted((self._programs / FILES).glob("*.yaml")):
+            self._define(yaml.safe_load(file.read_text()))
+        self.plane.wait_until(self._is_defined)
+        for part in self._parts:
+            part.start(self.plane.home)
+        self.plane.wait_until(self._has_queues, 60.0)
+
+    def stop(self) -> None:
+        """End it; its kinds stay known."""
+        for part in self._parts:
+            part.stop()
+
+    def log(self) -> str:
+        """The end of what its programs said."""
+        return "\n".join(part.tail() for part in self._parts)
+
+    def _define(self, kind: dict[str, Any]) -> None:
+        known = {one["metadata"]["name"] for one in self.plane.request("GET", _DEFINITIONS)["items"]}
+        if kind["metadata"]["name"] not in known:
+            self.plane.request("POST", _DEFINITIONS, kind)
+
+    def _is_defined(self) -> bool:
+        found = self.plane.request("GET", _DEFINITIONS)["items"]
+        ready = {one["metadata"]["name"] for one in found if _is_established(one)}
+        return all(f"{kind}.volcano.sh" in ready for kind in _KINDS)
+
+    def _has_queues(self) -> bool:
+        for part in self._parts:
+            part.check()
+        try:
+            found = self.plane.request("GET", "/apis/scheduling.volcano.sh/v1beta1/queues")["items"]
+        except RequestRefused:  # the server asks for patience with a kind that is new to it
+            return False
+        return {"default", "root"} <= {one["metadata"]["name"] for one in found}
+
+    def _controllers(self) -> Part:
+        return self._part("controller-manager", "--controllers=" + ",".join(_CONTROLLERS))
+
+    def _scheduler(self) -> Part:
+        return self._part("scheduler", "--schedule-period=200ms", "--cache-dumper=false")
+
+    def _part(self, name: str, *more: str) -> Part:
+        kubeconfig = self.plane.home / "kubeconfig"
+        argv = [self._programs / name, f"--kubeconfig={kubeconfig}", "--leader-elect=false", *more]
+        return Part(f"volcano-{name}", argv, self.plane.home / f"volcano-{name}.log")
+
+
+def _is_established(definition: dict[str, Any]) -> bool:
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
