@@ -26,6 +26,7 @@ from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import Action
+from hekla.domain.scaling import Size
 from hekla.lib import clock
 
 SIZE = {"cpu": "4", "memory": "8Gi", "pods": "20"}
@@ -251,6 +252,10 @@ def test_what_volcano_cannot_be_asked_for_is_refused(led) -> None:
     until(led, job, JobPhase.RUNNING)
     with pytest.raises(Refused, match="Abort the job and resume it"):
         ask(led, job, Action.RESTART_JOB)
+    with pytest.raises(Refused, match="its size"):
+        services.scale(job, Size(tasks={}), user=led.alice, now=clock.now())
+    with pytest.raises(Refused, match="its priority"):
+        services.set_priority(job, 5, user=led.alice, now=clock.now())
 
 
 def test_a_controller_that_begins_anew_counts_no_pod_twice(led) -> None:
@@ -258,11 +263,20 @@ def test_a_controller_that_begins_anew_counts_no_pod_twice(led) -> None:
     until(led, job, JobPhase.RUNNING)
     led.turn_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).count() == 2)
     turns.forget_all()
-    backend_of(led.cluster).close()
     turns.run(led.cluster)
     turns.run(led.cluster)
     assert job.pods.count() == 2
     assert {pod.phase for pod in job.pods.all()} == {PodPhase.RUNNING}
+
+
+def test_a_cluster_that_is_given_another_configuration_loses_no_pod(led) -> None:
+    job = submit(led, seconds=1000)
+    until(led, job, JobPhase.RUNNING)
+    led.turn_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).exists())
+    led.cluster.config = {**led.cluster.config, "image": "another"}
+    led.cluster.save()
+    turns.run(led.cluster)
+    assert [pod.phase for pod in job.pods.all()] == [PodPhase.RUNNING]
 
 
 def test_a_pod_that_somebody_deletes_comes_back_as_another_attempt(led, plane, volcano_namespace) -> None:
@@ -292,7 +306,7 @@ def test_a_job_whose_queue_has_no_share_left_says_so_in_volcanos_words(led, plan
     queues.create(cluster=led.cluster, name=name, values=values, actor=PLATFORM, now=clock.now())
     first = submit(led, "first", seconds=1000, queue=name)
     until(led, first, JobPhase.RUNNING)
-    job = submit(led, "second", queue=name)
+    job = submit(led, "second", seconds=1000, queue=name)
     led.turn_until(lambda: "insufficient cpu" in reason_of(job))
     assert reason_of(job).startswith("Volcano says: queue resource quota")
     assert job.pods.count() == 0

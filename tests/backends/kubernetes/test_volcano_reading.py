@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
-from hekla.backends.base import StartRefused
+from hekla.backends.base import BackendError, StartRefused
 from hekla.backends.entrusted import QueueOrder
 from hekla.backends.kubernetes import names, volcano_reading
+from hekla.backends.kubernetes.api import ApiError
 from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.volcano import VolcanoBackend
 from hekla.backends.kubernetes.volcano_manifests import VolcanoManifests
 from hekla.backends.kubernetes.volcano_reading import (
     difference,
@@ -19,6 +21,7 @@ from hekla.backends.kubernetes.volcano_reading import (
 )
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import GangPhase, JobPhase
+from hekla.lib.clock import now
 
 UID = "0123456789abcdef0123456789abcdef"
 UNSCHEDULABLE = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": "2/2 in gang"}
@@ -150,3 +153,34 @@ def test_a_name_that_would_be_too_long_for_a_host_is_refused() -> None:
     long = JobSpec.parse({"name": "a", "tasks": [{"name": "t" * 58, "command": ["x"]}]})
     with pytest.raises(StartRefused, match="Shorten the names of its tasks"):
         sent(long)
+
+
+class Told:
+    """An API server that says this of a group."""
+
+    def __init__(self, *versions: str) -> None:
+        self.versions = versions
+
+    def get(self, path: str) -> dict[str, Any]:
+        group = path.removeprefix("/apis/")
+        if not self.versions:
+            raise ApiError(404, "NotFound", "")
+        served = [{"groupVersion": f"{group}/{version}"} for version in self.versions]
+        return {"versions": served, "preferredVersion": served[0]}
+
+
+@pytest.mark.parametrize(
+    ("served", "used"),
+    [(("v1alpha1",), "v1alpha1"), (("v1", "v1alpha1"), "v1alpha1"), (("v2", "v1"), "v2")],
+)
+def test_versions_are_those_that_the_server_has_and_ours_among_them_if_it_can_be(served, used, tmp_path) -> None:
+    backend = VolcanoBackend(cluster="c1", config={"scheduler": "volcano"}, home=tmp_path, clock=now)
+    vars(backend)["_api"] = Told(*served)
+    assert backend._version_of("batch.volcano.sh") == f"batch.volcano.sh/{used}"
+
+
+def test_a_cluster_without_volcano_is_said_to_be_one(tmp_path) -> None:
+    backend = VolcanoBackend(cluster="c1", config={"scheduler": "volcano"}, home=tmp_path, clock=now)
+    vars(backend)["_api"] = Told()
+    with pytest.raises(BackendError, match="Volcano is not installed there"):
+        backend._version_of("batch.volcano.sh")

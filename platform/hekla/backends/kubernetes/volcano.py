@@ -35,6 +35,7 @@ class VolcanoBackend(KubernetesBackend):
     def __init__(self, *, cluster: str, config: Mapping[str, Any], home: Path, clock: Clock) -> None:
         super().__init__(cluster=cluster, config=config, home=home, clock=clock)
         self._volcano = VolcanoManifests(cluster, self._config)
+        self._has_listed = False
         self._versions: dict[str, str] = {}
         self._asked: dict[tuple[str, Action], float] = {}
         self._kept: dict[str, tuple[QueueOrder, float]] = {}
@@ -77,8 +78,9 @@ class VolcanoBackend(KubernetesBackend):
                 raise
 
     def pods(self, *, fresh: bool = False) -> Sequence[PodReport]:
-        """From the watch; `fresh`: as the server has them at this moment."""
-        found = self._cache.list_now()[0] if fresh else self._cache.all()
+        """From the watch, once it has begun; `fresh`: as the server has them at this moment."""
+        found = self._cache.list_now()[0] if fresh or not self._has_listed else self._cache.all()
+        self._has_listed = True
         return [volcano_reading.report(pod) for pod in found]
 
     def forget(self, keys: Sequence[PodKey]) -> None:

@@ -34,6 +34,8 @@ def set_priority(job: Job, priority: int, *, user: User, now: datetime, seen: in
         job = Job.objects.select_for_update().get(pk=job.pk)
         if not has_priority(job):
             raise Refused(_("The job is over, so its priority matters no more. Clone it to run it with another one."))
+        if job.cluster.leads_jobs:
+            raise Refused(_("Volcano leads this job; its priority cannot be changed from here."))
         require_unchanged(job, seen)
         changed = {"priority": priority, "priority_class": ""}
         old, new = job.priority, JobSpec.parse({**spec_of(job).document(), **changed})
