@@ -64,6 +64,7 @@ def _concerned(cluster_id: int, reports: Mapping[str, JobReport]) -> list[Job]:
 
 
 def _lead(hold: Hold, backend: JobBackend, job: Job, report: JobReport | None, pods: Sequence[PodReport]) -> None:
+    hold.require()
     phase = JobPhase(job.phase)
     if report is None and _is_to_be_submitted(job, pods):
         told = _submitted(backend, job)
