@@ -11,7 +11,6 @@ from django.db import DatabaseError, close_old_connections
 
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
-from hekla.apps.clusters.models import Cluster
 from hekla.backends.base import BackendError
 from hekla.controller.backends import backend_of
 from hekla.controller.wake import request_turn
@@ -54,19 +53,23 @@ def _watch_all() -> None:
             for cluster in clusters.active():
                 if cluster.pk not in _watched:
                     _watched.add(cluster.pk)
-                    threading.Thread(target=_watch, args=[cluster], name=f"watch-{cluster}", daemon=True).start()
+                    threading.Thread(target=_watch, args=[cluster.pk], name=f"watch-{cluster}", daemon=True).start()
         except DatabaseError as error:
             log.warning("no database now: %s", error)
         close_old_connections()
         _stop.wait(3)
 
 
-def _watch(cluster: Cluster) -> None:
+def _watch(cluster_id: int) -> None:
+    """It is looked up anew each time, since how it is reached may have changed: of two that each held to their own
+    view of that, each would close what the other has opened.
+    """
     while not _stop.is_set():
         try:
-            if backend_of(cluster).wait(1.0):
-                request_turn(cluster.pk)
+            if backend_of(clusters.by_id(cluster_id)).wait(1.0):
+                request_turn(cluster_id)
                 _stop.wait(_BREATH_SECONDS)
-        except (BackendError, HeklaError, OSError) as error:
-            log.warning("cannot watch cluster %s: %s", cluster, error)
+        except (BackendError, HeklaError, OSError, DatabaseError) as error:
+            log.warning("cannot watch cluster %s: %s", cluster_id, error)
+            close_old_connections()
             _stop.wait(2)
