@@ -26,7 +26,7 @@ def _queries(world: World) -> dict[str, str]:
     uids = {what: world.arguments[f"{app}:detail"][0] for what, app in _ABOUT.items()}
     params = {what: f"uid={uid}" for what, uid in uids.items()}
     params |= {"pod": f"uid={world.job.uid}&pod={world.pod.pk}", "queue": "name=labs-own"}
-    params["demonstration"] = "name=gangs"
+    params |= {"demonstration": "name=gangs", "cluster": "name=sim"}
     live = {f"live {view}": f"/ws/live/?view={view}&{params.get(view, '')}" for view in registry.names()}
     return {"logs": f"/ws/logs/{world.pod.pk}/", **live}
 

@@ -42,7 +42,7 @@ REFUSED = [
     ("kubernetes", {}, "This console does not run in a cluster; name a kubeconfig."),
     ("kubernetes", {"kubeconfig": "../secret-key"}, "kubeconfig"),
     ("kubernetes", {"kubeconfig": "absent"}, "The kubeconfig absent cannot be read: No such file or directory."),
-    ("kubernetes", {"kubeconfig": "odd"}, "The file odd is no kubeconfig that can be used here."),
+    ("kubernetes", {"kubeconfig": "odd"}, "The file odd: This is no kubeconfig that can be used here."),
     ("kubernetes", {"kubeconfig": "program"}, "signs in by “exec”"),
     ("kubernetes", {"kubeconfig": "plain"}, "not reached by https"),
     ("kubernetes", {"kubeconfig": "token"}, "The API server does not answer"),

@@ -43,11 +43,12 @@ def test_a_cluster_is_added_and_used(
     page.goto("/clusters/new/")
     page.get_by_label("Name").fill("fleet")
     page.get_by_label("Kind").select_option("kubernetes")
+    page.get_by_label("Reached by").select_option("file")
     page.get_by_label("Configuration").fill(json.dumps({"kubeconfig": "fleet", "namespace": given_namespace}))
-    page.get_by_role("button", name="Add").click()
+    page.get_by_role("button", name="Add", exact=True).click()
     expect(page.get_by_text("The kubeconfig fleet cannot be read").first).to_be_visible()
     (keys / "fleet").write_text(json.dumps(small_cluster.kubeconfig(small_cluster.user_token)))
-    page.get_by_role("button", name="Add").click()
+    page.get_by_role("button", name="Add", exact=True).click()
     page.wait_for_url("**/clusters/")
     send(page, "POST", "/api/v1/queues", {"name": "fleet", "cluster": "fleet"})
 
@@ -72,3 +73,32 @@ def test_a_cluster_is_added_and_used(
         assert time.monotonic() < give_up_at, found
         time.sleep(0.2)
     send(page, "PATCH", "/api/v1/queues/fleet", {"state": "closed"})
+
+
+def test_a_cluster_is_added_by_a_kubeconfig_that_is_pasted(
+    hekla: Running, page: Page, small_cluster: ControlPlane, given_namespace: str
+) -> None:
+    text = json.dumps(small_cluster.kubeconfig(small_cluster.user_token))
+    page.goto("/clusters/new/")
+    page.get_by_label("Name").fill("pasted")
+    expect(page.get_by_label("Kubeconfig")).to_be_hidden()
+    page.get_by_label("Kind").select_option("kubernetes")
+    page.get_by_label("Kubeconfig").fill(text)
+    page.get_by_label("Configuration").fill(json.dumps({"namespace": given_namespace}))
+    page.get_by_role("button", name="Try it").click()
+    expect(page.get_by_text("All rights that Hekla needs are given.")).to_be_visible(timeout=30_000)
+    expect(page.get_by_label("Kubeconfig")).to_have_value("")
+    kept = page.evaluate("JSON.stringify({...window.sessionStorage, ...window.localStorage})")
+    assert small_cluster.user_token not in kept + page.content()
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.wait_for_url("**/clusters/")
+    send(page, "POST", "/api/v1/queues", {"name": "pasted", "cluster": "pasted"})
+    spec = job("whole", 2, "1") | {"queue": "pasted"}
+    page.goto(f"/jobs/{submitted(page, spec)}/")
+    expect(page.locator("#job-head")).to_contain_text("Completed", timeout=60_000)
+    page.goto("/clusters/pasted/")
+    expect(page.locator("#cluster-health")).to_contain_text("Within reach", timeout=30_000)
+    expect(page.locator("#cluster-key")).to_contain_text(small_cluster.url)
+    for one in page.request.get("/api/v1/jobs?queue=pasted").json()["results"]:
+        send(page, "DELETE", f"/api/v1/jobs/{one['uid']}")
+    send(page, "PATCH", "/api/v1/queues/pasted", {"state": "closed"})

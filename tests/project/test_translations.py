@@ -25,6 +25,7 @@ from hekla.project.settings import CHECKOUT
 SOURCES = CHECKOUT / "platform" / "hekla"
 DOMAIN = SOURCES / "domain"
 ENGINE = SOURCES / "engine"
+KUBERNETES = SOURCES / "backends" / "kubernetes"
 CATALOGUE = SOURCES / "locale" / "zh_Hans" / "LC_MESSAGES"
 # The names of format arguments, and those that scripts fill in; a format without a name counts by its letter.
 PLACEHOLDER = re.compile(r"%\((\w+)\)[\d.]*[a-z]|(%[\d.]*[a-z])(?![a-z])|\{(\w+)(?::[^{}]*)?\}")
@@ -67,7 +68,7 @@ def sentences(path: Path) -> Iterator[tuple[str, ...]]:
 
 def said_to_readers() -> Iterator[tuple[Path, tuple[str, ...]]]:
     """What `said` and `sentence` are given, also the one inside the other."""
-    for path in [*DOMAIN.rglob("*.py"), *ENGINE.rglob("*.py")]:
+    for path in [*DOMAIN.rglob("*.py"), *ENGINE.rglob("*.py"), *KUBERNETES.rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.Call(func=ast.Name(id="said" | "sentence"), args=[ast.Constant(value=str(text))]):

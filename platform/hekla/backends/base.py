@@ -7,6 +7,7 @@ to answer after a restart of everything else; the controller keeps the history.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Protocol, TypeVar
 
 from hekla.domain.phases import PodPhase
@@ -141,6 +142,33 @@ class Inventory:
     alive: frozenset[PodKey]
     kept: frozenset[str]
     logged: frozenset[str]
+
+
+class Trouble(StrEnum):
+    """Why a cluster is out of reach."""
+
+    UNUSABLE = "unusable"  # what is said of it, or the key to it, can never lead there
+    SILENT = "silent"  # nobody answers
+    UNTRUSTED = "untrusted"  # somebody answers who cannot prove to be it
+    NOT_LET_IN = "not_let_in"  # it does not take the key
+    REFUSED = "refused"  # it answers that something is wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How a cluster is, as it tells itself. Without a problem it is within reach.
+
+    `detail`: the problem in the words of whoever noticed. `missing`: rights that Hekla needs and has not, each as
+    `verb resource`, with ` *` where it is needed in the whole cluster. `has_namespace`: None where it cannot be told.
+    `kubelets`: how many machines have which version.
+    """
+
+    problem: Trouble | None = None
+    detail: str = ""
+    version: str = ""
+    has_namespace: bool | None = None
+    missing: tuple[str, ...] = ()
+    kubelets: Mapping[str, int] = field(default_factory=dict)
 
 
 class BackendError(Exception):

@@ -1,5 +1,6 @@
-"""Opened backends, one a cluster and process; opened anew when the cluster's configuration changed."""
+"""Opened backends, one a cluster and process; opened anew when the cluster's configuration or the key to it changed."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,14 +15,21 @@ _opened: dict[int, tuple[str, Backend]] = {}
 _lock = Lock()
 
 
-def opened(*, cluster_id: int, kind: str, name: str, config: Mapping[str, Any], home: Path) -> Backend:
+def opened(
+    *, cluster_id: int, kind: str, name: str, config: Mapping[str, Any], home: Path, key: str | None = None
+) -> Backend:
     """The backend of this cluster, kept open. Raises Invalid where its configuration is wrong."""
-    stamp = json.dumps([kind, name, config, str(home)], sort_keys=True)
+    stamp = _digest([kind, name, config, str(home), key])
     with _lock:
         held = _opened.get(cluster_id)
         if held is None or held[0] != stamp:
-            backend = open_backend(kind, cluster=name, config=config, home=home, clock=clock.now)
+            backend = open_backend(kind, cluster=name, config=config, home=home, clock=clock.now, key=key)
             if held is not None:
                 held[1].close()
             held = _opened[cluster_id] = (stamp, backend)
         return held[1]
+
+
+def _digest(facts: list[Any]) -> str:
+    """The same for the same facts, which cannot be told from it."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

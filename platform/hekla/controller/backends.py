@@ -2,6 +2,7 @@
 
 from django.conf import settings
 
+from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.backends.base import Backend
 from hekla.backends.opened import opened
@@ -9,10 +10,4 @@ from hekla.backends.opened import opened
 
 def backend_of(cluster: Cluster) -> Backend:
     """The backend of this cluster, kept open. Raises Invalid where its configuration is wrong."""
-    return opened(
-        cluster_id=cluster.pk,
-        kind=cluster.kind,
-        name=cluster.name,
-        config=cluster.config,
-        home=settings.HEKLA_HOME,
-    )
+    return opened(**clusters.backend_facts(cluster), home=settings.HEKLA_HOME)

@@ -3,6 +3,8 @@
 from celery import shared_task
 
 from hekla.apps.clusters import selectors as clusters
+from hekla.backends import registry
+from hekla.controller import health
 from hekla.controller.turns import run
 from hekla.domain.errors import NotFound
 from hekla.foresight import recording
@@ -22,6 +24,23 @@ def tick() -> None:
     """The beat: a turn of every cluster, whether somebody asked or not. One that does not answer holds up no other."""
     for cluster in clusters.active():
         turn.apply_async(args=(cluster.pk,), expires=2)
+
+
+@shared_task(name="hekla.health.look")
+def look(cluster_id: int) -> None:
+    """Ask one cluster how it is."""
+    try:
+        health.look(clusters.by_id(cluster_id))
+    except NotFound:
+        return
+
+
+@shared_task(name="hekla.health.look_around")
+def look_around() -> None:
+    """The beat: ask every cluster, also those that are paused. One that does not answer holds up no other."""
+    for cluster in clusters.all_clusters():
+        if registry.tells_health(cluster.kind):
+            look.apply_async(args=(cluster.pk,), expires=25)
 
 
 @shared_task(name="hekla.controller.foretell")

@@ -3,6 +3,7 @@
 from django.conf import settings
 
 from hekla.apps.accounts.models import User
+from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Pod
 from hekla.backends import logs, searching
@@ -46,11 +47,4 @@ def _key(pod: Pod) -> PodKey:
 
 
 def _backend(pod: Pod) -> Backend:
-    cluster = pod.job.cluster
-    return opened(
-        cluster_id=cluster.pk,
-        kind=cluster.kind,
-        name=cluster.name,
-        config=cluster.config,
-        home=settings.HEKLA_HOME,
-    )
+    return opened(**clusters.backend_facts(pod.job.cluster), home=settings.HEKLA_HOME)

@@ -124,6 +124,8 @@ ROUTES: dict[str, Declared] = {
     "clusters:policy": Declared(SEES_ALL, OPERATORS),
     "clusters:list": Declared(OPERATORS),
     "clusters:create": Declared(OPERATORS, OPERATORS),
+    "clusters:detail": Declared(OPERATORS),
+    "clusters:remove_key": Declared(post=OPERATORS),
     "clusters:cordon": Declared(post=OPERATORS),
     "clusters:environments": Declared(SIGNED_IN),
     "priorities:list": Declared(SIGNED_IN),
@@ -371,6 +373,8 @@ SOCKETS: dict[str, Verdicts] = {
     "live schedules": SIGNED_IN,
     "live schedule": TENANT,
     "live nodes": SIGNED_IN,
+    "live clusters": who(rest="absent", operator="ok", platform_admin="ok"),
+    "live cluster": who(rest="absent", operator="ok", platform_admin="ok"),
     "live bell": SIGNED_IN,
 }
 """Sockets are opened by who is signed in; none takes a token. A list shows only what its reader may see."""

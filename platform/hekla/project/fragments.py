@@ -28,7 +28,7 @@ from hekla.apps.tenancy.selectors import Standing
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
 from hekla.live.registry import LiveView, Params, register
-from hekla.project import queue_pages
+from hekla.project import cluster_pages, queue_pages
 from hekla.project.views import home_free, home_jobs, home_queues, node_parts
 
 _QUEUES, _MACHINES = frozenset({"queues"}), frozenset({"machines"})
@@ -214,6 +214,28 @@ def _bell(user: User, _params: Params) -> str:
     return render_to_string("notifications/_bell.html", {"unread": notifications.unread(user)})
 
 
+def _managers(user: User, _params: Params) -> None:
+    """Whoever may manage clusters is shown the same. Raises NotFound for all others."""
+    if not accounts.may(user, Permission.MANAGE_CLUSTERS):
+        raise NotFound("There is no such page.")
+
+
+def _managed_topics(_user: User, _params: Params) -> frozenset[str]:
+    return frozenset(f"cluster:{pk}" for pk in clusters.all_clusters().values_list("pk", flat=True))
+
+
+def _managed_topic(_user: User, params: Params) -> frozenset[str]:
+    return frozenset({f"cluster:{clusters.get(params.get('name', '')).pk}"})
+
+
+def _clusters(user: User, _params: Params) -> str:
+    return render_to_string("clusters/_list.html", cluster_pages.all_parts(user))
+
+
+def _cluster(user: User, params: Params) -> str:
+    return render_to_string("clusters/_detail.html", cluster_pages.parts(params.get("name", ""), user))
+
+
 def flags(user: User) -> dict[str, bool]:
     """What of `nav` the live parts ask."""
     return {
@@ -244,3 +266,5 @@ def register_all() -> None:
     register("schedule", LiveView(_schedule_topics, _schedule))
     register("bell", LiveView(_bell_topics, _bell))
     register("nodes", LiveView(_cluster_topics, _nodes, _standing))
+    register("clusters", LiveView(_managed_topics, _clusters, _managers))
+    register("cluster", LiveView(_managed_topic, _cluster, _managers))

@@ -212,6 +212,7 @@ CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {"hekla.controller.*": {"queue": "control"}}
 CELERY_BEAT_SCHEDULE = {
     "look anyway": {"task": "hekla.controller.tick", "schedule": 1.0, "options": {"queue": "control", "expires": 2}},
+    "ask clusters how they are": {"task": "hekla.health.look_around", "schedule": 30.0, "options": {"expires": 30}},
     "foretell starts": {"task": "hekla.controller.foretell", "schedule": 10.0, "options": {"expires": 20}},
     "let flows go on": {"task": "hekla.flows.advance", "schedule": 1.0, "options": {"expires": 2}},
     "let demonstrations go on": {"task": "hekla.demonstrations.advance", "schedule": 1.0, "options": {"expires": 2}},

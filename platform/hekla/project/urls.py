@@ -33,7 +33,10 @@ _clusters: list[URLPattern | URLResolver] = [
     path("policy/", policy_page.show, name="policy"),
     path("new/", cluster_pages.create, name="create"),
     path("", include("hekla.apps.clusters.urls")),
+    path("", cluster_pages.show_all, name="list"),
+    path("<slug:name>/", cluster_pages.show, name="detail"),
     path("<slug:name>/edit/", cluster_pages.edit, name="edit"),
+    path("<slug:name>/key/remove/", cluster_pages.remove_key, name="remove_key"),
 ]
 _tenants: list[URLPattern | URLResolver] = [
     path("", include("hekla.apps.tenancy.urls")),

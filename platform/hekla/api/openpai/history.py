@@ -13,6 +13,7 @@ from hekla.api.openpai.errors import DoorError
 from hekla.api.openpai.jobs import chosen
 from hekla.api.openpai.told import Attempts
 from hekla.api.openpai.views import DoorView, job_at
+from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs import selectors, story
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.models import Event
@@ -104,14 +105,7 @@ class Log(DoorView):
         """Its text, of a long one the beginning."""
         job, pod = _pod_at(request, attempt, role, index, task_attempt, where)
         key = PodKey(job=job.uid.hex, task=pod.task, index=pod.index, attempt=pod.attempt)
-        cluster = job.cluster
-        backend = opened(
-            cluster_id=cluster.pk,
-            kind=cluster.kind,
-            name=cluster.name,
-            config=cluster.config,
-            home=settings.HEKLA_HOME,
-        )
+        backend = opened(**clusters.backend_facts(job.cluster), home=settings.HEKLA_HOME)
         text = read_text(backend, key, offset=0, limit=MOST_LOG_BYTES, ended=pod.is_final).text
         return HttpResponse(text, content_type="text/plain; charset=utf-8")
 

@@ -19,6 +19,7 @@ from hekla.api.v1.serializers import (
 )
 from hekla.api.views import View, person, told
 from hekla.apps.accounts.models import User
+from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.models import Event
@@ -173,11 +174,4 @@ def _pod(uid: UUID, user: User, task: str, index: int, attempt: int | None) -> P
 
 
 def _backend(job: Job) -> Backend:
-    cluster = job.cluster
-    return opened(
-        cluster_id=cluster.pk,
-        kind=cluster.kind,
-        name=cluster.name,
-        config=cluster.config,
-        home=settings.HEKLA_HOME,
-    )
+    return opened(**clusters.backend_facts(job.cluster), home=settings.HEKLA_HOME)

@@ -16,8 +16,8 @@ from hekla.foresight import occupancy
 class Clusters(View):
     @extend_schema(responses=ClusterSerializer(many=True))
     def get(self, request: Request) -> Response:  # noqa: ARG002
-        """The places where pods run."""
-        return told(ClusterSerializer(clusters.all_clusters(), many=True))
+        """The places where pods run, and how they are."""
+        return told(ClusterSerializer(clusters.all_clusters().select_related("health"), many=True))
 
 
 class Nodes(View):

@@ -4,10 +4,13 @@ import json
 from typing import Any
 
 from django import forms
+from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.clusters.models import Cluster, Environment
 from hekla.apps.forms import NAME_ERRORS, refuse_reserved
+
+MAX_KUBECONFIG_BYTES = 64 * 1024
 
 
 class DocumentField(forms.JSONField):
@@ -18,7 +21,96 @@ class DocumentField(forms.JSONField):
         return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
 
 
-class ClusterForm(forms.ModelForm):
+class UnshownTextarea(forms.Textarea):
+    """What was typed here is never sent back."""
+
+    def format_value(self, value: object) -> None:
+        """Nothing."""
+
+
+class Way(models.TextChoices):
+    """How a Kubernetes cluster is reached, as a form asks it."""
+
+    KUBECONFIG = "kubeconfig", _("A kubeconfig, given here")
+    TOKEN = "token", _("An address and a token, given here")
+    ACCOUNT = "account", _("The service account of this console, which runs in that cluster")
+    FILE = "file", _("A kubeconfig that lies beside the data, named in the configuration")
+
+
+class WayForm(forms.ModelForm):
+    """How a cluster of the kind kubernetes is reached. Nothing secret that was typed is sent back: `carried` is what
+    was read of it, sealed. Their names tell the page's script to keep no draft of them.
+    """
+
+    found: object = None
+    """What the cluster answered, where the form is handed back with it."""
+    carried: object = None
+    """What may be shown of the key that is carried on."""
+
+    way = forms.ChoiceField(label=_("Reached by"), required=False)
+    secret_kubeconfig = forms.CharField(
+        label=_("Kubeconfig"),
+        required=False,
+        widget=UnshownTextarea(attrs={"rows": 8, "class": "code-input", "spellcheck": "false", "autocomplete": "off"}),
+        help_text=_("Its current context is taken, with a token or a certificate in it. At most 64 KiB."),
+    )
+    secret_file = forms.FileField(label=_("Or a file"), required=False)
+    server = forms.CharField(
+        label=_("Address of the server"), required=False, help_text=_("Such as: https://10.0.0.1:6443")
+    )
+    authority = forms.CharField(
+        label=_("Certificate of its authority"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 6, "class": "code-input", "spellcheck": "false"}),
+        help_text=_("PEM. Empty: one of the authorities that this machine trusts."),
+    )
+    token = forms.CharField(
+        label=_("Token"), required=False, widget=forms.PasswordInput(attrs={"autocomplete": "off"}), max_length=16_384
+    )
+    secret_carried = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def way_fields(self) -> dict[str, list[forms.BoundField]]:
+        """What each way asks for, for the page."""
+        return {
+            Way.KUBECONFIG: [self["secret_kubeconfig"], self["secret_file"]],
+            Way.TOKEN: [self["server"], self["authority"], self["token"]],
+        }
+
+    def clean_secret_file(self) -> str:
+        """The text of the file."""
+        file = self.cleaned_data["secret_file"]
+        if file is None:
+            return ""
+        if file.size > MAX_KUBECONFIG_BYTES:
+            raise forms.ValidationError(_("A kubeconfig has at most 64 KiB."))
+        try:
+            return str(file.read().decode("utf-8-sig"))
+        except UnicodeDecodeError:
+            raise forms.ValidationError(_("This is not a text.")) from None
+
+    def clean_config(self) -> dict[str, Any]:
+        """Names and values."""
+        found = self.cleaned_data["config"] or {}
+        if not isinstance(found, dict):
+            raise forms.ValidationError(_("A configuration is written in braces: {…}."))
+        return found
+
+    def carry(self, sealed: str) -> None:
+        """Hand this back in place of a key that was given."""
+        self.data = {**{name: self.data[name] for name in self.data}, "secret_carried": sealed}
+
+    def row(self) -> dict[str, Any]:
+        """What is the cluster's own of what was typed."""
+        return {name: value for name, value in self.cleaned_data.items() if name in (self._meta.fields or ())}
+
+    @property
+    def wanted_way(self) -> str:
+        """As chosen; where nothing was, as the configuration says."""
+        by_config = Way.FILE if self.cleaned_data["config"].get("kubeconfig") else Way.ACCOUNT
+        return str(self.cleaned_data["way"] or by_config)
+
+
+class ClusterForm(WayForm):
     """A new cluster."""
 
     class Meta:
@@ -29,7 +121,7 @@ class ClusterForm(forms.ModelForm):
         error_messages = {"name": NAME_ERRORS}
         help_texts = {
             "config": _(
-                'JSON. Kubernetes: {"kubeconfig": "a file in the folder kubeconfigs"}. '
+                'JSON. Kubernetes: {"namespace": "hekla", "image": "python:3.11-slim"}. '
                 'Simulated: {"nodes": [{"name": "gpu", "count": 4, "allocatable": {"cpu": "64"}}]}'
             )
         }
@@ -37,17 +129,22 @@ class ClusterForm(forms.ModelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
         self.fields["kind"].choices = [("", _("Choose")), *Cluster.Kind.choices]  # type: ignore[attr-defined]
+        self.fields["way"].choices = Way.choices  # type: ignore[attr-defined]
 
     def clean_name(self) -> str:
         """A name that addresses do not use otherwise."""
         return refuse_reserved(self.cleaned_data["name"])
 
 
-class ClusterChangeForm(forms.ModelForm):
+class ClusterChangeForm(WayForm):
     """A cluster that exists; its name and kind stay."""
 
     class Meta(ClusterForm.Meta):
         fields = ["config", "is_paused"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **kwargs)
+        self.fields["way"].choices = [("", _("As it is now")), *Way.choices]  # type: ignore[attr-defined]
 
 
 class EnvironmentForm(forms.ModelForm):

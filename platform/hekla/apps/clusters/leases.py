@@ -55,9 +55,14 @@ def is_held(lease: Lease | None, *, now: datetime) -> bool:
     return lease is not None and lease.expires_at > now
 
 
+def renewed_at(lease: Lease) -> datetime:
+    """When its holder last began a turn of the cluster, if it did not give the lease up."""
+    return lease.expires_at - LIFETIME
+
+
 def unrenewed_for(cluster: Cluster, lease: Lease | None, *, now: datetime) -> timedelta:
     """Since when nobody renewed it; where nobody ever took it, since the cluster was made."""
-    return now - (lease.expires_at - LIFETIME if lease else cluster.created_at)
+    return now - (renewed_at(lease) if lease else cluster.created_at)
 
 
 def assert_held(cluster_id: int, epoch: int) -> None:

@@ -32,6 +32,48 @@ class Cluster(models.Model):
         return self.kind == self.Kind.KUBERNETES and self.config.get("scheduler") == "volcano"
 
 
+class ClusterKey(models.Model):
+    """What opens a cluster, sealed (`sealed`), and what may be shown of it. A cluster without one is reached as its
+    configuration says.
+    """
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="key")
+    sealed = models.BinaryField()
+    server = models.CharField(max_length=300)
+    holder = models.CharField(max_length=253, blank=True)
+    fingerprint = models.CharField(max_length=64)
+    valid_until = models.DateTimeField(null=True)
+    given_at = models.DateTimeField()
+    given_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+
+    def __str__(self) -> str:
+        return f"key to {self.cluster_id}"
+
+
+class ClusterHealth(models.Model):
+    """How a cluster was when it was last asked. `since`: when it came within reach, or left it.
+
+    `problem`, `missing`, `kubelets` are those of `hekla.backends.base.Health`.
+    """
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="health")
+    asked_at = models.DateTimeField()
+    since = models.DateTimeField()
+    problem = models.CharField(max_length=20, blank=True)
+    detail = models.CharField(max_length=500, blank=True)
+    version = models.CharField(max_length=100, blank=True)
+    has_namespace = models.BooleanField(null=True)
+    missing = models.JSONField(default=list)
+    kubelets = models.JSONField(default=dict)
+
+    def __str__(self) -> str:
+        return f"{self.cluster_id}: {self.problem or 'within reach'}"
+
+    @property
+    def is_reachable(self) -> bool:
+        return not self.problem
+
+
 class Node(models.Model):
     """A machine of a cluster, as last reported."""
 

@@ -1,9 +1,31 @@
 """Questions about clusters."""
 
+from typing import Any, TypedDict
+
 from django.db.models import QuerySet
 
-from hekla.apps.clusters.models import Cluster, Environment, Lease, Node, PolicyVersion
+from hekla.apps.clusters.models import (
+    Cluster,
+    ClusterHealth,
+    ClusterKey,
+    Environment,
+    Lease,
+    Node,
+    PolicyVersion,
+)
+from hekla.apps.clusters.sealed import opened
 from hekla.domain.errors import NotFound
+from hekla.lib.sealing import Unreadable
+
+
+class BackendFacts(TypedDict):
+    """What must be known of a cluster to open its backend."""
+
+    cluster_id: int
+    kind: str
+    name: str
+    config: dict[str, Any]
+    key: str | None
 
 
 def all_clusters() -> QuerySet[Cluster]:
@@ -25,6 +47,35 @@ def by_id(cluster_id: int) -> Cluster:
     if cluster is None:
         raise NotFound("There is no such cluster.")
     return cluster
+
+
+def key(cluster: Cluster) -> ClusterKey | None:
+    """The key that is kept for it, where there is one."""
+    return ClusterKey.objects.filter(cluster=cluster).select_related("given_by").first()
+
+
+def backend_facts(cluster: Cluster) -> BackendFacts:
+    """What opens its backend. `key` is empty where the console's own secret was changed, so that it opens nothing."""
+    return {
+        "cluster_id": cluster.pk,
+        "kind": cluster.kind,
+        "name": cluster.name,
+        "config": cluster.config,
+        "key": _opened_key(cluster) if cluster.kind == Cluster.Kind.KUBERNETES else None,
+    }
+
+
+def _opened_key(cluster: Cluster) -> str | None:
+    sealed = ClusterKey.objects.filter(cluster=cluster).values_list("sealed", flat=True).first()
+    try:
+        return None if sealed is None else opened(sealed)
+    except Unreadable:
+        return ""
+
+
+def health(cluster: Cluster) -> ClusterHealth | None:
+    """How it was when it was last asked; None where it never was."""
+    return ClusterHealth.objects.filter(cluster=cluster).first()
 
 
 def active() -> QuerySet[Cluster]:
@@ -68,7 +119,7 @@ def lease(cluster: Cluster) -> Lease | None:
 
 def with_leases() -> list[tuple[Cluster, Lease | None]]:
     """Every cluster with who controls it; None where nobody ever did."""
-    found = all_clusters().select_related("lease")
+    found = all_clusters().select_related("lease", "health")
     return [(cluster, getattr(cluster, "lease", None)) for cluster in found]
 
 

@@ -1,28 +1,69 @@
 """Changes to clusters, their nodes, policies and environments."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from django.db import IntegrityError
 from django.db.models import Max
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import leases
-from hekla.apps.clusters.models import Cluster, Environment, Node, PolicyVersion
+from hekla.apps.clusters.models import Cluster, ClusterHealth, ClusterKey, Environment, Node, PolicyVersion
+from hekla.apps.clusters.sealed import closed
 from hekla.apps.outbox import changes
 from hekla.apps.outbox.services import CONTROLLER, Actor, record, unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import Refused
 
 
-def create(*, name: str, kind: str, config: Mapping[str, Any], actor: Actor, now: datetime) -> Cluster:
+class HealthFacts(TypedDict):
+    """How a cluster is, as its row has it."""
+
+    problem: str
+    detail: str
+    version: str
+    has_namespace: bool | None
+    missing: list[str]
+    kubelets: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What opens a cluster (`text`), and what may be shown of it: where it leads, who holds it, how long it holds."""
+
+    text: str = field(repr=False)
+    server: str
+    holder: str = ""
+    valid_until: datetime | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same key. Nobody can try keys against it who has not the console's own secret."""
+        digest = salted_hmac("hekla: fingerprints of keys to clusters", self.text, algorithm="sha256").hexdigest()
+        return ":".join(digest[at : at + 4] for at in range(0, 16, 4))
+
+
+def create(
+    *,
+    name: str,
+    kind: str,
+    config: Mapping[str, Any],
+    key: Key | None = None,
+    by: User | None = None,
+    actor: Actor,
+    now: datetime,
+) -> Cluster:
     """A new cluster; the controller takes it up by itself. Raises Refused when the name is taken."""
     try:
         with unit_of_work():
             cluster = Cluster.objects.create(name=name, kind=kind, config=dict(config), created_at=now)
             _tell(cluster, events.ClusterCreated(name=name, backend=kind), actor, now)
+            if key is not None:
+                give_key(cluster, key, by=by, actor=actor, now=now)
     except IntegrityError as error:
         raise Refused(_("A cluster is called “%s” already; choose another name.") % name, "name") from error
     return cluster
@@ -34,6 +75,45 @@ def change(cluster: Cluster, values: Mapping[str, Any], *, actor: Actor, now: da
         changed = changes.apply(cluster, values)
         cluster.save()
         _tell(cluster, events.ClusterChanged(name=cluster.name, changes=changed), actor, now)
+
+
+def give_key(cluster: Cluster, key: Key, *, by: User | None, actor: Actor, now: datetime) -> None:
+    """Reach the cluster with this key from now on; one that was there before is forgotten."""
+    shown = {"server": key.server, "holder": key.holder[:253], "fingerprint": key.fingerprint}
+    facts = {**shown, "sealed": closed(key.text), "valid_until": key.valid_until, "given_at": now, "given_by": by}
+    with unit_of_work():
+        ClusterKey.objects.update_or_create(cluster=cluster, defaults=facts)
+        _tell(cluster, events.ClusterKeyGiven(name=cluster.name, **shown), actor, now)
+
+
+def remove_key(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
+    """Forget the key; the cluster is reached as its configuration says. Nothing happens where there is none."""
+    with unit_of_work():
+        kept = ClusterKey.objects.select_for_update().filter(cluster=cluster).first()
+        if kept is None:
+            return
+        kept.delete()
+        _tell(cluster, events.ClusterKeyRemoved(name=cluster.name, fingerprint=kept.fingerprint), actor, now)
+
+
+def observe_health(cluster: Cluster, found: HealthFacts, *, asked_at: datetime, now: datetime) -> None:
+    """Take down how a cluster is. One event tells of it where it can do more or less than before.
+
+    What was asked before the last answer that stands here is dropped: it may have been asked with another key.
+    """
+    with unit_of_work():
+        Cluster.objects.select_for_update().get(pk=cluster.pk)
+        before = ClusterHealth.objects.filter(cluster=cluster).first()
+        if before and before.asked_at > asked_at:
+            return
+        stays = before is not None and before.is_reachable == (not found["problem"])
+        since = before.since if before and stays else now
+        told = {"detail": _shown(found["detail"], 500), "version": _shown(found["version"], 100)}
+        after, _is_new = ClusterHealth.objects.update_or_create(
+            cluster=cluster, defaults={**found, **told, "asked_at": now, "since": since}
+        )
+        if before is None or _standing(before) != _standing(after):
+            _tell(cluster, _health_event(after), CONTROLLER, now)
 
 
 def set_policy(
@@ -116,6 +196,28 @@ def change_environment(environment: Environment, values: Mapping[str, Any], *, a
         environment.save()
         event = events.EnvironmentChanged(name=environment.name, changes=changed)
         record(event, subject=f"environment:{environment.pk}", actor=actor, at=now)
+
+
+def _shown(text: str, most: int) -> str:
+    """What a server said, fit for a row: the server may be anybody's."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)[:most]
+
+
+def _standing(health: ClusterHealth) -> tuple[object, ...]:
+    """What must differ to be told of; how many machines there are is told by themselves."""
+    return health.problem, health.version, health.has_namespace, tuple(health.missing)
+
+
+def _health_event(health: ClusterHealth) -> events.ClusterHealthChanged:
+    return events.ClusterHealthChanged(
+        name=health.cluster.name,
+        reachable=health.is_reachable,
+        problem=health.problem,
+        message=health.detail,
+        version=health.version,
+        has_namespace=health.has_namespace,
+        missing=health.missing,
+    )
 
 
 def _node_event(node: Node) -> events.NodeChanged:

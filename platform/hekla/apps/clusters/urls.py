@@ -3,7 +3,6 @@ from django.urls import path
 from hekla.apps.clusters import views
 
 urlpatterns = [
-    path("", views.clusters, name="list"),
     path("nodes/<int:node_id>/cordon/", views.cordon, name="cordon"),
     path("environments/", views.environments, name="environments"),
     path("environments/new/", views.create_environment, name="create_environment"),

@@ -18,14 +18,6 @@ from hekla.domain.errors import HeklaError
 from hekla.lib import clock
 
 
-@require_safe
-def clusters(request: HttpRequest) -> HttpResponse:
-    """All clusters."""
-    accounts.require(person(request), Permission.MANAGE_CLUSTERS)
-    rows = [(cluster, selectors.lease(cluster)) for cluster in selectors.all_clusters()]
-    return render(request, "clusters/list.html", {"rows": rows, "now": clock.now()})
-
-
 @require_POST
 def cordon(request: HttpRequest, node_id: int) -> HttpResponse:
     """Keep new pods off a node, or let them on again."""

@@ -37,11 +37,11 @@ class ApiError(BackendError):
 class Api:
     """One API server. Any number of threads may ask at once."""
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
+    def __init__(self, access: Access, *, patience: httpx.Timeout = _PATIENCE) -> None:
+        self._access, self._patience = access, patience
         limits = httpx.Limits(max_connections=64, max_keepalive_connections=32)
         self._client = httpx.Client(
-            base_url=access.server, verify=access.context, timeout=_PATIENCE, limits=limits, trust_env=False
+            base_url=access.server, verify=access.context, timeout=patience, limits=limits, trust_env=False
         )
         self._watched: set[socket.socket] = set()
         self._watching_ends = threading.Event()
@@ -144,7 +144,7 @@ class Api:
         params: Mapping[str, str | int] | None = None,
         body: Json | None = None,
         content_type: str = "application/json",
-        timeout: httpx.Timeout = _PATIENCE,
+        timeout: httpx.Timeout | None = None,
     ) -> httpx.Response:
         instruments.count(method, path)
         headers = {"Accept": "application/json, */*"}
@@ -154,7 +154,7 @@ class Api:
         try:
             headers |= self._access.header()
             answer = self._client.request(
-                method, path, params=params, content=content, headers=headers, timeout=timeout
+                method, path, params=params, content=content, headers=headers, timeout=timeout or self._patience
             )
         except (httpx.HTTPError, OSError, RuntimeError, ValueError) as error:  # RuntimeError: it was closed meanwhile
             raise unreachable(error) from error

@@ -53,9 +53,11 @@ class KubernetesBackend:
 
     capabilities = Capabilities(simulated=False, enforces_limits=True, has_endpoints=False)
 
-    def __init__(self, *, cluster: str, config: Mapping[str, Any], home: Path, clock: Clock) -> None:
+    def __init__(
+        self, *, cluster: str, config: Mapping[str, Any], home: Path, clock: Clock, key: str | None = None
+    ) -> None:
         self._config = configuration.read(KubernetesConfig, config)
-        self._cluster, self._home, self._clock = cluster, home, clock
+        self._cluster, self._home, self._clock, self._key = cluster, home, clock, key
         self._spool = Spool(home / "kubernetes" / cluster / "logs")
         self._manifests = Manifests(cluster, self._config)
         self._ours = names.selector({names.CLUSTER: cluster})
@@ -184,8 +186,7 @@ class KubernetesBackend:
 
     @cached_property
     def _access(self) -> access.Access:
-        name = self._config.kubeconfig
-        return access.by_kubeconfig(self._home / "kubeconfigs" / name) if name else access.by_account()
+        return access.find(self._home, self._config.kubeconfig, self._key)
 
     @cached_property
     def _api(self) -> Api:

@@ -12,10 +12,10 @@ _NAME = r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$"
 class KubernetesConfig(config.Config):
     """Where its API server is and whose pods are ours.
 
-    `kubeconfig`: the name of a file in the folder `kubeconfigs` of the data folder, which holds the key to the cluster;
-    empty: this console runs in the cluster and has its service account. `namespace`: where our pods are.
-    `node_labels`: only machines that have all of them are ours to use. `image`: of pods that name none.
-    `scheduler`: who places pods: our engine, or Volcano, to which jobs are then entrusted as a whole.
+    `kubeconfig`: the name of a file in the folder `kubeconfigs` of the data folder, which holds the key to the cluster
+    where the console keeps none; empty: this console runs in the cluster and has its service account. `namespace`:
+    where our pods are. `node_labels`: only machines that have all of them are ours to use. `image`: of pods that name
+    none. `scheduler`: who places pods: our engine, or Volcano, to which jobs are then entrusted as a whole.
     """
 
     kubeconfig: Annotated[str, Field(pattern=rf"^$|{_NAME}", max_length=63)] = ""

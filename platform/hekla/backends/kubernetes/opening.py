@@ -11,7 +11,9 @@ from hekla.backends.kubernetes.volcano import VolcanoBackend
 from hekla.lib.clock import Clock
 
 
-def open_kubernetes(*, cluster: str, config: Mapping[str, Any], home: Path, clock: Clock) -> KubernetesBackend:
+def open_kubernetes(
+    *, cluster: str, config: Mapping[str, Any], home: Path, clock: Clock, key: str | None = None
+) -> KubernetesBackend:
     """The backend of this cluster. Raises Invalid for a wrong configuration."""
     kind = VolcanoBackend if configuration.read(KubernetesConfig, config).scheduler == "volcano" else KubernetesBackend
-    return kind(cluster=cluster, config=config, home=home, clock=clock)
+    return kind(cluster=cluster, config=config, home=home, clock=clock, key=key)

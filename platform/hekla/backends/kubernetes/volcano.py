@@ -32,8 +32,10 @@ _QUEUE_HOLDS_SECONDS = 30.0
 class VolcanoBackend(KubernetesBackend):
     """One cluster. Any number of processes may open it; one of them leads at a time."""
 
-    def __init__(self, *, cluster: str, config: Mapping[str, Any], home: Path, clock: Clock) -> None:
-        super().__init__(cluster=cluster, config=config, home=home, clock=clock)
+    def __init__(
+        self, *, cluster: str, config: Mapping[str, Any], home: Path, clock: Clock, key: str | None = None
+    ) -> None:
+        super().__init__(cluster=cluster, config=config, home=home, clock=clock, key=key)
         self._volcano = VolcanoManifests(cluster, self._config)
         self._has_listed = False
         self._versions: dict[str, str] = {}

@@ -17,6 +17,35 @@ class ClusterChanged(Event):
     changes: Changes
 
 
+class ClusterKeyGiven(Event):
+    """From now on the cluster is reached with this key, which is told only by what may be shown of it."""
+
+    name: Name
+    server: Annotated[str, Field(max_length=300)]
+    holder: Name = ""
+    fingerprint: Name
+
+
+class ClusterKeyRemoved(Event):
+    name: Name
+    fingerprint: Name
+
+
+class ClusterHealthChanged(Event):
+    """A cluster came within reach or left it, or lets us do more or less than before.
+
+    `problem`: why it is out of reach, in a word of `backends.base.Health`; `message` says more. `missing`: rights.
+    """
+
+    name: Name
+    reachable: bool
+    problem: Name = ""
+    message: Message = ""
+    version: Name = ""
+    has_namespace: bool | None = None
+    missing: Annotated[list[Name], Field(max_length=64)] = []
+
+
 class NodeChanged(Event):
     """A machine came, went, or offers something else. `present` is False where it is gone."""
 

@@ -1,0 +1,119 @@
+"""How a cluster is: whether its server answers and takes our key, and whether all is given that Hekla needs there.
+
+Everything is asked with the rights that Hekla has anyway: what may be done is asked of the server itself
+(SelfSubjectAccessReview), and whether the namespace is there shows when something would be made in it (a dry run).
+"""
+
+import ssl
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from hekla.backends import config as configuration
+from hekla.backends.base import BackendError, Health, Trouble
+from hekla.backends.kubernetes import access
+from hekla.backends.kubernetes.api import NOT_FOUND, Api, ApiError
+from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.keys import KeyRefused
+from hekla.backends.kubernetes.rights import NEEDED, Right
+
+PATIENCE_SECONDS = 15.0
+_PATIENCE = httpx.Timeout(5.0, connect=3.0)
+_NOT_KNOWN, _FORBIDDEN = 401, 403
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_SAMPLE = {"metadata": {"generateName": "hekla-dry-run-"}}
+
+
+def look(*, config: Mapping[str, Any], home: Path, key: str | None) -> Health:
+    """Ask the server. Raises Invalid for a wrong configuration."""
+    read = configuration.read(KubernetesConfig, config)
+    try:
+        api = Api(access.find(home, read.kubeconfig, key), patience=_PATIENCE)
+    except BackendError as error:
+        return Health(Trouble.UNUSABLE, str(error))
+    try:
+        return _Look(api, read).health()
+    except BackendError as error:
+        return Health(_trouble(error), str(error))
+    finally:
+        api.close()
+
+
+class _Look:
+    """One look at one cluster, which ends in time."""
+
+    def __init__(self, api: Api, config: KubernetesConfig) -> None:
+        self._api, self._config = api, config
+        self._give_up_at = time.monotonic() + PATIENCE_SECONDS
+
+    def health(self) -> Health:
+        """Raises BackendError where the server cannot be asked."""
+        version = self._version()
+        missing = tuple(str(right) for right in NEEDED if not self._may(right))
+        sees_machines = str(Right("list", "nodes", everywhere=True)) not in missing
+        return Health(
+            version=version,
+            has_namespace=self._has_namespace(),
+            missing=missing,
+            kubelets=self._kubelets() if sees_machines else {},
+        )
+
+    def _version(self) -> str:
+        """Empty where even that may not be seen. Raises BackendError for who is not let in."""
+        self._check_time()
+        try:
+            return str(self._api.get("/version").get("gitVersion", ""))[:100]
+        except ApiError as error:
+            if error.status != _FORBIDDEN:
+                raise
+            return ""
+
+    def _may(self, right: Right) -> bool:
+        self._check_time()
+        resource, _, part = right.resource.partition("/")
+        asked = {"verb": right.verb, "group": "", "resource": resource, "subresource": part}
+        asked |= {} if right.everywhere else {"namespace": self._config.namespace}
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
+        answer = self._api.create(_REVIEWS, {**review, "spec": {"resourceAttributes": asked}})
+        return bool((answer.get("status") or {}).get("allowed"))
+
+    def _has_namespace(self) -> bool | None:
+        self._check_time()
+        try:
+            self._api.create(f"/api/v1/namespaces/{self._config.namespace}/configmaps?dryRun=All", _SAMPLE)
+        except ApiError as error:
+            return {NOT_FOUND: False, _FORBIDDEN: None}.get(error.status, True)
+        return True
+
+    def _kubelets(self) -> Mapping[str, int]:
+        found: Counter[str] = Counter()
+        for page in self._api.pages("/api/v1/nodes"):
+            self._check_time()
+            about = (node.get("status", {}).get("nodeInfo") or {} for node in page.get("items") or ())
+            found.update(str(one.get("kubeletVersion") or "")[:100] for one in about)
+        return found
+
+    def _check_time(self) -> None:
+        if time.monotonic() > self._give_up_at:
+            raise BackendError(f"The API server takes longer than {PATIENCE_SECONDS:.0f} seconds to answer")
+
+
+def _trouble(error: BackendError) -> Trouble:
+    if isinstance(error, KeyRefused):
+        return Trouble.UNUSABLE
+    if isinstance(error, ApiError):
+        return Trouble.NOT_LET_IN if error.status == _NOT_KNOWN else Trouble.REFUSED
+    return Trouble.UNTRUSTED if _is_about_certificates(error) else Trouble.SILENT
+
+
+def _is_about_certificates(error: BaseException | None) -> bool:
+    """Whether the certificate of the server did not hold, or it did not take ours."""
+    while error is not None:
+        if isinstance(error, ssl.SSLError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

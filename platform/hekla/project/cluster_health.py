@@ -1,0 +1,98 @@
+"""The health of a cluster in words that whoever runs it can act on."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.clusters.models import Cluster, ClusterHealth
+from hekla.backends.base import Health, Trouble
+from hekla.backends.kubernetes.config import KubernetesConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Rights on one kind of object that are not given; `everywhere`: in the whole cluster."""
+
+    resource: str
+    verbs: str
+    everywhere: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a page says of it. `sentence` and `detail`: why it is out of reach, ours and theirs; empty: it is not."""
+
+    namespace: str
+    sentence: str
+    detail: str
+    version: str
+    has_namespace: bool | None
+    missing: tuple[Missing, ...]
+    kubelets: tuple[tuple[str, int], ...]
+    since: datetime | None = None
+    asked_at: datetime | None = None
+
+    @property
+    def is_reachable(self) -> bool:
+        return not self.sentence
+
+    @property
+    def is_whole(self) -> bool:
+        return self.is_reachable and not self.missing and self.has_namespace is not False
+
+    @property
+    def machines(self) -> int:
+        return sum(count for _version, count in self.kubelets)
+
+
+def is_whole(found: Health) -> bool:
+    """Whether nothing is missing there."""
+    return not found.problem and not found.missing and found.has_namespace is not False
+
+
+def of_answer(found: Health, config: Mapping[str, Any]) -> Shown:
+    """What was answered at this moment."""
+    return _shown(found, config)
+
+
+def of_row(cluster: Cluster, health: ClusterHealth | None) -> Shown | None:
+    """What was answered last; None where nobody asked yet."""
+    return _shown(health, cluster.config, since=health.since, asked_at=health.asked_at) if health else None
+
+
+def _shown(found: Health | ClusterHealth, config: Mapping[str, Any], **times: datetime) -> Shown:
+    return Shown(
+        namespace=str(config.get("namespace") or KubernetesConfig().namespace),
+        sentence=_sentence(found.problem or ""),
+        detail=found.detail,
+        version=found.version,
+        has_namespace=found.has_namespace,
+        missing=tuple(_grouped(found.missing)),
+        kubelets=tuple(sorted(found.kubelets.items())),
+        **times,
+    )
+
+
+def _grouped(missing: Iterable[str]) -> Iterable[Missing]:
+    verbs: dict[tuple[str, bool], list[str]] = defaultdict(list)
+    for right in missing:
+        verb, resource, *everywhere = right.split()
+        verbs[resource, bool(everywhere)].append(verb)
+    for (resource, is_everywhere), found in verbs.items():
+        yield Missing(resource, ", ".join(found), is_everywhere)
+
+
+def _sentence(problem: str) -> str:
+    sentences = {
+        "": "",
+        Trouble.UNUSABLE: _("It cannot be reached as it is set up."),
+        Trouble.SILENT: _("Its server does not answer. Is the address right, and does the network lead there?"),
+        Trouble.UNTRUSTED: _("What answers cannot prove to be its server. Is this the certificate of its authority?"),
+        Trouble.NOT_LET_IN: _("Its server does not take the key, which may have run out. Replace it."),
+        Trouble.REFUSED: _("Its server answers that something is wrong."),
+    }
+    return sentences.get(problem, _("It cannot be reached."))

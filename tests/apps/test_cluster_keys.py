@@ -1,0 +1,289 @@
+"""A cluster is added with a key that is given on the page, which nobody is ever shown again."""
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import yaml
+from django.apps import apps
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import models
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
+from django.utils import translation
+from tests.apps.conftest import People
+from tests.kubernetes.control_plane import ControlPlane
+
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters import sealed, selectors, services
+from hekla.apps.clusters.models import Cluster, ClusterHealth, ClusterKey
+from hekla.apps.outbox.models import Event
+from hekla.backends.kubernetes import keys
+from hekla.controller import health
+from hekla.controller.backends import backend_of
+from hekla.lib import clock
+
+As = Callable[[User], Client]
+SECRET = "token-that-nobody-is-shown"
+
+
+@pytest.fixture(autouse=True)
+def home(db: None, settings, tmp_path) -> Iterator[None]:
+    settings.HEKLA_HOME = tmp_path
+    yield
+    for cluster in Cluster.objects.filter(kind="kubernetes"):
+        backend_of(cluster).close()
+
+
+@pytest.fixture
+def admin(people: People, as_: As) -> Client:
+    return as_(people.ada)
+
+
+def kubeconfig(plane: ControlPlane, token: str | None = None, **cluster: object) -> str:
+    document = plane.kubeconfig(token or plane.user_token)
+    document["clusters"][0]["cluster"].update(cluster)
+    return yaml.safe_dump(document)
+
+
+def send(client: Client, name: str = "far", *, to: str = "", **typed: Any) -> HttpResponse:
+    config = typed.pop("config", {})
+    fields = {"name": name, "kind": "kubernetes", "way": "kubeconfig", "config": json.dumps(config), **typed}
+    return client.post(to or reverse("clusters:create"), fields)
+
+
+def errors(answer: HttpResponse) -> dict[str, list[str]]:
+    assert answer.status_code == 200
+    return dict(answer.context["form"].errors.get_json_data(escape_html=False))  # type: ignore[arg-type]
+
+
+def all_that_is_kept() -> str:
+    """Every text, document and blob of the database."""
+    kinds = (models.CharField, models.TextField, models.JSONField, models.BinaryField)
+    found = []
+    for model in apps.get_models():
+        names = [field.name for field in model._meta.concrete_fields if isinstance(field, kinds)]
+        found += [str([bytes(one) if isinstance(one, memoryview) else one for one in row]) for row in (
+            model._default_manager.values_list(*names) if names else []
+        )]  # fmt: skip
+    return "\n".join(found)
+
+
+def test_a_pasted_kubeconfig_reaches_the_cluster_and_is_told_nowhere(
+    people: People, admin: Client, as_: As, small_cluster: ControlPlane, given_namespace: str, caplog
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    token = small_cluster.user_token
+    typed = {"secret_kubeconfig": kubeconfig(small_cluster), "config": {"namespace": given_namespace}}
+    assert send(admin, **typed).status_code == 302
+    cluster = Cluster.objects.get(name="far")
+    assert backend_of(cluster).nodes()
+    key = ClusterKey.objects.get()
+    assert (key.server, key.holder, key.given_by) == (small_cluster.url, "test", people.ada)
+    assert token in sealed.opened(key.sealed)
+    health.look(cluster)
+    pages = [reverse(name, args=["far"]) for name in ("clusters:detail", "clusters:edit")]
+    pages += [reverse(name) for name in ("clusters:list", "audit", "api:v1:clusters", "api:v1:audit")]
+    shown = [admin.get(page).content.decode() for page in pages]
+    assert key.fingerprint in shown[0]
+    assert "Within reach" in shown[0]
+    for text in (*shown, all_that_is_kept(), caplog.text):
+        assert token not in text
+    told = Event.objects.get(kind="ClusterKeyGiven")
+    assert (told.actor_name, told.payload["server"]) == ("ada", small_cluster.url)
+
+
+def test_a_kubeconfig_may_be_sent_as_a_file(admin: Client, small_cluster: ControlPlane, given_namespace: str) -> None:
+    file = SimpleUploadedFile("config", kubeconfig(small_cluster).encode())
+    assert send(admin, secret_file=file, config={"namespace": given_namespace}).status_code == 302
+    assert backend_of(Cluster.objects.get(name="far")).nodes()
+    for wrong in (b"\xff\xfe", b"x" * (64 * 1024 + 1)):
+        answer = send(admin, "other", secret_file=SimpleUploadedFile("config", wrong))
+        assert list(errors(answer)) == ["secret_file"]
+
+
+def test_an_address_with_its_authority_and_a_token_reach_it(
+    admin: Client, small_cluster: ControlPlane, given_namespace: str
+) -> None:
+    typed: dict[str, Any] = {"way": "token", "config": {"namespace": given_namespace}, "server": small_cluster.url}
+    typed |= {"authority": small_cluster.ca.read_text(), "token": small_cluster.user_token}
+    assert send(admin, **typed).status_code == 302
+    assert backend_of(Cluster.objects.get(name="far")).nodes()
+
+
+WRONG = [
+    ({"secret_kubeconfig": ""}, "secret_kubeconfig", "Give the key here."),
+    ({"secret_kubeconfig": f"{SECRET}: ["}, "secret_kubeconfig", "This is no kubeconfig"),
+    ({"way": "token", "server": "http://far", "token": SECRET}, "server", "https"),
+    ({"way": "token", "server": "https://far", "authority": "x", "token": SECRET}, "authority", "PEM"),
+    ({"way": "token", "server": "https://far", "token": f"{SECRET} {SECRET}"}, "token", "no token"),
+    ({"way": "account"}, "config", "does not run in a cluster"),
+    ({"way": "file"}, "config", "Name the file"),
+    ({"way": "account", "config": {"kubeconfig": "a"}}, "config", "take it out"),
+    ({"config": ["a"]}, "config", "braces"),
+]
+
+
+@pytest.mark.parametrize(("typed", "field", "sentence"), WRONG)
+def test_what_cannot_be_used_is_told_at_its_field_and_what_else_was_typed_stays(
+    admin: Client, monkeypatch, typed: dict[str, Any], field: str, sentence: str
+) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    answer = send(admin, **typed)
+    found = errors(answer)
+    assert list(found) == [field]
+    assert sentence in str(found)
+    page = answer.content.decode()
+    assert SECRET not in page
+    assert 'value="far"' in page
+    assert typed.get("server", "") in page
+    assert not Cluster.objects.filter(name="far").exists()
+
+
+def test_refusals_are_told_in_the_language_of_the_reader(admin: Client, small_cluster: ControlPlane) -> None:
+    text = kubeconfig(small_cluster, **{"proxy-url": "http://p"})
+    admin.cookies["django_language"] = "zh-hans"
+    assert "这里不支持" in str(errors(send(admin, secret_kubeconfig=text)))
+    translation.activate("en")
+
+
+def test_who_only_tries_saves_nothing_and_need_not_give_the_key_again(
+    people: People, admin: Client, as_: As, small_cluster: ControlPlane, given_namespace: str
+) -> None:
+    typed: dict[str, Any] = {"config": {"namespace": given_namespace}}
+    tried = send(admin, secret_kubeconfig=kubeconfig(small_cluster), **{"try": "yes"}, **typed)
+    page = tried.content.decode()
+    assert "Within reach" in page
+    assert small_cluster.user_token not in page
+    assert not Cluster.objects.filter(name="far").exists()
+    carried = tried.context["form"]["secret_carried"].value()
+    assert list(errors(send(admin, secret_carried=carried[5:], **typed))) == ["secret_kubeconfig"]
+    assert list(errors(send(admin, way="token", server=small_cluster.url, secret_carried=carried))) == ["token"]
+    assert send(admin, secret_carried=carried, **typed).status_code == 302
+    assert backend_of(Cluster.objects.get(name="far")).nodes()
+
+
+def test_a_key_that_is_carried_on_is_of_use_to_its_person_only_and_not_for_long() -> None:
+    now = clock.now()
+    text = sealed.carried(SECRET, by=1, now=now)
+    assert SECRET not in text
+    assert sealed.taken_up(text, by=1, now=now + timedelta(minutes=59)) == SECRET
+    assert sealed.taken_up(text, by=2, now=now) is None
+    assert sealed.taken_up(text, by=1, now=now + timedelta(minutes=61)) is None
+
+
+def test_a_cluster_that_does_not_answer_now_is_saved_when_that_is_asked_for_once_more(
+    admin: Client, small_cluster: ControlPlane
+) -> None:
+    text = kubeconfig(small_cluster, SECRET, server="https://127.0.0.1:1")
+    first = send(admin, secret_kubeconfig=text)
+    assert "does not answer" in str(errors(first)["secret_kubeconfig"])
+    carried = first.context["form"]["secret_carried"].value()
+    assert send(admin, secret_carried=carried, anyway="yes").status_code == 302
+    page = admin.get(reverse("clusters:detail", args=["far"])).content.decode()
+    assert "Out of reach" in page
+    assert "Out of reach" in admin.get(reverse("clusters:list")).content.decode()
+
+
+def test_rights_that_are_missing_are_listed_and_can_be_given_later(
+    admin: Client, small_cluster: ControlPlane, namespace: str
+) -> None:
+    typed: dict[str, Any] = {"secret_kubeconfig": kubeconfig(small_cluster), "config": {"namespace": namespace}}
+    answer = send(admin, **typed)
+    assert "something is missing" in str(errors(answer))
+    page = answer.content.decode()
+    assert "pods/binding" in page
+    assert f"in the namespace {namespace}" in page
+    assert send(admin, anyway="yes", **typed).status_code == 302
+    assert "pods/binding" in admin.get(reverse("clusters:detail", args=["far"])).content.decode()
+
+
+@pytest.fixture
+def far(people: People, small_cluster: ControlPlane, given_namespace: str) -> Cluster:
+    """A cluster with a key that opens nothing."""
+    key = keys.of_token("https://127.0.0.1:1", "", SECRET)
+    given = services.Key(key.text(), key.server, "nobody")
+    asked: dict[str, Any] = {"actor": services.CONTROLLER, "now": clock.now()}
+    config = {"namespace": given_namespace}
+    cluster = services.create(name="far", kind="kubernetes", config=config, **asked)
+    services.give_key(cluster, given, by=people.ada, **asked)
+    return cluster
+
+
+def test_a_key_that_is_replaced_or_removed_holds_at_once(
+    admin: Client, far: Cluster, small_cluster: ControlPlane, monkeypatch
+) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    before, edit = backend_of(far), reverse("clusters:edit", args=["far"])
+    replaced = send(admin, to=edit, config=far.config, secret_kubeconfig=kubeconfig(small_cluster))
+    assert replaced.status_code == 302
+    after = backend_of(far)
+    assert after is not before
+    assert after.nodes()
+    assert backend_of(far) is after, "it stays open"
+    assert ClusterKey.objects.count() == 1
+    assert admin.post(reverse("clusters:remove_key", args=["far"])).status_code == 302
+    assert selectors.backend_facts(far)["key"] is None
+    kinds = ["ClusterKeyGiven", "ClusterKeyGiven", "ClusterKeyRemoved"]
+    assert [event.kind for event in Event.objects.filter(kind__startswith="ClusterKey").order_by("pk")] == kinds
+
+
+def test_a_cluster_that_is_changed_otherwise_keeps_its_key(admin: Client, far: Cluster) -> None:
+    edit = reverse("clusters:edit", args=["far"])
+    page = admin.get(edit).content.decode()
+    assert "https://127.0.0.1:1" in page
+    assert SECRET not in page
+    assert send(admin, to=edit, way="", config=far.config, is_paused="on").status_code == 302
+    far.refresh_from_db()
+    assert far.is_paused
+    assert SECRET in sealed.opened(ClusterKey.objects.get().sealed)
+
+
+def test_another_way_takes_the_key_away(admin: Client, far: Cluster, small_cluster: ControlPlane, tmp_path) -> None:
+    (tmp_path / "kubeconfigs").mkdir()
+    (tmp_path / "kubeconfigs" / "mine").write_text(kubeconfig(small_cluster))
+    config = {**far.config, "kubeconfig": "mine"}
+    assert send(admin, to=reverse("clusters:edit", args=["far"]), way="file", config=config).status_code == 302
+    assert not ClusterKey.objects.exists()
+    far.refresh_from_db()
+    assert backend_of(far).nodes()
+
+
+def test_a_key_is_unreadable_once_the_secret_of_the_console_is_another(far: Cluster, settings) -> None:
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another", []
+    assert selectors.backend_facts(far)["key"] == ""
+    health.look(far)
+    assert "Replace" in ClusterHealth.objects.get().detail
+
+
+def test_a_change_of_health_is_one_event_and_what_was_asked_before_it_is_dropped(far: Cluster) -> None:
+    health.look(far)
+    first = ClusterHealth.objects.get()
+    health.look(far)
+    again = ClusterHealth.objects.get()
+    assert (first.problem, again.problem, again.since) == ("silent", "silent", first.since)
+    assert again.asked_at > first.asked_at
+    well = health.as_facts(health.Health(version="v1.33.0", has_namespace=True))
+    services.observe_health(far, well, asked_at=first.asked_at, now=clock.now())
+    assert ClusterHealth.objects.get().problem == "silent"
+    services.observe_health(far, well, asked_at=clock.now(), now=clock.now())
+    after = ClusterHealth.objects.get()
+    assert (after.is_reachable, after.since > first.since) == (True, True)
+    told = Event.objects.filter(kind="ClusterHealthChanged").order_by("pk")
+    assert [event.payload["reachable"] for event in told] == [False, True]
+
+
+def test_programs_are_told_how_a_cluster_is(admin: Client, far: Cluster) -> None:
+    health.look(far)
+    told = {one["name"]: one for one in admin.get(reverse("api:v1:clusters")).json()}
+    assert told["sim"]["health"] is None
+    assert (told["far"]["health"]["is_reachable"], told["far"]["health"]["problem"]) == (False, "silent")
+
+
+def test_only_who_may_manage_clusters_removes_a_key(people: People, as_: As, far: Cluster) -> None:
+    assert as_(people.alice).post(reverse("clusters:remove_key", args=["far"])).status_code == 403
+    assert ClusterKey.objects.exists()

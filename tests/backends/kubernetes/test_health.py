@@ -1,0 +1,96 @@
+"""A cluster tells how it is: out of reach and why, which version, what is missing."""
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.kubernetes.control_plane import ControlPlane
+
+from hekla.backends.base import Health, Trouble
+from hekla.backends.kubernetes import keys
+from hekla.backends.kubernetes.rights import NEEDED, Right
+from hekla.backends.registry import health
+from hekla.project.checkout import CHECKOUT
+
+
+def asked(plane: ControlPlane, home: Path, namespace: str, token: str) -> Health:
+    key = keys.of_kubeconfig(json.dumps(plane.kubeconfig(token))).text()
+    return health("kubernetes", config={"namespace": namespace}, home=home, key=key)
+
+
+def test_what_is_needed_is_what_the_file_for_operators_gives() -> None:
+    given = set()
+    for document in yaml.safe_load_all((CHECKOUT / "deploy" / "kubernetes" / "rights.yaml").read_text()):
+        for rule in document.get("rules", ()):
+            everywhere = document["metadata"]["name"] == "hekla-machines"
+            given |= {Right(verb, one, everywhere) for one in rule["resources"] for verb in rule["verbs"]}
+    assert given == set(NEEDED)
+
+
+def test_a_cluster_with_all_rights_is_whole(small_cluster: ControlPlane, given_namespace: str, tmp_path: Path) -> None:
+    found = asked(small_cluster, tmp_path, given_namespace, small_cluster.user_token)
+    assert (found.problem, found.missing, found.has_namespace) == (None, (), True)
+    assert found.version.startswith("v1.")
+    assert sum(found.kubelets.values()) >= 2
+    kept = small_cluster.request("GET", f"/api/v1/namespaces/{given_namespace}/configmaps")["items"]
+    assert not [one for one in kept if one["metadata"]["name"].startswith("hekla-")], "asking leaves nothing behind"
+
+
+def test_rights_that_are_missing_are_told_one_by_one(
+    small_cluster: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    found = asked(small_cluster, tmp_path, namespace, small_cluster.user_token)
+    assert set(found.missing) == {
+        str(right) for right in NEEDED if not right.everywhere and right.resource != "pods"
+    } | {f"{verb} pods" for verb in ("create", "get", "watch", "patch", "delete", "deletecollection")}, (
+        "only what may be done everywhere may be done here"
+    )
+    assert (found.problem, found.has_namespace) == (None, None)
+    assert found.kubelets
+
+
+def test_a_namespace_that_is_not_there_is_told(small_cluster: ControlPlane, tmp_path: Path) -> None:
+    found = asked(small_cluster, tmp_path, "nowhere", small_cluster.token)
+    assert (found.problem, found.missing, found.has_namespace) == (None, (), False)
+
+
+def test_a_key_that_is_not_taken_is_told(small_cluster: ControlPlane, tmp_path: Path) -> None:
+    found = asked(small_cluster, tmp_path, "default", "no-such-token")
+    assert found.problem is Trouble.NOT_LET_IN
+    assert "no-such-token" not in found.detail
+
+
+def test_a_server_that_cannot_prove_who_it_is_is_told(small_cluster: ControlPlane, tmp_path: Path) -> None:
+    key = keys.of_token(small_cluster.url, "", small_cluster.token).text()
+    found = health("kubernetes", config={}, home=tmp_path, key=key)
+    assert found.problem is Trouble.UNTRUSTED
+    assert small_cluster.token not in found.detail
+
+
+@pytest.fixture
+def nobody() -> Iterator[str]:
+    """An address at which nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"https://127.0.0.1:{taken.getsockname()[1]}"
+
+
+def test_nobody_at_the_address_is_told(nobody: str, tmp_path: Path) -> None:
+    found = health("kubernetes", config={}, home=tmp_path, key=keys.of_token(nobody, "", "t").text())
+    assert found.problem is Trouble.SILENT
+
+
+def test_a_key_that_cannot_be_read_any_more_opens_nothing_and_is_not_replaced_by_another_way(tmp_path: Path) -> None:
+    (tmp_path / "kubeconfigs").mkdir()
+    (tmp_path / "kubeconfigs" / "mine").write_text("{}")
+    found = health("kubernetes", config={"kubeconfig": "mine"}, home=tmp_path, key="")
+    assert (found.problem, "Replace" in found.detail) == (Trouble.UNUSABLE, True)
+
+
+def test_outside_of_a_cluster_there_is_no_account_to_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(os.environ, "KUBERNETES_SERVICE_HOST", raising=False)
+    assert health("kubernetes", config={}, home=tmp_path).problem is Trouble.UNUSABLE

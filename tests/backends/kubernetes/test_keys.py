@@ -1,0 +1,133 @@
+"""What is taken for a key to a cluster, what is refused, and that neither says what the key is."""
+
+import base64
+import copy
+import datetime
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+from tests.kubernetes.control_plane import ControlPlane
+
+from hekla.backends.kubernetes import holders, keys
+from hekla.backends.kubernetes.keys import Key, KeyRefused
+
+SECRET = "abcdefgh-the-token"
+SERVER = "https://127.0.0.1:1"
+GOOD: dict[str, Any] = {
+    "current-context": "a",
+    "contexts": [{"name": "a", "context": {"cluster": "c", "user": "u"}}],
+    "clusters": [{"name": "c", "cluster": {"server": SERVER}}],
+    "users": [{"name": "u", "user": {"token": SECRET}}, {"name": "other", "user": {"token": "of-another-cluster"}}],
+}
+
+
+def with_user(**fields: object) -> str:
+    return _changed(lambda found: found["users"][0]["user"].update(fields))
+
+
+def with_cluster(**fields: object) -> str:
+    return _changed(lambda found: found["clusters"][0]["cluster"].update(fields))
+
+
+def _changed(change: Callable[[dict[str, Any]], object]) -> str:
+    document = copy.deepcopy(GOOD)
+    change(document)
+    return yaml.safe_dump(document)
+
+
+REFUSED = {
+    "a program": (with_user(exec={"command": "touch"}), "exec"),
+    "a provider": (with_user(**{"auth-provider": {"name": "gcp"}}), "auth-provider"),
+    "a file with the token": (with_user(tokenFile="/etc/shadow"), "tokenFile"),
+    "a password": (with_user(username="u", password=SECRET), "password"),
+    "another's name": (with_user(**{"as": "root"}), "“as”"),
+    "a file with a certificate": (with_user(**{"client-certificate": "/etc/shadow"}), "client-certificate"),
+    "a file with the authority": (with_cluster(**{"certificate-authority": "/etc/shadow"}), "certificate-authority"),
+    "a proxy": (with_cluster(**{"proxy-url": "http://proxy:3128"}), "proxy-url"),
+    "another name in the certificate": (with_cluster(**{"tls-server-name": "other"}), "tls-server-name"),
+    "no check of the server": (with_cluster(**{"insecure-skip-tls-verify": True}), "does not check"),
+    "no https": (with_cluster(server="http://127.0.0.1:1"), "https"),
+    "a password in the address": (with_cluster(server=f"https://u:{SECRET}@127.0.0.1:1"), "password"),
+    "a question in the address": (with_cluster(server=f"{SERVER}?a={SECRET}"), "no address"),
+    "a server that is a list": (with_cluster(server=[SECRET]), "no kubeconfig"),
+    "an authority that is none": (
+        with_cluster(**{"certificate-authority-data": base64.b64encode(b"x").decode()}),
+        "authority",
+    ),
+    "a certificate that is none": (
+        with_user(**{"client-certificate-data": base64.b64encode(b"x").decode()}),
+        "signs in with",
+    ),
+    "too much": (f"# {'x' * keys.MAX_BYTES}\n{yaml.safe_dump(GOOD)}", "64 KiB"),
+    "two documents": (f"{yaml.safe_dump(GOOD)}---\n{yaml.safe_dump(GOOD)}", "no kubeconfig"),
+    "nothing": ("", "no kubeconfig"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_used_is_refused_with_its_reason_and_without_its_content(case: str) -> None:
+    text, reason = REFUSED[case]
+    with pytest.raises(KeyRefused) as refusal:
+        keys.of_kubeconfig(text)
+    assert reason in str(refusal.value)
+    assert SECRET not in str(refusal.value)
+
+
+def test_only_the_current_context_is_kept() -> None:
+    text = keys.of_kubeconfig(yaml.safe_dump(GOOD)).text()
+    assert SECRET in text
+    assert "of-another-cluster" not in text
+
+
+def test_what_was_kept_is_the_same_key_and_shows_nothing_of_itself() -> None:
+    key = keys.of_kubeconfig(yaml.safe_dump(GOOD))
+    assert keys.kept(key.text()) == key
+    assert SECRET not in repr(key)
+    for text in ("", "{}", '{"colour": "red"}'):
+        with pytest.raises(KeyRefused):
+            keys.kept(text)
+
+
+PARTS = [
+    ("http://far", "", SECRET, "server"),
+    ("https://", "", SECRET, "server"),
+    (SERVER, "nonsense", SECRET, "authority"),
+    (SERVER, "-----BEGIN PRIVATE KEY-----", SECRET, "authority"),
+    (SERVER, "", "", "token"),
+    (SERVER, "", f"{SECRET} {SECRET}", "token"),
+]
+
+
+@pytest.mark.parametrize(("server", "authority", "token", "part"), PARTS)
+def test_an_address_and_a_token_are_refused_by_the_part_that_is_wrong(
+    server: str, authority: str, token: str, part: str
+) -> None:
+    with pytest.raises(KeyRefused) as refusal:
+        keys.of_token(server, authority, token)
+    assert refusal.value.part == part
+    assert SECRET not in str(refusal.value)
+
+
+def test_an_address_with_its_authority_and_a_token_is_a_key(control_plane: ControlPlane) -> None:
+    key = keys.of_token(f" {control_plane.url}/ ", control_plane.ca.read_text(), f"{SECRET}\n")
+    assert (key.server, key.token) == (control_plane.url, SECRET)
+
+
+def _token(**claims: object) -> str:
+    parts = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in ({}, claims)]
+    return ".".join([*parts, "signature"])
+
+
+def test_a_token_says_whose_it_is_and_how_long_it_holds() -> None:
+    key = Key(SERVER, "u", token=_token(sub="system:serviceaccount:hekla:hekla", exp=1_800_000_000))
+    assert holders.holder(key) == "system:serviceaccount:hekla:hekla"
+    assert holders.valid_until(key) == datetime.datetime.fromtimestamp(1_800_000_000, datetime.UTC)
+
+
+@pytest.mark.parametrize("token", [SECRET, "a.b.c", _token(sub=3, exp="x"), _token(exp=1e300), "..", ""])
+def test_of_a_key_that_says_nothing_the_name_in_the_kubeconfig_is_told(token: str) -> None:
+    key = Key(SERVER, "u", token=token)
+    assert (holders.holder(key), holders.valid_until(key)) == ("u", None)
