@@ -25,7 +25,9 @@ from hekla.apps.outbox.models import Event
 from hekla.backends.kubernetes import keys
 from hekla.controller import health
 from hekla.controller.backends import backend_of
+from hekla.domain.errors import NotFound
 from hekla.lib import clock
+from hekla.live import registry
 
 As = Callable[[User], Client]
 SECRET = "token-that-nobody-is-shown"
@@ -124,6 +126,7 @@ WRONG = [
     ({"way": "account"}, "config", "does not run in a cluster"),
     ({"way": "file"}, "config", "Name the file"),
     ({"way": "account", "config": {"kubeconfig": "a"}}, "config", "take it out"),
+    ({"secret_kubeconfig": "a", "config": {"kubeconfig": "a"}}, "config", "take it out"),
     ({"config": ["a"]}, "config", "braces"),
 ]
 
@@ -287,3 +290,16 @@ def test_programs_are_told_how_a_cluster_is(admin: Client, far: Cluster) -> None
 def test_only_who_may_manage_clusters_removes_a_key(people: People, as_: As, far: Cluster) -> None:
     assert as_(people.alice).post(reverse("clusters:remove_key", args=["far"])).status_code == 403
     assert ClusterKey.objects.exists()
+
+
+def test_an_open_page_is_told_of_a_change_of_health_where_its_reader_may_manage_clusters(
+    people: People, far: Cluster
+) -> None:
+    (cluster,), (all_of_them,) = registry.find("cluster"), registry.find("clusters")
+    health.look(far)
+    told = set(Event.objects.get(kind="ClusterHealthChanged").topics)
+    for view, params in ((cluster, {"name": "far"}), (all_of_them, {})):
+        assert told & view.topics(people.ada, params)
+        assert "Out of reach" in view.render(people.ada, params)
+        with pytest.raises(NotFound):
+            view.audience(people.alice, params)

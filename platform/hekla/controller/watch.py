@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 from celery.signals import worker_ready, worker_shutting_down
-from django.db import DatabaseError, close_old_connections
+from django.db import DatabaseError, Error, close_old_connections
 
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
@@ -69,7 +69,7 @@ def _watch(cluster_id: int) -> None:
             if backend_of(clusters.by_id(cluster_id)).wait(1.0):
                 request_turn(cluster_id)
                 _stop.wait(_BREATH_SECONDS)
-        except (BackendError, HeklaError, OSError, DatabaseError) as error:
+        except (BackendError, HeklaError, OSError, Error) as error:
             log.warning("cannot watch cluster %s: %s", cluster_id, error)
             close_old_connections()
             _stop.wait(2)

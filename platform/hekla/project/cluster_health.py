@@ -67,7 +67,7 @@ def of_row(cluster: Cluster, health: ClusterHealth | None) -> Shown | None:
 def _shown(found: Health | ClusterHealth, config: Mapping[str, Any], **times: datetime) -> Shown:
     return Shown(
         namespace=str(config.get("namespace") or KubernetesConfig().namespace),
-        sentence=_sentence(found.problem or ""),
+        sentence=sentence(found.problem or ""),
         detail=found.detail,
         version=found.version,
         has_namespace=found.has_namespace,
@@ -86,8 +86,9 @@ def _grouped(missing: Iterable[str]) -> Iterable[Missing]:
         yield Missing(resource, ", ".join(found), is_everywhere)
 
 
-def _sentence(problem: str) -> str:
-    sentences = {
+def sentence(problem: str) -> str:
+    """Why a cluster is out of reach, and what can be done; empty: it is not."""
+    sentences: dict[str, str] = {
         "": "",
         Trouble.UNUSABLE: _("It cannot be reached as it is set up."),
         Trouble.SILENT: _("Its server does not answer. Is the address right, and does the network lead there?"),

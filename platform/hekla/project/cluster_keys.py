@@ -33,8 +33,8 @@ class Wish:
 def wish(form: WayForm, user: User, *, has_key: bool, now: datetime) -> Wish:
     """Raises Invalid. `has_key`: one is kept, so none need be given."""
     way = form.cleaned_data["way"] if has_key else form.wanted_way
+    _check_file_name(form, way)
     if way in (Way.ACCOUNT, Way.FILE):
-        _check_file_name(form, way)
         return Wish(drops=has_key)
     if not way:
         return Wish()
@@ -80,10 +80,11 @@ def _carried(form: WayForm, user: User, way: str, now: datetime) -> keys.Key | N
 
 
 def _check_file_name(form: WayForm, way: str) -> None:
+    """A file is named where it is used, and nowhere else: what is named and not used would mislead."""
     named = bool(form.cleaned_data["config"].get("kubeconfig"))
     if way == Way.FILE and not named:
         sentence = _("Name the file in the configuration: “kubeconfig”.")
         raise Invalid([Problem("config", sentence)])
-    if way == Way.ACCOUNT and named:
+    if way != Way.FILE and named:
         sentence = _("The configuration names a kubeconfig; take it out, or choose the file.")
         raise Invalid([Problem("config", sentence)])

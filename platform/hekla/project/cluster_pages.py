@@ -29,6 +29,7 @@ from hekla.apps.forms import attach
 from hekla.apps.outbox import selectors as outbox
 from hekla.apps.outbox.services import unit_of_work
 from hekla.apps.people import person
+from hekla.apps.sentences import together
 from hekla.backends import registry
 from hekla.backends.base import BackendError, Health, Trouble
 from hekla.backends.registry import open_backend
@@ -189,7 +190,7 @@ class _Attempt:
 
     def _refuse(self, found: Health) -> None:
         if found.problem:
-            raise Invalid([Problem(self._field, found.detail)])
+            raise Invalid([Problem(self._field, together([cluster_health.sentence(found.problem), found.detail]))])
         raise Invalid([Problem("", _("Not saved yet: something is missing in the cluster."))])
 
     def _saved(self) -> Cluster:

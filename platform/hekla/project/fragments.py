@@ -125,7 +125,7 @@ def _home_queues(user: User, _params: Params) -> str:
 
 
 def _free_topics(_user: User, _params: Params) -> frozenset[str]:
-    """What is free is everybody's business."""
+    """What happens to any cluster: what is free is everybody's business."""
     return _MACHINES | {f"cluster:{pk}" for pk in clusters.all_clusters().values_list("pk", flat=True)}
 
 
@@ -220,10 +220,6 @@ def _managers(user: User, _params: Params) -> None:
         raise NotFound("There is no such page.")
 
 
-def _managed_topics(_user: User, _params: Params) -> frozenset[str]:
-    return frozenset(f"cluster:{pk}" for pk in clusters.all_clusters().values_list("pk", flat=True))
-
-
 def _managed_topic(_user: User, params: Params) -> frozenset[str]:
     return frozenset({f"cluster:{clusters.get(params.get('name', '')).pk}"})
 
@@ -266,5 +262,5 @@ def register_all() -> None:
     register("schedule", LiveView(_schedule_topics, _schedule))
     register("bell", LiveView(_bell_topics, _bell))
     register("nodes", LiveView(_cluster_topics, _nodes, _standing))
-    register("clusters", LiveView(_managed_topics, _clusters, _managers))
+    register("clusters", LiveView(_free_topics, _clusters, _managers))
     register("cluster", LiveView(_managed_topic, _cluster, _managers))

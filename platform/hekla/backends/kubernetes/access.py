@@ -47,7 +47,10 @@ def by_account() -> Access:
     if not host or not (_ACCOUNT / "token").exists():
         raise KeyRefused(said("This console does not run in a cluster; name a kubeconfig."))
     name = f"[{host}]" if ":" in host else host
-    context = ssl.create_default_context(cafile=str(_ACCOUNT / "ca.crt"))
+    try:
+        context = ssl.create_default_context(cafile=str(_ACCOUNT / "ca.crt"))
+    except OSError as error:
+        raise KeyRefused(said("The service account of this console cannot be read: {why}.", why=error)) from error
     return Access(f"https://{name}:{port}", context, token_file=_ACCOUNT / "token")
 
 
