@@ -93,6 +93,7 @@ def test_a_pasted_kubeconfig_reaches_the_cluster_and_is_told_nowhere(
     shown = [admin.get(page).content.decode() for page in pages]
     assert key.fingerprint in shown[0]
     assert "Within reach" in shown[0]
+    assert "Cluster given a key" in admin.get(reverse("audit"), {"kind": "ClusterKeyGiven"}).content.decode()
     for text in (*shown, all_that_is_kept(), caplog.text):
         assert token not in text
     told = Event.objects.get(kind="ClusterKeyGiven")

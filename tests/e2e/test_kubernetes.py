@@ -49,7 +49,7 @@ def test_a_cluster_is_added_and_used(
     expect(page.get_by_text("The kubeconfig fleet cannot be read").first).to_be_visible()
     (keys / "fleet").write_text(json.dumps(small_cluster.kubeconfig(small_cluster.user_token)))
     page.get_by_role("button", name="Add", exact=True).click()
-    page.wait_for_url("**/clusters/")
+    page.wait_for_url("**/clusters/", timeout=60_000)
     send(page, "POST", "/api/v1/queues", {"name": "fleet", "cluster": "fleet"})
 
     page.goto(f"/jobs/{submitted(page, job('whole', 4, '3'))}/")
@@ -86,12 +86,12 @@ def test_a_cluster_is_added_by_a_kubeconfig_that_is_pasted(
     page.get_by_label("Kubeconfig").fill(text)
     page.get_by_label("Configuration").fill(json.dumps({"namespace": given_namespace}))
     page.get_by_role("button", name="Try it").click()
-    expect(page.get_by_text("All rights that Hekla needs are given.")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("All rights that Hekla needs are given.")).to_be_visible(timeout=60_000)
     expect(page.get_by_label("Kubeconfig")).to_have_value("")
     kept = page.evaluate("JSON.stringify({...window.sessionStorage, ...window.localStorage})")
     assert small_cluster.user_token not in kept + page.content()
     page.get_by_role("button", name="Add", exact=True).click()
-    page.wait_for_url("**/clusters/")
+    page.wait_for_url("**/clusters/", timeout=60_000)
     send(page, "POST", "/api/v1/queues", {"name": "pasted", "cluster": "pasted"})
     spec = job("whole", 2, "1") | {"queue": "pasted"}
     page.goto(f"/jobs/{submitted(page, spec)}/")

@@ -17,9 +17,10 @@ from hekla.project.checkout import CHECKOUT
 
 LIVE = [
     "home", "jobs:list", "jobs:detail", "jobs:pod", "queues:list", "queues:detail", "clusters:nodes", "flows:list",
+    "clusters:list", "clusters:detail",
     "flows:detail", "batches:list", "batches:detail", "schedules:list", "schedules:detail", "demonstrations:detail",
 ]  # fmt: skip
-SHOWN = re.compile(r'FROM "?(jobs_job|jobs_pod|queues_queue|clusters_node|flows_|batches_|schedules_|demonstrations_)')
+SHOWN = re.compile(r'FROM "?(jobs_job|jobs_pod|queues_queue|clusters_|flows_|batches_|schedules_|demonstrations_)')
 
 
 @pytest.fixture

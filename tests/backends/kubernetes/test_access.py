@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 from tests.kubernetes.control_plane import ControlPlane
@@ -76,4 +77,20 @@ def test_a_token_file_that_cannot_be_used_now_is_an_error_that_passes_and_shows_
     with pytest.raises(BackendError) as refusal:
         api.get("/api/v1/namespaces")
     assert SECRET not in str(refusal.value)
+    api.close()
+
+
+def test_a_console_in_the_cluster_has_the_account_of_its_pod(
+    control_plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = httpx.URL(control_plane.url)
+    monkeypatch.setattr(access, "_ACCOUNT", tmp_path)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", server.host)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(server.port))
+    (tmp_path / "token").write_text(control_plane.token)
+    with pytest.raises(BackendError, match="service account"):
+        access.find(tmp_path, "", None)
+    (tmp_path / "ca.crt").write_text(control_plane.ca.read_text())
+    api = Api(access.find(tmp_path, "", None))
+    assert api.get("/api/v1/namespaces")["items"]
     api.close()

@@ -31,6 +31,27 @@ def test_what_is_needed_is_what_the_file_for_operators_gives() -> None:
     assert given == set(NEEDED)
 
 
+RULES = [
+    ({"resources": ["pods"], "verbs": ["get", "list"]}, True),
+    ({"resources": ["*"], "verbs": ["*"]}, True),
+    ({"resources": ["pods"], "verbs": ["list"]}, False),
+    ({"resources": ["pods/log"], "verbs": ["get"]}, False),
+    ({"resources": ["pods"], "verbs": ["get"], "resourceNames": ["mine"]}, False),
+    ({"resources": ["pods"], "verbs": ["get"], "apiGroups": ["metrics.k8s.io"]}, False),
+]
+
+
+@pytest.mark.parametrize(("rule", "gives"), RULES)
+def test_a_rule_gives_what_it_says_and_nothing_of_the_whole_cluster(rule: dict[str, list[str]], gives: bool) -> None:
+    rules = [{"apiGroups": [""], **rule}]
+    assert Right("get", "pods").is_in(rules) is gives
+    assert not Right("get", "pods", everywhere=True).is_in(rules)
+
+
+def test_a_rule_for_all_logs_gives_logs_of_pods() -> None:
+    assert Right("get", "pods/log").is_in([{"apiGroups": ["*"], "resources": ["*/log"], "verbs": ["get"]}])
+
+
 def test_a_cluster_with_all_rights_is_whole(small_cluster: ControlPlane, given_namespace: str, tmp_path: Path) -> None:
     found = asked(small_cluster, tmp_path, given_namespace, small_cluster.user_token)
     assert (found.problem, found.missing, found.has_namespace) == (None, (), True)

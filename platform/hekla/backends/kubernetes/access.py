@@ -11,6 +11,8 @@ from hekla.domain.sentences import said
 
 KUBECONFIGS = "kubeconfigs"
 """The folder below the data folder in which an operator puts files."""
+MAX_FILE_BYTES = 1024 * 1024
+"""An operator's own file may hold many clusters."""
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -58,7 +60,7 @@ def by_kubeconfig(path: Path) -> Access:
     """As the current context of that file says. Raises BackendError, without a word of what is in the file."""
     try:
         text = path.read_text(encoding="utf-8")
-        return by_key(keys.of_kubeconfig(text))
+        return by_key(keys.of_kubeconfig(text, most=MAX_FILE_BYTES))
     except OSError as error:
         sentence = said("The kubeconfig {name} cannot be read: {why}.", name=path.name, why=error.strerror)
         raise KeyRefused(sentence) from error

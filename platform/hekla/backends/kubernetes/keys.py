@@ -86,10 +86,13 @@ def of_token(server: str, authority: str, token: str) -> Key:
     return key
 
 
-def of_kubeconfig(text: str) -> Key:
-    """The key in its current context. Raises KeyRefused, without a word of what is in it but names of fields."""
-    if len(text.encode()) > MAX_BYTES:
-        raise KeyRefused(said("A kubeconfig has at most {kib} KiB.", kib=MAX_BYTES // 1024))
+def of_kubeconfig(text: str, *, most: int = MAX_BYTES) -> Key:
+    """The key in its current context. Raises KeyRefused, without a word of what is in it but names of fields.
+
+    `most`: how many bytes it may have.
+    """
+    if len(text.encode()) > most:
+        raise KeyRefused(said("A kubeconfig has at most {kib} KiB.", kib=most // 1024))
     try:
         (document,) = yaml_text.read(text)
         key = _current(document)

@@ -1,6 +1,8 @@
 """What Hekla must be allowed in a cluster, as `deploy/kubernetes/rights.yaml` gives it."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,6 +12,20 @@ class Right:
     verb: str
     resource: str
     everywhere: bool = False
+
+    def is_in(self, rules: Iterable[Mapping[str, Any]]) -> bool:
+        """Whether one of these rules of a namespace gives it. What is needed everywhere they cannot give."""
+        return not self.everywhere and any(self._is_given_by(rule) for rule in rules)
+
+    def _is_given_by(self, rule: Mapping[str, Any]) -> bool:
+        part = self.resource.partition("/")[2]
+        kinds = {"*", self.resource, *([f"*/{part}"] if part else [])}
+        return (
+            not rule.get("resourceNames")
+            and not {"", "*"}.isdisjoint(rule.get("apiGroups") or ())
+            and not kinds.isdisjoint(rule.get("resources") or ())
+            and not {self.verb, "*"}.isdisjoint(rule.get("verbs") or ())
+        )
 
     def __str__(self) -> str:
         return f"{self.verb} {self.resource}{' *' if self.everywhere else ''}"
