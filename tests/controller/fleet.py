@@ -8,13 +8,13 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.controller.conftest import World, describe
-from tests.kubernetes.control_plane import ControlPlane
+from tests.kubernetes.control_plane import ControlPlane, RequestRefused
 from tests.kubernetes.proxy import Fate, Proxy
 from tests.support import auditor
 
@@ -32,6 +32,7 @@ from hekla.lib import clock
 
 SETTLED_WITHIN_SECONDS = 240
 KINDS = ("pods", "services", "configmaps", "secrets")
+_ENDS_AT = "hekla.dev/test-ends-at"
 RESTART = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
 
 
@@ -109,10 +110,19 @@ class Fleet:
         found: list[dict[str, Any]] = self.plane.request("GET", f"{self._place}/pods")["items"]
         return found
 
-    def end(self, pod: str) -> None:
-        """The program in this pod is over."""
-        change = {"metadata": {"annotations": {"hekla.dev/test-ends-at": clock.now().isoformat()}}}
-        self.plane.request("PATCH", f"{self._place}/pods/{pod}", change, content_type="application/merge-patch+json")
+    def end_what_has_no_end(self) -> None:
+        """Programs of which no machine knows when they are over: none was said, or the server was killed meanwhile."""
+        change = {"metadata": {"annotations": {_ENDS_AT: clock.now().isoformat()}}}
+        for pod in self.pods():
+            meta = pod["metadata"]
+            if pod["status"].get("phase") == "Running" and _ENDS_AT not in meta.get("annotations", {}):
+                self._patch(meta["name"], change)
+
+    def _patch(self, pod: str, change: dict[str, Any]) -> None:
+        """Unless Hekla has deleted it meanwhile."""
+        with suppress(RequestRefused):
+            path = f"{self._place}/pods/{pod}"
+            self.plane.request("PATCH", path, change, content_type="application/merge-patch+json")
 
     def _told(self) -> list[str]:
         """For a failing test."""

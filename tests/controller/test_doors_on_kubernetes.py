@@ -183,10 +183,7 @@ def go_on(fleet: Fleet) -> None:
     """A turn, what the beat asks for meanwhile, and every program that runs is over."""
     turns.run(fleet.world.cluster)
     flows.advance_all(now=clock.now())
-    for pod in fleet.pods():
-        meta = pod["metadata"]
-        if pod["status"].get("phase") == "Running" and "hekla.dev/test-ends-at" not in meta.get("annotations", {}):
-            fleet.end(meta["name"])
+    fleet.end_what_has_no_end()
 
 
 @pytest.mark.kubernetes
