@@ -123,7 +123,7 @@ class Deployment:
         for name, process in self.processes.items():
             began = time.monotonic()
             process.send_signal(signal.SIGTERM)
-            process.wait(60)
+            process.wait(120)
             took[name] = time.monotonic() - began
         self.processes = {}
         return took
@@ -150,7 +150,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
             process.wait(10)
 
 
-def until(holds: Callable[[], bool], seconds: float = 60) -> None:
+def until(holds: Callable[[], bool], seconds: float = 180) -> None:
     give_up_at = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < give_up_at
