@@ -46,7 +46,8 @@ def test_a_cluster_is_added_and_used(
     page.get_by_label("Reached by").select_option("file")
     page.get_by_label("Configuration").fill(json.dumps({"kubeconfig": "fleet", "namespace": given_namespace}))
     page.get_by_role("button", name="Add", exact=True).click()
-    expect(page.get_by_text("The kubeconfig fleet cannot be read").first).to_be_visible()
+    expect(page.get_by_text("The kubeconfig fleet cannot be read").first).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("alert")).to_be_focused(timeout=60_000)  # which scrolls to it: what is clicked would move
     (keys / "fleet").write_text(json.dumps(small_cluster.kubeconfig(small_cluster.user_token)))
     page.get_by_role("button", name="Add", exact=True).click()
     page.wait_for_url("**/clusters/", timeout=60_000)
@@ -87,6 +88,7 @@ def test_a_cluster_is_added_by_a_kubeconfig_that_is_pasted(
     page.get_by_label("Configuration").fill(json.dumps({"namespace": given_namespace}))
     page.get_by_role("button", name="Try it").click()
     expect(page.get_by_text("All rights that Hekla needs are given.")).to_be_visible(timeout=60_000)
+    page.wait_for_load_state()
     expect(page.get_by_label("Kubeconfig")).to_have_value("")
     kept = page.evaluate("JSON.stringify({...window.sessionStorage, ...window.localStorage})")
     assert small_cluster.user_token not in kept + page.content()
