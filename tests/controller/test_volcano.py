@@ -325,3 +325,14 @@ def test_files_of_a_job_are_there_before_its_pods_and_go_with_it(led, plane, vol
     led.turn_until(lambda: Job.objects.get(pk=job.pk).cleaned_at is not None)
     assert plane.request("GET", maps)["items"] == []
     assert audit.findings() == []
+
+
+def test_job_plugins_are_volcanos_own(led, plane, volcano_namespace) -> None:
+    job = submit(led, seconds=1000, replicas=2, plugins={"env": [], "svc": []})
+    led.turn_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).count() == 2)
+    pods = plane.request("GET", f"/api/v1/namespaces/{volcano_namespace}/pods")["items"]
+    told = [{one["name"]: one for one in pod["spec"]["containers"][0]["env"]} for pod in pods]
+    assert sorted(env["VC_TASK_INDEX"]["value"] for env in told) == ["0", "1"]
+    assert all("VC_MAIN_HOSTS" in env for env in told)
+    ask(led, job, Action.TERMINATE_JOB)
+    until(led, job, JobPhase.TERMINATED)
