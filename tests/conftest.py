@@ -4,6 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 from django.utils import translation
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("hekla", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a machine may be busy
+settings.load_profile("hekla")
 
 
 @pytest.fixture(autouse=True)
