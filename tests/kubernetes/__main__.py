@@ -6,7 +6,7 @@ It prints two lines: the path of a kubeconfig for somebody who may do anything, 
 import argparse
 import signal
 
-from tests.kubernetes.binaries import binaries
+from tests.kubernetes.binaries import CONTROL_PLANE
 from tests.kubernetes.control_plane import ControlPlane
 
 
@@ -14,7 +14,7 @@ def main() -> None:
     """Start it, say where it is, wait, and take it away."""
     parser = argparse.ArgumentParser(prog="python -m tests.kubernetes")
     parser.add_argument("--nodes", type=int, default=200)
-    asked, programs = parser.parse_args(), binaries()
+    asked, programs = parser.parse_args(), CONTROL_PLANE.built()
     plane = ControlPlane(programs)
     plane.start()
     try:
