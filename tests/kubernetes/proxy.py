@@ -70,7 +70,7 @@ class Asked:
 
     def _below(self) -> list[str]:
         parts = self.path.partition("?")[0].strip("/").split("/")
-        return parts[4:] if "namespaces" in parts else parts[2:]
+        return (parts[4:] if "namespaces" in parts else parts[2:]) or parts[-1:]  # of `/version` itself
 
 
 @dataclass

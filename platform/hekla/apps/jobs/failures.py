@@ -129,6 +129,7 @@ _BY_REASON: dict[str, tuple[Phrase, Phrase]] = {
         ),
     ),
     "Vanished": (lambda: _("The cluster knows nothing of it any more."), _replaced),
+    "Deleted": (lambda: _("Somebody deleted it from the cluster."), _replaced),
     "NodeLost": (lambda: _("Its node %(node)s does not answer any more."), _replaced),
     "Unreadable": (lambda: _("The record of how it ended is damaged."), _replaced),
     "Evicted": (
