@@ -22,7 +22,7 @@ from hekla.controller import turns
 from hekla.controller.backends import backend_of
 from hekla.lib import clock
 
-LAST_SECONDS = 30.0
+LAST_SECONDS = 60.0
 
 
 @pytest.fixture(autouse=True)

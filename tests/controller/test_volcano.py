@@ -16,6 +16,7 @@ from tests.kubernetes.volcano.processes import Volcano
 from hekla.apps.jobs import audit as rows
 from hekla.apps.jobs import services, wording
 from hekla.apps.jobs.models import Job
+from hekla.apps.outbox.models import Event
 from hekla.apps.outbox.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.backends.base import PodKey
@@ -152,13 +153,14 @@ def test_an_aborted_job_ends_and_goes_on_when_it_is_resumed(led) -> None:
 
 
 def test_a_policy_is_volcanos_to_carry_out_and_is_carried_out_once(led) -> None:
-    policies = [{"events": ["PodFailed"], "action": "RestartJob"}]
-    job = submit(led, seconds=5, exit_code=7, max_retry=2, policies=policies)
-    until(led, job, JobPhase.FAILED)
+    policies = [{"events": ["PodFailed"], "action": "AbortJob"}]
+    job = submit(led, seconds=3, exit_code=7, max_retry=2, policies=policies)
+    until(led, job, JobPhase.ABORTED)
     led.turn_until(lambda: all(pod.is_final for pod in job.pods.all()))
-    codes = [pod.exit_code for pod in job.pods.order_by("attempt")]
-    assert len(codes) == 2  # as Volcano counts: the first run is one of two
-    assert Job.objects.get(pk=job.pk).retry_count == 2
+    turns.run(led.cluster)
+    assert phase(job) == JobPhase.ABORTED
+    assert [pod.exit_code for pod in job.pods.all()] == [7]
+    assert not Event.objects.filter(kind="JobPhaseChanged", payload__new="restarting").exists()
     assert rows.findings() == []
 
 
