@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 # Each is something that a machine may lack and that a test run could not bring along.
 ALLOWED = (
     r"no Chromium on this machine",
-    r"no (Kubernetes control plane|Helm): no Go on this machine",
-    r"no (Kubernetes control plane|Helm): the Go modules cannot be had",
+    r"no (Kubernetes control plane|Helm|Volcano): no Go on this machine",
+    r"no (Kubernetes control plane|Helm|Volcano): the Go modules cannot be had",
 )
 
 

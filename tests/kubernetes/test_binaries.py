@@ -4,10 +4,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.kubernetes.binaries import CONTROL_PLANE, HELM
+from tests.kubernetes.binaries import CONTROL_PLANE, HELM, VOLCANO
 from tests.kubernetes.go_programs import GoPrograms, NoBinaries
 
-EACH = pytest.mark.parametrize("wanted", [CONTROL_PLANE, HELM], ids=lambda wanted: wanted.cache)
+EACH = pytest.mark.parametrize("wanted", [CONTROL_PLANE, HELM, VOLCANO], ids=lambda wanted: wanted.cache)
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def test_a_machine_that_reaches_no_modules_is_told_so_and_nothing_half_made_stay
     wanted: GoPrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if shutil.which("go") is None:
-        pytest.skip("no Kubernetes control plane: no Go on this machine")
+        pytest.skip(f"no {wanted.name}: no Go on this machine")
     monkeypatch.setenv("GOPROXY", "off")
     monkeypatch.setenv("GOMODCACHE", str(tmp_path / "modules"))
     with pytest.raises(NoBinaries, match=rf"^no {wanted.name}: the Go modules cannot be had: "):
