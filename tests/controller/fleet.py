@@ -61,6 +61,16 @@ class Fleet:
             backend_of(world.cluster).close()
         turns.forget_all()
 
+    @classmethod
+    @contextmanager
+    def beside_others(cls, plane: ControlPlane, namespace: str, home: Path, *, machines: int) -> Iterator["Fleet"]:
+        """On so many machines of its own, as the user `hekla` of this namespace."""
+        labels = {"hekla.dev/test": namespace}
+        added = plane.add_nodes(machines, labels=labels)
+        with cls.of(plane, namespace, plane.user_token, home, labels) as made:
+            yield made
+        plane.remove_nodes(added)
+
     def submit(self, name: str, replicas: int, seconds: float, *, exit_code: int = 0, **more: Any) -> Job:
         """A gang: all of it, or nothing. It brings a file, as many jobs do."""
         env = {"HEKLA_SIM_SECONDS": f"{seconds:.2f}", "HEKLA_SIM_EXIT": str(exit_code)}

@@ -35,12 +35,8 @@ def fleet(
     transactional_db: None, settings: Any, tmp_path: Path, small_cluster: ControlPlane, given_namespace: str
 ) -> Iterator[Fleet]:
     settings.HEKLA_HOME = tmp_path / "home"
-    labels = {"hekla.dev/test": given_namespace}
-    machines = small_cluster.add_nodes(2, labels=labels)
-    token = small_cluster.user_token
-    with Fleet.of(small_cluster, given_namespace, token, settings.HEKLA_HOME, labels) as made:
+    with Fleet.beside_others(small_cluster, given_namespace, settings.HEKLA_HOME, machines=2) as made:
         yield made
-    small_cluster.remove_nodes(machines)
 
 
 class Dead(DatabaseError):
