@@ -68,7 +68,7 @@ def test_a_pod_that_somebody_deletes_before_it_is_bound_is_not_taken_for_started
         """There is one, and then no more."""
 
     with monkeypatch.context() as patch:
-        patch.setattr(cloud.backend._starting, "_create_once", found)
+        patch.setattr(cloud.backend._flight, "create_once", found)
         with pytest.raises(BackendError):
             cloud.backend.start(order)
     cloud.backend.start(order)

@@ -5,7 +5,7 @@ from collections import defaultdict
 
 from hekla.backends.base import BackendError, PodKey
 from hekla.backends.kubernetes import names, reading
-from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, NOT_FOUND, ApiError
+from hekla.backends.kubernetes.api import BAD_REQUEST, NOT_FOUND, ApiError
 from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.manifests import Manifests
@@ -58,12 +58,9 @@ class Ending:
             self._spool.keep(pod.key, await self._last_log(pod))
 
     async def _bury(self, key: PodKey, reason: str) -> None:
-        try:
-            made = await self._flight.create(f"{self._place}/pods", self._manifests.tombstone(key, reason))
-        except ApiError as error:
-            if error.status != CONFLICT or error.reason != "AlreadyExists":
-                raise
-            await self.stop((key, reason))  # it was started at this moment
+        made = await self._flight.create_once(f"{self._place}/pods", self._manifests.tombstone(key, reason))
+        if made is None:  # it was started at this moment
+            await self.stop((key, reason))
         else:
             self._cache.put(made)
 
@@ -100,12 +97,8 @@ class Ending:
             return reading.no_log(error, pod)
 
     async def _looked_up(self, name: str) -> Seen | None:
-        try:
-            return self._cache.put(await self._flight.get(self._path_of(name)))
-        except ApiError as error:
-            if error.status == NOT_FOUND:
-                return None
-            raise
+        found = await self._flight.find(self._path_of(name))
+        return self._cache.put(found) if found else None
 
     def _path_of(self, name: str) -> str:
         return f"{self._place}/pods/{name}"

@@ -16,7 +16,7 @@ import aiohttp
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes import instruments
 from hekla.backends.kubernetes.access import Access
-from hekla.backends.kubernetes.api import MERGE, NOT_FOUND, OK_BELOW, ApiError, Json, refusal, unreachable
+from hekla.backends.kubernetes.api import CONFLICT, MERGE, NOT_FOUND, OK_BELOW, ApiError, Json, refusal, unreachable
 
 Item = TypeVar("Item")
 Chain = asyncio.Task[Any]
@@ -81,9 +81,27 @@ class Flight:
         """An object."""
         return _read(await self._answer("GET", path))
 
+    async def find(self, path: str) -> Json | None:
+        """An object; None: there is none."""
+        try:
+            return await self.get(path)
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                return None
+            raise
+
     async def create(self, path: str, body: Json) -> Json:
         """A new object. Raises ApiError with CONFLICT where there is one of that name."""
         return _read(await self._answer("POST", path, body))
+
+    async def create_once(self, path: str, body: Json) -> Json | None:
+        """The object that was made; None: it is there already."""
+        try:
+            return await self.create(path, body)
+        except ApiError as error:
+            if error.status == CONFLICT and error.reason == "AlreadyExists":
+                return None
+            raise
 
     async def patch(self, path: str, body: Json) -> Json:
         """A change to some fields of an object."""

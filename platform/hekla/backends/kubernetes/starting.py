@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from hekla.backends.base import BackendError, PodOrder, StartRefused
-from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, INVALID, NOT_FOUND, ApiError, Json
+from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, INVALID, NOT_FOUND, ApiError
 from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.manifests import Manifests
@@ -32,7 +32,7 @@ class Starting:
         if pod.is_bound or pod.observation.phase.is_final:
             return
         for kind, manifest in self._manifests.files(order, pod.uid):
-            await self._create_once(f"{self._place}/{kind}", manifest)
+            await self._flight.create_once(f"{self._place}/{kind}", manifest)
         await self._flight.leave()  # it may have been over, and deleted, before we made it anew
         await self._bind(pod, order.node)
 
@@ -46,7 +46,7 @@ class Starting:
         if order.has_peers:
             await self._serve(order.key.job)
         try:
-            made = await self._create_once(f"{self._place}/pods", manifest)
+            made = await self._flight.create_once(f"{self._place}/pods", manifest)
         except ApiError as error:
             if error.status in (INVALID, BAD_REQUEST):
                 raise StartRefused(f"Kubernetes does not take this pod: {error}") from error
@@ -77,23 +77,10 @@ class Starting:
             return
         async with self._doors.setdefault(job, asyncio.Lock()):
             if job not in self._served:
-                await self._create_once(f"{self._place}/services", self._manifests.service(job))
+                await self._flight.create_once(f"{self._place}/services", self._manifests.service(job))
                 self._served.add(job)
         self._doors.pop(job, None)
 
     async def _looked_up(self, name: str) -> Seen | None:
-        try:
-            return self._cache.put(await self._flight.get(f"{self._place}/pods/{name}"))
-        except ApiError as error:
-            if error.status == NOT_FOUND:
-                return None
-            raise
-
-    async def _create_once(self, path: str, manifest: Json) -> Json | None:
-        """The object that was made; None: it is there already."""
-        try:
-            return await self._flight.create(path, manifest)
-        except ApiError as error:
-            if error.status == CONFLICT and error.reason == "AlreadyExists":
-                return None
-            raise
+        found = await self._flight.find(f"{self._place}/pods/{name}")
+        return self._cache.put(found) if found else None
