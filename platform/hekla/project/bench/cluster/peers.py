@@ -40,16 +40,10 @@ def no_logic(place: Place, pods: int, seconds: float, *, made_before: bool) -> t
     with place.namespace() as namespace, observed(place, namespace, pods) as observer:
         path = pods_of(namespace)
         if made_before:
-            _all(place, make, manifests)
+            place.flight.all(make, manifests)
         began = time.monotonic()
-        _all(place, bind if made_before else make_and_bind, manifests)
+        place.flight.all(bind if made_before else make_and_bind, manifests)
         return began, observer.seen()
-
-
-def _all(place: Place, work: object, manifests: list[Json]) -> None:
-    for _manifest, error in place.flight.each(work, manifests, lambda: None):  # type: ignore[arg-type]
-        if error is not None:
-            raise error
 
 
 def kube_scheduler(place: Place, program: Path, pods: int, seconds: float) -> tuple[float, Bound]:
@@ -60,13 +54,13 @@ def kube_scheduler(place: Place, program: Path, pods: int, seconds: float) -> tu
 
     with _running(place, program), place.namespace() as first:
         path = pods_of(first)
-        _all(place, make, [pod(0, seconds, _DEFAULT)])
+        place.flight.all(make, [pod(0, seconds, _DEFAULT)])
         until(lambda: all(one["spec"].get("nodeName") for one in place.pods(first)), "kube-scheduler binds nothing.")
         with place.namespace() as namespace, observed(place, namespace, pods) as observer:
             path = pods_of(namespace)
             manifests = [pod(index, seconds, _DEFAULT) for index in range(pods)]
             began = time.monotonic()
-            _all(place, make, manifests)
+            place.flight.all(make, manifests)
             return began, observer.seen()
 
 
