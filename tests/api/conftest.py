@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import services as clusters
-from hekla.apps.clusters.models import Cluster
+from hekla.apps.clusters.models import Cluster, NodeFacts
 from hekla.apps.outbox.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
@@ -52,7 +52,7 @@ def world(db: None, settings: Any, tmp_path: Any) -> World:
     size = {"cpu": "4", "memory": "8Gi", "pods": "20"}
     config = {"nodes": [{"name": "n", "allocatable": size}], "seed": 1, "speed": 10}
     cluster = clusters.create(name="sim", kind="simulated", config=config, actor=PLATFORM, now=now)
-    clusters.observe_node(cluster, name="n", allocatable=size, labels={}, ready=True, message="", now=now)
+    clusters.observe_nodes(cluster, [NodeFacts("n", size, {})], now=now)
     queue = queues.create(cluster=cluster, name="default", actor=PLATFORM, now=now)
     queues.create(cluster=cluster, name="theirs", tenants=[other], actor=PLATFORM, now=now)
     return World(people, lab, cluster, queue)

@@ -9,7 +9,7 @@ from django.test import Client
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import services as clusters
-from hekla.apps.clusters.models import Cluster
+from hekla.apps.clusters.models import Cluster, NodeFacts
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.outbox.services import PLATFORM
@@ -60,15 +60,7 @@ def make_people() -> People:
     for user, tenant, role in ((alice, lab, "admin"), (bob, lab, "viewer"), (charlie, other, "admin")):
         tenancy.add_member(tenant, user, role, actor=PLATFORM, now=now)
     cluster = clusters.create(name="sim", kind="simulated", config={}, actor=PLATFORM, now=now)
-    clusters.observe_node(
-        cluster,
-        name="n1",
-        allocatable={"cpu": "4", "memory": "8Gi", "pods": "10"},
-        labels={},
-        ready=True,
-        message="",
-        now=now,
-    )
+    clusters.observe_nodes(cluster, [NodeFacts("n1", {"cpu": "4", "memory": "8Gi", "pods": "10"}, {})], now=now)
     queue = queues.create(cluster=cluster, name="default", actor=PLATFORM, now=now)
     return People(ada, alice, bob, charlie, lab, other, cluster, queue)
 

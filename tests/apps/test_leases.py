@@ -7,7 +7,7 @@ import pytest
 from django.db import DatabaseError, connection
 
 from hekla.apps.clusters import leases, services
-from hekla.apps.clusters.models import Cluster
+from hekla.apps.clusters.models import Cluster, NodeFacts
 from hekla.apps.jobs.services.decisions import JobDecision, commit
 from hekla.apps.outbox.services import PLATFORM, unit_of_work
 from hekla.lib import clock
@@ -67,9 +67,7 @@ def test_a_holder_that_stands_still_in_the_middle_of_a_write_keeps_nobody_from_t
                 leases.assert_held(cluster.pk, epoch)
                 is_writing.set()
                 may_go_on.wait(60)
-                services.observe_node(
-                    cluster, name="n", allocatable={}, labels={}, ready=True, message="", now=now, epoch=epoch
-                )
+                services.observe_nodes(cluster, [NodeFacts("n", {}, {})], now=now, epoch=epoch)
         except DatabaseError as error:
             lost.append(error)
         finally:
@@ -90,9 +88,7 @@ def test_machines_are_taken_down_by_whoever_holds_the_lease_alone(cluster):
     stale = leases.take(cluster, "a", now=now)
     leases.take(cluster, "b", now=now + leases.LIFETIME * 2)
     with pytest.raises(leases.LeaseLost):
-        services.observe_node(
-            cluster, name="n", allocatable={}, labels={}, ready=True, message="", now=now, epoch=stale
-        )
+        services.observe_nodes(cluster, [NodeFacts("n", {}, {})], now=now, epoch=stale)
 
 
 def test_who_works_on_holds_on_until_it_gives_the_lease_up(cluster):

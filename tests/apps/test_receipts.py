@@ -11,6 +11,7 @@ from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import services as clusters
+from hekla.apps.clusters.models import NodeFacts
 from hekla.apps.jobs import receipts, services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.transitions import evict
@@ -54,9 +55,7 @@ def make_room(giver: Job, taker: Job | None, *pods: Pod, action: str = "reclaim"
 @pytest.fixture
 def giver(people: People) -> Job:
     room = {"cpu": "8", "nvidia.com/gpu": "8", "pods": "10"}
-    clusters.observe_node(
-        people.cluster, name="n2", allocatable=room, labels={}, ready=True, message="", now=clock.now()
-    )
+    clusters.observe_nodes(people.cluster, [NodeFacts("n2", room, {})], now=clock.now())
     task = {"name": "main", "replicas": 3, "command": ["true"], "resources": GPUS}
     spec = JobSpec.parse({"name": "giver", "tasks": [task]})
     job = services.submit(spec=spec, tenant=people.lab, user=people.alice, now=clock.now())

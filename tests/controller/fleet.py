@@ -72,10 +72,11 @@ class Fleet:
         plane.remove_nodes(added)
 
     def submit(self, name: str, replicas: int, seconds: float, *, exit_code: int = 0, **more: Any) -> Job:
-        """A gang: all of it, or nothing. It brings a file, as many jobs do."""
+        """A gang: all of it, or nothing. Its pods know each other, and it brings a file, as many jobs do."""
         env = {"HEKLA_SIM_SECONDS": f"{seconds:.2f}", "HEKLA_SIM_EXIT": str(exit_code)}
         task = {"name": "w", "replicas": replicas, "command": ["x"], "resources": {"cpu": "1"}, "env": env}
-        document = {"name": name, "tasks": [task], "files": {"note": "text"}, "max_retry": 1, **more}
+        common = {"plugins": {"svc": []}, "files": {"note": "text"}, "max_retry": 1}
+        document = {"name": name, "tasks": [task], **common, **more}
         spec = JobSpec.parse(document)
         return services.submit(spec=spec, tenant=self.world.tenant, user=self.world.alice, now=clock.now())
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hekla.domain.errors import Invalid
-from hekla.domain.frameworks import PodSettings, known, settings_for
+from hekla.domain.frameworks import PodSettings, known, settings_for, tell_addresses
 from hekla.domain.jobspec import JobSpec
 
 
@@ -33,6 +33,21 @@ def test_env_tells_the_index_in_both_spellings():
 
 def test_indexed_tells_the_index_as_jobs_of_kubernetes_do():
     assert told(job({"indexed": []}, main=3), "main", 2).env == {"JOB_COMPLETION_INDEX": "2"}
+
+
+@pytest.mark.parametrize(
+    ("plugins", "told"),
+    [({}, False), ({"env": []}, False), ({"env": [], "indexed": []}, False), ({"svc": []}, True), ({"mpi": []}, True)],
+)
+def test_pods_that_are_told_no_address_need_none(plugins, told):
+    assert tell_addresses(job(plugins, master=1, worker=2)) is told
+
+
+@pytest.mark.parametrize("name", [name for name, framework in known().items() if not framework.tells_addresses])
+def test_a_plugin_that_says_so_tells_no_address(name):
+    settings = told(job({name: []}, main=2), "main", 0)
+    assert not settings.hosts
+    assert not any("127.0.0." in text for text in (*settings.env.values(), *settings.files.values()))
 
 
 def test_svc_gives_addresses_as_variables_files_and_names():

@@ -8,6 +8,7 @@ from tests.foresight.conftest import POLICY, Found, begun, end, settle, spec, su
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.clusters import services as clusters
+from hekla.apps.clusters.models import NodeFacts
 from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
@@ -76,7 +77,7 @@ def test_other_queues_are_offered_but_not_those_of_another_kind_of_machines(foun
     world, size, now = found({}), {"cpu": "4", "memory": "8Gi", "pods": "20"}, clock.now()
     for name, kind in (("beside", "simulated"), ("real", "local")):
         cluster = clusters.create(name=name, kind=kind, config={}, actor=PLATFORM, now=now)
-        clusters.observe_node(cluster, name=name, allocatable=size, labels={}, ready=True, message="", now=now)
+        clusters.observe_nodes(cluster, [NodeFacts(name, size, {})], now=now)
         queues.create(cluster=cluster, name=f"{name}-queue", actor=PLATFORM, now=now)
     submit(world, spec("busy", replicas=4))
     settle(world)

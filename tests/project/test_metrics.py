@@ -26,6 +26,7 @@ from tests.support.websocket import Socket
 
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import services as clusters
+from hekla.apps.clusters.models import NodeFacts
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
@@ -159,16 +160,9 @@ def test_of_very_many_queues_the_first_by_name_are_told_and_all_are_in_the_sums(
 
 
 def test_nodes_are_told_by_what_they_are(people: People) -> None:
-    for name, is_ready in (("n2", True), ("n3", False), ("n4", False)):
-        clusters.observe_node(
-            people.cluster,
-            name=name,
-            allocatable={"cpu": "500m", "memory": "1Gi", "nvidia.com/gpu": "2"},
-            labels={},
-            ready=is_ready,
-            message="",
-            now=clock.now(),
-        )
+    room = {"cpu": "500m", "memory": "1Gi", "nvidia.com/gpu": "2"}
+    reported = [NodeFacts(name, room, {}, is_ready=name == "n2") for name in ("n2", "n3", "n4")]
+    clusters.observe_nodes(people.cluster, reported, now=clock.now())
     clusters.cordon(people.cluster.nodes.get(name="n4"), cordoned=True, actor=PLATFORM, now=clock.now())
     told = scrape()
     assert told.by("state", "hekla_nodes", cluster="sim") == {"ready": 2, "not_ready": 1, "cordoned": 1}

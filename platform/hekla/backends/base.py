@@ -44,7 +44,7 @@ class PodOrder:
     """All that a backend needs to start a pod. `address` is what `Backend.address` gave for it.
 
     `secrets` are files like `files`, for the pod's own eyes: they are in no record that is read by others.
-    `has_peers`: other pods of its job look for it by its address.
+    `has_peers`: other pods of its job are told its address, and may look for it there.
     """
 
     key: PodKey

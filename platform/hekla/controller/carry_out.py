@@ -19,7 +19,7 @@ from hekla.apps.secrets import selectors as secrets
 from hekla.backends.base import Environment, PodKey, PodOrder, StartRefused
 from hekla.controller.observations import Hold, key_of
 from hekla.domain.errors import NotFound
-from hekla.domain.frameworks import settings_for
+from hekla.domain.frameworks import settings_for, tell_addresses
 from hekla.domain.phases import PodPhase
 from hekla.domain.secrets import filled
 
@@ -99,7 +99,7 @@ def order_of(
         image=task.image,
         working_dir=task.working_dir,
         grace_seconds=task.grace_seconds,
-        has_peers=len(hosts) > 1,
+        has_peers=len(hosts) > 1 and tell_addresses(spec),
     )
 
 

@@ -3,24 +3,20 @@
 from datetime import datetime
 
 from hekla.apps.clusters import selectors, services
-from hekla.apps.clusters.models import Cluster
-from hekla.backends.base import Backend
+from hekla.apps.clusters.models import MAX_NODE_MESSAGE, Cluster, NodeFacts
+from hekla.backends.base import Backend, NodeInfo
 
 
 def refresh(cluster: Cluster, epoch: int, backend: Backend, *, now: datetime) -> None:
     """Take down what machines there are; only differences are written. Raises LeaseLost."""
-    reported = {info.name: info for info in backend.nodes()}
-    for info in reported.values():
-        services.observe_node(
-            cluster,
-            name=info.name,
-            allocatable=info.allocatable.quantities(),
-            labels=info.labels,
-            ready=info.ready,
-            message=info.message,
-            now=now,
-            epoch=epoch,
-        )
+    reported = {info.name: _facts(info) for info in backend.nodes()}
+    services.observe_nodes(cluster, reported.values(), now=now, epoch=epoch)
     for node in selectors.nodes(cluster):
         if node.name not in reported:
             services.lose_node(node, epoch=epoch, now=now)
+
+
+def _facts(info: NodeInfo) -> NodeFacts:
+    return NodeFacts(
+        info.name, info.allocatable.quantities(), dict(info.labels), info.ready, info.message[:MAX_NODE_MESSAGE]
+    )

@@ -1,5 +1,7 @@
 """Clusters and what belongs to them."""
 
+from typing import Any, NamedTuple
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -74,6 +76,19 @@ class ClusterHealth(models.Model):
         return not self.problem
 
 
+MAX_NODE_MESSAGE = 500
+
+
+class NodeFacts(NamedTuple):
+    """What is reported of a machine. `allocatable`: quantities as Kubernetes writes them; `message`: why not ready."""
+
+    name: str
+    allocatable: dict[str, Any]
+    labels: dict[str, Any]
+    is_ready: bool = True
+    message: str = ""
+
+
 class Node(models.Model):
     """A machine of a cluster, as last reported."""
 
@@ -83,13 +98,18 @@ class Node(models.Model):
     labels = models.JSONField(default=dict)
     is_ready = models.BooleanField(default=True)
     is_cordoned = models.BooleanField(default=False)
-    message = models.CharField(max_length=500, blank=True)
+    message = models.CharField(max_length=MAX_NODE_MESSAGE, blank=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="one_node_of_a_name")]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def facts(self) -> NodeFacts:
+        """What was reported of it last."""
+        return NodeFacts(self.name, self.allocatable, self.labels, self.is_ready, self.message)
 
 
 class PolicyVersion(models.Model):

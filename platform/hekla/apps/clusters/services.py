@@ -1,8 +1,9 @@
 """Changes to clusters, their nodes, policies and environments."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Any, TypedDict
 
 from django.db import IntegrityError
@@ -12,12 +13,15 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import leases
-from hekla.apps.clusters.models import Cluster, ClusterHealth, ClusterKey, Environment, Node, PolicyVersion
+from hekla.apps.clusters.models import Cluster, ClusterHealth, ClusterKey, Environment, Node, NodeFacts, PolicyVersion
 from hekla.apps.clusters.sealed import closed
 from hekla.apps.outbox import changes
 from hekla.apps.outbox.services import CONTROLLER, Actor, record, unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import Refused
+
+_NODES_AT_ONCE = 200
+"""Of which the changes are written in one transaction, while which the lease's row is held."""
 
 
 class HealthFacts(TypedDict):
@@ -131,30 +135,22 @@ def set_policy(
     return policy
 
 
-def observe_node(
-    cluster: Cluster,
-    *,
-    name: str,
-    allocatable: Mapping[str, str],
-    labels: Mapping[str, str],
-    ready: bool,
-    message: str,
-    now: datetime,
-    epoch: int | None = None,
-) -> None:
-    """Take down what the backend reports of a machine; nothing is written where nothing changed.
+def observe_nodes(cluster: Cluster, reported: Iterable[NodeFacts], *, now: datetime, epoch: int | None = None) -> None:
+    """Take down what the backend reports of machines; nothing is written where nothing changed.
 
     `epoch`: of the lease under which the controller tells it. Raises LeaseLost.
     """
-    facts = {"allocatable": dict(allocatable), "labels": dict(labels), "is_ready": ready, "message": message[:500]}
-    node = Node.objects.filter(cluster=cluster, name=name).first()
-    if node and all(getattr(node, field) == value for field, value in facts.items()):
-        return
-    with unit_of_work():
-        if epoch is not None:
-            leases.assert_held(cluster.pk, epoch)
-        node, _is_new = Node.objects.update_or_create(cluster=cluster, name=name, defaults=facts)
-        _tell(cluster, _node_event(node), CONTROLLER, now)
+    known = {node.name: node.facts for node in cluster.nodes.all()}
+    news = iter([facts for facts in reported if known.get(facts.name) != facts])
+    while some := list(islice(news, _NODES_AT_ONCE)):
+        with unit_of_work():
+            if epoch is not None:
+                leases.assert_held(cluster.pk, epoch)
+            for facts in some:
+                node, _is_new = Node.objects.update_or_create(
+                    cluster=cluster, name=facts.name, defaults=facts._asdict()
+                )
+                _tell(cluster, _node_event(node), CONTROLLER, now)
 
 
 def lose_node(node: Node, *, epoch: int, now: datetime) -> None:

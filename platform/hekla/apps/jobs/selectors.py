@@ -121,7 +121,9 @@ def acting(user: User, rights: Rights) -> Callable[[Job], bool]:
 def addresses(job: Job, address_of: Callable[[int], str]) -> dict[tuple[str, int], str]:
     """Where each replica can be reached, those among them that have no pod yet but will."""
     to_come = {replica: address_of(slot) for replica, slot in reserved_slots(job).items()}
-    known = to_come | {(pod.task, pod.index): pod.address for pod in pods(job)}
+    known = to_come | {
+        (task, index): address for task, index, address in pods(job).values_list("task", "index", "address")
+    }
     return {replica: known[replica] for replica in replicas(job) if replica in known}
 
 

@@ -5,7 +5,16 @@ files and host names. A package of one's own adds one by an entry point in the g
 """
 
 from hekla.domain.frameworks.base import Framework, Option, Place, PodSettings
-from hekla.domain.frameworks.registry import check, commands, files, known, remarks, scaling_remarks, settings_for
+from hekla.domain.frameworks.registry import (
+    check,
+    commands,
+    files,
+    known,
+    remarks,
+    scaling_remarks,
+    settings_for,
+    tell_addresses,
+)
 
 __all__ = [
     "Framework",
@@ -19,4 +28,5 @@ __all__ = [
     "remarks",
     "scaling_remarks",
     "settings_for",
+    "tell_addresses",
 ]

@@ -205,6 +205,7 @@ class Framework:
     `implies` names others that it needs; `problems` says what is wrong with a job that asks for it, `remarks` what in
     one will not go as it may be expected to; `commands` are those that tasks start which say none, by the task's name;
     `scaling` says what pods that run do not learn of others that come and go, nothing where they learn all.
+    `tells_addresses`: whether its pods are told where others are, so that they may look for them.
     """
 
     name: str
@@ -216,6 +217,7 @@ class Framework:
     remarks: Callable[[Sequence["TaskSpec"], Options], list[str]] = _nothing_wrong
     commands: Callable[[Options], Mapping[str, tuple[str, ...]]] = _no_commands
     scaling: Callable[[Options], str] = _learned
+    tells_addresses: bool = True
 
     def read(self, arguments: Sequence[str]) -> tuple[Options, list[Problem]]:
         """The options that the arguments set, over the defaults; and what is wrong with them, by their number."""

@@ -8,4 +8,4 @@ def _settings(place: Place, _options: Options) -> PodSettings:
     return PodSettings(env={"VC_TASK_INDEX": index, "VK_TASK_INDEX": index})
 
 
-ENV = Framework("env", "Tells every pod its number, as VC_TASK_INDEX.", _settings)
+ENV = Framework("env", "Tells every pod its number, as VC_TASK_INDEX.", _settings, tells_addresses=False)

@@ -7,4 +7,4 @@ def _settings(place: Place, _options: Options) -> PodSettings:
     return PodSettings(env={"JOB_COMPLETION_INDEX": str(place.index)})
 
 
-INDEXED = Framework("indexed", "Tells every pod its number, as JOB_COMPLETION_INDEX.", _settings)
+INDEXED = Framework("indexed", "Tells every pod its number, as JOB_COMPLETION_INDEX.", _settings, tells_addresses=False)

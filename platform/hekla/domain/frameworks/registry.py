@@ -82,6 +82,11 @@ def settings_for(
     return settings
 
 
+def tell_addresses(spec: "JobSpec") -> bool:
+    """Whether pods of the job learn where others of it are."""
+    return any(known()[name].tells_addresses for name in _in_force(spec.plugins))
+
+
 def commands(plugins: Mapping[str, object]) -> Mapping[str, tuple[str, ...]]:
     """What tasks start that say nothing themselves, by their names. Plugins that are asked for wrongly give nothing."""
     given: dict[str, tuple[str, ...]] = {}
