@@ -54,14 +54,17 @@ def _shift(shift: Shift) -> events.Shift:
 
 def still_nominated(snapshot: Snapshot, decisions: Decisions, before: Mapping[str, str]) -> dict[str, str]:
     """Who waits for which evicted pods' room, those of earlier turns among them until they are placed or gone."""
+    kept = {**before, **decisions.nominated}
+    if not kept:
+        return {}
     bound = {bind.task for bind in decisions.binds}
     waiting = {uid for uid, pod in snapshot.pods.items() if pod.phase == PodPhase.PENDING} - bound
-    return {uid: node for uid, node in {**before, **decisions.nominated}.items() if uid in waiting}
+    return {uid: node for uid, node in kept.items() if uid in waiting}
 
 
 def _starting(snapshot: Snapshot, decisions: Decisions) -> set[int]:
     """Jobs that were let in just now: their pods are made before the next look, so they wait for nothing."""
-    have_pods = {pod.job_id for pod in snapshot.pods.values()}
+    have_pods = {pods[0].job_id for pods in snapshot.pods_by_job if pods}
     inside = (job.pk for uid, job in snapshot.jobs.items() if decisions.phases.get(uid) is not GangPhase.PENDING)
     return set(inside) - have_pods
 

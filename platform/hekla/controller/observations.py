@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -14,6 +14,7 @@ from hekla.apps.jobs.models import Pod
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.backends.base import Backend, Observation, PodKey
 from hekla.domain.phases import PodPhase
+from hekla.foresight.picture import Picture
 from hekla.lib import clock
 
 log = logging.getLogger(__name__)
@@ -69,15 +70,17 @@ def key_of(pod: Pod) -> PodKey:
     return PodKey(job=pod.job.uid.hex, task=pod.task, index=pod.index, attempt=pod.attempt)
 
 
-def take_down(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> bool:
-    """Record what is new about these pods, of all that is not over. Returns whether anything was."""
+def take_down(hold: Hold, picture: Picture, *, now: datetime) -> bool:
+    """Record what is new about pods, of all that is not over. Returns whether anything was."""
     memory = hold.memory
     found = hold.backend.observe(memory.cursor)
-    live = {key_of(pod): pod for pod in pods}
-    memory.seen = {key for key in memory.seen if key in live} | {o.key for o in found.pods if o.key in live}
+    live = {o.key: pod for o in found.pods if (pod := _row_of(o.key, picture))}
+    if found.complete:
+        memory.seen.clear()
+    memory.seen.update(live)
     news = [o for o in found.pods if o.key in live and o.phase != live[o.key].phase]
     if found.complete:
-        news += _missing(live, {o.key for o in found.pods}, now)
+        news += _missing(picture.pods(), live, now)
     by_job: dict[str, list[Sighting]] = defaultdict(list)
     for observation in sorted(news, key=lambda o: o.at):
         by_job[observation.key.job].append(sighting(observation))
@@ -89,13 +92,17 @@ def take_down(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> bool:
     return changed
 
 
-def _missing(live: dict[PodKey, Pod], seen: set[PodKey], now: datetime) -> list[Observation]:
+def _row_of(key: PodKey, picture: Picture) -> Pod | None:
+    return picture.find(key.job, key.task, key.index, key.attempt)
+
+
+def _missing(pods: Iterable[Pod], seen: Container[PodKey], now: datetime) -> list[Observation]:
     """Pods that were on their way or at work and that the backend knows nothing of any more."""
     lost = "The backend does not know this pod any more."
     return [
         Observation(key=key, phase=PodPhase.LOST, at=now, reason="Vanished", message=lost)
-        for key, pod in live.items()
-        if key not in seen and pod.phase in (PodPhase.PREPARING, PodPhase.RUNNING)
+        for pod in pods
+        if pod.phase in (PodPhase.PREPARING, PodPhase.RUNNING) and (key := key_of(pod)) not in seen
     ]
 
 
@@ -108,6 +115,7 @@ def _forget_ended(hold: Hold, seen: Sequence[Observation], live: dict[PodKey, Po
     if ended:
         hold.require()
         hold.backend.forget(ended)
+        hold.memory.seen.difference_update(ended)
 
 
 def sighting(o: Observation) -> Sighting:

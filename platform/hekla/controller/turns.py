@@ -110,7 +110,7 @@ def _turn(cluster: Cluster, keeper: Keeper) -> None:
         _clean(keeper, hold, now)
         return
     keeper.picture.refresh(cluster, hold.memory.nominated, now=now)
-    observations.take_down(hold, keeper.picture.pods(), now=now)
+    observations.take_down(hold, keeper.picture, now=now)
     _measure(keeper, hold, now)
     if _is_quiet(keeper, now):
         return
@@ -156,7 +156,7 @@ def _decide(cluster: Cluster, keeper: Keeper, hold: Hold) -> None:
         recorded = services.commit(cluster.pk, hold.epoch, found, now=now)
         memory.nominated = decisions.still_nominated(taken, decided, memory.nominated)
         picture.refresh(cluster, memory.nominated, now=now)
-        carry_out(hold, picture.pods(), now=now)
+        carry_out(hold, picture.ordered(), now=now)
         if not (moved or recorded):
             return
 

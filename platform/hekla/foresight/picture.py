@@ -18,6 +18,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox import selectors as outbox
 from hekla.apps.queues import selectors as queues
 from hekla.apps.quotas import selectors as quotas
+from hekla.domain.phases import PodPhase
 from hekla.engine import model
 from hekla.foresight import snapshot
 from hekla.foresight.snapshot import Snapshot
@@ -32,7 +33,7 @@ _JOB = "job:"
 class Seen:
     """A job with its pods, the nodes that are kept for some of them, and what the engine is told of it.
 
-    `is_timed`: time alone may call for something to be done with it.
+    `is_timed`: time alone may call for something to be done with it; `is_ordered`: somebody is to start or stop pods.
     """
 
     job: Job
@@ -40,6 +41,8 @@ class Seen:
     nominated: dict[str, str]
     told: model.Job
     is_timed: bool
+    is_ordered: bool
+    by_attempt: Mapping[tuple[str, int, int], Pod]
 
 
 @dataclass
@@ -51,6 +54,8 @@ class Picture:
     _read_at: datetime | None = None
     """When all was read."""
     _seen: dict[int, Seen] = field(default_factory=dict)
+    _ids: dict[str, int] = field(default_factory=dict)
+    """Of the jobs, by their uids as backends write them."""
     _nodes: dict[str, tuple[object, model.Node]] = field(default_factory=dict)
     _machines: tuple[model.Node, ...] | None = None
     """None: they are to be read again."""
@@ -70,6 +75,7 @@ class Picture:
         if uids is None:
             found = [*jobs.unfinished(cluster.pk), *jobs.ending(cluster.pk)]
             self._seen = {job.pk: self._seen[job.pk] for job in found if job.pk in self._seen}
+            self._ids = {seen.job.uid.hex: pk for pk, seen in self._seen.items()}
             self._taken = self._machines = None
             self._read(found, nominated)
             self._read_at = now
@@ -85,6 +91,16 @@ class Picture:
     def pods(self) -> list[Pod]:
         """Pods that hold something or wait for it, also those of jobs that are over."""
         return [pod for seen in self._seen.values() for pod in seen.pods if not pod.is_final]
+
+    def ordered(self) -> list[Pod]:
+        """Those among them that somebody is to start or to stop, beside some of which that is done."""
+        return [pod for seen in self._seen.values() if seen.is_ordered for pod in seen.pods if not pod.is_final]
+
+    def find(self, job: str, task: str, index: int, attempt: int) -> Pod | None:
+        """One of these pods; a job's uid is written without dashes."""
+        seen = self._seen.get(self._ids.get(job, -1))
+        pod = seen.by_attempt.get((task, index, attempt)) if seen else None
+        return None if pod is None or pod.is_final else pod
 
     def _is_old(self, now: datetime) -> bool:
         return self._read_at is None or now - self._read_at > _ALL_EVERY
@@ -122,6 +138,7 @@ class Picture:
                 self._see(job, own, _of(own, nominated))
             else:
                 self._seen.pop(job.pk, None)
+                self._ids.pop(job.uid.hex, None)
         if any(former > later for former, later in pairwise(self._seen)):
             self._seen = dict(sorted(self._seen.items()))
 
@@ -130,7 +147,10 @@ class Picture:
             pod.job = job
         before, told = self._seen.get(job.pk), snapshot.job(job, pods, nominated)
         told = before.told if before is not None and before.told == told else told
-        self._seen[job.pk] = Seen(job, pods, nominated, told, spec_of(job).has_timeouts)
+        by_attempt = {(pod.task, pod.index, pod.attempt): pod for pod in pods}
+        is_ordered = any(pod.stopping or pod.phase == PodPhase.BOUND for pod in pods)
+        self._seen[job.pk] = Seen(job, pods, nominated, told, spec_of(job).has_timeouts, is_ordered, by_attempt)
+        self._ids[job.uid.hex] = job.pk
 
     def snapshot(self, cluster: Cluster) -> Snapshot:
         """What the engine is asked about; the very same as before where all is as it was."""

@@ -33,6 +33,7 @@ class Cache:
         self._api, self._path, self._selector, self._clock = api, path, selector, clock
         self._news = threading.Condition()
         self._pods: dict[str, Seen] = {}
+        self._over: dict[str, None] = {}
         self._dismissed: set[str] = set()
         self._gone: deque[Seen] = deque()
         self._changes: list[str] = []
@@ -63,10 +64,8 @@ class Cache:
             if life != self._life or not count.isdigit() or self._version is None or int(count) < self._dropped:
                 return None
             changed = dict.fromkeys(self._changes[int(count) - self._dropped :])
-            over = (name for name, one in self._pods.items() if one.observation.phase.is_final)
-            return [
-                self._pods[name] for name in {**changed, **dict.fromkeys(over)} if name in self._pods
-            ], self._cursor()
+            told = {**changed, **self._over}
+            return [self._pods[name] for name in told if name in self._pods], self._cursor()
 
     def all(self) -> Sequence[Seen]:
         """Whatever is known here at this moment."""
@@ -101,7 +100,7 @@ class Cache:
         """They are deleted; whatever the server still tells of them is of no interest any more."""
         with self._news:
             for pod in pods:
-                known = self._pods.pop(pod.name, None)
+                known = self._drop(pod.name)
                 if known is None or not known.is_gone:
                     self._dismissed.add(pod.uid)
 
@@ -117,19 +116,29 @@ class Cache:
         is_old = known is not None and ((known.is_gone and known.uid == found.uid) or known.version >= found.version)
         if is_old or found.uid in self._dismissed:
             return
-        self._pods[found.name] = found
-        self._tell(found.name)
+        self._set(found)
 
     def _lose(self, name: str, uid: str, last: Seen | None = None) -> None:
         known = self._pods.get(name)
         if known is None or known.uid != uid or known.is_gone:
             return
         newest = last if last is not None and last.version >= known.version else known
-        self._pods[name] = gone = newest.gone(self._clock())
+        gone = newest.gone(self._clock())
+        self._set(gone)
         self._gone.append(gone)
         if len(self._gone) > _MAX_GONE_KEPT and self._pods.get((oldest := self._gone.popleft()).name) is oldest:
-            del self._pods[oldest.name]
-        self._tell(name)
+            self._drop(oldest.name)
+
+    def _set(self, one: Seen) -> None:
+        self._pods[one.name] = one
+        self._over.pop(one.name, None)
+        if one.observation.phase.is_final:
+            self._over[one.name] = None
+        self._tell(one.name)
+
+    def _drop(self, name: str) -> Seen | None:
+        self._over.pop(name, None)
+        return self._pods.pop(name, None)
 
     def _tell(self, name: str) -> None:
         self._changes.append(name)

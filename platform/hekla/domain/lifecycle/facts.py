@@ -1,6 +1,6 @@
 """What is so about a job and its pods, as the lifecycle needs to know it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -106,10 +106,11 @@ class Roster:
             self._attempts.setdefault(pod.slot, []).append(pod)
         for attempts in self._attempts.values():
             attempts.sort(key=lambda pod: pod.attempt)
+        self._slots = [Slot(task.name, index) for task in spec.tasks for index in range(task.replicas)]
 
-    def slots(self) -> list[Slot]:
+    def slots(self) -> Sequence[Slot]:
         """Every replica that the job should have."""
-        return [Slot(task.name, index) for task in self.spec.tasks for index in range(task.replicas)]
+        return self._slots
 
     def wants(self, task: str, index: int) -> bool:
         """Whether the job should have this replica, as large as it is now."""

@@ -69,6 +69,8 @@ def resolve(job: JobFacts, stimulus: Stimulus) -> Action:
 
 def overdue(job: JobFacts, pods: Sequence[PodFacts], now: datetime) -> tuple[Action, Target] | None:
     """An action whose policy waited for its timeout, and the replica it is about, where it is still so by now."""
+    if not job.spec.has_timeouts:
+        return None
     roster = Roster(job.spec, pods)
     done = _done(job, roster)
     for slot in roster.slots():

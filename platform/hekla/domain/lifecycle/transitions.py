@@ -154,7 +154,7 @@ class _Course:
     def current(self) -> dict[Slot, PodFacts]:
         """The attempts that count now."""
         found = ((slot, self.roster.current(slot, self.version)) for slot in self.roster.slots())
-        return {slot: pod for slot, pod in found if pod and pod.ref not in self.stopped}
+        return {slot: pod for slot, pod in found if pod and not (self.stopped and pod.ref in self.stopped)}
 
     def alive(self) -> list[PodFacts]:
         return self.roster.alive()
