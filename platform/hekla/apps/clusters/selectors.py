@@ -1,8 +1,9 @@
 """Questions about clusters."""
 
+from itertools import repeat
 from typing import Any, TypedDict
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from hekla.apps.clusters.models import (
     Cluster,
@@ -15,6 +16,7 @@ from hekla.apps.clusters.models import (
 )
 from hekla.apps.clusters.sealed import opened
 from hekla.domain.errors import NotFound
+from hekla.domain.resources import Resources
 from hekla.lib.sealing import Unreadable
 
 
@@ -92,6 +94,12 @@ def nodes(cluster: Cluster | None = None) -> QuerySet[Node]:
 def nodes_of(cluster: Cluster) -> QuerySet[Node]:
     """The same for one cluster, without looking it up for each of them: there may be thousands."""
     return Node.objects.filter(cluster=cluster).order_by("name")
+
+
+def sizes(cluster: Cluster) -> list[Resources]:
+    """What each of its machines can give, in no order. Of thousands most are alike, and those are read once."""
+    alike = Node.objects.filter(cluster=cluster).values_list("allocatable").annotate(count=Count("pk"))
+    return [size for amounts, count in alike for size in repeat(Resources.parse(amounts), count)]
 
 
 def node(node_id: int) -> Node:

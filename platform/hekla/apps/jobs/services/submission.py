@@ -207,7 +207,7 @@ def _missing_secrets(spec: JobSpec, values: Mapping[str, str]) -> Iterable[Probl
 
 def never_fitting(spec: JobSpec, queue: Queue) -> Iterable[Problem]:
     """What is larger than any machine, than all machines together, or than the queue may ever hold."""
-    return too_large(spec, queue, [Resources.parse(node.allocatable) for node in clusters.nodes(queue.cluster)])
+    return too_large(spec, queue, clusters.sizes(queue.cluster))
 
 
 def too_large(spec: JobSpec, queue: Queue, sizes: Sequence[Resources]) -> Iterable[Problem]:

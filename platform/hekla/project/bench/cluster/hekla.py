@@ -7,6 +7,7 @@ from typing import Any
 
 from hekla.project.bench.cluster.checking import check
 from hekla.project.bench.cluster.console import Console, until_quiet
+from hekla.project.bench.cluster.filling import fill
 from hekla.project.bench.cluster.observing import Bound, observed, percentiles
 from hekla.project.bench.cluster.place import Place
 
@@ -61,9 +62,9 @@ def _paced(count: int, per_second: float) -> Iterator[None]:
 def begin_anew(place: Place, console: Console, *, running: int, gang: int) -> dict[str, Any]:
     """With so many pods that run: from a controller's start, after another's sudden end, to the first pod it binds."""
     with _queue(place, console, is_last=True) as queue:
-        with observed(place, queue, running) as observer, console.at_work() as controller:
-            for _number in range(running // gang):
-                console.submit(queue, gang, _FOR_EVER)
+        fill(place, console, queue, running=running, gang=gang)
+        uid, _at = console.submit(queue, 1, _FOR_EVER)
+        with observed(place, queue, 1, job=uid) as observer, console.at_work() as controller:
             observer.seen()
             time.sleep(_WARM_UP_SECONDS)
             before = controller.peak_mib()
