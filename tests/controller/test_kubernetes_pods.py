@@ -66,6 +66,7 @@ def test_a_pod_that_runs_though_nobody_was_told_is_over_when_it_has_ended(world,
         await asyncio.to_thread(abort)
         raise BackendError("The API server does not answer")
 
+    turns.run(world.cluster)  # from here on it is told what changes
     job = submit(world, "1000")
     with monkeypatch.context() as patch:
         patch.setattr(starting, "_bind", bind_and_be_cut)

@@ -52,6 +52,12 @@ def _shift(shift: Shift) -> events.Shift:
     return events.Shift(before=round(shift.before, _DIGITS), after=round(shift.after, _DIGITS))
 
 
+def only_places(decision: JobDecision) -> bool:
+    """It lets a job in, or binds pods of it, and takes nothing from anybody."""
+    is_let_in = decision.gang_phase is GangPhase.INQUEUE
+    return bool(decision.binds or is_let_in) and not decision.evictions
+
+
 def still_nominated(snapshot: Snapshot, decisions: Decisions, before: Mapping[str, str]) -> dict[str, str]:
     """Who waits for which evicted pods' room, those of earlier turns among them until they are placed or gone."""
     kept = {**before, **decisions.nominated}

@@ -6,6 +6,7 @@ acted on) only saves work: a new process starts without it and comes to the same
 """
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
@@ -33,7 +34,7 @@ from hekla.engine.audit import differences
 from hekla.engine.decisions import Fault
 from hekla.engine.world import World
 from hekla.foresight import policies
-from hekla.foresight.picture import Picture
+from hekla.foresight.picture import Picture, Seen
 from hekla.lib import clock
 
 log = logging.getLogger(__name__)
@@ -110,6 +111,8 @@ def _turn(cluster: Cluster, keeper: Keeper) -> None:
         _clean(keeper, hold, now)
         return
     keeper.picture.refresh(cluster, hold.memory.nominated, now=now)
+    if hold.memory.cursor is None:
+        _decide(cluster, keeper, hold, is_told=False)
     observations.take_down(hold, keeper.picture, now=now)
     _measure(keeper, hold, now)
     if _is_quiet(keeper, now):
@@ -138,13 +141,17 @@ def _is_quiet(keeper: Keeper, now: datetime) -> bool:
     return recently and keeper.acted_on == outbox.last_number()
 
 
-def _decide(cluster: Cluster, keeper: Keeper, hold: Hold) -> None:
-    """Rounds of: move jobs on, ask the engine, record, carry out; until a round changes nothing."""
+def _decide(cluster: Cluster, keeper: Keeper, hold: Hold, *, is_told: bool = True) -> None:
+    """Rounds of: move jobs on, ask the engine, record, carry out; until a round changes nothing.
+
+    A new controller places what waits before it was told (`is_told`) how a hundred thousand pods are: those that ended
+    meanwhile still take their room, so that what it places fits. Nothing else is done on such grounds.
+    """
     for _ in range(_MAX_ROUNDS):
         now = clock.now()
         picture, memory = keeper.picture, hold.memory
         picture.refresh(cluster, memory.nominated, now=now)
-        if moved := _sync_jobs(hold, picture, now):
+        if moved := _sync_jobs(hold, picture, picture.stirred(now) if is_told else picture.unplaced(), now):
             picture.refresh(cluster, memory.nominated, now=now)
         taken = picture.snapshot(cluster)
         policy = policies.in_force(cluster)
@@ -152,11 +159,14 @@ def _decide(cluster: Cluster, keeper: Keeper, hold: Hold) -> None:
         _tell_faults(cluster, keeper, decided.faults)
         _check(cluster, keeper)
         found = decisions.by_job(taken, decided)
+        found = found if is_told else [one for one in found if decisions.only_places(one)]
         picture.doubt(decision.job_id for decision in found)
         recorded = services.commit(cluster.pk, hold.epoch, found, now=now)
-        memory.nominated = decisions.still_nominated(taken, decided, memory.nominated)
+        if is_told:
+            memory.nominated = decisions.still_nominated(taken, decided, memory.nominated)
         picture.refresh(cluster, memory.nominated, now=now)
-        carry_out(hold, picture.ordered(), now=now)
+        placed = {pod for one in found for pod in one.binds}
+        carry_out(hold, [pod for pod in picture.ordered() if is_told or pod.pk in placed], now=now)
         if not (moved or recorded):
             return
 
@@ -176,10 +186,10 @@ def _check(cluster: Cluster, keeper: Keeper) -> None:
         keeper.world = World()
 
 
-def _sync_jobs(hold: Hold, picture: Picture, now: datetime) -> bool:
+def _sync_jobs(hold: Hold, picture: Picture, stirred: Iterable[Seen], now: datetime) -> bool:
     """Jobs that were let in get their pods; jobs on their way somewhere move on."""
-    stirred = [seen for seen in picture.stirred(now) if not _is_outside(seen.job, now)]
-    due = [seen.job.pk for seen in stirred if services.would_sync(seen.job, seen.pods, now)]
+    inside = (seen for seen in stirred if not _is_outside(seen.job, now))
+    due = [seen.job.pk for seen in inside if services.would_sync(seen.job, seen.pods, now)]
     picture.doubt(due)
     moved = [services.sync(hold.cluster_id, hold.epoch, pk, address_of=hold.backend.address, now=now) for pk in due]
     return any(moved)

@@ -88,6 +88,10 @@ class Picture:
         asked, self._stirred = self._stirred, set()
         return [seen for pk, seen in self._seen.items() if seen.is_timed or pk in asked or _is_late(seen.job, now)]
 
+    def unplaced(self) -> list[Seen]:
+        """The jobs of which nothing was ever placed."""
+        return [seen for seen in self._seen.values() if all(pod.phase == PodPhase.PENDING for pod in seen.pods)]
+
     def pods(self) -> list[Pod]:
         """Pods that hold something or wait for it, also those of jobs that are over."""
         return [pod for seen in self._seen.values() for pod in seen.pods if not pod.is_final]

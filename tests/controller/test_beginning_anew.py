@@ -1,0 +1,85 @@
+"""A controller that begins anew: what it does before its backend has told how all pods are, and what it does not."""
+
+from typing import NoReturn
+
+import pytest
+from tests.controller.conftest import World
+from tests.controller.test_turns import phase, submit
+from tests.support import auditor
+
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services.decisions import JobDecision, Yield
+from hekla.apps.outbox.models import Event
+from hekla.backends.base import BackendError
+from hekla.controller import turns
+from hekla.controller.backends import backend_of
+from hekla.controller.decisions import only_places
+from hekla.domain.phases import GangPhase
+from hekla.domain.policies import Action
+from hekla.lib import clock
+
+
+@pytest.fixture
+def tells_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The backend does not come to tell how pods are."""
+
+    def observe(*_: object) -> NoReturn:
+        raise BackendError("It takes too long")
+
+    monkeypatch.setattr(type(backend_of(world.cluster)), "observe", observe)
+
+
+def test_what_fits_is_placed_before_it_is_known_how_all_pods_are(world: World, request) -> None:
+    running = submit(world, "running", ["sleep", "100"], replicas=2, seconds=100)
+    world.turn_until(lambda: phase(running) == "running")
+    fits = submit(world, "fits", ["sleep", "100"], replicas=2, seconds=100)
+    waits = submit(world, "waits", ["sleep", "100"], replicas=2, seconds=100)
+    request.getfixturevalue("tells_nothing")
+    turns.forget_all()
+    turns.run(world.cluster)
+    assert {pod.phase for pod in fits.pods.all()} == {"bound"}
+    assert not waits.pods.exclude(node="").exists()
+    assert phase(running) == "running"
+
+
+def test_what_was_wished_meanwhile_waits_until_it_is_known(world: World, request) -> None:
+    """A pod that has ended by itself is not to be taken for one that was stopped."""
+    job = submit(world, "ending", ["sleep", "100"], seconds=100)
+    world.turn_until(lambda: phase(job) == "running")
+    services.command(job, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    last = Event.objects.last()
+    request.getfixturevalue("tells_nothing")
+    turns.forget_all()
+    turns.run(world.cluster)
+    assert not Event.objects.filter(pk__gt=last.pk, subject=f"job:{job.uid}").exists()
+    assert Pod.objects.get(job=job).phase == "running"
+
+
+@pytest.mark.parametrize("world", ["simulated"], indirect=True)
+def test_all_comes_to_its_end_where_every_turn_is_the_first_of_a_controller(world: World) -> None:
+    jobs = [submit(world, f"job-{number}", ["true"], replicas=number % 3 + 1, seconds=0.2) for number in range(8)]
+
+    def done() -> bool:
+        turns.forget_all()
+        return not Job.objects.exclude(phase="completed").exists()
+
+    world.turn_until(done)
+    assert {pod.attempt for job in jobs for pod in job.pods.all()} == {1}
+    auditor.audit()
+
+
+@pytest.mark.parametrize(
+    ("decision", "places"),
+    [
+        (JobDecision(1, 1, binds={1: "n"}), True),
+        (JobDecision(1, 1, gang_phase=GangPhase.INQUEUE), True),
+        (JobDecision(1, 1, binds={1: "n"}, gang_phase=GangPhase.RUNNING), True),
+        (JobDecision(1, 1, binds={1: "n"}, evictions={2: Yield("preempt")}), False),
+        (JobDecision(1, 1, evictions={2: Yield("reclaim")}), False),
+        (JobDecision(1, 1, gang_phase=GangPhase.UNKNOWN), False),
+        (JobDecision(1, 1), False),
+    ],
+)
+def test_only_what_takes_nothing_from_anybody_is_done_on_such_grounds(decision: JobDecision, places: bool) -> None:
+    assert only_places(decision) is places
