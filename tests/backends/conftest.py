@@ -15,6 +15,7 @@ import pytest
 from hekla.backends.base import Backend, Observation, PodKey, PodOrder
 from hekla.backends.registry import open_backend
 from hekla.domain.phases import FINAL_POD_PHASES, PodPhase
+from hekla.domain.replicas import Replica
 from hekla.lib.clock import now
 
 PATIENCE_SECONDS = 20.0
@@ -54,11 +55,12 @@ class Place:
         self._slot += 1
         self._jobs.add(job)
         fields.setdefault("command", ("sh", "-c", script))
+        replica = Replica(job, "test", "worker", index, self._slot)
         imagined = {"HEKLA_SIM_SECONDS": str(seconds), "HEKLA_SIM_EXIT": str(code)}
         return PodOrder(
             key=PodKey(job, "worker", index, 0),
             node=self.backend.nodes()[0].name,
-            address=self.backend.address(self._slot),
+            address=self.backend.address(replica),
             env={**fields.pop("env", {}), **imagined},
             **fields,
         )

@@ -12,6 +12,7 @@ from hekla.backends.base import Backend, PodKey, UnknownPod
 from hekla.backends.registry import KINDS, open_backend
 from hekla.domain.errors import Invalid
 from hekla.domain.phases import PodPhase
+from hekla.domain.replicas import Replica
 from hekla.lib.clock import now
 
 NOBODY = PodKey("nobody", "worker", 0, 0)
@@ -276,19 +277,21 @@ def _settle(backend: Backend) -> None:
     backend.observe(None)
 
 
+def replica(number: int, job: str = "job") -> Replica:
+    return Replica(job, "digits", "worker", number, number)
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_slot_has_an_address_of_its_own(kind, tmp_path_factory):
+def test_each_replica_has_an_address_of_its_own(kind, tmp_path_factory):
     backend = open_backend(kind, cluster="c1", config={}, home=tmp_path_factory.mktemp("home"), clock=now)
 
     @given(st.sets(st.integers(0, 2**21), min_size=2, max_size=50))
     def check(slots: set[int]) -> None:
-        addresses = {backend.address(slot) for slot in slots}
+        addresses = {backend.address(replica(slot)) for slot in slots}
         assert len(addresses) == len(slots)
-        assert addresses == {backend.address(slot) for slot in slots}
+        assert addresses == {backend.address(replica(slot)) for slot in slots}
 
     check()
-    with pytest.raises(ValueError, match="slot"):
-        backend.address(-1)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -67,6 +67,11 @@ def test_svc_leaves_names_of_a_cluster_to_its_dns():
     assert (settings.hosts, settings.env["VC_PS_HOSTS"]) == ({}, "digits-ps-0.digits")
 
 
+@pytest.mark.parametrize(("arguments", "closed"), [([], True), (["--disable-network-policy=true"], False)])
+def test_svc_keeps_others_out_unless_it_is_told_not_to(arguments, closed):
+    assert told(job({"svc": arguments}, ps=1), "ps", 0).is_closed is closed
+
+
 def test_svc_can_leave_the_variables_out():
     settings = told(job({"svc": ["--inject-hosts-env=false"]}, ps=1), "ps", 0)
     assert (settings.env, list(settings.files)) == ({}, ["etc/volcano/ps.host"])
@@ -243,7 +248,7 @@ def test_wrong_arguments_are_told_with_their_place(plugins, path, words):
             {},
             ["plugins.pytorch.1: This has no effect: the pods"],
         ),
-        ({"svc": ["--disable-network-policy"]}, {}, ["plugins.svc.0: This has no effect: nothing keeps"]),
+        ({"svc": ["--publish-not-ready-addresses"]}, {}, ["plugins.svc.0: This has no effect: addresses are known"]),
         ({"pytorch": []}, {"env": {"RANK": "7", "MINE": "1"}}, ["tasks.0.env.RANK: The plugin pytorch sets this too"]),
         ({"pytorch": []}, {"env": {"VC_MASTER_NUM": "7"}}, ["tasks.0.env.VC_MASTER_NUM: The plugin svc sets this too"]),
         ({"svc": []}, {"file": "etc/volcano/master.host"}, ["files.etc/volcano/master.host: The plugin svc sets this"]),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.domain.lifecycle.worlds import spec
 
 from hekla.domain import frameworks
+from hekla.domain.errors import Invalid
 from hekla.domain.frameworks import settings_for
 from hekla.lib.sshkeys import key_pair
 
@@ -57,6 +58,20 @@ def test_every_pod_has_the_same_keys_and_finds_the_others():
     assert first.secrets[".ssh/authorized_keys"] == first.secrets[".ssh/id_ed25519.pub"]
     assert "Host job-task0-1 job-task0-1.job\n  HostName 127.1.0.2\n  Port 2022\n" in first.secrets[".ssh/config"]
     assert first.secrets != settings_for(JOB, "task0", 0, HOSTS, hashlib.sha256(b"other").digest()).secrets
+
+
+def test_keys_are_to_be_where_the_job_says():
+    told = settings_for(JOB, "task0", 0, HOSTS, SECRET)
+    elsewhere = JOB.model_copy(update={"plugins": {"ssh": ["--ssh-key-file-path=/home/mpi/.ssh"]}})
+    moved = settings_for(elsewhere, "task0", 0, HOSTS, SECRET)
+    assert (told.mounts, moved.mounts) == ({"/root/.ssh": ".ssh"}, {"/home/mpi/.ssh": ".ssh"})
+    assert "  IdentityFile /home/mpi/.ssh/id_ed25519\n" in moved.secrets[".ssh/config"]
+
+
+@pytest.mark.parametrize("path", ["", "keys", "/", "/a/../b", "/a b", "/a\n  ProxyCommand x"])
+def test_a_place_for_keys_that_is_none_is_refused(path):
+    with pytest.raises(Invalid):
+        spec({"replicas": 2}, plugins={"ssh": [f"--ssh-key-file-path={path}"]})
 
 
 def test_keys_stand_nowhere_but_among_what_is_secret():

@@ -10,6 +10,7 @@ from hekla.backends.base import PodKey, PodOrder
 from hekla.backends.registry import open_backend
 from hekla.domain.frameworks import settings_for
 from hekla.domain.phases import FINAL_POD_PHASES, PodPhase
+from hekla.domain.replicas import Replica
 from hekla.lib.clock import now
 
 WAITING = """
@@ -29,7 +30,10 @@ class Ranks:
     def __init__(self, home):
         self.backend = open_backend("local", cluster="c1", config={"allocatable": {"cpu": "4"}}, home=home, clock=now)
         first = random.randrange(1000, 100_000)
-        self.addresses = {place: self.backend.address(first + number) for number, place in enumerate(PLACES)}
+        self.addresses = {
+            place: self.backend.address(Replica("job", "mpi", *place, first + number))
+            for number, place in enumerate(PLACES)
+        }
 
     def start(self, program):
         spec, python = spec_of("mpi"), python_with(EXAMPLES / "mpi" / "environment.txt")

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Protocol, TypeVar
 
 from hekla.domain.phases import PodPhase
+from hekla.domain.replicas import Replica
 from hekla.domain.resources import Resources
 
 Item = TypeVar("Item")
@@ -44,7 +45,8 @@ class PodOrder:
     """All that a backend needs to start a pod. `address` is what `Backend.address` gave for it.
 
     `secrets` are files like `files`, for the pod's own eyes: they are in no record that is read by others.
-    `has_peers`: other pods of its job are told its address, and may look for it there.
+    `mounts` are folders of files by the absolute paths at which a pod with a root of its own finds them too.
+    `has_peers`: other pods of its job are told its address; `is_closed`: and nobody else is to reach it.
     """
 
     key: PodKey
@@ -60,7 +62,9 @@ class PodOrder:
     image: str = ""
     working_dir: str = ""
     grace_seconds: float = 30.0
+    mounts: Mapping[str, str] = field(default_factory=dict)
     has_peers: bool = True
+    is_closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +195,8 @@ class Backend(Protocol):
     def nodes(self) -> Sequence[NodeInfo]:
         """The machines, with what they can give to pods."""
 
-    def address(self, slot: int) -> str:
-        """The address at which the pod with this slot number can be reached, known before it starts.
-
-        A slot belongs to one replica of one job for all its attempts; no two live replicas share one.
-        """
+    def address(self, replica: Replica) -> str:
+        """Where the other pods of its job reach this replica in all its attempts, known before it starts."""
 
     def start(self, order: PodOrder) -> None:
         """Start the pod unless it was started, or stopped, already. Raises BackendError, StartRefused."""

@@ -94,12 +94,14 @@ def order_of(
         files={**told.files, **spec.files},
         secrets={name: text for name, text in told.secrets.items() if name not in spec.files},
         hosts=told.hosts,
+        mounts=told.mounts,
         resources=task.request,
         environment=Environment(task.environment, requirements) if task.environment else None,
         image=task.image,
         working_dir=task.working_dir,
         grace_seconds=task.grace_seconds,
         has_peers=len(hosts) > 1 and tell_addresses(spec),
+        is_closed=told.is_closed,
     )
 
 

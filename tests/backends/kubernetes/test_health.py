@@ -27,7 +27,8 @@ def test_what_is_needed_is_what_the_file_for_operators_gives() -> None:
     for document in yaml.safe_load_all((CHECKOUT / "deploy" / "kubernetes" / "rights.yaml").read_text()):
         for rule in document.get("rules", ()):
             everywhere = document["metadata"]["name"] == "hekla-machines"
-            given |= {Right(verb, one, everywhere) for one in rule["resources"] for verb in rule["verbs"]}
+            (group,) = rule["apiGroups"]
+            given |= {Right(verb, one, everywhere, group) for one in rule["resources"] for verb in rule["verbs"]}
     assert given == set(NEEDED)
 
 

@@ -8,6 +8,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import JobFacts, PodFacts
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
+from hekla.domain.replicas import Replica
 
 
 def spec_of(job: Job) -> JobSpec:
@@ -52,6 +53,11 @@ def is_wanted(job: Job, pod: Pod) -> bool:
 def replicas(job: Job) -> list[tuple[str, int]]:
     """Every replica that was asked for, in the order of the specification."""
     return [(task.name, index) for task in spec_of(job).tasks for index in range(task.replicas)]
+
+
+def replica_of(job: Job, task: str, index: int, slot: int) -> Replica:
+    """A replica of the job, as backends make addresses of it."""
+    return Replica(job.uid.hex, job.name, task, index, slot)
 
 
 def reserved_slots(job: Job) -> dict[tuple[str, int], int]:

@@ -32,7 +32,7 @@ from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Node
-from hekla.apps.jobs.facts import is_wanted, read_specs, replicas, reserved_slots, spec_of
+from hekla.apps.jobs.facts import is_wanted, read_specs, replica_of, replicas, reserved_slots, spec_of
 from hekla.apps.jobs.models import Arrangement, Job, Pod, View
 from hekla.apps.outbox import selectors as outbox
 from hekla.apps.outbox.models import Event
@@ -41,6 +41,7 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.errors import NotFound
 from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, PLACED_POD_PHASES, JobPhase, PodPhase
+from hekla.domain.replicas import Replica
 from hekla.domain.resources import Resources
 
 MOST_COUNTED = 1000
@@ -118,9 +119,9 @@ def acting(user: User, rights: Rights) -> Callable[[Job], bool]:
     return lambda job: job.tenant_id in wide or (job.owner_id == user.pk and job.tenant_id in own)
 
 
-def addresses(job: Job, address_of: Callable[[int], str]) -> dict[tuple[str, int], str]:
+def addresses(job: Job, address_of: Callable[[Replica], str]) -> dict[tuple[str, int], str]:
     """Where each replica can be reached, those among them that have no pod yet but will."""
-    to_come = {replica: address_of(slot) for replica, slot in reserved_slots(job).items()}
+    to_come = {place: address_of(replica_of(job, *place, slot)) for place, slot in reserved_slots(job).items()}
     known = to_come | {
         (task, index): address for task, index, address in pods(job).values_list("task", "index", "address")
     }

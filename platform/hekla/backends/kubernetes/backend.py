@@ -28,7 +28,7 @@ from hekla.backends.base import (
     UnknownPod,
     Use,
 )
-from hekla.backends.kubernetes import access, names, nodes, reading
+from hekla.backends.kubernetes import access, kinds, names, nodes, reading
 from hekla.backends.kubernetes.api import BAD_REQUEST, NOT_FOUND, Api, ApiError
 from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.config import KubernetesConfig
@@ -38,13 +38,13 @@ from hekla.backends.kubernetes.manifests import Manifests
 from hekla.backends.kubernetes.reading import Seen
 from hekla.backends.kubernetes.spool import Spool
 from hekla.backends.kubernetes.starting import Starting
+from hekla.domain.replicas import Replica
 from hekla.domain.resources import Resources
 from hekla.lib.clock import Clock
 
 log = logging.getLogger(__name__)
 REMOVE_PATIENCE_SECONDS = 10.0
 FORGET_PATIENCE_SECONDS = 2.0
-_ATTACHED = ("services", "configmaps", "secrets")
 _SAFE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -74,11 +74,9 @@ class KubernetesBackend:
         found = [node for page in pages for node in page.get("items") or ()]
         return [nodes.info(node, taken.get(node["metadata"]["name"], Resources())) for node in found]
 
-    def address(self, slot: int) -> str:
-        """The name by which the other pods of its job reach it."""
-        if slot < 0:
-            raise ValueError(f"There is no slot {slot}")
-        return names.host_of(slot)
+    def address(self, replica: Replica) -> str:
+        """Its name within the service of its job."""
+        return names.address_of(replica)
 
     def start(self, order: PodOrder) -> None:
         """Make the pod and what belongs to it, and bind it, as far as this is not done. Raises as the contract says."""
@@ -153,7 +151,7 @@ class KubernetesBackend:
         self._flight.all(self._ending.keep_log, left)
         if left:
             self._api.delete(f"{self._place}/pods", labelSelector=wanted, grace_seconds=1)
-        for kind in _ATTACHED:
+        for kind in kinds.ATTACHED:
             self._delete_all(kind, wanted)
         self._starting.forget_service(job)
         self._await_end(wanted)
@@ -170,8 +168,8 @@ class KubernetesBackend:
         pods = self._listed(self._ours)
         alive = frozenset(pod.key for pod in pods if pod.is_bound and not pod.observation.phase.is_final)
         kept = {pod.key.job for pod in pods}
-        for kind in _ATTACHED:
-            pages = self._api.pages(f"{self._place}/{kind}", labelSelector=self._ours)
+        for kind in kinds.ATTACHED:
+            pages = self._api.pages(kinds.path(self._place, kind), labelSelector=self._ours)
             kept |= {one["metadata"]["labels"][names.JOB] for page in pages for one in page.get("items") or ()}
         return Inventory(alive, frozenset(kept), frozenset(kept | self._spool.jobs()))
 
@@ -234,9 +232,10 @@ class KubernetesBackend:
 
     def _delete_all(self, kind: str, selector: str) -> None:
         """One by one: services cannot be deleted by their labels."""
-        for page in self._api.pages(f"{self._place}/{kind}", labelSelector=selector):
+        place = kinds.path(self._place, kind)
+        for page in self._api.pages(place, labelSelector=selector):
             for one in page.get("items") or ():
-                self._api.delete(f"{self._place}/{kind}/{one['metadata']['name']}")
+                self._api.delete(f"{place}/{one['metadata']['name']}")
 
     def _await_end(self, selector: str) -> None:
         """Asked for less and less often: each question may fail, and then all of it begins anew."""

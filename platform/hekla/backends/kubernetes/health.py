@@ -87,7 +87,7 @@ class _Look:
     def _may(self, right: Right) -> bool:
         self._check_time()
         resource, _, part = right.resource.partition("/")
-        asked = {"verb": right.verb, "group": "", "resource": resource, "subresource": part}
+        asked = {"verb": right.verb, "group": right.group, "resource": resource, "subresource": part}
         asked |= {} if right.everywhere else {"namespace": self._config.namespace}
         answer = self._api.create(f"{_REVIEWS}accessreviews", {"spec": {"resourceAttributes": asked}})
         return bool((answer.get("status") or {}).get("allowed"))

@@ -1,13 +1,12 @@
 """From what the controller orders to objects of Kubernetes."""
 
 import base64
-import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from hekla.backends.base import PodKey, PodOrder, StartRefused
-from hekla.backends.kubernetes import names
+from hekla.backends.kubernetes import folders, kinds, names
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.reading import Seen
@@ -44,7 +43,9 @@ class Manifests:
             "terminationGracePeriodSeconds": math.ceil(order.grace_seconds),
             **self._network(order),
         }
-        return self._pod(order.key, spec, {names.ADDRESS: order.address})
+        pod = self._pod(order.key, spec, {names.ADDRESS: order.address})
+        pod["metadata"]["labels"] |= {names.CLOSED: "true"} if order.is_closed else {}
+        return pod
 
     def tombstone(self, key: PodKey, reason: str) -> Json:
         """In place of a pod that is never to run: it is never bound."""
@@ -62,13 +63,20 @@ class Manifests:
         return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**common, **spec}}
 
     def _network(self, order: PodOrder) -> Json:
-        """Pods of a job find one another by short names, also before they are ready: they may wait for each other."""
+        """The pod's own name within the service of its job, where the others find it by its first part, too."""
         service = names.service_of(order.key.job)
         search = f"{service}.{self._config.namespace}.svc.cluster.local"
-        return {"hostname": order.address, "subdomain": service, "dnsConfig": {"searches": [search]}}
+        return {"hostname": names.host_of(order.address), "subdomain": service, "dnsConfig": {"searches": [search]}}
+
+    def of_job(self, order: PodOrder) -> Iterator[tuple[str, Json]]:
+        """What the pod's job has once for all of its pods, by kind. Who is to be kept out is so before pods begin."""
+        if order.is_closed:
+            yield kinds.POLICIES, self.policy(order.key.job)
+        if order.has_peers:
+            yield kinds.SERVICES, self.service(order.key.job)
 
     def service(self, job: str) -> Json:
-        """What gives the pods of a job their names."""
+        """What gives the pods of a job their names, also before they are ready: they may wait for each other."""
         labels = names.job_labels(self._cluster, job)
         spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": labels}
         return {
@@ -76,6 +84,17 @@ class Manifests:
             "kind": "Service",
             "metadata": {"name": names.service_of(job), "labels": labels},
             "spec": spec,
+        }
+
+    def policy(self, job: str) -> Json:
+        """What lets nobody reach the pods of a job but one another, on networks that heed it."""
+        labels = names.job_labels(self._cluster, job)
+        ours = {"matchLabels": labels}
+        return {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": {"name": names.service_of(job), "labels": labels},
+            "spec": {"podSelector": ours, "policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector": ours}]}]},
         }
 
     def files(self, order: PodOrder, uid: str) -> list[tuple[str, Json]]:
@@ -117,6 +136,7 @@ def _check(order: PodOrder) -> None:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.parts:
             raise StartRefused(f"“{name[:80]}” is not a file below the working folder.")
+    folders.check(order)
 
 
 def _volumes(order: PodOrder) -> list[Json]:
@@ -124,25 +144,20 @@ def _volumes(order: PodOrder) -> list[Json]:
     if order.files:
         made.append({"name": _FILES, "configMap": {"name": order.key.name}})
     if order.secrets:
-        made.append({"name": _SECRETS, "secret": {"secretName": order.key.name, "defaultMode": 0o600}})
-    return made
+        made.append({"name": _SECRETS, "secret": {"secretName": order.key.name, "defaultMode": folders.FOR_ALL}})
+    return made + folders.volumes(order)
 
 
 def _mounts(order: PodOrder) -> list[Json]:
     return [
-        {"name": volume, "mountPath": str(WORK / name), "subPath": _entry(name)}
+        {"name": volume, "mountPath": str(WORK / name), "subPath": folders.entry(name)}
         for volume, content in ((_FILES, order.files), (_SECRETS, order.secrets))
         for name in content
-    ]
+    ] + folders.mounts(order)
 
 
 def _encoded(content: Mapping[str, str]) -> dict[str, str]:
-    return {_entry(name): base64.b64encode(text.encode()).decode() for name, text in content.items()}
-
-
-def _entry(name: str) -> str:
-    """A key for it: paths are none, and may be longer than keys."""
-    return hashlib.sha256(name.encode()).hexdigest()
+    return {folders.entry(name): base64.b64encode(text.encode()).decode() for name, text in content.items()}
 
 
 def literally(text: str) -> str:

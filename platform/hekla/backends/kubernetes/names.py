@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hekla.backends.base import PodKey
+from hekla.domain.replicas import Replica
 
 SCHEDULER = "hekla"
 MAIN = "main"
@@ -14,6 +15,8 @@ TASK, INDEX, ATTEMPT = f"{_PREFIX}task", f"{_PREFIX}index", f"{_PREFIX}attempt"
 STOPPED = f"{_PREFIX}stopped"
 """Why a pod is to end. One that has it before it is bound never will be."""
 ADDRESS = f"{_PREFIX}address"
+CLOSED = f"{_PREFIX}closed"
+"""On pods that only those of their job are to reach: what lets others of the namespace in must leave these out."""
 
 
 def labels(cluster: str, key: PodKey) -> dict[str, str]:
@@ -41,9 +44,18 @@ def selector(wanted: Mapping[str, str]) -> str:
     return ",".join(f"{name}={value}" for name, value in wanted.items())
 
 
-def host_of(slot: int) -> str:
-    """The name by which the pods of a job call the one with this slot."""
-    return f"s{slot}"
+def address_of(replica: Replica) -> str:
+    """A name that the DNS of a cluster tells to all of the namespace, whatever the cluster calls its own domain.
+
+    Its first part is what the pod calls itself (`host_of`), and what Volcano would call it. In place of the job's name
+    stands what no other job has, since jobs may have one name.
+    """
+    return f"{replica.name}-{replica.task}-{replica.index}.{service_of(replica.job)}"
+
+
+def host_of(address: str) -> str:
+    """What a pod with this address calls itself, and what the others of its job may call it for short."""
+    return address.partition(".")[0]
 
 
 def service_of(job: str) -> str:

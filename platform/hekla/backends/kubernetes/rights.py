@@ -4,14 +4,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hekla.backends.kubernetes import kinds
+
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """To do this with those. `everywhere`: in the whole cluster, else in our namespace."""
+    """To do this with those. `everywhere`: in the whole cluster, else in our namespace. `group`: of the API."""
 
     verb: str
     resource: str
     everywhere: bool = False
+    group: str = ""
 
     def is_in(self, rules: Iterable[Mapping[str, Any]]) -> bool:
         """Whether one of these rules of a namespace gives it. What is needed everywhere they cannot give."""
@@ -22,7 +25,7 @@ class Right:
         kinds = {"*", self.resource, *([f"*/{part}"] if part else [])}
         return (
             not rule.get("resourceNames")
-            and not {"", "*"}.isdisjoint(rule.get("apiGroups") or ())
+            and not {self.group, "*"}.isdisjoint(rule.get("apiGroups") or ())
             and not kinds.isdisjoint(rule.get("resources") or ())
             and not {self.verb, "*"}.isdisjoint(rule.get("verbs") or ())
         )
@@ -38,5 +41,5 @@ NEEDED = (
     *(Right(verb, "pods") for verb in _OF_PODS),
     Right("create", "pods/binding"),
     Right("get", "pods/log"),
-    *(Right(verb, kind) for kind in ("services", "configmaps", "secrets") for verb in ("create", "list", "delete")),
+    *(Right(verb, kind, group=kinds.group(kind)) for kind in kinds.ATTACHED for verb in ("create", "list", "delete")),
 )

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Callable
 
 from hekla.backends.base import BackendError, PodOrder, StartRefused
-from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, INVALID, NOT_FOUND, ApiError
+from hekla.backends.kubernetes import kinds
+from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, INVALID, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.manifests import Manifests
@@ -19,8 +20,8 @@ class Starting:
     ) -> None:
         self._flight, self._cache, self._manifests, self._place = flight, cache, manifests, place
         self._has_run = has_run
-        self._served: set[str] = set()
-        self._doors: dict[str, asyncio.Lock] = {}
+        self._served: set[tuple[str, str]] = set()
+        self._doors: dict[tuple[str, str], asyncio.Lock] = {}
 
     async def start(self, order: PodOrder) -> None:
         """Make the pod and what belongs to it, and bind it, as far as this is not done. Raises as the contract says."""
@@ -37,14 +38,14 @@ class Starting:
         await self._bind(pod, order.node)
 
     def forget_service(self, job: str) -> None:
-        """It was deleted: a pod of this job that starts again needs it anew."""
-        self._served.discard(job)
+        """It was deleted, as was what keeps others out: a pod of this job that starts again needs them anew."""
+        self._served -= {(job, kind) for kind in kinds.OF_JOBS}
 
     async def _made(self, order: PodOrder) -> Seen | None:
         """The pod, made now or before. Raises StartRefused where the server takes no such pod."""
         manifest = self._manifests.pod(order)
-        if order.has_peers:
-            await self._serve(order.key.job)
+        for kind, shared in self._manifests.of_job(order):
+            await self._make_shared(order.key.job, kind, shared)
         try:
             made = await self._flight.create_once(f"{self._place}/pods", manifest)
         except ApiError as error:
@@ -71,15 +72,16 @@ class Starting:
         if not found.observation.phase.is_final:
             raise refusal
 
-    async def _serve(self, job: str) -> None:
-        """The job's pods get their names by a service of the job; who comes while it is made waits for it."""
-        if job in self._served:
+    async def _make_shared(self, job: str, kind: str, manifest: Json) -> None:
+        """What the job has for all its pods; who comes while it is made waits for it."""
+        this = job, kind
+        if this in self._served:
             return
-        async with self._doors.setdefault(job, asyncio.Lock()):
-            if job not in self._served:
-                await self._flight.create_once(f"{self._place}/services", self._manifests.service(job))
-                self._served.add(job)
-        self._doors.pop(job, None)
+        async with self._doors.setdefault(this, asyncio.Lock()):
+            if this not in self._served:
+                await self._flight.create_once(kinds.path(self._place, kind), manifest)
+                self._served.add(this)
+        self._doors.pop(this, None)
 
     async def _looked_up(self, name: str) -> Seen | None:
         found = await self._flight.find(f"{self._place}/pods/{name}")

@@ -40,6 +40,7 @@ from hekla.backends.base import (
 from hekla.backends.local import addresses, care, inventory, limits, machine, measuring, names, orders, removal
 from hekla.backends.local.podfolder import FINAL, PodFolder, Status, StopRequest
 from hekla.domain.phases import PodPhase
+from hekla.domain.replicas import Replica
 from hekla.domain.resources import Resources
 from hekla.lib.clock import Clock
 
@@ -82,9 +83,9 @@ class LocalBackend:
         """This machine."""
         return [machine.node(self._root, self._overrides, self._labels)]
 
-    def address(self, slot: int) -> str:
-        """A loopback address for this slot alone."""
-        return addresses.address_of(slot)
+    def address(self, replica: Replica) -> str:
+        """A loopback address for its slot alone."""
+        return addresses.address_of(replica.slot)
 
     def start(self, order: PodOrder) -> None:
         """Claim the pod's folder and send for a shim, as far as this is not done. Raises BackendError, StartRefused."""

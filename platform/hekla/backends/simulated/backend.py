@@ -31,6 +31,7 @@ from hekla.backends.base import (
 from hekla.backends.simulated.config import SimulatedConfig
 from hekla.backends.simulated.journal import Entry, Journal
 from hekla.backends.simulated.pods import Plan, never_started, plan
+from hekla.domain.replicas import Replica
 from hekla.lib.clock import Clock
 
 FIRST_ADDRESS = ipaddress.IPv4Address("10.64.0.1")
@@ -56,11 +57,11 @@ class SimulatedBackend:
         """The nodes of the description."""
         return self._nodes
 
-    def address(self, slot: int) -> str:
+    def address(self, replica: Replica) -> str:
         """An address of a network that is not there."""
-        if not 0 <= slot < SLOTS:
-            raise ValueError(f"There are {SLOTS} slots, and no slot {slot}")
-        return str(FIRST_ADDRESS + slot)
+        if not 0 <= replica.slot < SLOTS:
+            raise ValueError(f"There are {SLOTS} slots, and no slot {replica.slot}")
+        return str(FIRST_ADDRESS + replica.slot)
 
     def start(self, order: PodOrder) -> None:
         """Put the pod's course down, unless it is. Raises StartRefused where the order's own wishes are no numbers."""

@@ -22,13 +22,17 @@ _FIRST_OWN_PORT, _OWN_PORTS = 10_000, 22_000
 class PodSettings:
     """What is set for one pod: variables, files (paths relative to its working folder), names and their addresses.
 
-    `secrets` are files that only its own processes may read, and that are shown to nobody.
+    `secrets` are files that only its own processes may read, and that are shown to nobody. `mounts` are folders of
+    files by the absolute paths at which programs look for them too; pods of one machine share its root and have none.
+    `is_closed`: only pods of its own job are to reach it, where the network of a cluster can see to that.
     """
 
     env: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     hosts: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    mounts: Mapping[str, str] = field(default_factory=dict)
+    is_closed: bool = False
 
     @property
     def paths(self) -> set[str]:
@@ -42,6 +46,8 @@ class PodSettings:
             files={**self.files, **other.files},
             hosts={**self.hosts, **other.hosts},
             secrets={**self.secrets, **other.secrets},
+            mounts={**self.mounts, **other.mounts},
+            is_closed=self.is_closed or other.is_closed,
         )
 
 

@@ -1,12 +1,14 @@
 """`ssh`: the pods of a job hold one pair of keys, and know one another's addresses by name.
 
 Volcano makes a Secret and mounts it among root's keys. Here the pair is made from a secret of the job (`Place.secret`),
-so it is kept nowhere but in the pods, in `.ssh` of their home. Nothing listens for ssh unless the job itself starts
-that.
+so it is kept nowhere but in the pods: in `.ssh` of their working folder and, where a pod has a root of its own, in the
+folder that `--ssh-key-file-path` names, as Volcano has it. Nothing listens for ssh unless the job itself starts that.
 """
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 FOLDER = ".ssh"
 KEY = "id_ed25519"
+ROOTS = "/root/.ssh"
+_FOLDER = re.compile(r"(/[A-Za-z0-9._-]+)+")
 _FOR_ALL = f"""\
 Host *
   StrictHostKeyChecking no
@@ -25,6 +29,7 @@ Host *
   IdentitiesOnly yes
   IdentityFile ${{HOME}}/{FOLDER}/{KEY}
 """
+_PATH = "ssh-key-file-path"
 _OWN_KEY = sentence(
     "a key that is written in a job can be read by all who see the job; without it each job gets a pair of its own."
 )
@@ -38,7 +43,9 @@ def _settings(place: Place, options: Options) -> PodSettings:
         "authorized_keys": pair.public,
         "config": _config(place, options),
     }
-    return PodSettings(secrets={f"{FOLDER}/{name}": text for name, text in files.items()})
+    return PodSettings(
+        secrets={f"{FOLDER}/{name}": text for name, text in files.items()}, mounts={str(options[_PATH]): FOLDER}
+    )
 
 
 @lru_cache(maxsize=128)
@@ -53,11 +60,19 @@ def _config(place: Place, options: Options) -> str:
         f"Host {job}-{task}-{index} {job}-{task}-{index}.{job}\n  HostName {address}\n  Port {options['ssh-port']}\n"
         for (task, index), address in place.addresses.items()
     )
-    return "".join((*hosts, _FOR_ALL))
+    return "".join((*hosts, _FOR_ALL, f"  IdentityFile {options[_PATH]}/{KEY}\n"))
 
 
 def _problems(_tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
-    return [f"--{name}: {said(_OWN_KEY)}" for name in ("ssh-private-key", "ssh-public-key") if options[name]]
+    own = [f"--{name}: {said(_OWN_KEY)}" for name in ("ssh-private-key", "ssh-public-key") if options[name]]
+    if _is_folder(str(options[_PATH])):
+        return own
+    return [*own, said("--{name} must be the absolute path of a folder, such as {given}.", name=_PATH, given=ROOTS)]
+
+
+def _is_folder(path: str) -> bool:
+    """Plainly written: it stands in a configuration that ssh reads word by word."""
+    return bool(_FOLDER.fullmatch(path)) and ".." not in PurePosixPath(path).parts
 
 
 def _remarks(_tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
@@ -76,7 +91,7 @@ SSH = Framework(
     "Gives the pods of a job one pair of keys and a configuration for ssh.",
     _settings,
     options=(
-        Option("ssh-key-file-path", "", unheeded=sentence("the keys are in .ssh of a pod's home.")),
+        Option(_PATH, ROOTS),
         Option("ssh-private-key", ""),
         Option("ssh-public-key", ""),
         Option("ssh-port", 22),

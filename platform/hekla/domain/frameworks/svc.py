@@ -1,7 +1,8 @@
 """`svc`: the pods of a job know one another's addresses.
 
 A task's addresses come as a variable, as a file with one a line, and as host names `<job>-<task>-<index>`, with and
-without the job's name behind a dot. Names of addresses that are names already are left to the cluster's DNS.
+without the job's name behind a dot. Names of addresses that are names already are left to the cluster's DNS. Unless it
+is told not to, a cluster with a network of its own lets nothing but pods of the job reach them.
 """
 
 from ipaddress import ip_address
@@ -20,7 +21,13 @@ def _settings(place: Place, options: Options) -> PodSettings:
         env[f"VC_{name}_HOSTS"] = ",".join(addresses)
         env[f"VC_{name}_NUM"] = str(task.replicas)
         files[f"{FOLDER}/{task.name}.host"] = "".join(f"{address}\n" for address in addresses)
-    return PodSettings(env=env if options["inject-hosts-env"] else {}, files=files, hosts=_names(place))
+    return PodSettings(
+        env=env if options["inject-hosts-env"] else {},
+        files=files,
+        hosts=_names(place),
+        mounts={f"/{FOLDER}": FOLDER},
+        is_closed=not options["disable-network-policy"],
+    )
 
 
 def _names(place: Place) -> dict[str, str]:
@@ -47,11 +54,7 @@ SVC = Framework(
     _settings,
     options=(
         Option("publish-not-ready-addresses", False, unheeded=sentence("addresses are known before pods start.")),
-        Option(
-            "disable-network-policy",
-            False,
-            unheeded=sentence("nothing keeps other jobs from reaching these pods."),
-        ),
+        Option("disable-network-policy", False),
         Option("inject-hosts-env", True),
     ),
     scaling=keeps(sentence("the list of addresses (VC_…_HOSTS, etc/volcano)")),

@@ -20,6 +20,7 @@ from hekla.apps.rows import save_all
 from hekla.domain import events
 from hekla.domain.lifecycle import PodRef, Said, Step, entrusted, fact
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
+from hekla.domain.replicas import Replica
 
 _FIELDS = (*POD_FIELDS, "node", "bound_at")
 ENDED_THERE = "LeaderStops"
@@ -140,7 +141,7 @@ def _follow_pods(job: Job, pods: list[Pod], seen: Mapping[PodRef, PodStanding], 
     return bool(gone or fresh or moved)
 
 
-def _unnamed(_slot: int) -> str:
+def _unnamed(_replica: Replica) -> str:
     """Volcano's plugins tell the pods of a job how to find one another."""
     return ""
 

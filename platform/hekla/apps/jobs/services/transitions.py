@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import connection
 
-from hekla.apps.jobs.facts import all_pod_facts, job_facts, replicas, reserved_slots, spec_of
+from hekla.apps.jobs.facts import all_pod_facts, job_facts, replica_of, replicas, reserved_slots, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.outbox.services import Actor
@@ -14,8 +14,9 @@ from hekla.domain import events, lifecycle
 from hekla.domain.lifecycle import Outcome, PodRef, Target, facts_in
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 from hekla.domain.policies import Action
+from hekla.domain.replicas import Replica
 
-AddressOf = Callable[[int], str]
+AddressOf = Callable[[Replica], str]
 SCALED_DOWN = "ScaledDown"
 _MOST_FACTS = 64
 
@@ -215,7 +216,7 @@ def _create_pods(
             attempt=ref.attempt,
             version=job.version,
             slot=slot,
-            address=address_of(slot),
+            address=address_of(replica_of(job, ref.task, ref.index, slot)),
             created_at=now,
         )
         rows.append(row)

@@ -1,0 +1,17 @@
+"""The kinds of objects that belong to a job beside its pods, and where the API has them."""
+
+SERVICES, POLICIES = "services", "networkpolicies"
+OF_JOBS = (SERVICES, POLICIES)
+ATTACHED = (*OF_JOBS, "configmaps", "secrets")
+_CORE = "/api/v1"
+_GROUPS = {POLICIES: "/apis/networking.k8s.io/v1"}
+
+
+def path(place: str, kind: str) -> str:
+    """Objects of that kind in a namespace, whose own path is `place`."""
+    return f"{_GROUPS.get(kind, _CORE)}{place.removeprefix(_CORE)}/{kind}"
+
+
+def group(kind: str) -> str:
+    """Of the API, as rights name it."""
+    return _GROUPS[kind].split("/")[2] if kind in _GROUPS else ""
