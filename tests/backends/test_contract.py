@@ -1,5 +1,6 @@
 """What the controller may rely on, whichever backend it has."""
 
+import asyncio
 import contextlib
 import dataclasses
 from datetime import UTC
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hekla.backends.base import Backend, PodKey, UnknownPod
+from hekla.backends.base import Backend, NotHere, PodKey, UnknownPod
 from hekla.backends.registry import KINDS, open_backend
 from hekla.domain.errors import Invalid
 from hekla.domain.phases import PodPhase
@@ -244,6 +245,22 @@ def test_a_pod_has_its_address_as_endpoint(place):
     order = place.long()
     place.backend.start(order)
     assert place.backend.endpoint(order.key, 8080) == (order.address, 8080)
+
+
+def test_a_backend_lets_one_into_its_pods_or_says_that_it_does_not(place):
+    can = place.backend.capabilities
+    for is_done, ask in ((can.has_endpoints, place.backend.reach), (can.runs_commands, place.backend.run)):
+        if is_done:
+            with pytest.raises(UnknownPod):
+                asyncio.run(entered(ask(NOBODY, 80)))
+        else:
+            with pytest.raises(NotHere):
+                ask(NOBODY, 80)
+
+
+async def entered(way):
+    async with way:
+        pass
 
 
 def test_wait_ends_when_something_happens(place):

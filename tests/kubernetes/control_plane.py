@@ -101,7 +101,7 @@ class ControlPlane:
     def __init__(self, binaries: Path) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="hekla-kubernetes-"))
         self._binaries = binaries
-        self._ports = dict(zip(("etcd", "peer", "api", "controllers", "kwok"), _free_ports(5), strict=True))
+        self._ports = dict(zip(("etcd", "peer", "api", "controllers", "kwok", "inside"), _free_ports(6), strict=True))
         self._certificates = Certificates(self.home / "certificates")
         self._parts: dict[str, Part] = {}
         self._nodes = 0
@@ -110,6 +110,11 @@ class ControlPlane:
     def url(self) -> str:
         """The address of the API server; it stays the same when it is started again."""
         return f"https://127.0.0.1:{self._ports['api']}"
+
+    @property
+    def port_inside(self) -> int:
+        """The port of this machine to which every port of every pod leads; nobody listens there but a test."""
+        return self._ports["inside"]
 
     @property
     def ca(self) -> Path:
@@ -255,7 +260,8 @@ class ControlPlane:
         self._file("kubeconfig").write_text(yaml.safe_dump(self.kubeconfig()))
         said = self._file("container.log")
         said.write_text("".join(f"2026-01-01T00:00:00.{n:09}Z stdout F {line}\n" for n, line in enumerate(LOG_LINES)))
-        self._file("logs.yaml").write_text(yaml.safe_dump(_logs_from(said)))
+        pretended = [_logs_from(said), _commands_run_in(self.home), _ports_lead_to(self.port_inside)]
+        self._file("pretended.yaml").write_text(yaml.safe_dump_all(pretended))
 
     def _file(self, name: str) -> Path:
         return self.home / name
@@ -313,7 +319,7 @@ class ControlPlane:
             "kwok",
             f"--kubeconfig={self._file('kubeconfig')}",
             "--manage-all-nodes=true",
-            *(f"--config={HERE / 'stages.yaml'}", f"--config={self._file('logs.yaml')}"),
+            *(f"--config={HERE / 'stages.yaml'}", f"--config={self._file('pretended.yaml')}"),
             "--node-lease-duration-seconds=40",
             *(f"--server-address=127.0.0.1:{self._ports['kwok']}", f"--node-port={self._ports['kwok']}"),
             *self._tls(),
@@ -351,6 +357,25 @@ def _logs_from(file: Path) -> Object:
         "kind": "ClusterLogs",
         "metadata": {"name": "all"},
         "spec": {"logs": [{"logsFile": str(file), "follow": False}]},
+    }
+
+
+def _commands_run_in(folder: Path) -> Object:
+    """Commands in pods are run on this machine."""
+    return {
+        "apiVersion": "kwok.x-k8s.io/v1alpha1",
+        "kind": "ClusterExec",
+        "metadata": {"name": "all"},
+        "spec": {"execs": [{"local": {"workDir": str(folder)}}]},
+    }
+
+
+def _ports_lead_to(port: int) -> Object:
+    return {
+        "apiVersion": "kwok.x-k8s.io/v1alpha1",
+        "kind": "ClusterPortForward",
+        "metadata": {"name": "all"},
+        "spec": {"forwards": [{"target": {"port": port, "address": "127.0.0.1"}}]},
     }
 
 

@@ -5,11 +5,13 @@ to answer after a restart of everything else; the controller keeps the history.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol, TypeVar
 
+from hekla.backends.lines import Command, Line
 from hekla.domain.phases import PodPhase
 from hekla.domain.replicas import Replica
 from hekla.domain.resources import Resources
@@ -131,8 +133,9 @@ class Capabilities:
 
     simulated: bool  # are its pods imagined?
     enforces_limits: bool  # does a pod that asks for 1 GiB get killed above it?
-    has_endpoints: bool  # can a person's browser be brought to a port of a pod?
+    has_endpoints: bool  # can a person be brought to a port of a pod?
     measures_use: bool = False  # can it say what a running pod uses?
+    runs_commands: bool = False  # can a person run a command in a pod that runs?
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +188,10 @@ class StartRefused(BackendError):
 
 class UnknownPod(BackendError):
     """No pod of that key is or was here."""
+
+
+class NotHere(BackendError):
+    """This kind of backend cannot do it at all; its capabilities say so."""
 
 
 class Backend(Protocol):
@@ -243,7 +250,15 @@ class Backend(Protocol):
         """What these pods use now. Those that do not run, or cannot be measured, are left out."""
 
     def endpoint(self, key: PodKey, port: int) -> tuple[str, int]:
-        """Host and port where a server in the pod listens. Raises UnknownPod."""
+        """Host and port where a server in the pod listens, for other pods of its job. Raises UnknownPod."""
+
+    def reach(self, key: PodKey, port: int) -> AbstractAsyncContextManager[Line]:
+        """A connection to a server in the pod, where there are endpoints. Raises BackendError, UnknownPod."""
+
+    def run(
+        self, key: PodKey, command: Sequence[str], *, in_terminal: bool = False
+    ) -> AbstractAsyncContextManager[Command]:
+        """A command in the pod beside its own, where that can be done. Raises BackendError, UnknownPod."""
 
     def remove(self, job: str) -> None:
         """End what still runs of this job and delete what is attached to it, all but its logs. Idempotent.

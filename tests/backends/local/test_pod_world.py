@@ -1,12 +1,13 @@
 """What a pod finds around itself: its environment, files, addresses, and nothing of the console's."""
 
+import asyncio
 import dataclasses
 import sys
 from pathlib import Path
 
 import pytest
 
-from hekla.backends.base import PodKey, StartRefused
+from hekla.backends.base import BackendError, PodKey, StartRefused
 from hekla.backends.local import addresses
 from hekla.domain.phases import PodPhase
 
@@ -55,6 +56,29 @@ def test_two_pods_listen_on_one_port_and_talk(local):
     assert local.ended(worker.key).phase == PodPhase.SUCCEEDED, local.log(worker.key)
     local.ended(ps.key)
     assert local.log(ps.key) == f"listening\nhello from {worker.address}\n"
+
+
+def test_a_person_is_brought_to_a_port_of_a_pod(local):
+    port = free_port()
+    key = local.started(local.order(command=("python", "-c", LISTEN), env={"PORT": port}))
+    while "listening" not in local.log(key):
+        assert not (seen := local.seen(key)) or not seen.phase.is_final, local.log(key)
+    assert asyncio.run(spoken(local, key, int(port))) == b""
+    local.ended(key)
+    assert local.log(key).startswith("listening\nhello from 127.")
+
+
+async def spoken(local, key, port):
+    """What comes back for a greeting until the line is over."""
+    async with local.backend.reach(key, port) as line:
+        await line.send(b"hello")
+        return await line.receive()
+
+
+def test_a_port_of_a_pod_where_nobody_listens_is_an_error(local):
+    key = local.started(local.long())
+    with pytest.raises(BackendError):
+        asyncio.run(spoken(local, key, int(free_port())))
 
 
 def test_nothing_of_the_consoles_environment_reaches_a_pod(local, monkeypatch):

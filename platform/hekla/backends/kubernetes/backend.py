@@ -6,11 +6,13 @@ deleted takes its exit code and its log along. Only when the end stands in the r
 the pod deleted.
 """
 
+import asyncio
 import itertools
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,7 @@ from hekla.backends.base import (
     UnknownPod,
     Use,
 )
-from hekla.backends.kubernetes import access, kinds, names, nodes, reading
+from hekla.backends.kubernetes import access, entering, kinds, names, nodes, reading
 from hekla.backends.kubernetes.api import BAD_REQUEST, NOT_FOUND, Api, ApiError
 from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.config import KubernetesConfig
@@ -38,6 +40,7 @@ from hekla.backends.kubernetes.manifests import Manifests
 from hekla.backends.kubernetes.reading import Seen
 from hekla.backends.kubernetes.spool import Spool
 from hekla.backends.kubernetes.starting import Starting
+from hekla.backends.lines import Command, Line
 from hekla.domain.replicas import Replica
 from hekla.domain.resources import Resources
 from hekla.lib.clock import Clock
@@ -51,7 +54,7 @@ _SAFE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 class KubernetesBackend:
     """Implements `base.Backend`. Any number of processes may open the same cluster."""
 
-    capabilities = Capabilities(simulated=False, enforces_limits=True, has_endpoints=False)
+    capabilities = Capabilities(simulated=False, enforces_limits=True, has_endpoints=True, runs_commands=True)
 
     def __init__(
         self, *, cluster: str, config: Mapping[str, Any], home: Path, clock: Clock, key: str | None = None
@@ -141,6 +144,25 @@ class KubernetesBackend:
         if pod is None:
             raise UnknownPod(f"There is no pod {key.name} here")
         return pod.address, port
+
+    @asynccontextmanager
+    async def reach(self, key: PodKey, port: int) -> AsyncIterator[Line]:
+        """Through the API server, which is asked by its kubelet: no network needs to lead there."""
+        async with entering.reach(self._access, await self._way_into(key), port) as line:
+            yield line
+
+    @asynccontextmanager
+    async def run(self, key: PodKey, command: Sequence[str], *, in_terminal: bool = False) -> AsyncIterator[Command]:
+        """Through the API server."""
+        async with entering.run(self._access, await self._way_into(key), command, in_terminal=in_terminal) as running:
+            yield running
+
+    async def _way_into(self, key: PodKey) -> str:
+        """The path of the pod. Raises UnknownPod."""
+        pod = await asyncio.to_thread(self._found, key)
+        if pod is None:
+            raise UnknownPod(f"There is no pod {key.name} here")
+        return self._path_of(pod.name)
 
     def remove(self, job: str) -> None:
         """Delete the pods and what belongs to the job but the logs. Raises BackendError while a pod is there."""

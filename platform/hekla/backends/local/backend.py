@@ -8,6 +8,7 @@ On disk, below `home/local/<cluster>/`:
     wake                  a named pipe that shims write to when something changed
 """
 
+import asyncio
 import contextlib
 import hashlib
 import os
@@ -16,7 +17,7 @@ import select
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from hekla.backends.base import (
     Inventory,
     LogChunk,
     NodeInfo,
+    NotHere,
     Observation,
     Observations,
     PodKey,
@@ -37,7 +39,19 @@ from hekla.backends.base import (
     Use,
     one_by_one,
 )
-from hekla.backends.local import addresses, care, inventory, limits, machine, measuring, names, orders, removal
+from hekla.backends.lines import Command, Line
+from hekla.backends.local import (
+    addresses,
+    care,
+    inventory,
+    limits,
+    machine,
+    measuring,
+    names,
+    orders,
+    reaching,
+    removal,
+)
 from hekla.backends.local.podfolder import FINAL, PodFolder, Status, StopRequest
 from hekla.domain.phases import PodPhase
 from hekla.domain.replicas import Replica
@@ -171,6 +185,23 @@ class LocalBackend:
         if order is None:
             raise UnknownPod(f"{key.name} was never started")
         return order["address"], port
+
+    @contextlib.asynccontextmanager
+    async def reach(self, key: PodKey, port: int) -> AsyncIterator[Line]:
+        """At the pod's own address, if the server there listens at it."""
+        host, _ = await asyncio.to_thread(self.endpoint, key, port)
+        async with reaching.reach(host, port) as line:
+            yield line
+
+    def run(
+        self,
+        key: PodKey,
+        command: Sequence[str],  # noqa: ARG002
+        *,
+        in_terminal: bool = False,  # noqa: ARG002
+    ) -> contextlib.AbstractAsyncContextManager[Command]:
+        """Not done: a pod is processes of the console's own machine and user."""
+        raise NotHere(f"No command can be run in {key.name}")
 
     def remove(self, job: str) -> None:
         """End what still runs of the job at once, and delete what its pods left but the logs.

@@ -10,6 +10,7 @@ import itertools
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from hekla.backends.base import (
     Inventory,
     LogChunk,
     NodeInfo,
+    NotHere,
     Observations,
     PodKey,
     PodOrder,
@@ -28,6 +30,7 @@ from hekla.backends.base import (
     Use,
     one_by_one,
 )
+from hekla.backends.lines import Command, Line
 from hekla.backends.simulated.config import SimulatedConfig
 from hekla.backends.simulated.journal import Entry, Journal
 from hekla.backends.simulated.pods import Plan, never_started, plan
@@ -138,6 +141,20 @@ class SimulatedBackend:
     def endpoint(self, key: PodKey, port: int) -> tuple[str, int]:
         """Where it would be; nobody answers there."""
         return self._known(key).address, port
+
+    def reach(self, key: PodKey, port: int) -> AbstractAsyncContextManager[Line]:
+        """Nothing is there."""
+        raise NotHere(f"{key.name} is imagined, and so is its port {port}")
+
+    def run(
+        self,
+        key: PodKey,
+        command: Sequence[str],  # noqa: ARG002
+        *,
+        in_terminal: bool = False,  # noqa: ARG002
+    ) -> AbstractAsyncContextManager[Command]:
+        """Nothing is there."""
+        raise NotHere(f"{key.name} is imagined")
 
     def remove(self, job: str) -> None:
         """The pods of the job end now and are told of no more; what they would have written can still be read."""

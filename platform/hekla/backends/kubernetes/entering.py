@@ -1,0 +1,167 @@
+"""Commands in pods and connections to their ports, through the API server, as websockets (Kubernetes 1.30 and later).
+
+Each message begins with the number of the stream that it belongs to. Of a command these are its input and outputs, how
+it ended, and the size of its terminal; of a port its data, and why there are none.
+"""
+
+import contextlib
+import json
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import aiohttp
+
+from hekla.backends.base import BackendError
+from hekla.backends.kubernetes import instruments, names
+from hekla.backends.kubernetes.access import Access
+from hekla.backends.kubernetes.api import ApiError, unreachable
+from hekla.backends.lines import Output
+
+_COMMANDS, _PORTS = "v5.channel.k8s.io", "v4.channel.k8s.io"
+_INPUT, _OUTPUT, _ERRORS, _END, _SIZE, _CLOSE = 0, 1, 2, 3, 4, 255
+_DATA, _PROBLEM = 0, 1
+_PIECE_BYTES = 32 * 1024
+_SIGN_OF_LIFE_SECONDS = 30.0
+_PATIENCE = aiohttp.ClientTimeout(total=None, sock_connect=5.0)
+_OVER = (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSING, aiohttp.WSMsgType.CLOSED)
+
+
+@contextlib.asynccontextmanager
+async def run(access: Access, pod: str, command: Sequence[str], *, in_terminal: bool) -> AsyncIterator["PodCommand"]:
+    """Run a command in the pod with that path. Raises BackendError."""
+    wishes = [("container", names.MAIN), ("stdin", "true"), ("stdout", "true")]
+    wishes += [("tty", "true")] if in_terminal else [("stderr", "true")]
+    wishes += [("command", word) for word in command]
+    async with _socket(access, f"{pod}/exec", wishes, _COMMANDS) as socket:
+        yield PodCommand(socket)
+
+
+@contextlib.asynccontextmanager
+async def reach(access: Access, pod: str, port: int) -> AsyncIterator["PodLine"]:
+    """Connect to a port of the pod with that path. Raises BackendError."""
+    async with _socket(access, f"{pod}/portforward", [("ports", str(port))], _PORTS) as socket:
+        yield PodLine(socket)
+
+
+class _Streams:
+    """What is sent and received, each with the number of its stream."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket = socket
+
+    async def _next(self) -> tuple[int, bytes] | None:
+        """None: the other side has ended it."""
+        while True:
+            try:
+                message = await self._socket.receive()
+            except (aiohttp.ClientError, OSError, RuntimeError) as error:
+                raise unreachable(error) from error
+            if message.type in _OVER:
+                return None
+            if message.type is aiohttp.WSMsgType.ERROR:
+                raise BackendError(f"The line to the pod broke: {message.data}")
+            if message.type is aiohttp.WSMsgType.BINARY and message.data:
+                return message.data[0], message.data[1:]
+
+    async def _put(self, stream: int, data: bytes) -> None:
+        try:
+            await self._socket.send_bytes(bytes([stream]) + data)
+        except (aiohttp.ClientError, OSError, RuntimeError) as error:
+            raise unreachable(error) from error
+
+    async def _put_all(self, stream: int, data: bytes) -> None:
+        for begin in range(0, len(data), _PIECE_BYTES):
+            await self._put(stream, data[begin : begin + _PIECE_BYTES])
+
+
+class PodCommand(_Streams):
+    """Implements `lines.Command`."""
+
+    exit_code: int | None = None
+
+    async def receive(self) -> Output | None:
+        """From whichever output there is something first."""
+        while self.exit_code is None:
+            stream, data = await self._next() or (None, b"")
+            if stream is None:
+                raise BackendError("The line to the pod broke before its command ended")
+            if stream == _END:
+                self.exit_code = _exit_code(data)
+            elif stream in (_OUTPUT, _ERRORS) and data:
+                return Output(data, stream == _ERRORS)
+        return None
+
+    async def send(self, data: bytes) -> None:
+        """In pieces that the server takes."""
+        await self._put_all(_INPUT, data)
+
+    async def end_input(self) -> None:
+        """By a message about the stream of input."""
+        await self._put(_CLOSE, bytes([_INPUT]))
+
+    async def resize(self, columns: int, rows: int) -> None:
+        """Only a terminal heeds it."""
+        await self._put(_SIZE, json.dumps({"Width": columns, "Height": rows}).encode())
+
+
+class PodLine(_Streams):
+    """Implements `lines.Line`. The first message of each of the two streams repeats the number of the port."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        super().__init__(socket)
+        self._greeted: set[int] = set()
+
+    async def receive(self) -> bytes:
+        """Data, until there are no more."""
+        while (found := await self._next()) is not None:
+            stream, data = found
+            if stream not in self._greeted:
+                self._greeted.add(stream)
+            elif stream == _DATA and data:
+                return data
+            elif stream == _PROBLEM and data:
+                raise BackendError(f"The port cannot be reached: {data.decode(errors='replace')[:500]}")
+        return b""
+
+    async def send(self, data: bytes) -> None:
+        """In pieces that the server takes."""
+        await self._put_all(_DATA, data)
+
+
+@contextlib.asynccontextmanager
+async def _socket(
+    access: Access, path: str, wishes: Sequence[tuple[str, str]], protocol: str
+) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+    instruments.count("GET", path)
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(ssl=access.context), timeout=_PATIENCE, cookie_jar=aiohttp.DummyCookieJar()
+    ) as session:
+        try:
+            socket = await session.ws_connect(
+                access.server + path,
+                params=wishes,
+                protocols=(protocol,),
+                headers=access.header(),
+                heartbeat=_SIGN_OF_LIFE_SECONDS,
+            )
+        except aiohttp.WSServerHandshakeError as error:
+            raise ApiError(error.status, "", f"The cluster lets nobody into this pod ({error.status})") from error
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise unreachable(error) from error
+        async with socket:
+            yield socket
+
+
+def _exit_code(told: bytes) -> int:
+    """Of a command that ended. Raises BackendError for one that could not run."""
+    try:
+        status: dict[str, Any] = json.loads(told)
+        if status["status"] == "Success":
+            return 0
+        causes = (status.get("details") or {}).get("causes") or ()
+        code = next((cause["message"] for cause in causes if cause.get("reason") == "ExitCode"), None)
+        if code is not None:
+            return int(code)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise unreachable(error) from error
+    raise BackendError(f"The command could not run: {str(status.get('message', ''))[:500]}")
