@@ -11,7 +11,7 @@ from tests.domain.test_frameworks import job, told
 
 from hekla.domain import formats
 from hekla.domain.errors import Invalid
-from hekla.domain.frameworks import mpi_agent
+from hekla.domain.frameworks import mpi_agent, settings_for
 from hekla.domain.jobspec import JobSpec
 
 AGENT = "etc/mpi/mpi_agent.py"
@@ -68,8 +68,8 @@ def test_workers_without_a_command_serve():
     ("arguments", "worker", "remarks"),
     [
         (["--port=22"], {}, []),
-        (["--port=2222"], {}, ["plugins.mpi.0: This has no effect: ranks are started through"]),
-        ([], {"command": ["/usr/sbin/sshd", "-D"]}, ["plugins.mpi: mpirun does not use ssh here"]),
+        (["--port=2222"], {}, []),
+        ([], {"command": ["/usr/sbin/sshd", "-D"]}, ["plugins.mpi: on clusters of the kind local mpirun does not use"]),
     ],
 )
 def test_what_is_in_vain_is_told(arguments, worker, remarks):
@@ -106,10 +106,61 @@ spec:
 """
 
 
-def test_a_manifest_may_leave_the_workers_command_out_and_is_told_what_has_no_effect():
+def test_a_manifest_may_leave_the_workers_command_out():
     loaded = formats.load(VOLCANO)
     assert loaded.spec.task("ranks").command == ("python", AGENT)
-    assert [told.partition(": ")[0] for told in loaded.warnings] == ["spec.plugins.mpi[1]"]
+    assert not loaded.warnings
+
+
+SECRET = bytes(range(32))
+
+
+def on_machines(plugins, task):
+    """What a pod is told whose peers have names and not addresses of this machine."""
+    spec = job(plugins, master=1, worker=2)
+    hosts = {(one.name, index): f"digits-{one.name}-{index}.x" for one in spec.tasks for index in range(one.replicas)}
+    return settings_for(spec, task, 0, hosts, SECRET)
+
+
+def test_on_machines_of_their_own_workers_are_reached_by_ssh():
+    master, worker = (on_machines({"mpi": ["--port=2222", "--slots=4"]}, task) for task in ("master", "worker"))
+    assert master.secrets == worker.secrets != {}
+    assert (
+        "Host digits-worker-1 digits-worker-1.digits\n  HostName digits-worker-1.x\n  Port 2222\n"
+        in (master.secrets[".ssh/config"])
+    )
+    assert master.mounts["/root/.ssh"] == worker.mounts["/root/.ssh"] == ".ssh"
+    assert master.files[master.env["HYDRA_HOST_FILE"]] == "digits-worker-0.x:4\ndigits-worker-1.x:4\n"
+    assert not {name for name in master.env if "LAUNCHER" in name or "agent" in name}
+    assert worker.env[mpi_agent.PORT] == "2222"
+
+
+def test_a_job_that_asks_for_ssh_itself_says_how():
+    path = "--ssh-key-file-path=/home/mpi/.ssh"
+    for plugins in ({"mpi": [], "ssh": [path]}, {"ssh": [path], "mpi": []}):
+        assert on_machines(plugins, "worker").mounts["/home/mpi/.ssh"] == ".ssh"
+        assert "/root/.ssh" not in on_machines(plugins, "worker").mounts
+
+
+def test_a_worker_on_a_machine_of_its_own_becomes_an_sshd_with_the_keys_of_the_job(monkeypatch):
+    became, made = [], []
+    monkeypatch.delenv("HEKLA_POD_ADDRESS", raising=False)
+    monkeypatch.setenv("HOME", "/root")
+    monkeypatch.setenv(mpi_agent.PORT, "2222")
+    monkeypatch.setattr(mpi_agent.shutil, "which", lambda *_, **__: "/usr/sbin/sshd")
+    monkeypatch.setattr(mpi_agent.os, "getuid", lambda: 0)
+    monkeypatch.setattr(mpi_agent.os, "makedirs", lambda path, **_: made.append(path))
+    monkeypatch.setattr(mpi_agent.os, "execv", lambda program, words: became.append(words))
+    mpi_agent.main([])
+    assert made == ["/run/sshd"]
+    assert " ".join(became[0]).startswith("/usr/sbin/sshd -D -e -f /dev/null -p 2222 -h /root/.ssh/id_ed25519 ")
+
+
+def test_a_worker_says_that_its_image_has_no_sshd(monkeypatch):
+    monkeypatch.delenv("HEKLA_POD_ADDRESS", raising=False)
+    monkeypatch.setattr(mpi_agent.shutil, "which", lambda *_, **__: None)
+    with pytest.raises(SystemExit, match="no sshd"):
+        mpi_agent.main([])
 
 
 @pytest.fixture

@@ -90,11 +90,21 @@ def port_at(address: str, port: int) -> int:
     All loopback addresses are one machine's, so such servers would be in each other's way: there each address has a
     port of its own, below those that Linux gives to outgoing connections.
     """
+    number = _loopback(address)
+    return port if number is None else _FIRST_OWN_PORT + int(number) % _OWN_PORTS
+
+
+def is_of_one_machine(address: str) -> bool:
+    """Whether pods with such addresses are processes of one machine, and of one user."""
+    return _loopback(address) is not None
+
+
+def _loopback(address: str) -> IPv4Address | None:
     try:
         number = IPv4Address(address)
     except AddressValueError:
-        return port
-    return _FIRST_OWN_PORT + int(number) % _OWN_PORTS if number.is_loopback else port
+        return None
+    return number if number.is_loopback else None
 
 
 @dataclass(frozen=True, slots=True)

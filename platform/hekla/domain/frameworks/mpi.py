@@ -1,8 +1,8 @@
-"""`mpi`: mpirun in the master starts ranks in the workers, without ssh.
+"""`mpi`: mpirun in the master starts ranks in the workers; by ssh where these are on machines of their own.
 
 The master finds the workers in two hostfiles, each in the words of its mpirun, and in variables that name hostfile and
-launcher. The launcher is a file, too (`mpi_agent.py`): workers that have no command of their own serve with it. It
-reaches pods of the same machine.
+launcher. For pods of one machine the launcher is a file (`mpi_agent.py`); for others it is ssh, with the keys of the
+plugin `ssh`. Workers that have no command of their own serve with that file: it knows where it is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,17 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from hekla.domain.frameworks import mpi_agent
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, missing_roles, task_called
+from hekla.domain.frameworks.base import (
+    Framework,
+    Option,
+    Options,
+    Place,
+    PodSettings,
+    is_of_one_machine,
+    missing_roles,
+    task_called,
+)
+from hekla.domain.frameworks.ssh import SSH
 from hekla.domain.sentences import said, sentence
 
 if TYPE_CHECKING:
@@ -25,14 +35,28 @@ _AGENT_TEXT = Path(mpi_agent.__file__).read_text(encoding="utf-8")
 
 
 def _settings(place: Place, options: Options) -> PodSettings:
-    if place.task == options["worker"]:
-        return PodSettings(files={AGENT: _AGENT_TEXT})
-    workers = place.find(options["worker"])
-    if workers is None or place.task != options["master"]:
+    if place.task not in (options["master"], options["worker"]):
         return PodSettings()
+    by_ssh = PodSettings() if is_of_one_machine(place.own_address) else _ssh(place, options)
+    if place.task == options["worker"]:
+        return by_ssh | PodSettings(files={AGENT: _AGENT_TEXT})
+    workers = place.find(options["worker"])
+    return by_ssh if workers is None else by_ssh | _of_master(place, workers, options)
+
+
+def _ssh(place: Place, options: Options) -> PodSettings:
+    """What the plugin `ssh` gives, unless the job asks for that itself, and the port for a worker that serves."""
+    asked = {**SSH.read(())[0], "ssh-port": options["port"]}
+    keys = PodSettings() if SSH.name in place.spec.plugins else SSH.settings(place, asked)
+    return keys | PodSettings(env={mpi_agent.PORT: str(options["port"])})
+
+
+def _of_master(place: Place, workers: "TaskSpec", options: Options) -> PodSettings:
     hosts, slots = place.addresses_of(workers), options["slots"]
+    folder = place.spec.task(place.task).working_dir
+    launcher = {**_hosts(folder), **(_agent(folder) if is_of_one_machine(place.own_address) else {})}
     return PodSettings(
-        env={"MPI_HOST": ",".join(hosts), **_launcher(place.spec.task(place.task).working_dir)},
+        env={"MPI_HOST": ",".join(hosts), **({} if _is_outside(folder) else launcher)},
         files={
             AGENT: _AGENT_TEXT,
             OPEN_MPI_HOSTS: "".join(f"{host} slots={slots}\n" for host in hosts),
@@ -41,22 +65,26 @@ def _settings(place: Place, options: Options) -> PodSettings:
     )
 
 
-def _launcher(working_dir: str) -> dict[str, str]:
+def _hosts(working_dir: str) -> dict[str, str]:
     """What mpirun reads of Hydra (MPICH), and of Open MPI before and since its version 5."""
-    if _is_outside(working_dir):
-        return {}
-    # Ranks have the variables of the pod in which they run, as by ssh; those of the master would name its address.
-    agent, hydra, open_mpi = (_seen_from(working_dir, path) for path in (AGENT, HYDRA_HOSTS, OPEN_MPI_HOSTS))
+    hydra, open_mpi = (_seen_from(working_dir, path) for path in (HYDRA_HOSTS, OPEN_MPI_HOSTS))
     return {
         "HYDRA_HOST_FILE": hydra,
+        "OMPI_MCA_orte_default_hostfile": open_mpi,
+        "PRTE_MCA_prte_default_hostfile": open_mpi,
+    }
+
+
+def _agent(working_dir: str) -> dict[str, str]:
+    """In place of ssh. Ranks have the variables of the pod that they run in; those of the master name its address."""
+    agent = _seen_from(working_dir, AGENT)
+    return {
         "HYDRA_ENV": "none",
         "HYDRA_USE_LOCALHOST": "1",
         "HYDRA_LAUNCHER": "rsh",
         "HYDRA_LAUNCHER_EXEC": "python",
         "HYDRA_LAUNCHER_EXTRA_ARGS": agent,
-        "OMPI_MCA_orte_default_hostfile": open_mpi,
         "OMPI_MCA_plm_rsh_agent": f"python {agent}",
-        "PRTE_MCA_prte_default_hostfile": open_mpi,
         "PRTE_MCA_plm_ssh_agent": f"python {agent}",
     }
 
@@ -76,7 +104,8 @@ def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     if worker and any("sshd" in word for word in worker.command):
         found.append(
             said(
-                "mpirun does not use ssh here; let “{task}” start python {agent} instead.",
+                "on clusters of the kind local mpirun does not use ssh; to run there, too, let “{task}” start "
+                "python {agent}.",
                 task=worker.name,
                 agent=AGENT,
             )
@@ -115,7 +144,7 @@ MPI = Framework(
         Option("master", "master"),
         Option("worker", "worker"),
         Option("slots", 1, number=sentence("a number of ranks"), most=1024),
-        Option("port", 22, unheeded=sentence("ranks are started through mpi_agent.py, which needs no port.")),
+        Option("port", 22),
     ),
     implies=("svc",),
     problems=_problems,

@@ -1,12 +1,14 @@
 """Starts the ranks of MPI in the pods of workers, where `mpirun` would take ssh. It goes into pods as a file.
 
-Without arguments it serves in a worker until it is ended. As `mpi_agent.py HOST COMMAND…`, which is how mpirun calls
-it, it has the worker at HOST run the command, with the caller's input and outputs, and ends as the command does. What
-it starts is the worker's own: it counts for that pod and ends with it. Both must be pods of one machine and one user.
+Without arguments it serves in a worker until it is ended; where workers have machines of their own it becomes an sshd.
+As `mpi_agent.py HOST COMMAND…`, which is how mpirun calls it among pods of one machine and one user, it has the worker
+at HOST run the command, with the caller's input and outputs, and ends as the command does. What it starts is the
+worker's own: it counts for that pod and ends with it.
 """
 
 import array
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -17,12 +19,27 @@ import time
 
 PATIENCE_SECONDS = 300.0
 LONGEST_COMMAND = 128 * 1024
+PORT = "HEKLA_SSH_PORT"
 
 
 def main(arguments: list[str]) -> int:
     if not arguments:
-        return serve(os.environ["HEKLA_POD_ADDRESS"])
+        host = os.environ.get("HEKLA_POD_ADDRESS")
+        return serve(host) if host else become_sshd(os.environ.get(PORT, "22"), os.environ.get("HOME", "/root"))
     return call(arguments[0], " ".join(arguments[1:]))
+
+
+def become_sshd(port: str, home: str) -> int:
+    """Serve by ssh, with the job's own keys. Whoever comes proves to be of the job by the same."""
+    sshd = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
+    if sshd is None:
+        sys.exit("there is no sshd in this image, by which mpirun could start ranks in it")
+    if os.getuid() == 0:
+        os.makedirs("/run/sshd", mode=0o755, exist_ok=True)
+    key = os.path.join(home, ".ssh", "id_ed25519")
+    print(f"waiting at port {port} for what mpirun starts", flush=True)
+    options = ["-D", "-e", "-f", "/dev/null", "-p", port, "-h", key, "-o", "PasswordAuthentication=no"]
+    os.execv(sshd, [sshd, *options])  # noqa: S606
 
 
 def serve(host: str) -> int:

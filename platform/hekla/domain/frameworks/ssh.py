@@ -79,7 +79,8 @@ def _remarks(_tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     return [
         said(
             "pods get the job's keys in {folder} and can say: ssh -F $HOME/{folder}/config NAME. Nothing listens there "
-            "until the job starts an sshd of its own on port {port} of HEKLA_POD_ADDRESS.",
+            "until the job starts an sshd of its own on port {port}; "
+            "on clusters of the kind local, at HEKLA_POD_ADDRESS.",
             folder=FOLDER,
             port=options["ssh-port"],
         )
