@@ -21,6 +21,7 @@ from tests.support import auditor
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.models import Event
+from hekla.backends.kubernetes import kinds
 from hekla.controller import turns
 from hekla.controller.backends import backend_of
 from hekla.controller.observations import key_of
@@ -31,7 +32,7 @@ from hekla.domain.policies import Action
 from hekla.lib import clock
 
 SETTLED_WITHIN_SECONDS = 240
-KINDS = ("pods", "services", "configmaps", "secrets")
+KINDS = ("pods", *kinds.ATTACHED)
 _ENDS_AT = "hekla.dev/test-ends-at"
 RESTART = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
 
@@ -97,7 +98,7 @@ class Fleet:
         return [
             f"{kind}/{one['metadata']['name']}"
             for kind in KINDS
-            for one in self.plane.request("GET", f"{self._place}/{kind}?labelSelector={wanted}")["items"]
+            for one in self.plane.request("GET", f"{kinds.path(self._place, kind)}?labelSelector={wanted}")["items"]
         ]
 
     def until(self, done: Callable[[], bool], more: Callable[[], object] = lambda: "") -> None:

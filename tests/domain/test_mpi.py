@@ -142,10 +142,14 @@ def test_a_job_that_asks_for_ssh_itself_says_how():
         assert "/root/.ssh" not in on_machines(plugins, "worker").mounts
 
 
-def test_a_worker_on_a_machine_of_its_own_becomes_an_sshd_with_the_keys_of_the_job(monkeypatch):
-    became, made = [], []
+@pytest.mark.parametrize("has_key", [True, False])
+def test_a_worker_on_a_machine_of_its_own_becomes_an_sshd(monkeypatch, tmp_path, has_key):
+    became, made, key = [], [], tmp_path / ".ssh" / "id_ed25519"
+    if has_key:
+        key.parent.mkdir()
+        key.write_text("")
     monkeypatch.delenv("HEKLA_POD_ADDRESS", raising=False)
-    monkeypatch.setenv("HOME", "/root")
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv(mpi_agent.PORT, "2222")
     monkeypatch.setattr(mpi_agent.shutil, "which", lambda *_, **__: "/usr/sbin/sshd")
     monkeypatch.setattr(mpi_agent.os, "getuid", lambda: 0)
@@ -153,7 +157,8 @@ def test_a_worker_on_a_machine_of_its_own_becomes_an_sshd_with_the_keys_of_the_j
     monkeypatch.setattr(mpi_agent.os, "execv", lambda program, words: became.append(words))
     mpi_agent.main([])
     assert made == ["/run/sshd"]
-    assert " ".join(became[0]).startswith("/usr/sbin/sshd -D -e -f /dev/null -p 2222 -h /root/.ssh/id_ed25519 ")
+    assert became[0][:7] == ["/usr/sbin/sshd", "-D", "-e", "-f", "/dev/null", "-p", "2222"]
+    assert ("-h" in became[0]) == (str(key) in became[0]) == has_key
 
 
 def test_a_worker_says_that_its_image_has_no_sshd(monkeypatch):

@@ -70,7 +70,8 @@ class Asked:
 
     def _below(self) -> list[str]:
         parts = self.path.partition("?")[0].strip("/").split("/")
-        return (parts[4:] if "namespaces" in parts else parts[2:]) or parts[-1:]  # of `/version` itself
+        head = parts.index("namespaces") + 2 if "namespaces" in parts else 2
+        return parts[head:] or parts[-1:]  # of `/version` itself
 
 
 @dataclass

@@ -54,11 +54,13 @@ async def test_a_command_reads_what_is_sent(cloud: Place, pod: PodKey) -> None:
 
 
 async def test_a_command_may_have_a_terminal_of_the_size_that_one_says(cloud: Place, pod: PodKey) -> None:
-    script = "until [ \"$(stty size)\" = '40 132' ]; do sleep 0.1; done; test -t 1 && echo terminal; sleep 1000"
+    script = "until [ \"$(stty size)\" = '40 132' ]; do sleep 0.1; done; test -t 1 && echo terminal; read _"
     async with cloud.backend.run(pod, ["sh", "-c", script], in_terminal=True) as command:
         await command.resize(columns=132, rows=40)
         async with asyncio.timeout(PATIENCE_SECONDS):
             said = await command.receive()
+        await command.send(b"\r")
+        await spoken(command)
     assert said is not None
     assert said.data.startswith(b"terminal")
 

@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
 
 
 def become_sshd(port: str, home: str) -> int:
-    """Serve by ssh, with the job's own keys. Whoever comes proves to be of the job by the same."""
+    """Serve by ssh, to whoever proves to be of the job by its keys; with those as its own, or else the image's."""
     sshd = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
     if sshd is None:
         sys.exit("there is no sshd in this image, by which mpirun could start ranks in it")
@@ -38,8 +38,8 @@ def become_sshd(port: str, home: str) -> int:
         os.makedirs("/run/sshd", mode=0o755, exist_ok=True)
     key = os.path.join(home, ".ssh", "id_ed25519")
     print(f"waiting at port {port} for what mpirun starts", flush=True)
-    options = ["-D", "-e", "-f", "/dev/null", "-p", port, "-h", key, "-o", "PasswordAuthentication=no"]
-    os.execv(sshd, [sshd, *options])  # noqa: S606
+    options = ["-D", "-e", "-f", "/dev/null", "-p", port, "-o", "PasswordAuthentication=no"]
+    os.execv(sshd, [sshd, *options, *(["-h", key] if os.path.exists(key) else [])])  # noqa: S606
 
 
 def serve(host: str) -> int:
