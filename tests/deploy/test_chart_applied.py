@@ -10,6 +10,8 @@ import pytest
 from tests.deploy.chart import CHART, MINIMAL, OF_FILES, Object, full, of_kind, render, run
 from tests.kubernetes.control_plane import ControlPlane, RequestRefused
 
+from hekla.backends.kubernetes.rights import NEEDED
+
 _STRICT = "fieldManager=test&fieldValidation=Strict&force=true"
 _POD: Object = {
     "apiVersion": "v1",
@@ -65,10 +67,10 @@ class Installed:
         token: str = self.plane.request("POST", path, body)["status"]["token"]
         return token
 
-    def may(self, verb: str, resource: str, namespace: str = "") -> bool:
+    def may(self, verb: str, resource: str, namespace: str = "", group: str = "") -> bool:
         """Whether the account of the chart may do this, as the API server answers it."""
         name, _, below = resource.partition("/")
-        asked = {"verb": verb, "resource": name, "subresource": below, "namespace": namespace}
+        asked = {"verb": verb, "resource": name, "subresource": below, "namespace": namespace, "group": group}
         body = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
@@ -122,14 +124,9 @@ def test_a_second_look_changes_nothing(installed: Installed) -> None:
 
 
 def test_the_account_may_do_what_pods_of_jobs_need(installed: Installed) -> None:
-    for verb in ("create", "get", "list", "watch", "patch", "delete", "deletecollection"):
-        assert installed.may(verb, "pods", installed.jobs)
-    for verb in ("create", "list", "delete"):
-        assert all(installed.may(verb, kind, installed.jobs) for kind in ("services", "configmaps", "secrets"))
-    assert installed.may("create", "pods/binding", installed.jobs)
-    assert installed.may("get", "pods/log", installed.jobs)
-    assert installed.may("list", "nodes")
-    assert installed.may("list", "pods")
+    for right in NEEDED:
+        place = "" if right.everywhere else installed.jobs
+        assert installed.may(right.verb, right.resource, place, right.group), right
 
 
 def test_the_account_may_do_nothing_else(installed: Installed) -> None:
@@ -138,8 +135,10 @@ def test_the_account_may_do_nothing_else(installed: Installed) -> None:
             assert not installed.may(verb, "secrets", namespace)
         assert not installed.may("create", "pods", namespace)
         assert not installed.may("get", "pods/log", namespace)
+        assert not installed.may("create", "pods/exec", namespace)
+        assert not installed.may("create", "networkpolicies", namespace, "networking.k8s.io")
     assert not installed.may("get", "secrets", installed.jobs)
-    assert not installed.may("create", "pods/exec", installed.jobs)
+    assert not installed.may("create", "pods/attach", installed.jobs)
     assert not installed.may("delete", "nodes")
     assert not installed.may("create", "clusterrolebindings")
 
