@@ -24,10 +24,11 @@ FROM queues_queue queue WHERE queue.id = queue_id AND queue.name = %(queue)s
 _PODS = """
 INSERT INTO jobs_pod (job_id, task, index, attempt, version, slot, address, phase, node, stopping, evicted, stop_reason,
                       reason, message, created_at, bound_at, started_at)
-SELECT id, 'worker', place, 1, 1, slot, 's' || slot, 'running',
+SELECT id, 'worker', place, 1, 1, slot,
+       name || '-worker-' || place || '.job-' || replace(uid::text, '-', ''), 'running',
        (%(nodes)s::text[])[1 + slot %% cardinality(%(nodes)s::text[])], false, false, '', '', '', now(), now(), now()
 FROM (
-    SELECT job.id, place, nextval('jobs_slot') AS slot
+    SELECT job.id, job.name, job.uid, place, nextval('jobs_slot') AS slot
     FROM jobs_job job JOIN queues_queue queue ON queue.id = job.queue_id AND queue.name = %(queue)s
     CROSS JOIN LATERAL generate_series(0, job.replicas - 1) AS place
 ) AS wanted
