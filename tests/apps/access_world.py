@@ -108,6 +108,7 @@ DATA: dict[str, dict[str, Any]] = {
     "api:v1:schedules": {"name": "other", "cron": "@daily", "job": SPEC},
     "api:v1:schedule": {"cron": "@weekly"},
     "api:v1:schedule_actions": {"action": "suspend"},
+    "api:v1:clusters": {"name": "third", "kind": "simulated", "config": {"nodes": []}},
     "api:v1:queues": {"name": "third", "cluster": "sim"},
     "invitations:list": {"role": "viewer"},
     "invitations:import": {"text": "username\nnew", "do": "import"},
@@ -181,6 +182,7 @@ def make_world() -> World:
         for role, name in (("operator", "otto"), ("manager", "mara"))
     }
     priorities.create(name="high", values={"value": 100}, actor=PLATFORM, now=now)
+    clusters.create(name="spare", kind="simulated", config={"nodes": []}, actor=PLATFORM, now=now)
     clusters.create_environment(name="digits", description="", requirements="", actor=PLATFORM, now=now)
     queues.create(cluster=people.cluster, name="labs-own", tenants=[people.lab], actor=PLATFORM, now=now)
     demonstrations.set_up(GANGS, now=now)
@@ -199,6 +201,7 @@ def make_world() -> World:
     invitation, secret = invitations.invite(people.lab, role="viewer", by=people.ada, now=now)
     view = jobs.save_view(name="shared", query="phase=failed", **asked)
     arguments: dict[str, list[Any]] = {
+        **{f"api:v1:{name}": ["spare"] for name in ("cluster", "cluster_try", "cluster_key")},
         "api:v1:policy": ["sim"], "api:v1:policy_trial": ["sim"],
         "accounts:end_visit": [1], "accounts:remove_key": [1], "accounts:end_visits_of": [bob],
         "accounts:start_oidc": ["none"], "accounts:oidc_back": ["none"], "accounts:connect_identity": ["none"],

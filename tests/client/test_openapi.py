@@ -47,6 +47,7 @@ CALLS: dict[str, Callable[[Client], object]] = {
     "logs": lambda client: list(client.logs("train")),
     "queues": Client.queues,
     "quotas": lambda client: client.quotas("lab"),
+    "clusters": Client.clusters,
     "nodes": Client.nodes,
     "uid": lambda client: client.uid("train"),
 }

@@ -76,6 +76,7 @@ EXAMPLES = {
     "ClusterHealthChanged": {"name": "far", "reachable": False, "problem": "silent", "message": "Connection refused"},
     "ClusterKeyGiven": {"name": "far", "server": "https://far:6443", "holder": "hekla", "fingerprint": "00ff:11ee"},
     "ClusterKeyRemoved": {"name": "far", "fingerprint": "00ff:11ee"},
+    "ClusterRemoved": _NAMED,
     "DemonstrationEnded": _NAMED,
     "DemonstrationStarted": _NAMED,
     "EnvironmentChanged": _CHANGED,

@@ -96,6 +96,7 @@ _COMMANDS = {
     "queues": ("queues", "List the queues that you may submit to."),
     "queue": ("queues", "Show what a queue holds and deserves, and who is in line."),
     "quotas": ("quotas", "Show what a tenant and its members may have, or set it."),
+    "clusters": ("clusters", "List, show, add, try or remove clusters."),
     "nodes": ("places", "List the machines and what is free on them."),
     "find": ("find", "Find anything by its name."),
     "policy": ("policy", "Show, try or change the scheduling policy of a cluster."),

@@ -165,6 +165,10 @@ class Client(Transport):
         """What a tenant and its members may have, and have."""
         return cast("list[dict[str, Any]]", self.get(f"tenants/{tenant}/quotas"))
 
+    def clusters(self) -> list[dict[str, Any]]:
+        """The places where pods run, and how they are."""
+        return cast("list[dict[str, Any]]", self.get("clusters"))
+
     def nodes(self) -> list[dict[str, Any]]:
         """The machines, and what of them is in use."""
         return cast("list[dict[str, Any]]", self.get("nodes"))

@@ -4,11 +4,11 @@ from django.conf import settings
 
 from hekla.apps.clusters import selectors, services
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.clusters.services import HealthFacts
 from hekla.backends import registry
 from hekla.backends.base import Health, Trouble
 from hekla.domain.errors import Invalid
 from hekla.lib import clock
+from hekla.reaching.health import as_facts
 
 
 def look(cluster: Cluster) -> None:
@@ -21,15 +21,3 @@ def look(cluster: Cluster) -> None:
     except Invalid as error:
         found = Health(Trouble.UNUSABLE, str(error))
     services.observe_health(cluster, as_facts(found), asked_at=asked_at, now=clock.now())
-
-
-def as_facts(found: Health) -> HealthFacts:
-    """As the rows have it."""
-    return {
-        "problem": found.problem or "",
-        "detail": found.detail,
-        "version": found.version,
-        "has_namespace": found.has_namespace,
-        "missing": list(found.missing),
-        "kubelets": dict(found.kubelets),
-    }

@@ -14,7 +14,7 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.backends.base import BackendError
 from hekla.controller.backends import backend_of
 from hekla.controller.wake import request_turn
-from hekla.domain.errors import HeklaError
+from hekla.domain.errors import HeklaError, NotFound
 from hekla.lib import clock
 
 log = logging.getLogger(__name__)
@@ -69,6 +69,8 @@ def _watch(cluster_id: int) -> None:
             if backend_of(clusters.by_id(cluster_id)).wait(1.0):
                 request_turn(cluster_id)
                 _stop.wait(_BREATH_SECONDS)
+        except NotFound:
+            return  # it was removed
         except (BackendError, HeklaError, OSError, Error) as error:
             log.warning("cannot watch cluster %s: %s", cluster_id, error)
             close_old_connections()

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from hekla.apps.clusters.models import Cluster, ClusterHealth
-from hekla.backends.base import Health, Trouble
+from hekla.backends.base import Health
 from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.reaching.health import sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +48,6 @@ class Shown:
         return sum(count for _version, count in self.kubelets)
 
 
-def is_whole(found: Health) -> bool:
-    """Whether nothing is missing there."""
-    return not found.problem and not found.missing and found.has_namespace is not False
-
-
 def of_answer(found: Health, config: Mapping[str, Any]) -> Shown:
     """What was answered at this moment."""
     return _shown(found, config)
@@ -84,16 +78,3 @@ def _grouped(missing: Iterable[str]) -> Iterable[Missing]:
         verbs[resource, bool(everywhere)].append(verb)
     for (resource, is_everywhere), found in verbs.items():
         yield Missing(resource, ", ".join(found), is_everywhere)
-
-
-def sentence(problem: str) -> str:
-    """Why a cluster is out of reach, and what can be done; empty: it is not."""
-    sentences: dict[str, str] = {
-        "": "",
-        Trouble.UNUSABLE: _("It cannot be reached as it is set up."),
-        Trouble.SILENT: _("Its server does not answer. Is the address right, and does the network lead there?"),
-        Trouble.UNTRUSTED: _("What answers cannot prove to be its server. Is this the certificate of its authority?"),
-        Trouble.NOT_LET_IN: _("Its server does not take the key, which may have run out. Replace it."),
-        Trouble.REFUSED: _("Its server answers that something is wrong."),
-    }
-    return sentences.get(problem, _("It cannot be reached."))

@@ -1,6 +1,5 @@
 """What a form says of how a cluster is reached, read by those who know such keys: problems are told at their fields."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,12 +9,11 @@ from hekla.apps.accounts.models import User
 from hekla.apps.clusters.forms import Way, WayForm
 from hekla.apps.clusters.sealed import carried, taken_up
 from hekla.apps.clusters.services import Key
-from hekla.backends.kubernetes import holders, keys
-from hekla.backends.kubernetes.keys import KeyRefused
+from hekla.backends.kubernetes import keys
 from hekla.domain.errors import Invalid, Problem
+from hekla.reaching import keys as given
 
 _FIELD = {Way.KUBECONFIG: "secret_kubeconfig", Way.TOKEN: "token"}
-_PARTS = ("server", "authority", "token")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +22,6 @@ class Wish:
 
     key: Key | None = None
     drops: bool = False
-
-    @property
-    def changes(self) -> bool:
-        return self.drops or self.key is not None
 
 
 def wish(form: WayForm, user: User, *, has_key: bool, now: datetime) -> Wish:
@@ -41,7 +35,7 @@ def wish(form: WayForm, user: User, *, has_key: bool, now: datetime) -> Wish:
     found = _given(form, way, _carried(form, user, way, now))
     if found is None:
         raise Invalid([Problem(_FIELD[Way(way)], _("Give the key here."))])
-    return Wish(Key(found.text(), found.server, holders.holder(found), holders.valid_until(found)))
+    return Wish(given.kept(found))
 
 
 def carry(key: Key, way: str, user: User, *, now: datetime) -> str:
@@ -59,17 +53,9 @@ def _given(form: WayForm, way: str, before: keys.Key | None) -> keys.Key | None:
     typed = form.cleaned_data
     if way == Way.KUBECONFIG:
         text = typed["secret_kubeconfig"] or typed["secret_file"]
-        return _told(lambda: keys.of_kubeconfig(text), parts=()) if text else before
+        return given.of_kubeconfig(text, field=_FIELD[Way.KUBECONFIG]) if text else before
     token = typed["token"] or (before.token if before else "")
-    return _told(lambda: keys.of_token(typed["server"], typed["authority"], token), parts=_PARTS)
-
-
-def _told(read: Callable[[], keys.Key], *, parts: tuple[str, ...]) -> keys.Key:
-    try:
-        return read()
-    except KeyRefused as refusal:
-        field = refusal.part if refusal.part in parts else _FIELD[Way.TOKEN if parts else Way.KUBECONFIG]
-        raise Invalid([Problem(field, str(refusal))]) from None
+    return given.of_token(typed["server"], typed["authority"], token)
 
 
 def _carried(form: WayForm, user: User, way: str, now: datetime) -> keys.Key | None:

@@ -5,10 +5,8 @@ missing, is saved when that is asked for once more.
 """
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
-from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -27,17 +25,15 @@ from hekla.apps.clusters.forms import ClusterChangeForm, ClusterForm, WayForm
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.forms import attach
 from hekla.apps.outbox import selectors as outbox
-from hekla.apps.outbox.services import unit_of_work
 from hekla.apps.people import person
-from hekla.apps.sentences import together
 from hekla.backends import registry
-from hekla.backends.base import BackendError, Health, Trouble
-from hekla.backends.registry import open_backend
-from hekla.controller.health import as_facts
-from hekla.domain.errors import HeklaError, Invalid, NotFound, Problem
+from hekla.backends.base import Health
+from hekla.domain.errors import HeklaError, NotFound
 from hekla.lib import clock
 from hekla.project import cluster_health, cluster_keys
-from hekla.project.cluster_keys import Wish
+from hekla.reaching import drafts
+from hekla.reaching.drafts import Draft
+from hekla.reaching.health import is_whole
 
 _SECRET = ("secret_kubeconfig", "token", "secret_carried")
 
@@ -135,75 +131,38 @@ class _Attempt:
     def __init__(self, request: HttpRequest, form: WayForm, cluster: Cluster | None) -> None:
         self._request, self._form, self._cluster = request, form, cluster
         self._user, self._now = person(request), clock.now()
-        self._kind: str = cluster.kind if cluster else form.cleaned_data["kind"]
-        self._config: dict[str, Any] = form.cleaned_data["config"]
-        self._wish = Wish()
 
     def answer(self) -> HttpResponse | None:
         """Raises HeklaError for what cannot be done."""
-        found = self._checked()
-        if "try" in self._request.POST:
-            self._hand_back(found)
+        draft, is_trial = self._draft(), "try" in self._request.POST
+        found = drafts.asked(draft, always=is_trial)
+        if is_trial:
+            self._hand_back(draft, found)
             return None
-        if found and not cluster_health.is_whole(found) and "anyway" not in self._request.POST:
-            self._hand_back(found)
-            self._refuse(found)
-        cluster = self._saved()
-        if found:
-            services.observe_health(cluster, as_facts(found), asked_at=clock.now(), now=clock.now())
+        if found and not is_whole(found) and "anyway" not in self._request.POST:
+            self._hand_back(draft, found)
+            drafts.require_whole(draft, found)
+        drafts.saved(draft, found, by=self._user, now=self._now)
         messages.success(self._request, self._told())
         return redirect("clusters:list")
 
-    def _checked(self) -> Health | None:
-        """What the cluster answers; None where it is not asked. Raises Invalid for what can never lead anywhere."""
-        if not registry.tells_health(self._kind):
-            self._check_others()
-            return None
+    def _draft(self) -> Draft:
+        """Raises Invalid for a key that cannot be used."""
+        kind = self._cluster.kind if self._cluster else self._form.cleaned_data["kind"]
+        if not registry.tells_health(kind):
+            return Draft(self._form.row(), self._cluster)
         has_key = self._cluster is not None and selectors.key(self._cluster) is not None
-        self._wish = cluster_keys.wish(self._form, self._user, has_key=has_key, now=self._now)
-        is_the_same = self._cluster and self._cluster.config == self._config and not self._wish.changes
-        if is_the_same and "try" not in self._request.POST:
-            return None
-        return _asked(self._kind, self._config, self._key_text(), self._field)
+        wish = cluster_keys.wish(self._form, self._user, has_key=has_key, now=self._now)
+        field = cluster_keys.field_of(self._form.cleaned_data["way"])
+        return Draft(self._form.row(), self._cluster, wish.key, wish.drops, field)
 
-    def _check_others(self) -> None:
-        if self._cluster is None or self._config != self._cluster.config:
-            name = self._cluster.name if self._cluster else self._form.cleaned_data["name"]
-            _require_answer(self._kind, name, self._config)
-
-    def _key_text(self) -> str | None:
-        if self._wish.key:
-            return self._wish.key.text
-        return None if self._cluster is None or self._wish.drops else selectors.backend_facts(self._cluster)["key"]
-
-    @property
-    def _field(self) -> str:
-        return cluster_keys.field_of(self._form.cleaned_data["way"])
-
-    def _hand_back(self, found: Health | None) -> None:
+    def _hand_back(self, draft: Draft, found: Health | None) -> None:
         """The form shows what was found, and carries the key on, so that nobody need give it again."""
-        self._form.found = cluster_health.of_answer(found, self._config) if found else None
-        if self._wish.key:
+        self._form.found = cluster_health.of_answer(found, draft.config) if found else None
+        if draft.key:
             way = self._form.cleaned_data["way"]
-            self._form.carry(cluster_keys.carry(self._wish.key, way, self._user, now=self._now))
-            self._form.carried = self._wish.key
-
-    def _refuse(self, found: Health) -> None:
-        if found.problem:
-            raise Invalid([Problem(self._field, together([cluster_health.sentence(found.problem), found.detail]))])
-        raise Invalid([Problem("", _("Not saved yet: something is missing in the cluster."))])
-
-    def _saved(self) -> Cluster:
-        asked: dict[str, Any] = {"actor": actor_of(self._user), "now": self._now}
-        with unit_of_work():
-            cluster = self._cluster or services.create(**self._form.row(), **asked)
-            if self._cluster:
-                services.change(cluster, self._form.row(), **asked)
-            if self._wish.key:
-                services.give_key(cluster, self._wish.key, by=self._user, **asked)
-            if self._wish.drops:
-                services.remove_key(cluster, **asked)
-        return cluster
+            self._form.carry(cluster_keys.carry(draft.key, way, self._user, now=self._now))
+            self._form.carried = draft.key
 
     def _told(self) -> str:
         return _("Saved.") if self._cluster else _("The cluster was added. Now give it a queue.")
@@ -215,33 +174,3 @@ def _page(
     context = {"form": form, "title": title, "submit": submit, "cluster": cluster}
     context |= {"key": selectors.key(cluster) if cluster else None, "cancel": reverse("clusters:list")}
     return render(request, "clusters/form.html", context)
-
-
-def _asked(kind: str, config: Mapping[str, Any], key: str | None, field: str) -> Health:
-    """What the cluster answers at this moment. Raises Invalid, at the field, for what can never lead there."""
-    try:
-        found = registry.health(kind, config=config, home=settings.HEKLA_HOME, key=key)
-    except Invalid as error:
-        raise _at_the_configuration(error) from error
-    if found.problem is Trouble.UNUSABLE:
-        raise Invalid([Problem(field, found.detail)])
-    return found
-
-
-def _require_answer(kind: str, name: str, config: Mapping[str, Any]) -> None:
-    """Its machines can be told. Raises Invalid, at the field of the configuration."""
-    try:
-        backend = open_backend(kind, cluster=name, config=config, home=settings.HEKLA_HOME, clock=clock.now)
-    except Invalid as error:
-        raise _at_the_configuration(error) from error
-    try:
-        backend.nodes()
-    except BackendError as error:
-        raise Invalid([Problem("config", str(error))]) from error
-    finally:
-        backend.close()
-
-
-def _at_the_configuration(error: Invalid) -> Invalid:
-    problems = (f"{problem.path.removeprefix('config.')}: {problem.message}" for problem in error.problems)
-    return Invalid([Problem("config", sentence) for sentence in problems])

@@ -1,4 +1,4 @@
-"""Where jobs run: clusters, their nodes, environments."""
+"""Where jobs run: the nodes of clusters, environments."""
 
 from typing import Any
 
@@ -6,18 +6,11 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.v1.serializers import ClusterSerializer, EnvironmentSerializer, NodeSerializer
+from hekla.api.v1.serializers import EnvironmentSerializer, NodeSerializer
 from hekla.api.views import View, told
 from hekla.apps.clusters import selectors as clusters
 from hekla.domain.resources import Resources
 from hekla.foresight import occupancy
-
-
-class Clusters(View):
-    @extend_schema(responses=ClusterSerializer(many=True))
-    def get(self, request: Request) -> Response:  # noqa: ARG002
-        """The places where pods run, and how they are."""
-        return told(ClusterSerializer(clusters.all_clusters().select_related("health"), many=True))
 
 
 class Nodes(View):

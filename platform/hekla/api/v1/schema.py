@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from rest_framework.views import APIView
 
 from hekla.api.throttles import PerPerson
+from hekla.apps.clusters.models import Cluster
 from hekla.domain.flows import FlowSpec
 from hekla.domain.phases import FlowPhase, GangPhase, JobPhase, PodPhase
 from hekla.domain.scaling import Size
@@ -46,5 +47,8 @@ class Schema(SpectacularJSONAPIView):
     custom_settings = {
         "OAS_VERSION": "3.1.1",  # with a JSON Schema that knows null, as the JobSpec's does
         "APPEND_COMPONENTS": {"schemas": _components()},
-        "ENUM_NAME_OVERRIDES": {kind.__name__: [(p.value, p.value) for p in kind] for kind in _PHASES},
+        "ENUM_NAME_OVERRIDES": {
+            **{kind.__name__: [(p.value, p.value) for p in kind] for kind in _PHASES},
+            "ClusterKind": Cluster.Kind.choices,
+        },
     }

@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from hekla.apps.accounts.models import ApiToken
 from hekla.apps.accounts.scopes import USUAL, Scope
-from hekla.apps.clusters.models import Cluster, ClusterHealth, Environment, Node
+from hekla.apps.clusters.models import Environment, Node
 from hekla.apps.jobs import endings, failures, selectors, story, wording
 from hekla.apps.jobs.copies import Copy
 from hekla.apps.jobs.models import Job, Pod
@@ -68,28 +68,6 @@ class IssuedTokenSerializer(serializers.Serializer[Any]):
     """The only time that the token itself is told."""
 
     token = serializers.CharField()
-
-
-class ClusterHealthSerializer(serializers.ModelSerializer[ClusterHealth]):
-    is_reachable = serializers.BooleanField()
-
-    class Meta:
-        model = ClusterHealth
-        fields = ["is_reachable", "since", "asked_at", "problem", "version", "has_namespace", "missing", "kubelets"]
-
-
-class ClusterSerializer(serializers.ModelSerializer[Cluster]):
-    is_simulated = serializers.BooleanField()
-    health = serializers.SerializerMethodField(help_text="of a kind that tells it, once it was asked")
-
-    class Meta:
-        model = Cluster
-        fields = ["name", "kind", "is_simulated", "is_paused", "health"]
-
-    @extend_schema_field(ClusterHealthSerializer(allow_null=True))
-    def get_health(self, cluster: Cluster) -> dict[str, Any] | None:
-        health = getattr(cluster, "health", None)
-        return ClusterHealthSerializer(health).data if health else None
 
 
 class NodeSerializer(serializers.ModelSerializer[Any]):

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, TypedDict
 
 from django.db import IntegrityError
-from django.db.models import Max
+from django.db.models import Max, ProtectedError
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
@@ -79,6 +79,17 @@ def change(cluster: Cluster, values: Mapping[str, Any], *, actor: Actor, now: da
         changed = changes.apply(cluster, values)
         cluster.save()
         _tell(cluster, events.ClusterChanged(name=cluster.name, changes=changed), actor, now)
+
+
+def remove(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
+    """Forget a cluster with its key, machines and policies. Raises Refused where it has queues, or jobs ever ran."""
+    try:
+        with unit_of_work():
+            _tell(cluster, events.ClusterRemoved(name=cluster.name), actor, now)
+            Cluster.objects.get(pk=cluster.pk).delete()
+    except ProtectedError as error:
+        sentence = _("The cluster “%s” has queues or jobs. Pause it, and nothing more is done there.")
+        raise Refused(sentence % cluster.name) from error
 
 
 def give_key(cluster: Cluster, key: Key, *, by: User | None, actor: Actor, now: datetime) -> None:

@@ -45,6 +45,7 @@ KINDS = {
     "QueueClosed": _("Queue closed"),
     "ClusterCreated": _("Cluster created"),
     "ClusterChanged": _("Cluster changed"),
+    "ClusterRemoved": _("Cluster removed"),
     "ClusterKeyGiven": _("Cluster given a key"),
     "ClusterKeyRemoved": _("Key to a cluster removed"),
     "ClusterHealthChanged": _("Health of a cluster changed"),

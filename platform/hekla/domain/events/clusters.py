@@ -17,6 +17,10 @@ class ClusterChanged(Event):
     changes: Changes
 
 
+class ClusterRemoved(Event):
+    name: Name
+
+
 class ClusterKeyGiven(Event):
     """From now on the cluster is reached with this key, which is told only by what may be shown of it."""
 

@@ -1,0 +1,135 @@
+"""Clusters as REST takes them and tells of them. What opens one is sent and never told."""
+
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from hekla.apps.clusters import selectors
+from hekla.apps.clusters.models import Cluster, ClusterHealth, ClusterKey
+from hekla.apps.forms import RESERVED
+from hekla.backends.kubernetes.keys import MAX_BYTES, MAX_SERVER
+from hekla.reaching.health import sentence
+
+_MAX_TOKEN = 16_384
+
+
+class ClusterHealthSerializer(serializers.ModelSerializer[ClusterHealth]):
+    is_reachable = serializers.BooleanField()
+
+    class Meta:
+        model = ClusterHealth
+        fields = ["is_reachable", "since", "asked_at", "problem", "version", "has_namespace", "missing", "kubelets"]
+
+
+class ClusterSerializer(serializers.ModelSerializer[Cluster]):
+    is_simulated = serializers.BooleanField()
+    health = serializers.SerializerMethodField(help_text="of a kind that tells it, once it was asked")
+
+    class Meta:
+        model = Cluster
+        fields = ["name", "kind", "is_simulated", "is_paused", "health"]
+
+    @extend_schema_field(ClusterHealthSerializer(allow_null=True))
+    def get_health(self, cluster: Cluster) -> dict[str, Any] | None:
+        health = getattr(cluster, "health", None)
+        return ClusterHealthSerializer(health).data if health else None
+
+
+class KeySerializer(serializers.ModelSerializer[ClusterKey]):
+    """Of what opens a cluster, what may be shown."""
+
+    given_by = serializers.CharField(source="given_by.username", default=None, allow_null=True)
+
+    class Meta:
+        model = ClusterKey
+        fields = ["server", "holder", "fingerprint", "valid_until", "given_at", "given_by"]
+
+
+class FullHealthSerializer(ClusterHealthSerializer):
+    """The same for those who run clusters. `sentence`: why it is out of reach; `detail`: what its server says."""
+
+    sentence = serializers.SerializerMethodField()
+
+    class Meta(ClusterHealthSerializer.Meta):
+        fields = [*ClusterHealthSerializer.Meta.fields, "sentence", "detail"]
+
+    def get_sentence(self, health: ClusterHealth) -> str:
+        """Empty where it is within reach."""
+        return sentence(health.problem)
+
+
+class ClusterDetailSerializer(ClusterSerializer):
+    """One cluster, for those who run it."""
+
+    key = serializers.SerializerMethodField(help_text="null: it is reached as its configuration says")
+
+    class Meta(ClusterSerializer.Meta):
+        fields = [*ClusterSerializer.Meta.fields, "config", "key"]
+
+    @extend_schema_field(FullHealthSerializer(allow_null=True))
+    def get_health(self, cluster: Cluster) -> dict[str, Any] | None:
+        health = selectors.health(cluster)
+        return FullHealthSerializer(health).data if health else None
+
+    @extend_schema_field(KeySerializer(allow_null=True))
+    def get_key(self, cluster: Cluster) -> dict[str, Any] | None:
+        """What may be shown of it."""
+        key = selectors.key(cluster)
+        return KeySerializer(key).data if key else None
+
+
+def _secret(most: int, **more: Any) -> serializers.CharField:  # noqa: ANN401
+    return serializers.CharField(max_length=most, write_only=True, required=False, trim_whitespace=False, **more)
+
+
+class WishSerializer(serializers.Serializer[Any]):
+    """A cluster that exists, changed. A key is a kubeconfig, or a token with its server; it is never told again."""
+
+    config = serializers.DictField(required=False, help_text="what its backend needs to know")
+    is_paused = serializers.BooleanField(required=False)
+    kubeconfig = _secret(MAX_BYTES, help_text="its current context is taken")
+    server = _secret(MAX_SERVER, help_text="such as https://10.0.0.1:6443")
+    authority = _secret(MAX_BYTES, help_text="PEM; none: one that the console's machine trusts", allow_blank=True)
+    token = _secret(_MAX_TOKEN)
+    anyway = serializers.BooleanField(
+        write_only=True, default=False, help_text="save it though it does not answer now, or something is missing there"
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """One way to reach it."""
+        by_token = attrs.keys() & {"server", "authority", "token"}
+        if "kubeconfig" in attrs and by_token:
+            raise serializers.ValidationError({min(by_token): _("Give either a kubeconfig or a token, not both.")})
+        return attrs
+
+
+class NewWishSerializer(WishSerializer):
+    """A new cluster."""
+
+    name = serializers.RegexField(
+        r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z",
+        max_length=40,
+        error_messages={"invalid": _("Use small letters a–z, digits and hyphens, no hyphen at either end.")},
+    )
+    kind = serializers.ChoiceField(choices=Cluster.Kind.choices)
+
+    def validate_name(self, name: str) -> str:
+        """A name that addresses do not use otherwise."""
+        if name in RESERVED:
+            raise serializers.ValidationError(_("“%s” means something else in addresses; choose another name.") % name)
+        return name
+
+
+class ClusterAnswerSerializer(serializers.Serializer[dict[str, Any]]):
+    """What a cluster answered when it was tried. `is_whole`: it is within reach, and nothing is missing there."""
+
+    is_whole = serializers.BooleanField()
+    problem = serializers.CharField(allow_blank=True)
+    sentence = serializers.CharField(allow_blank=True, help_text="why it is out of reach")
+    detail = serializers.CharField(allow_blank=True, help_text="what its server says")
+    version = serializers.CharField(allow_blank=True)
+    has_namespace = serializers.BooleanField(allow_null=True)
+    missing = serializers.ListField(child=serializers.CharField(), help_text="rights that are not given")
+    kubelets = serializers.DictField(child=serializers.IntegerField(), help_text="machines by version")

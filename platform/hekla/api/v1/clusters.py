@@ -1,0 +1,148 @@
+"""Clusters: add, list, look, try, change, remove. They are checked as on the pages."""
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.v1.asked import is_dry_run
+from hekla.api.v1.cluster_serializers import (
+    ClusterAnswerSerializer,
+    ClusterDetailSerializer,
+    ClusterSerializer,
+    NewWishSerializer,
+    WishSerializer,
+)
+from hekla.api.views import View, checked, person, told
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.scopes import Scope
+from hekla.apps.accounts.services import actor_of, require
+from hekla.apps.clusters import selectors, services
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.clusters.services import Key
+from hekla.backends import registry
+from hekla.backends.base import Health
+from hekla.domain.errors import Invalid, Problem
+from hekla.lib import clock
+from hekla.reaching import drafts, keys
+from hekla.reaching.drafts import Draft
+from hekla.reaching.health import as_facts, is_whole, sentence
+
+_SECRETS = ("kubeconfig", *keys.PARTS)
+_DRY_RUN = OpenApiParameter("dry_run", bool, description="only try it; nothing is saved")
+
+
+class Clusters(View):
+    writes = Scope.MANAGE
+
+    @extend_schema(responses=ClusterSerializer(many=True))
+    def get(self, request: Request) -> Response:  # noqa: ARG002
+        """The places where pods run, and how they are."""
+        return told(ClusterSerializer(selectors.all_clusters().select_related("health"), many=True))
+
+    @extend_schema(
+        request=NewWishSerializer,
+        parameters=[_DRY_RUN],
+        responses={200: ClusterAnswerSerializer, 201: ClusterDetailSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Add a cluster (operators and platform admins). It is tried first; a dry run says what it answered."""
+        user = _operator(request)
+        draft, anyway = _draft(checked(NewWishSerializer(data=request.data)), None)
+        if is_dry_run(request):
+            return _tried(drafts.asked(draft, always=True))
+        return told(ClusterDetailSerializer(_saved(draft, user, anyway=anyway)), 201)
+
+
+class OneCluster(View):
+    writes = Scope.MANAGE
+
+    @extend_schema(responses=ClusterDetailSerializer)
+    def get(self, request: Request, name: str) -> Response:
+        """One cluster: how it is and how it is reached (operators and platform admins)."""
+        _operator(request)
+        return told(ClusterDetailSerializer(selectors.get(name)))
+
+    @extend_schema(request=WishSerializer, responses=ClusterDetailSerializer)
+    def patch(self, request: Request, name: str) -> Response:
+        """Change a cluster or its key, or pause it (operators and platform admins)."""
+        user = _operator(request)
+        draft, anyway = _draft(checked(WishSerializer(data=request.data)), selectors.get(name))
+        return told(ClusterDetailSerializer(_saved(draft, user, anyway=anyway)))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, name: str) -> Response:
+        """Remove a cluster that has no queues, and where no jobs ran (operators and platform admins)."""
+        user = _operator(request)
+        services.remove(selectors.get(name), actor=actor_of(user), now=clock.now())
+        return Response(status=204)
+
+
+class TryCluster(View):
+    writes = Scope.MANAGE
+
+    @extend_schema(request=WishSerializer, responses=ClusterAnswerSerializer)
+    def post(self, request: Request, name: str) -> Response:
+        """Ask the cluster now how it is, also with changes that are not saved (operators and platform admins)."""
+        _operator(request)
+        asked_at, cluster = clock.now(), selectors.get(name)
+        draft, _anyway = _draft(checked(WishSerializer(data=request.data)), cluster)
+        found = drafts.asked(draft, always=True)
+        if found and draft.is_reached_as_before:
+            services.observe_health(cluster, as_facts(found), asked_at=asked_at, now=clock.now())
+        return _tried(found)
+
+
+class ClusterKey(View):
+    writes = Scope.MANAGE
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, name: str) -> Response:
+        """Forget the key; the cluster is reached as its configuration says (operators and platform admins)."""
+        user = _operator(request)
+        services.remove_key(selectors.get(name), actor=actor_of(user), now=clock.now())
+        return Response(status=204)
+
+
+def _operator(request: Request) -> User:
+    user = person(request)
+    require(user, Permission.MANAGE_CLUSTERS)
+    return user
+
+
+def _draft(wish: dict[str, Any], cluster: Cluster | None) -> tuple[Draft, bool]:
+    """The cluster as it is wished for, and whether it is to be saved anyway. Raises Invalid."""
+    anyway, secrets = wish.pop("anyway"), {name: wish.pop(name) for name in _SECRETS if name in wish}
+    row = {"config": cluster.config if cluster else {}, **wish}
+    kind = cluster.kind if cluster else row["kind"]
+    if secrets and not registry.tells_health(kind):
+        raise Invalid([Problem(min(secrets), _("Clusters of this kind are reached without a key."))])
+    key = _key(secrets) if secrets else None
+    has_key = key or (cluster and selectors.key(cluster))
+    if has_key and row["config"].get("kubeconfig"):
+        raise Invalid([Problem("config", _("The configuration names a kubeconfig; take it out, or send no key."))])
+    field = "config" if key is None else "kubeconfig" if "kubeconfig" in secrets else "token"
+    return Draft(row, cluster, key, field=field), anyway
+
+
+def _key(secrets: dict[str, str]) -> Key:
+    if "kubeconfig" in secrets:
+        return keys.kept(keys.of_kubeconfig(secrets["kubeconfig"], field="kubeconfig"))
+    return keys.kept(keys.of_token(*(secrets.get(part, "") for part in keys.PARTS)))
+
+
+def _saved(draft: Draft, user: User, *, anyway: bool) -> Cluster:
+    found = drafts.asked(draft)
+    if not anyway:
+        drafts.require_whole(draft, found)
+    return drafts.saved(draft, found, by=user, now=clock.now())
+
+
+def _tried(found: Health | None) -> Response:
+    """What kinds without a health do not tell is empty: that they answered at all is known by now."""
+    facts: dict[str, Any] = {**as_facts(found or Health())}
+    facts |= {"is_whole": is_whole(found or Health()), "sentence": sentence(facts["problem"])}
+    return told(ClusterAnswerSerializer(facts))

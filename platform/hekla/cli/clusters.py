@@ -1,0 +1,160 @@
+"""Clusters, for those who run them.
+
+What opens one is read from a file or from standard input, never from an argument, which everybody on the machine could
+read.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import client_of
+from hekla.cli.failing import Failure
+from hekla.cli.servers import Choice
+from hekla.lib.text import plain
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def clusters() -> None:
+    """List, show, add, try, change or remove clusters (operators and platform admins)."""
+
+
+@clusters.command(name="list")
+@_JSON
+@click.pass_obj
+def _list(choice: Choice, /, as_json: bool) -> None:
+    """List the clusters, and how they are."""
+    found = client_of(choice).clusters()
+    if as_json:
+        output.as_json(found)
+        return
+    rows = [(one["name"], one["kind"], _state(one), plain((one["health"] or {}).get("version", ""))) for one in found]
+    output.table(("NAME", "KIND", "STATE", "VERSION"), rows, "There are no clusters yet: hekla clusters add")
+
+
+def _state(one: dict[str, Any]) -> str:
+    if one["is_paused"]:
+        return click.style("paused", fg="yellow")
+    health = one["health"]
+    if health is None:
+        return "–"
+    return "within reach" if health["is_reachable"] else click.style(f"out of reach ({health['problem']})", fg="red")
+
+
+@clusters.command()
+@click.argument("name")
+@_JSON
+@click.pass_obj
+def show(choice: Choice, name: str, as_json: bool) -> None:
+    """Show the cluster NAME: how it is, and how it is reached. Its key is told by its fingerprint only."""
+    found = client_of(choice).get(f"clusters/{name}")
+    if as_json:
+        output.as_json(found)
+        return
+    click.echo(f"{found['name']} ({found['kind']}): {_state(found)}")
+    health, key = found["health"], found["key"]
+    if health:
+        _tell_health(health)
+        click.echo(f"Asked: {output.moment(health['asked_at'])}")
+    if key:
+        click.echo(f"Key: {key['fingerprint']}, of {plain(key['holder'] or '–')}, for {key['server']}")
+        click.echo(f"  given {output.moment(key['given_at'])} by {key['given_by'] or '–'}; "
+                   f"valid until {output.moment(key['valid_until'])}")  # fmt: skip
+    click.echo("Configuration:")
+    output.as_json(found["config"])
+
+
+@clusters.command()
+@click.argument("name")
+@click.option("--kind", type=click.Choice(["kubernetes", "local", "simulated"]), help="Of a new cluster.")
+@click.option("--config", type=click.File("rb"), help="What its backend needs to know, as JSON.")
+@click.option("--kubeconfig", type=click.File("r"), help="The key: a file (- for standard input).")
+@click.option("--server", help="Or the address of its server, …")
+@click.option("--authority", type=click.File("r"), help="… the certificate of its authority (PEM), …")
+@click.option("--token-file", "token", type=click.File("r"), help="… and a token (- for standard input).")
+@click.option("--pause/--go-on", "is_paused", default=None, help="Do nothing more there, or go on.")
+@click.option("--anyway", is_flag=True, help="Though it does not answer now, or something is missing there.")
+@click.option("--try", "tried", is_flag=True, help="Only say what it answers; save nothing.")
+@click.pass_obj
+def add(choice: Choice, /, name: str, kind: str | None, *, anyway: bool, tried: bool, **given: Any) -> None:  # noqa: ANN401
+    """Add the cluster NAME, or change it where there is one of that name. It is tried before it is saved."""
+    client, wish = client_of(choice), _wish(**given)
+    is_there = any(one["name"] == name for one in client.clusters())
+    if is_there and kind:
+        raise Failure(f"There is a cluster {name} already; leave --kind out to change it.")
+    if not is_there:
+        wish |= {"name": name, "kind": kind or "kubernetes"}
+    if tried:
+        path, query = (f"clusters/{name}/try", {}) if is_there else ("clusters", {"dry_run": "1"})
+        _tell_found(client.post(path, wish, **query))
+        return
+    wish |= {"anyway": anyway}
+    found = client.patch(f"clusters/{name}", wish) if is_there else client.post("clusters", wish)
+    click.echo(f"{found['name']} was {'changed' if is_there else 'added'}: {client.server.url}/clusters/{name}/")
+
+
+def _wish(
+    config: BinaryIO | None,
+    kubeconfig: TextIO | None,
+    server: str | None,
+    authority: TextIO | None,
+    token: TextIO | None,
+    is_paused: bool | None,
+) -> dict[str, Any]:
+    texts = {"kubeconfig": kubeconfig, "authority": authority, "token": token}
+    wish: dict[str, Any] = {name: file.read() for name, file in texts.items() if file is not None}
+    if "token" in wish:
+        wish["token"] = wish["token"].strip()
+    wish |= {} if config is None else {"config": _document(config)}
+    said = {"server": server, "is_paused": is_paused}
+    return wish | {name: value for name, value in said.items() if value is not None}
+
+
+def _document(file: BinaryIO) -> Any:  # noqa: ANN401  (the console judges it)
+    try:
+        return json.load(file)
+    except ValueError as error:
+        raise Failure(f"{Path(file.name).name} is no JSON: {error}.") from None
+
+
+@clusters.command(name="try")
+@click.argument("name")
+@click.pass_obj
+def _try(choice: Choice, /, name: str) -> None:
+    """Ask the cluster NAME now how it is."""
+    _tell_found(client_of(choice).post(f"clusters/{name}/try", {}))
+
+
+@clusters.command()
+@click.argument("name")
+@click.option("--key", "only_key", is_flag=True, help="Only its key; it is reached as its configuration says.")
+@click.pass_obj
+def remove(choice: Choice, name: str, only_key: bool) -> None:
+    """Remove the cluster NAME, which has no queues."""
+    client_of(choice).delete(f"clusters/{name}/key" if only_key else f"clusters/{name}")
+    click.echo(f"The key to {name} was removed." if only_key else f"{name} was removed.")
+
+
+def _tell_found(found: dict[str, Any]) -> None:
+    """Fails where anything is missing, for scripts."""
+    _tell_health(found)
+    if not found["is_whole"]:
+        click.get_current_context().exit(1)
+    click.echo("It answers, and nothing is missing there.")
+
+
+def _tell_health(found: dict[str, Any]) -> None:
+    if found["problem"]:
+        click.secho(" ".join(filter(None, (found["sentence"], plain(found["detail"])))), fg="red")
+        return
+    if found["version"]:
+        click.echo(f"Version: {plain(found['version'])}")
+    if found["has_namespace"] is False:
+        click.secho("Its namespace is not there.", fg="red")
+    for right in found["missing"]:
+        click.secho(f"Missing right: {plain(right)}", fg="red")
