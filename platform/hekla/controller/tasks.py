@@ -7,7 +7,7 @@ from hekla.backends import registry
 from hekla.controller import health
 from hekla.controller.turns import run
 from hekla.domain.errors import NotFound
-from hekla.foresight import recording
+from hekla.foresight import recording, spans
 
 
 @shared_task(name="hekla.controller.turn")
@@ -48,3 +48,9 @@ def foretell() -> None:
     """Keep what can be said of jobs that began to wait, so that it can be told how well such times held."""
     for cluster in clusters.active():
         recording.record(cluster)
+
+
+@shared_task(name="hekla.spans.move")
+def move() -> None:
+    """The beat: jobs that wait in one of several clusters go where they would start now."""
+    spans.move_waiting()

@@ -15,7 +15,7 @@ from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services import quota
-from hekla.apps.jobs.services.submission import new_row, queue_for, too_large
+from hekla.apps.jobs.services.submission import new_row, too_large, way_for
 from hekla.apps.priorities import selectors as priorities
 from hekla.apps.priorities.selectors import Offering
 from hekla.apps.queues import selectors as queues
@@ -25,6 +25,7 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain.changes import Change, Lever
 from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
+from hekla.engine.model import TaskStatus
 from hekla.foresight import easing, eta, reasons
 from hekla.foresight.course import Course
 from hekla.foresight.easing import Changes, Offer, Trial
@@ -33,6 +34,7 @@ from hekla.foresight.kept import Outlook, looking_at
 from hekla.foresight.runtimes import View
 from hekla.lib import clock
 
+_HOLDING = frozenset({TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.RELEASING})
 _DRAFT = -1
 """The row id of a job that is not submitted; every row of the database has a greater one."""
 
@@ -101,16 +103,23 @@ class NotForetold(Refused):
 
 
 def about_draft(
-    spec: JobSpec, *, tenant: Tenant, user: User, with_eta: bool = True, with_offers: bool = True
+    spec: JobSpec,
+    *,
+    tenant: Tenant,
+    user: User,
+    queue: Queue | None = None,
+    with_eta: bool = True,
+    with_offers: bool = True,
 ) -> Answer:
-    """What would be if this were submitted now. Raises as a submission does: NotFound, Forbidden, Refused,
-    QuotaExceeded; and NotForetold.
+    """What would be if this were submitted now. `queue`: to which it goes, where that is known.
+
+    Raises as a submission does: NotFound, Forbidden, Refused, QuotaExceeded; and NotForetold.
 
     Until when it would wait takes longest to find out, and what would help most of the rest: either can be left out.
     Without the first somebody types, and few changes are tried, or none of a very large job.
     """
     began = time.monotonic()
-    queue = queue_for(spec=spec, tenant=tenant, user=user)
+    queue = queue or way_for(spec=spec, tenant=tenant, user=user).queue
     quota.require([spec], [queue], tenant=tenant, user=user, now=clock.now(), is_dry=True)
     _require_ours(queue.cluster)
     offer = priorities.offer_to(tenant)
@@ -119,13 +128,7 @@ def about_draft(
         return _draft(spec, offer, queue, user, outlook)
 
     with looking_at(queue.cluster, is_long=with_eta) as outlook:
-        sizes = [node.allocatable for node in outlook.taken.state.nodes]
-        too_much = [
-            *offer.problems(spec),
-            *too_large(spec, queue, sizes),
-            *quota.never_fitting(spec, tenant=tenant, user=user),
-        ]
-        problems = tuple(problem.message for problem in too_much)
+        problems = _too_much(spec, offer, queue, user, outlook)
         asked = time.monotonic()
         answer = _answer(outlook, row(spec, queue, outlook), user, problems, with_eta=with_eta)
         if answer.verdict is Verdict.NOW or not with_offers:
@@ -137,6 +140,25 @@ def about_draft(
         found = easing.offers(spec, near, trial, until=_until(began, is_typing=not with_eta), takes=takes)
     offers = [*_elsewhere(spec, queue, others, row), *found.offers][: easing.MOST]
     return replace(answer, offers=tuple(offers), is_cut_short=found.is_cut_short)
+
+
+def about_start(spec: JobSpec, queue: Queue, *, tenant: Tenant, user: User, with_eta: bool) -> tuple[Answer, float]:
+    """What would be in this queue, without what would help; and how much of its cluster is held of what the job asks
+    for, 1 for all. Raises NotForetold.
+    """
+    _require_ours(queue.cluster)
+    offer = priorities.offer_to(tenant)
+    with looking_at(queue.cluster, is_long=with_eta) as outlook:
+        problems = _too_much(spec, offer, queue, user, outlook)
+        row = _draft(spec, offer, queue, user, outlook)
+        return _answer(outlook, row, user, problems, with_eta=with_eta), _load(spec, outlook)
+
+
+def starts_here(job: Job) -> bool:
+    """Whether a job that waits starts as soon as its own cluster is turned."""
+    with looking_at(job.cluster) as outlook:
+        uid = str(job.pk)
+        return uid in outlook.taken.jobs and outlook.course().settle(until=uid)
 
 
 def about_job(job: Job, *, user: User, with_offers: bool = True) -> Answer:
@@ -174,6 +196,27 @@ def about_job(job: Job, *, user: User, with_offers: bool = True) -> Answer:
 def _require_ours(cluster: Cluster) -> None:
     if cluster.leads_jobs:
         raise NotForetold(_("Volcano schedules this cluster; when a job starts there cannot be foretold."))
+
+
+def _too_much(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook: Outlook) -> tuple[str, ...]:
+    """Why it could never be taken in, in sentences."""
+    sizes = [node.allocatable for node in outlook.taken.state.nodes]
+    problems = [
+        *offer.problems(spec),
+        *too_large(spec, queue, sizes),
+        *quota.never_fitting(spec, tenant=offer.tenant, user=user),
+    ]
+    return tuple(problem.message for problem in problems)
+
+
+def _load(spec: JobSpec, outlook: Outlook) -> float:
+    state = outlook.taken.state
+    held = [task.request for job in state.jobs for task in job.tasks if task.status in _HOLDING]
+    parts = [0.0]
+    for name in spec.minimum_resources():
+        whole = sum(node.allocatable.amount(name) for node in state.nodes)
+        parts.append(sum(request.amount(name) for request in held) / whole if whole else 0.0)
+    return max(parts)
 
 
 def _until(began: float, *, is_typing: bool) -> float:
@@ -256,7 +299,7 @@ def _evicted_for(course: Course, row: Job) -> int | None:
 
 def _trial_of_drafts(outlook: Outlook, queue: Queue, others: Sequence[Queue], row: RowOf) -> Trial:
     by_name = {one.name: one for one in (queue, *others)}
-    return lambda spec, _changes: _evicted_for(outlook.course(), row(spec, by_name[spec.queue], outlook))
+    return lambda spec, _changes: _evicted_for(outlook.course(), row(spec, by_name.get(spec.queue, queue), outlook))
 
 
 def _open_queues(tenant: Tenant, own: Queue) -> list[Queue]:

@@ -126,7 +126,18 @@ class Picture:
 
     def _read_again(self, cluster: Cluster, uids: set[str], nominated: Mapping[str, str]) -> None:
         uids |= {str(self._seen[pk].job.uid) for pk in self._doubtful & self._seen.keys()}
-        self._read(jobs.by_uids(cluster.pk, uids) if uids else [], nominated)
+        found = jobs.by_uids(cluster.pk, uids) if uids else []
+        if len(found) < len(uids):
+            self._forget(uids - {str(job.uid) for job in found})
+        self._read(found, nominated)
+
+    def _forget(self, uids: set[str]) -> None:
+        """These are not jobs of this cluster any more."""
+        gone = [pk for pk, seen in self._seen.items() if str(seen.job.uid) in uids]
+        for pk in gone:
+            del self._seen[pk]
+        if gone:
+            self._taken = None
 
     def _read(self, found: list[Job], nominated: Mapping[str, str]) -> None:
         """Take these jobs in as they are now; what is over and holds nothing any more is left out."""

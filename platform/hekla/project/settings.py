@@ -209,11 +209,15 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_DEFAULT_QUEUE = "default"
+ASK_CLUSTERS = "hekla.foresight.spans.ask"
+"""Who says where a job would start first; what takes jobs in does not know the engine."""
+
 CELERY_TASK_ROUTES = {"hekla.controller.*": {"queue": "control"}}
 CELERY_BEAT_SCHEDULE = {
     "look anyway": {"task": "hekla.controller.tick", "schedule": 1.0, "options": {"queue": "control", "expires": 2}},
     "ask clusters how they are": {"task": "hekla.health.look_around", "schedule": 30.0, "options": {"expires": 30}},
     "foretell starts": {"task": "hekla.controller.foretell", "schedule": 10.0, "options": {"expires": 20}},
+    "move what could start elsewhere": {"task": "hekla.spans.move", "schedule": 5.0, "options": {"expires": 5}},
     "let flows go on": {"task": "hekla.flows.advance", "schedule": 1.0, "options": {"expires": 2}},
     "let demonstrations go on": {"task": "hekla.demonstrations.advance", "schedule": 1.0, "options": {"expires": 2}},
     "start what is scheduled": {"task": "hekla.schedules.start_due", "schedule": 1.0, "options": {"expires": 2}},

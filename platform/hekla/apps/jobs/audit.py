@@ -132,9 +132,17 @@ def _pod(story: Story, ref: Ref, event: Event) -> PodStory:
     return story.pods.setdefault(ref, PodStory())
 
 
+def _moved(story: Story, _facts: Mapping[str, Any], event: Event) -> None:
+    """What was made for it where it was is no more; nothing of that had a place."""
+    if any(pod.phase != PodPhase.PENDING for pod in story.pods.values()):
+        story.wrong.append(f"event {event.pk} moves it while a pod of it has a place, or had one.")
+    story.pods.clear()
+
+
 _TELLERS: dict[str, Callable[[Story, Mapping[str, Any], Event], None]] = {
     "JobPhaseChanged": _job_phase,
     "GangPhaseChanged": _gang_phase,
+    "JobMoved": _moved,
     "PodCreated": _created,
     "PodBound": _bound,
     "PodPhaseChanged": _pod_phase,

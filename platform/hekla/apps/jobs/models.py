@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import models
 
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.queues.models import Queue
+from hekla.apps.queues.models import Queue, Span
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, GangPhase, JobPhase, PodPhase
@@ -159,6 +159,23 @@ class Pod(models.Model):
     @property
     def is_final(self) -> bool:
         return PodPhase(self.phase).is_final
+
+
+class Placement(models.Model):
+    """Of a job that was submitted to a name for queues of several clusters: why it is where it is.
+
+    `asked`: what each cluster said when it went there (`domain.routing`), the best first; `at`: when that was. A job
+    whose name is gone stays where it is.
+    """
+
+    job = models.OneToOneField(Job, on_delete=models.CASCADE, primary_key=True, related_name="placement")
+    span = models.ForeignKey(Span, null=True, on_delete=models.SET_NULL, related_name="+")
+    asked = models.JSONField(default=list)
+    moves = models.PositiveIntegerField(default=0)
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"placement of {self.job_id}"
 
 
 class View(models.Model):

@@ -33,14 +33,14 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Node
 from hekla.apps.jobs.facts import is_wanted, read_specs, replica_of, replicas, reserved_slots, spec_of
-from hekla.apps.jobs.models import Arrangement, Job, Pod, View
+from hekla.apps.jobs.models import Arrangement, Job, Placement, Pod, View
 from hekla.apps.outbox import selectors as outbox
 from hekla.apps.outbox.models import Event
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.errors import NotFound
-from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, PLACED_POD_PHASES, JobPhase, PodPhase
+from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, PLACED_POD_PHASES, GangPhase, JobPhase, PodPhase
 from hekla.domain.replicas import Replica
 from hekla.domain.resources import Resources
 
@@ -321,6 +321,21 @@ def ending(cluster_id: int) -> list[Job]:
     held = Pod.objects.exclude(phase__in=_FINAL_PODS).values("job_id")
     found = Job.objects.filter(cluster_id=cluster_id, phase__in=_FINAL_JOBS, pk__in=held)
     return list(found.select_related("queue").order_by("id"))
+
+
+def movable() -> QuerySet[Job]:
+    """Jobs that wait in one of several clusters and of which nothing has a place, in the order of their turns."""
+    waits = Job.objects.filter(phase=JobPhase.PENDING, gang_phase__in=(GangPhase.PENDING, GangPhase.INQUEUE))
+    placed = Pod.objects.filter(job=OuterRef("pk")).exclude(phase=PodPhase.PENDING, node="", stopping=False)
+    found = waits.filter(~Exists(placed), placement__span__isnull=False, deleted_at=None)
+    return found.select_related("queue", "cluster", "tenant", "owner", "placement__span").order_by(
+        "-priority", "submitted_at", "id"
+    )
+
+
+def placement(job: Job) -> Placement | None:
+    """Why it is where it is; None for a job that named its queue itself."""
+    return Placement.objects.filter(job=job).select_related("span").first()
 
 
 def by_uids(cluster_id: int, uids: Collection[str]) -> list[Job]:

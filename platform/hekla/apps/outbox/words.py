@@ -97,6 +97,11 @@ KINDS = {
     "TemplatePublished": _("Template published"),
     "TemplateWithdrawn": _("Template withdrawn"),
     "QueueDrained": _("Queue drained"),
+    "SpanCreated": _("Queue over clusters made"),
+    "SpanChanged": _("Queue over clusters changed"),
+    "SpanDeleted": _("Queue over clusters deleted"),
+    "JobPlaced": _("Cluster of a job chosen"),
+    "JobMoved": _("Job moved to another cluster"),
     "QuotaSet": _("Quota set"),
 }
 

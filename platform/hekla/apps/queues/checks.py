@@ -1,6 +1,7 @@
 """What the settings of a queue must agree in."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -18,6 +19,22 @@ def require(queue: Queue) -> None:
     problems = [*_amounts({name: getattr(queue, name) for name in _LEAST_FIRST}), *_parent(queue)]
     if problems:
         raise Invalid(problems)
+
+
+def require_members(queues: Sequence[Queue]) -> None:
+    """They go together under one name. Raises Invalid.
+
+    One in each cluster, so that a job has one place to go to there; and work for real machines does not go to
+    simulated ones.
+    """
+    clusters = [queue.cluster for queue in queues]
+    if len(clusters) < 2:  # noqa: PLR2004
+        raise Invalid([Problem("members", _("Choose queues of at least two clusters."))])
+    if twice := sorted(name for name, count in Counter(map(str, clusters)).items() if count > 1):
+        raise Invalid([Problem("members", _("Choose one queue of each cluster; of %s there are more.") % twice[0])])
+    if len({cluster.is_simulated for cluster in clusters}) > 1:
+        sentence = _("Real and simulated clusters do not go together: a job would not know whether it really runs.")
+        raise Invalid([Problem("members", sentence)])
 
 
 def _amounts(given: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:

@@ -58,3 +58,22 @@ class Queue(models.Model):
     @property
     def is_draining(self) -> bool:
         return self.state == self.State.DRAINING
+
+
+class Span(models.Model):
+    """A name for queues of several clusters, one in each. What is submitted to it goes to the cluster that can start it
+    first. Shares, bounds and order stay those of the queues.
+
+    `tenants`: who may submit here; none means all who may submit to one of its queues.
+    """
+
+    name = models.SlugField(_("name"), max_length=63, unique=True)
+    description = models.CharField(_("description"), max_length=300, blank=True)
+    members = models.ManyToManyField(Queue, related_name="spans", verbose_name=_("queues"))
+    tenants = models.ManyToManyField(Tenant, blank=True, related_name="spans", verbose_name=_("tenants"))
+    changed_at = models.DateTimeField()
+    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name

@@ -8,7 +8,7 @@ from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.queues.models import Queue
+from hekla.apps.queues.models import Queue, Span
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.tenancy.selectors import Rights
@@ -37,6 +37,40 @@ def get(name: str, user: User, rights: Rights | None = None) -> Queue:
     if queue is None:
         raise NotFound("There is no such queue.")
     return queue
+
+
+def spans_visible_to(user: User, rights: Rights | None = None) -> QuerySet[Span]:
+    """The names for queues of several clusters that exist for this person."""
+    spans = Span.objects.prefetch_related("tenants", "members__cluster").order_by("name")
+    if accounts.may(user, Permission.SEE_EVERYTHING):
+        return spans
+    tenants = rights.tenants if rights else tenancy.own(user)
+    return spans.filter(_usable_by(tenants), members__in=Queue.objects.filter(_usable_by(tenants))).distinct()
+
+
+def spans_open_to(tenant: Tenant) -> QuerySet[Span]:
+    """Those that members of this tenant may submit to."""
+    usable = Span.objects.filter(_usable_by([tenant]), members__in=open_to(tenant).order_by())
+    return usable.distinct().order_by("name")
+
+
+def span(name: str, user: User, rights: Rights | None = None) -> Span:
+    """The one of that name. Raises NotFound."""
+    found = spans_visible_to(user, rights).filter(name=name).first()
+    if found is None:
+        raise NotFound("There is no such queue over clusters.")
+    return found
+
+
+def members_seen_by(span: Span, user: User, rights: Rights | None = None) -> list[Queue]:
+    """Of its queues those that exist for this person, by cluster."""
+    return list(visible_to(user, rights).filter(spans=span).order_by("cluster__name"))
+
+
+def members_open_to(span: Span, tenant: Tenant) -> list[Queue]:
+    """Of its queues those that members of this tenant may submit to, by cluster, with the health of each."""
+    usable = open_to(tenant).filter(spans=span).select_related("cluster__health", "state_by")
+    return list(usable.order_by("cluster__name"))
 
 
 def tenants_for(queue: Queue, user: User, rights: Rights) -> list[Tenant]:

@@ -12,7 +12,7 @@ from hekla.apps.clusters.models import Cluster
 from hekla.apps.outbox import changes
 from hekla.apps.outbox.services import Actor, record, unit_of_work
 from hekla.apps.queues import checks
-from hekla.apps.queues.models import Queue
+from hekla.apps.queues.models import Queue, Span
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
 from hekla.domain.errors import Refused
@@ -35,12 +35,13 @@ def create(
         with unit_of_work():
             queue = Queue(cluster=cluster, name=name, created_at=now, changed_at=now, **(values or {}))
             queue.state_at = None if queue.is_open else now
+            _require_free(name, Span)
             checks.require(queue)
             queue.save(force_insert=True)
             queue.tenants.set(tenants)
             _tell(queue, events.QueueCreated(name=name, cluster=cluster.name), actor, now)
     except IntegrityError as error:
-        raise Refused(_("A queue is called “%s” already; choose another name.") % name, "name") from error
+        raise _taken(name) from error
     return queue
 
 
@@ -85,6 +86,83 @@ _CHANGED_TO = {
 }
 
 
+def create_span(
+    *,
+    name: str,
+    description: str = "",
+    members: Iterable[Queue],
+    tenants: Iterable[Tenant] = (),
+    actor: Actor,
+    now: datetime,
+) -> Span:
+    """A new name for these queues. Raises Refused when the name is taken, Invalid when they do not go together."""
+    queues = list(members)
+    checks.require_members(queues)
+    try:
+        with unit_of_work():
+            _require_free(name, Queue)
+            span = Span.objects.create(name=name, description=description, created_at=now, changed_at=now)
+            span.members.set(queues)
+            span.tenants.set(tenants)
+            _tell_of_span(span, events.SpanCreated(name=name, queues=sorted(str(one) for one in queues)), actor, now)
+    except IntegrityError as error:
+        raise _taken(name) from error
+    return span
+
+
+def change_span(
+    span: Span,
+    *,
+    description: str | None = None,
+    members: Iterable[Queue] | None = None,
+    tenants: Iterable[Tenant] | None = None,
+    by: User,
+    actor: Actor,
+    now: datetime,
+) -> None:
+    """Change what is given. Jobs that wait may go to another queue only where that is a member. Raises Invalid."""
+    with unit_of_work():
+        span = Span.objects.select_for_update().get(pk=span.pk)
+        changed = {} if description is None else changes.apply(span, {"description": description})
+        if members is not None:
+            queues = list(members)
+            checks.require_members(queues)
+            changed |= _set_names("queues", span.members, queues)
+        if tenants is not None:
+            changed |= _set_names("tenants", span.tenants, list(tenants))
+        span.changed_at, span.changed_by = now, by
+        span.save()
+        _tell_of_span(span, events.SpanChanged(name=span.name, changes=changed), actor, now)
+
+
+def delete_span(span: Span, *, actor: Actor, now: datetime) -> None:
+    """The name is given up; its queues, and the jobs in them, stay."""
+    with unit_of_work():
+        _tell_of_span(span, events.SpanDeleted(name=span.name), actor, now)
+        Span.objects.get(pk=span.pk).delete()
+
+
+def _require_free(name: str, other: type[Queue] | type[Span]) -> None:
+    """Queues and names that stand for several are submitted to alike. Raises Refused."""
+    if other.objects.filter(name=name).exists():
+        raise _taken(name)
+
+
+def _taken(name: str) -> Refused:
+    return Refused(_("A queue is called “%s” already; choose another name.") % name, "name")
+
+
+def _set_names(field: str, kept: Any, wanted: list[Any]) -> dict[str, events.Change]:  # noqa: ANN401  (a related manager)
+    key = "slug" if field == "tenants" else "name"
+    old, new = sorted(kept.values_list(key, flat=True)), sorted(getattr(one, key) for one in wanted)
+    kept.set(wanted)
+    return {} if old == new else {field: events.Change(old=list(old), new=list(new))}
+
+
+def _tell_of_span(span: Span, event: events.Event, actor: Actor, now: datetime) -> None:
+    record(event, subject=f"span:{span.pk}", topics=["queues"], actor=actor, at=now)
+
+
 def _set_parent(queue: Queue, parent: Queue | None) -> dict[str, events.Change]:
     old, queue.parent = queue.parent, parent
     if old == parent:
@@ -93,10 +171,7 @@ def _set_parent(queue: Queue, parent: Queue | None) -> dict[str, events.Change]:
 
 
 def _set_tenants(queue: Queue, tenants: list[Tenant]) -> dict[str, events.Change]:
-    old = sorted(queue.tenants.values_list("slug", flat=True))
-    new = sorted(tenant.slug for tenant in tenants)
-    queue.tenants.set(tenants)
-    return {} if old == new else {"tenants": events.Change(old=list(old), new=list(new))}
+    return _set_names("tenants", queue.tenants, tenants)
 
 
 def _save(queue: Queue, by: User, now: datetime) -> None:

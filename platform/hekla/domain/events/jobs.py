@@ -16,6 +16,30 @@ class JobSubmitted(Event):
     replicas: int = 1
 
 
+Asked = Annotated[tuple[dict[str, JsonValue], ...], Field(max_length=64), AfterValidator(bounded)]
+"""What each cluster said of a job (`domain.routing.Prospect`)."""
+
+
+class JobPlaced(Event):
+    """Of the queues that the name stands for, the job went to this one."""
+
+    span: Name
+    queue: Name
+    cluster: Name
+    asked: Asked = ()
+
+
+class JobMoved(Event):
+    """A job of which nothing had a place went to another cluster, where it begins anew."""
+
+    span: Name
+    queue: Name
+    cluster: Name
+    old_queue: Name
+    old_cluster: Name
+    asked: Asked = ()
+
+
 class JobCommanded(Event):
     """A person asked for an action: about the job, one task of it, or one replica of that."""
 

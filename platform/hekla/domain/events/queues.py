@@ -1,5 +1,9 @@
 """What happens to queues. The subject is the queue."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from hekla.domain.events.base import Changes, Event, Name
 
 
@@ -24,4 +28,20 @@ class QueueClosed(Event):
 class QueueDrained(Event):
     """From now on it lets nobody in; those that are in it may end."""
 
+    name: Name
+
+
+class SpanCreated(Event):
+    """A name for queues of several clusters."""
+
+    name: Name
+    queues: Annotated[list[Name], Field(max_length=64)] = []
+
+
+class SpanChanged(Event):
+    name: Name
+    changes: Changes
+
+
+class SpanDeleted(Event):
     name: Name

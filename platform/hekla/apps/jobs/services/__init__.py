@@ -6,6 +6,7 @@ from hekla.apps.jobs.services.decisions import commit
 from hekla.apps.jobs.services.entrusted import follow
 from hekla.apps.jobs.services.lists import arrange, delete_view, save_view
 from hekla.apps.jobs.services.many import submit_many, try_out_many
+from hekla.apps.jobs.services.moving import move
 from hekla.apps.jobs.services.observations import observe
 from hekla.apps.jobs.services.priority import has_priority, set_priority
 from hekla.apps.jobs.services.removal import (
@@ -18,7 +19,7 @@ from hekla.apps.jobs.services.removal import (
 from hekla.apps.jobs.services.retention import mark_logs_purged, purge_history
 from hekla.apps.jobs.services.scaling import is_scalable, scale
 from hekla.apps.jobs.services.scaling import remarks as scaling_remarks
-from hekla.apps.jobs.services.submission import check, submit, try_out
+from hekla.apps.jobs.services.submission import check, submit, try_out, way_for
 from hekla.apps.jobs.services.upkeep import end, settle, sync, would_sync
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "is_scalable",
     "mark_cleaned",
     "mark_logs_purged",
+    "move",
     "observe",
     "purge_history",
     "require_priority",
@@ -55,5 +57,6 @@ __all__ = [
     "sync",
     "try_out",
     "try_out_many",
+    "way_for",
     "would_sync",
 ]

@@ -73,10 +73,12 @@ def commit(cluster_id: int, epoch: int, decisions: Sequence[JobDecision], *, now
         leases.assert_held(cluster_id, epoch)
         ids = [decision.job_id for decision in decisions]
         wanting = {one.for_job for d in decisions for one in d.evictions.values() if one.for_job is not None}
-        jobs = {job.pk: job for job in Job.objects.select_for_update().filter(pk__in=ids).order_by("pk")}
+        jobs = {
+            job.pk: job for job in Job.objects.select_for_update().filter(pk__in=ids, cluster=cluster_id).order_by("pk")
+        }
         touched = [pod for decision in decisions for pod in (*decision.binds, *decision.evictions)]
         pods = Pod.objects.in_bulk(touched)
-        gainers = Job.objects.in_bulk(wanting)
+        gainers = Job.objects.filter(cluster=cluster_id).in_bulk(wanting)
         return sum(_commit_one(jobs[d.job_id], d, pods, gainers, now) for d in decisions if d.job_id in jobs)
 
 
@@ -91,7 +93,7 @@ def _commit_one(
         changed = set_gang_phase(job, decision.gang_phase, actor=CONTROLLER, now=now)
     changed |= _bind(job, [(pods[pod], node) for pod, node in decision.binds.items() if pod in pods], now)
     for pod, why in decision.evictions.items():
-        if pod in pods:
+        if pod in pods and (why.for_job is None or why.for_job in gainers):  # else it went to another cluster
             event = _eviction(job, pods[pod], why, gainers.get(why.for_job or 0))
             changed |= evict(job, pods[pod], event, actor=CONTROLLER, now=now)
     told = write_waiting(job, decision.waiting, now)

@@ -10,14 +10,13 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.jobs.models import Job
-from hekla.apps.jobs.services import quota
-from hekla.apps.jobs.services.submission import NameTaken, check, new_row
+from hekla.apps.jobs.services import quota, routing
+from hekla.apps.jobs.services.routing import Way
+from hekla.apps.jobs.services.submission import NameTaken, check, new_row, submitted
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.outbox.services import unit_of_work
 from hekla.apps.priorities import selectors as priorities
-from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain import events
 from hekla.domain import secrets as naming
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import JobSpec
@@ -28,7 +27,8 @@ _MOST_PROBLEMS = 20
 
 def submit_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: datetime) -> list[Job]:
     """Take in jobs, in their order. Raises what `submit` raises; Invalid with paths such as `jobs.3.tasks`."""
-    queues = check_many(specs=specs, tenant=tenant, user=user)
+    ways = check_many(specs=specs, tenant=tenant, user=user)
+    queues = [way.queue for way in ways]
     offer = priorities.offer_to(tenant)
     jobs = [
         # Who comes first is told by the time.
@@ -39,11 +39,9 @@ def submit_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: da
         with unit_of_work():
             quota.require(specs, queues, tenant=tenant, user=user, now=now)
             made = Job.objects.bulk_create(jobs, batch_size=500)
-            for job in made:
-                event = events.JobSubmitted(
-                    name=job.name, queue=job.queue.name, job_kind=job.kind, replicas=job.replicas
-                )
-                tell(job, event, actor=actor_of(user), now=now)
+            for job, way in zip(made, ways, strict=True):
+                tell(job, submitted(job), actor=actor_of(user), now=now)
+                routing.note(job, way, actor=actor_of(user), now=now)
     except IntegrityError as error:
         raise _taken([spec.name for spec in specs], tenant) from error
     return made
@@ -51,13 +49,15 @@ def submit_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: da
 
 def try_out_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: datetime) -> None:
     """Whether these jobs would be taken in together, if nobody comes first. Raises as `submit_many` does."""
-    queues = check_many(specs=specs, tenant=tenant, user=user)
+    queues = [way.queue for way in check_many(specs=specs, tenant=tenant, user=user)]
     quota.require(specs, queues, tenant=tenant, user=user, now=now, is_dry=True)
 
 
-def check_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User) -> list[Queue]:
-    """Whether these could be submitted together; the queue of each. Jobs that are alike are judged once."""
-    known: dict[Hashable, Queue] = {}
+def check_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User) -> list[Way]:
+    """Whether these could be submitted together; where each goes. Jobs that are alike are judged once, and go together:
+    those that then wait move on by themselves.
+    """
+    known: dict[Hashable, Way] = {}
     problems: list[Problem] = []
     names: set[str] = set()
     for number, spec in enumerate(specs, start=1):

@@ -13,7 +13,8 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs.models import Job
-from hekla.apps.jobs.services import quota
+from hekla.apps.jobs.services import quota, routing
+from hekla.apps.jobs.services.routing import Way
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.outbox.services import unit_of_work
 from hekla.apps.priorities import selectors as priorities
@@ -69,18 +70,18 @@ def submit(
     uid = uuid5(_KEYS, f"{user.pk}:{key}") if key else uuid4()
     if key and (known := Job.objects.filter(uid=uid).first()):
         return _the_same(known, spec, tenant)
-    queue = check(spec=spec, tenant=tenant, user=user, secrets=secrets)
+    way = check(spec=spec, tenant=tenant, user=user, secrets=secrets)
     wish = priorities.offer_to(tenant).wish(spec)
     if Job.objects.filter(tenant=tenant, name=spec.name, deleted_at=None).exists():
         raise _name_taken(spec, tenant)
     try:
         with unit_of_work():
-            quota.require([spec], [queue], tenant=tenant, user=user, now=now)
-            job = new_row(spec, wish, tenant=tenant, queue=queue, user=user, at=now)
+            quota.require([spec], [way.queue], tenant=tenant, user=user, now=now)
+            job = new_row(spec, wish, tenant=tenant, queue=way.queue, user=user, at=now)
             job.uid = uid
             job.save(force_insert=True)
-            event = events.JobSubmitted(name=spec.name, queue=queue.name, job_kind=spec.kind, replicas=spec.replicas)
-            tell(job, event, actor=actor_of(user), now=now)
+            tell(job, submitted(job), actor=actor_of(user), now=now)
+            routing.note(job, way, actor=actor_of(user), now=now)
             keeping.keep(uid, secrets or {})
     except IntegrityError as error:
         if key and (known := Job.objects.filter(uid=uid).first()):
@@ -93,32 +94,36 @@ def try_out(
     *, spec: JobSpec, tenant: Tenant, user: User, now: datetime, secrets: Mapping[str, str] | None = None
 ) -> None:
     """Whether this job would be taken in, if nobody comes first and its name is free. Raises as `submit` does."""
-    queue = check(spec=spec, tenant=tenant, user=user, secrets=secrets)
-    quota.require([spec], [queue], tenant=tenant, user=user, now=now, is_dry=True)
+    way = check(spec=spec, tenant=tenant, user=user, secrets=secrets)
+    quota.require([spec], [way.queue], tenant=tenant, user=user, now=now, is_dry=True)
 
 
-def check(*, spec: JobSpec, tenant: Tenant, user: User, secrets: Mapping[str, str] | None = None) -> Queue:
-    """Whether this person may submit this job here, and whether it could ever run. Returns the queue."""
-    queue = queue_for(spec=spec, tenant=tenant, user=user)
+def check(*, spec: JobSpec, tenant: Tenant, user: User, secrets: Mapping[str, str] | None = None) -> Way:
+    """Whether this person may submit this job here, and whether it could ever run. Returns to which queue it goes."""
+    way = way_for(spec=spec, tenant=tenant, user=user)
     problems = [
         *_unknown_environments(spec),
         *_missing_secrets(spec, secrets or {}),
         *priorities.offer_to(tenant).problems(spec),
-        *never_fitting(spec, queue),
+        *never_fitting(spec, way.queue),
         *quota.never_fitting(spec, tenant=tenant, user=user),
     ]
     if problems:
         raise Invalid(problems)
-    return queue
+    return way
 
 
-def queue_for(*, spec: JobSpec, tenant: Tenant, user: User) -> Queue:
-    """The open queue that the job names. Raises NotFound, Forbidden (this person may not submit here), Refused."""
+def way_for(*, spec: JobSpec, tenant: Tenant, user: User) -> Way:
+    """To which open queue the job goes that names one, or several by one name.
+
+    Raises NotFound, Forbidden (this person may not submit here), Refused.
+    """
     if not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
         raise NotFound(_("There is no such tenant."))
     if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
         raise Forbidden(_("You may look at this tenant, but not submit to it. Ask one of its admins."), "tenant")
-    return _open_queue(spec.queue, tenant)
+    span = queues.spans_open_to(tenant).filter(name=spec.queue).first()
+    return routing.through(span, spec, tenant=tenant, user=user) if span else Way(_open_queue(spec.queue, tenant))
 
 
 def _the_same(known: Job, spec: JobSpec, tenant: Tenant) -> Job:
@@ -149,6 +154,11 @@ def new_row(spec: JobSpec, wish: Wish, *, tenant: Tenant, queue: Queue, user: Us
         replicas=spec.replicas,
         submitted_at=at,
     )
+
+
+def submitted(job: Job) -> events.JobSubmitted:
+    """What the log says first of a job."""
+    return events.JobSubmitted(name=job.name, queue=job.queue.name, job_kind=job.kind, replicas=job.replicas)
 
 
 def _name_taken(spec: JobSpec, tenant: Tenant) -> NameTaken:

@@ -21,6 +21,8 @@ def sync(cluster_id: int, epoch: int, job_id: int, *, address_of: AddressOf, now
     with unit_of_work():
         leases.assert_held(cluster_id, epoch)
         job = Job.objects.select_for_update().get(pk=job_id)
+        if job.cluster_id != cluster_id:  # it went elsewhere
+            return False
         pods = list(job.pods.order_by("task", "index", "attempt"))
         if job_facts(job).is_out_of_time(now):
             return expire(job, pods, actor=CONTROLLER, now=now)

@@ -1,0 +1,93 @@
+"""To which queue a job goes: the one that it names, or of those that a name stands for the one that starts it first.
+
+What would be in each cluster is for the engine to say, of which nothing is known here: `settings.ASK_CLUSTERS` names
+who asks it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs.models import Job, Placement
+from hekla.apps.jobs.services.telling import tell
+from hekla.apps.outbox.services import Actor
+from hekla.apps.queues import selectors as queues
+from hekla.apps.queues.models import Queue, Span
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import events
+from hekla.domain.errors import Refused
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.routing import Chance, Prospect, ranked
+
+Ask = Callable[..., list[Prospect]]
+
+
+class AllClosed(Refused):
+    """None of the queues takes submissions now."""
+
+    code = "queue_closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The queue to which a job goes. `span`: the name that was asked for where that stands for several; `asked`: what
+    each of its clusters said, the best first.
+    """
+
+    queue: Queue
+    span: Span | None = None
+    asked: tuple[Prospect, ...] = ()
+
+
+def through(span: Span, spec: JobSpec, *, tenant: Tenant, user: User) -> Way:
+    """The best way of those that there are. Raises AllClosed."""
+    members = queues.members_open_to(span, tenant)
+    asked = ranked(prospects(spec, members, tenant=tenant, user=user))
+    best = next((one for one in asked if one.chance is not Chance.CLOSED), None)
+    if best is None:
+        raise AllClosed(_("All queues of %(name)s are closed; ask who runs them.") % {"name": span}, "queue")
+    return Way(next(queue for queue in members if queue.name == best.queue), span, tuple(asked))
+
+
+def prospects(
+    spec: JobSpec, members: Sequence[Queue], *, tenant: Tenant, user: User, is_timed: bool = True
+) -> list[Prospect]:
+    """What would be of the job in each of these queues; until when it would wait, if it `is_timed`.
+
+    Who cannot take it, or is out of reach, is not asked.
+    """
+    told = {queue.pk: _without_asking(queue) for queue in members}
+    ask: Ask = import_string(settings.ASK_CLUSTERS)
+    asked = ask(
+        spec, [queue for queue in members if told[queue.pk] is None], tenant=tenant, user=user, is_timed=is_timed
+    )
+    return [*(one for one in told.values() if one), *asked]
+
+
+def _without_asking(queue: Queue) -> Prospect | None:
+    if not queue.is_open:
+        chance = Chance.CLOSED
+    elif queue.cluster.is_paused:
+        chance = Chance.PAUSED
+    elif not getattr(getattr(queue.cluster, "health", None), "is_reachable", True):
+        chance = Chance.AWAY
+    elif queue.cluster.leads_jobs:
+        chance = Chance.UNTOLD
+    else:
+        return None
+    return Prospect(queue.cluster.name, queue.name, chance)
+
+
+def note(job: Job, way: Way, *, actor: Actor, now: datetime) -> None:
+    """Record where a job that was just taken in went, and why; nothing for one that named its queue itself."""
+    if way.span is None:
+        return
+    asked = tuple(one.as_data() for one in way.asked)
+    Placement.objects.create(job=job, span=way.span, asked=list(asked), at=now)
+    event = events.JobPlaced(span=way.span.name, queue=way.queue.name, cluster=way.queue.cluster.name, asked=asked)
+    tell(job, event, actor=actor, now=now)

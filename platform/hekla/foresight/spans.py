@@ -1,0 +1,129 @@
+"""Queues over clusters: what would be of a job in each of them, and jobs that wait going where they would start now.
+
+Each cluster is asked in a thread of its own with a connection of its own: so nobody waits longer than is good for one
+that answers slowly, and what is not committed yet is seen by nobody, whoever asks.
+"""
+
+import logging
+import random
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
+from functools import partial
+
+from django.db import connections
+
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs import services
+from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.services import routing
+from hekla.apps.queues import selectors as queues
+from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.routing import Chance, Prospect, ranked
+from hekla.foresight import asking
+from hekla.foresight.asking import Verdict
+from hekla.lib import clock
+
+log = logging.getLogger(__name__)
+PATIENCE_SECONDS = 3.0
+"""So long whoever submits waits for what the clusters say, and once more for the times where none starts it now."""
+_MOVING_SECONDS = 4.0
+_FIRST, _SAMPLE = 50, 50
+_pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="spans")
+_CHANCES = {Verdict.NOW: Chance.NOW, Verdict.WAITS: Chance.WAITS, Verdict.NEVER: Chance.NEVER}
+
+
+def ask(
+    spec: JobSpec, members: Sequence[Queue], *, tenant: Tenant, user: User, is_timed: bool = True
+) -> list[Prospect]:
+    """What would be of the job in each of these queues; of who did not answer in time, that.
+
+    Where it starts nowhere now, until when it would wait is asked too, if it `is_timed`: that takes longest.
+    """
+    found = _asked(spec, members, tenant, user, with_eta=False)
+    if not is_timed or any(one.chance is Chance.NOW for one in found):
+        return found
+    waits = [queue for queue, one in zip(members, found, strict=True) if one.chance is Chance.WAITS]
+    known = {one.queue: one for one in _asked(spec, waits, tenant, user, with_eta=True)}
+    timed = (known.get(one.queue, one) for one in found)
+    return [one if new.chance is Chance.UNASKED else new for one, new in zip(found, timed, strict=True)]
+
+
+def move_waiting() -> int:
+    """Let jobs go where they would start now, as far as there is time. Returns how many went.
+
+    Of a long line its head is looked at, and some of the rest by chance, so that none is left out for ever.
+    """
+    until, moved = time.monotonic() + _MOVING_SECONDS, 0
+    waiting = list(jobs.movable().values_list("pk", flat=True))
+    rest = waiting[_FIRST:]
+    for pk in [*waiting[:_FIRST], *random.sample(rest, min(_SAMPLE, len(rest)))]:
+        if time.monotonic() > until:
+            break
+        moved += _look(pk)
+    return moved
+
+
+def _look(job_id: int) -> bool:
+    job = jobs.movable().filter(pk=job_id).first()
+    span = job.placement.span if job else None
+    if job is None or span is None or job.cluster.leads_jobs or _starts_here(job):
+        return False
+    others = [queue for queue in queues.members_open_to(span, job.tenant) if queue.cluster_id != job.cluster_id]
+    asked = ranked(routing.prospects(spec_of(job), others, tenant=job.tenant, user=job.owner, is_timed=False))
+    if not asked or asked[0].chance is not Chance.NOW or asked[0].evicts:
+        return False
+    best = next(queue for queue in others if queue.name == asked[0].queue)
+    here = Prospect(job.cluster.name, job.queue.name, Chance.WAITS, reasons=tuple(job.waiting))
+    return services.move(job, best, ranked([*asked, here]), now=clock.now())
+
+
+def _starts_here(job: Job) -> bool:
+    return _is_turned(job.cluster) and asking.starts_here(job)
+
+
+def _is_turned(cluster: Cluster) -> bool:
+    health = clusters.health(cluster)
+    return not cluster.is_paused and (health is None or health.is_reachable)
+
+
+def _asked(spec: JobSpec, members: Sequence[Queue], tenant: Tenant, user: User, *, with_eta: bool) -> list[Prospect]:
+    find = partial(_prospect, spec, tenant, user, with_eta)
+    futures = [_pool.submit(_answered, find, queue) for queue in members]
+    done, _late = wait(futures, timeout=PATIENCE_SECONDS)
+    both = zip(members, futures, strict=True)
+    return [future.result() if future in done else _unasked(queue) for queue, future in both]
+
+
+def _answered(find: Callable[[Queue], Prospect], queue: Queue) -> Prospect:
+    try:
+        return find(queue)
+    except Exception:
+        log.exception("cluster %s could not be asked", queue.cluster)
+        return _unasked(queue)
+    finally:
+        connections.close_all()
+
+
+def _unasked(queue: Queue) -> Prospect:
+    return Prospect(queue.cluster.name, queue.name, Chance.UNASKED)
+
+
+def _prospect(spec: JobSpec, tenant: Tenant, user: User, with_eta: bool, queue: Queue) -> Prospect:
+    answer, load = asking.about_start(spec, queue, tenant=tenant, user=user, with_eta=with_eta)
+    return replace(
+        _unasked(queue),
+        chance=_CHANCES[answer.verdict],
+        evicts=answer.evicts.pods,
+        earliest=answer.eta.earliest if answer.eta else None,
+        latest=answer.eta.latest if answer.eta else None,
+        load=load,
+        reasons=answer.reasons,
+    )
