@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -109,6 +110,7 @@ DATA: dict[str, dict[str, Any]] = {
     "api:v1:schedule": {"cron": "@weekly"},
     "api:v1:schedule_actions": {"action": "suspend"},
     "api:v1:clusters": {"name": "third", "kind": "simulated", "config": {"nodes": []}},
+    "api:v1:spans": {"name": "third", "members": ["labs-own", "far"]},
     "api:v1:queues": {"name": "third", "cluster": "sim"},
     "invitations:list": {"role": "viewer"},
     "invitations:import": {"text": "username\nnew", "do": "import"},
@@ -169,6 +171,17 @@ class World:
     arguments: dict[str, list[Any]]
 
 
+def _over_clusters(people: People, now: datetime) -> None:
+    """A queue of the tenant's own, a name for it and one of another cluster, and a cluster without a queue."""
+    own = queues.create(cluster=people.cluster, name="labs-own", tenants=[people.lab], actor=PLATFORM, now=now)
+    made = [
+        clusters.create(name=name, kind="simulated", config={"nodes": []}, actor=PLATFORM, now=now)
+        for name in ("spare", "beyond")
+    ]
+    far = queues.create(cluster=made[1], name="far", actor=PLATFORM, now=now)
+    queues.create_span(name="over", members=[own, far], tenants=[people.lab], actor=PLATFORM, now=now)
+
+
 def make_world() -> World:
     """All of it, in whichever transaction there is."""
     people, now = make_people(), clock.now()
@@ -182,9 +195,8 @@ def make_world() -> World:
         for role, name in (("operator", "otto"), ("manager", "mara"))
     }
     priorities.create(name="high", values={"value": 100}, actor=PLATFORM, now=now)
-    clusters.create(name="spare", kind="simulated", config={"nodes": []}, actor=PLATFORM, now=now)
     clusters.create_environment(name="digits", description="", requirements="", actor=PLATFORM, now=now)
-    queues.create(cluster=people.cluster, name="labs-own", tenants=[people.lab], actor=PLATFORM, now=now)
+    _over_clusters(people, now)
     demonstrations.set_up(GANGS, now=now)
     job = people.submit("of-the-lab")
     asked = {"tenant": people.lab, "user": people.alice, "now": now}
@@ -202,6 +214,7 @@ def make_world() -> World:
     view = jobs.save_view(name="shared", query="phase=failed", **asked)
     arguments: dict[str, list[Any]] = {
         **{f"api:v1:{name}": ["spare"] for name in ("cluster", "cluster_try", "cluster_key")},
+        **{name: ["over"] for name in ("spans:detail", "spans:edit", "spans:delete", "api:v1:span")},
         "api:v1:policy": ["sim"], "api:v1:policy_trial": ["sim"],
         "accounts:end_visit": [1], "accounts:remove_key": [1], "accounts:end_visits_of": [bob],
         "accounts:start_oidc": ["none"], "accounts:oidc_back": ["none"], "accounts:connect_identity": ["none"],

@@ -29,6 +29,9 @@ THINGS = {
     "gallery": {"title": "Usual", "spec": JOB},
     "priority-classes": {"name": "kept-back", "value": 10, "is_offered": False},
     "departments": {"slug": "science", "name": "Science"},
+    "clusters": {"name": "beyond", "kind": "simulated", "config": {"nodes": []}},
+    "queues": {"name": "beyond", "cluster": "beyond"},
+    "spans": {"name": "over", "members": ["beyond", "demo-vision"]},
 }
 """One of each that a page is about, made through REST."""
 

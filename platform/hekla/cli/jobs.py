@@ -114,12 +114,22 @@ def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Phase", output.phase(found["phase"]) + (f"  {why}" if why else "")),
         ("Tenant", f"{found['tenant']}, submitted by {found['owner']}"),
         ("Queue", _queue(found)),
+        *_placement(found["placement"]),
         ("Submitted", output.moment(found["submitted_at"])),
         ("Started", output.moment(found["started_at"])),
         ("Deadline", output.moment(found["deadline_at"])),
         ("Finished", output.moment(found["finished_at"])),
         *_deletion(found),
     ]
+
+
+def _placement(found: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Why it is in this one of several clusters."""
+    if found is None:
+        return []
+    how = "Moved" if found["moves"] else "Sent"
+    head = f"{how} by {found['span'] or 'a name that is deleted'} {output.moment(found['at'])}"
+    return [("Cluster", head), *(("", f"{one['cluster']}: {plain(one['sentence'])}") for one in found["asked"])]
 
 
 def _deletion(found: Mapping[str, Any]) -> list[tuple[str, str]]:

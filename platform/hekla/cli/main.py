@@ -95,6 +95,8 @@ _COMMANDS = {
     "reset-factor": ("people", "Turn off the second factor of somebody who lost it."),
     "queues": ("queues", "List the queues that you may submit to."),
     "queue": ("queues", "Show what a queue holds and deserves, and who is in line."),
+    "spans": ("spans", "List the names for queues of several clusters."),
+    "span": ("spans", "Make, change or delete such a name."),
     "quotas": ("quotas", "Show what a tenant and its members may have, or set it."),
     "clusters": ("clusters", "List, show, add, try or remove clusters."),
     "nodes": ("places", "List the machines and what is free on them."),

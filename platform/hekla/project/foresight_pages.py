@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from hekla.api.throttles import may_ask_what_if
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.forecasts import selectors as forecasts
-from hekla.apps.jobs import selectors, services
+from hekla.apps.jobs import prospects, selectors, services
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.filling import filled
 from hekla.apps.jobs.forms import MAX_MANIFEST_BYTES
@@ -45,7 +45,8 @@ def what_if(request: HttpRequest) -> HttpResponse:
         return render(request, "jobs/_what_if.html", {"remark": remark})
     try:
         spec, size = _swept(request, _spec(request, tenant))
-        answer = asking.about_draft(spec, tenant=tenant, user=person(request), with_eta=False)
+        way = services.way_for(spec=spec, tenant=tenant, user=person(request))
+        answer = asking.about_draft(spec, tenant=tenant, user=person(request), queue=way.queue, with_eta=False)
     except Forbidden as error:
         return render(request, "jobs/_what_if.html", {"remark": error.message}, status=403)
     except Refused as error:
@@ -58,6 +59,7 @@ def what_if(request: HttpRequest) -> HttpResponse:
         "icon": icon,
         "head": shown.head(answer),
         "size": size,
+        "asked": prospects.told([one.as_data() for one in way.asked], clock.now(), chosen=way.queue.cluster.name),
         "sentences": shown.sentences(answer),
         "waits": answer.verdict is Verdict.WAITS,
         "starts": answer.verdict is Verdict.NOW,
@@ -75,12 +77,13 @@ def when(request: HttpRequest) -> HttpResponse:
         return HttpResponse("")
     try:
         spec, _size = _swept(request, _spec(request, tenant))
-        answer = asking.about_draft(spec, tenant=tenant, user=user, with_offers="ways" in request.GET)
+        queue = services.way_for(spec=spec, tenant=tenant, user=user).queue
+        answer = asking.about_draft(spec, tenant=tenant, user=user, queue=queue, with_offers="ways" in request.GET)
     except Forbidden:
         return HttpResponse("", status=403)
     except (Invalid, Refused):  # it was changed meanwhile, and is asked about anew
         return HttpResponse("")
-    accuracy = forecasts.accuracy(queues.get(spec.queue, user).pk)
+    accuracy = forecasts.accuracy(queue.pk)
     context = {"sentences": shown.when(answer, clock.now(), accuracy), "tried": "ways" in request.GET}
     return render(request, "jobs/_when.html", context | _ways(request, spec, answer))
 
@@ -158,7 +161,8 @@ def _spec(request: HttpRequest, tenant: Tenant) -> JobSpec:
             raise Invalid([Problem("", _("A manifest may have 1 MiB."))])
         return formats.load(text).spec
     environments = list(clusters.environments().values_list("name", flat=True))
-    names = [(queue.name, queue.name) for queue in queues.open_to(tenant)]
+    open_ones = [*map(str, queues.open_to(tenant)), *map(str, queues.spans_open_to(tenant))]
+    names = [(name, name) for name in open_ones]
     spec = SubmissionForm(_filled(request.POST), First(), queues=names, environments=environments).spec()
     if spec is None:
         raise Invalid([Problem("", _("What would be is said once the fields are right."))])

@@ -411,10 +411,12 @@ def _tenant(request: HttpRequest) -> Tenant | None:
 
 
 def _queues(tenant: Tenant) -> list[tuple[str, str]]:
-    return [
+    found = [
         (queue.name, queue.name if queue.is_open else f"{queue.name} ({queue.get_state_display()})")
         for queue in queues.open_to(tenant)
     ]
+    over = [(span.name, _("%s (the cluster that starts it first)") % span) for span in queues.spans_open_to(tenant)]
+    return [*found, *over]
 
 
 def _usual_queue(tenant: Tenant) -> str:

@@ -81,6 +81,7 @@ urlpatterns = [
     path("departments/", include((_departments, "departments"))),
     path("clusters/", include((_clusters, "clusters"))),
     path("queues/", include((_queues, "queues"))),
+    path("spans/", include("hekla.apps.queues.span_urls")),
     path("priority-classes/", include("hekla.apps.priorities.urls")),
     path("jobs/what-if/", foresight_pages.what_if, name="jobs_what_if"),
     path("jobs/what-if/when/", foresight_pages.when, name="jobs_what_if_when"),

@@ -1,5 +1,7 @@
 """What is told of each thing. A job is sent and told as the JobSpec document itself, which `domain.jobspec` judges."""
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -8,14 +10,15 @@ from rest_framework import serializers
 from hekla.apps.accounts.models import ApiToken
 from hekla.apps.accounts.scopes import USUAL, Scope
 from hekla.apps.clusters.models import Environment, Node
-from hekla.apps.jobs import endings, failures, selectors, story, wording
+from hekla.apps.jobs import endings, failures, prospects, selectors, story, wording
 from hekla.apps.jobs.copies import Copy
-from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.models import Job, Placement, Pod
 from hekla.apps.outbox.models import Event
 from hekla.apps.tenancy.models import MAX_DAYS_KEPT, Tenant
 from hekla.apps.usage.models import Sample
 from hekla.domain.jobspec import MAX_PRIORITY
 from hekla.domain.policies import Action
+from hekla.domain.routing import Chance
 
 _PERSON_ACTIONS = [action.value for action in Action if action is not Action.SYNC_JOB]
 _LONGEST_TOKEN_DAYS = 366
@@ -174,6 +177,41 @@ class FoundSerializer(serializers.Serializer[Any]):
     complete = serializers.BooleanField()
 
 
+class ProspectSerializer(serializers.Serializer[dict[str, Any]]):
+    """What a cluster said of a job."""
+
+    cluster = serializers.CharField()
+    queue = serializers.CharField()
+    chance = serializers.ChoiceField([chance.value for chance in Chance])
+    sentence = serializers.CharField()
+    evicts = serializers.IntegerField(help_text="how many pods of others would be evicted for it")
+    earliest_at = serializers.DateTimeField(allow_null=True, help_text="null where nobody can tell")
+    latest_at = serializers.DateTimeField(allow_null=True)
+    load = serializers.FloatField(help_text="how much of the cluster is held of what the job asks for; 1: all")
+
+
+class PlacementSerializer(serializers.Serializer[dict[str, Any]]):
+    """Where a name for queues of several clusters sent a job, and why."""
+
+    span = serializers.CharField(allow_null=True, help_text="null: the name is deleted")
+    at = serializers.DateTimeField()
+    moves = serializers.IntegerField(help_text="how often it went on to another cluster while it waited")
+    asked = ProspectSerializer(many=True, help_text="the best first")
+
+
+def placement_of(found: Placement) -> dict[str, Any]:
+    """Its document."""
+    span = found.span.name if found.span else None
+    return {"span": span, "at": found.at, "moves": found.moves, "asked": asked_of(found.asked, found.at)}
+
+
+def asked_of(asked: Sequence[dict[str, Any]], at: datetime) -> list[dict[str, Any]]:
+    """What clusters said at that time, each with a sentence."""
+    times = ("earliest_at", "latest_at")
+    moments = [{name: one[name] and datetime.fromisoformat(one[name]) for name in times} for one in asked]
+    return [{**one, **when, "sentence": prospects.sentence(one, at)} for one, when in zip(asked, moments, strict=True)]
+
+
 class JobDetailSerializer(JobSerializer):
     """A job with what was asked for, why it waits, and the last attempt of every replica."""
 
@@ -186,13 +224,21 @@ class JobDetailSerializer(JobSerializer):
     spec = serializers.JSONField()
     waiting = serializers.SerializerMethodField()
     pods = serializers.SerializerMethodField()
+    placement = serializers.SerializerMethodField(help_text="null for a job that named its queue itself")
 
     class Meta(JobSerializer.Meta):
         fields = [*JobSerializer.Meta.fields, "cleaned_at", "logs_until", "history_until", "spec", "waiting", "pods"]
+        fields += ["placement"]
 
     def get_waiting(self, job: Job) -> list[dict[str, Any]]:
         """The engine's reasons as data, each with a sentence."""
         return [{**reason, "sentence": wording.reason(reason)} for reason in job.waiting]
+
+    @extend_schema_field(PlacementSerializer(allow_null=True))
+    def get_placement(self, job: Job) -> dict[str, Any] | None:
+        """Why it is in this one of several clusters."""
+        found = selectors.placement(job)
+        return PlacementSerializer(placement_of(found)).data if found else None
 
     @extend_schema_field(PodSerializer(many=True))
     def get_pods(self, job: Job) -> Any:  # noqa: ANN401  (what the serializer makes of them)

@@ -14,10 +14,12 @@ from hekla.api.throttles import PerPerson, WhatIfs
 from hekla.api.v1.asked import tenant_of
 from hekla.api.v1.jobs import asked_for
 from hekla.api.v1.schema import JOB_SPEC
+from hekla.api.v1.serializers import ProspectSerializer, asked_of
 from hekla.api.views import View, person, told
 from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.forecasts.selectors import Accuracy
-from hekla.apps.queues import selectors as queues
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.services import Way
 from hekla.domain.changes import applied
 from hekla.domain.jobspec import JobSpec
 from hekla.foresight import asking, shown
@@ -43,6 +45,9 @@ class _ChangeSerializer(serializers.Serializer[dict[str, Any]]):
 
 class WhatIfSerializer(serializers.Serializer[dict[str, Any]]):
     verdict = serializers.ChoiceField([verdict.value for verdict in Verdict])
+    cluster = serializers.CharField(help_text="where it would go")
+    queue = serializers.CharField()
+    asked = ProspectSerializer(many=True, help_text="what each cluster says, where the queue stands for several")
     text = serializers.ListField(child=serializers.CharField(), help_text="all of it as sentences")
     nodes = serializers.DictField(child=serializers.IntegerField(), help_text="pods by node, where it starts now")
     evicts = OthersSerializer(help_text="whose pods would be evicted for it")
@@ -75,10 +80,17 @@ class WhatIf(View):
         user, tenant = person(request), tenant_of(request)
         spec, _warnings, _secrets = asked_for(request.data)
         with_eta = request.query_params.get("eta") not in {"0", "false"}
-        answer = asking.about_draft(spec, tenant=tenant, user=user, with_eta=with_eta)
-        accuracy = forecasts.accuracy(queues.get(spec.queue, user).pk)
+        way = jobs.way_for(spec=spec, tenant=tenant, user=user)
+        answer = asking.about_draft(spec, tenant=tenant, user=user, queue=way.queue, with_eta=with_eta)
+        accuracy = forecasts.accuracy(way.queue.pk)
         sentences = [shown.head(answer), *shown.sentences(answer), *_when(answer, accuracy, is_asked=with_eta)]
-        return told(WhatIfSerializer(_document(spec, answer, sentences)))
+        return told(WhatIfSerializer(_document(spec, answer, sentences) | _where(way)))
+
+
+def _where(way: Way) -> dict[str, Any]:
+    asked = [one.as_data() for one in way.asked]
+    where = {"cluster": way.queue.cluster.name, "queue": way.queue.name}
+    return {**where, "asked": asked_of(asked, clock.now())}
 
 
 def _when(answer: Answer, accuracy: Accuracy | None, *, is_asked: bool) -> list[str]:

@@ -21,6 +21,7 @@ _PARTS = frozenset(
         "queues",
         "schedules",
         "search",
+        "spans",
         "usage",
     }
 )

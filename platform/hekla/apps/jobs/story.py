@@ -48,6 +48,15 @@ def _submitted(facts: Mapping[str, Any]) -> tuple[str, str]:
     return "neutral", _("Submitted to queue %(queue)s, %(replicas)s pods.") % facts
 
 
+def _placed(facts: Mapping[str, Any]) -> tuple[str, str]:
+    return "neutral", _("%(span)s sent it to queue %(queue)s of cluster %(cluster)s.") % facts
+
+
+def _moved(facts: Mapping[str, Any]) -> tuple[str, str]:
+    sentence = _("Moved from cluster %(old_cluster)s to %(cluster)s, queue %(queue)s, where it would start now.")
+    return "admitted", sentence % facts
+
+
 def _phase(facts: Mapping[str, Any]) -> tuple[str, str]:
     words = _PHASE_WORDS.get(facts["new"])
     sentence = str(words()) if words else facts["new"]
@@ -145,6 +154,8 @@ def _tagged(facts: Mapping[str, Any]) -> tuple[str, str]:
 _TELLERS = {
     "JobChanged": _changed,
     "JobSubmitted": _submitted,
+    "JobPlaced": _placed,
+    "JobMoved": _moved,
     "JobPhaseChanged": _phase,
     "GangPhaseChanged": _gang,
     "JobWaits": _waits,

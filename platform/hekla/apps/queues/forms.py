@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.forms import NAME_ERRORS, QuantitiesField, refuse_reserved
-from hekla.apps.queues.models import Queue
+from hekla.apps.queues.models import Queue, Span
 
 
 class QueueForm(forms.ModelForm):
@@ -59,3 +59,41 @@ class QueueChangeForm(QueueForm):
 
     class Meta(QueueForm.Meta):
         fields = [field for field in QueueForm.Meta.fields if field not in {"cluster", "name"}]
+
+
+class MembersField(forms.ModelMultipleChoiceField):
+    """Queues, each with its cluster."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def label_from_instance(self, obj: Queue) -> str:
+        """Its name and where it is."""
+        return f"{obj.name} ({obj.cluster.name})"
+
+
+class SpanForm(forms.ModelForm):
+    """A new name for queues of several clusters."""
+
+    members = MembersField(
+        queryset=Queue.objects.select_related("cluster").order_by("cluster__name", "name"),
+        label=_("Queues"),
+        help_text=_("One of each cluster. Shares, bounds and order stay those of the queues."),
+    )
+
+    class Meta:
+        model = Span
+        fields = ["name", "description", "members", "tenants"]
+        widgets = {"tenants": forms.CheckboxSelectMultiple}
+        error_messages = {"name": NAME_ERRORS}
+        help_texts = {"tenants": _("Who may submit here. None chosen: everybody who may submit to one of its queues.")}
+
+    def clean_name(self) -> str:
+        """A name that addresses do not use otherwise."""
+        return refuse_reserved(self.cleaned_data["name"])
+
+
+class SpanChangeForm(SpanForm):
+    """One that exists; its name stays."""
+
+    class Meta(SpanForm.Meta):
+        fields = ["description", "members", "tenants"]

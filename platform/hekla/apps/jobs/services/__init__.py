@@ -17,6 +17,7 @@ from hekla.apps.jobs.services.removal import (
     mark_cleaned,
 )
 from hekla.apps.jobs.services.retention import mark_logs_purged, purge_history
+from hekla.apps.jobs.services.routing import Way
 from hekla.apps.jobs.services.scaling import is_scalable, scale
 from hekla.apps.jobs.services.scaling import remarks as scaling_remarks
 from hekla.apps.jobs.services.submission import check, submit, try_out, way_for
@@ -26,6 +27,7 @@ __all__ = [
     "BULK_ACTIONS",
     "MOST_AT_ONCE",
     "Outcome",
+    "Way",
     "act_on_all",
     "arrange",
     "check",

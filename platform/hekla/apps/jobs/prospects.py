@@ -1,0 +1,91 @@
+"""What each of several clusters said of a job, in sentences."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hekla.apps.jobs import wording
+from hekla.apps.jobs.models import Job, Placement
+from hekla.apps.sentences import together
+from hekla.domain.routing import Chance
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One cluster. `state`: of its colour."""
+
+    cluster: str
+    queue: str
+    state: str
+    sentence: str
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a job is where it is. `head`: in a sentence."""
+
+    placement: Placement
+    head: str
+    asked: list[Told]
+
+
+def of_job(job: Job, placement: Placement | None) -> Reason | None:
+    """None for a job that named its queue itself."""
+    if placement is None:
+        return None
+    facts = {"cluster": job.cluster.name, "span": placement.span or job.spec.get("queue", "")}
+    sentence = _("Moved to %(cluster)s by %(span)s.") if placement.moves else _("Sent to %(cluster)s by %(span)s.")
+    return Reason(placement, sentence % facts, told(placement.asked, placement.at, chosen=job.cluster.name))
+
+
+def told(asked: Iterable[Mapping[str, Any]], at: datetime, *, chosen: str) -> list[Told]:
+    """Each cluster, as it was at that time. `chosen`: where the job goes."""
+    return [_told(one, at, is_chosen=one["cluster"] == chosen) for one in asked]
+
+
+def _told(one: Mapping[str, Any], at: datetime, *, is_chosen: bool) -> Told:
+    state = _STATES.get(one["chance"], "stopped")
+    return Told(one["cluster"], one["queue"], state, sentence(one, at), is_chosen)
+
+
+def sentence(one: Mapping[str, Any], at: datetime) -> str:
+    """What a cluster said (`Prospect.as_data`)."""
+    chance = one["chance"]
+    why = [wording.reason(reason) for reason in one["reasons"]]
+    if chance == Chance.NOW:
+        return together([_("It would start now."), _evicting(one["evicts"])])
+    if chance == Chance.WAITS:
+        return together([_waiting(one, at), *why])
+    words = _WORDS.get(chance)
+    return together([words() if words else chance, *(why if chance == Chance.NEVER else ())])
+
+
+def _evicting(pods: int) -> str:
+    said = ngettext("For it %(n)d pod would be evicted.", "For it %(n)d pods would be evicted.", pods) % {"n": pods}
+    return said if pods else ""
+
+
+def _waiting(one: Mapping[str, Any], at: datetime) -> str:
+    if not one["earliest_at"]:
+        return _("It would wait; until when cannot be said.")
+    spans = [wording.duration((datetime.fromisoformat(one[name]) - at).total_seconds()) for name in _TIMES]
+    if spans[0] == spans[1]:
+        return _("It would wait about %(time)s.") % {"time": spans[0]}
+    return _("It would wait about %(earliest)s to %(latest)s.") % {"earliest": spans[0], "latest": spans[1]}
+
+
+_TIMES = ("earliest_at", "latest_at")
+_STATES = {Chance.NOW: "done", Chance.WAITS: "waiting", Chance.NEVER: "failed", Chance.AWAY: "failed"}
+_WORDS = {
+    Chance.UNASKED: lambda: _("It did not answer in time."),
+    Chance.UNTOLD: lambda: _("Volcano schedules it, so that nobody can say when a job starts; it is taken last."),
+    Chance.PAUSED: lambda: _("It is paused."),
+    Chance.AWAY: lambda: _("It is out of reach."),
+    Chance.NEVER: lambda: _("It cannot start there as things are."),
+    Chance.CLOSED: lambda: _("Its queue takes nothing in."),
+}

@@ -1,0 +1,69 @@
+"""Names for queues of several clusters: a job that is submitted to one goes where it starts first."""
+
+from typing import Any
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import client_of
+from hekla.cli.servers import Choice
+from hekla.lib.text import plain
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def spans(choice: Choice, as_json: bool) -> None:
+    """List the names for queues of several clusters that you may submit to."""
+    found = client_of(choice).get("spans")
+    if as_json:
+        output.as_json(found)
+        return
+    rows = [(one["name"], _members(one), plain(one["description"])[:80]) for one in found]
+    output.table(("NAME", "QUEUES", "DESCRIPTION"), rows, "There are no queues over clusters.")
+
+
+def _members(one: dict[str, Any]) -> str:
+    closed = {True: "", False: " (closed)"}
+    return ", ".join(f"{each['queue']} on {each['cluster']}{closed[each['is_open']]}" for each in one["queues"])
+
+
+@click.group()
+def span() -> None:
+    """Make, change or delete a name for queues of several clusters (operators and platform admins)."""
+
+
+@span.command(name="set")
+@click.argument("name")
+@click.option("--queue", "queues", multiple=True, help="One of its queues; repeated for each cluster.")
+@click.option("--description", help="What it is for.")
+@click.option("--tenant", "tenants", multiple=True, help="Only for this tenant (short name); may be repeated.")
+@click.option("--everybody", is_flag=True, help="For all tenants.")
+@click.pass_obj
+def _set(
+    choice: Choice,
+    /,
+    name: str,
+    queues: tuple[str, ...],
+    description: str | None,
+    tenants: tuple[str, ...],
+    everybody: bool,
+) -> None:
+    """Make NAME, or change what is said of it. Its queues are all that are named here."""
+    if tenants and everybody:
+        raise click.UsageError("Either --tenant or --everybody.")
+    client, wish = client_of(choice), {"members": list(queues)} if queues else {}
+    wish |= {"tenants": list(tenants)} if tenants or everybody else {}
+    whole: dict[str, Any] = wish | ({} if description is None else {"description": description})
+    is_there = any(one["name"] == name for one in client.get("spans"))
+    found = client.patch(f"spans/{name}", whole) if is_there else client.post("spans", {"name": name, **whole})
+    click.echo(f"{name}: {_members(found)}.")
+
+
+@span.command(name="delete")
+@click.argument("name")
+@click.pass_obj
+def _delete(choice: Choice, /, name: str) -> None:
+    """Give NAME up; its queues and their jobs stay."""
+    client_of(choice).delete(f"spans/{name}")
+    click.echo(f"{name} is deleted.")

@@ -1,0 +1,38 @@
+"""Queues over clusters from the command line."""
+
+import json
+
+import pytest
+
+from hekla.apps.clusters import services as clusters
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.lib import clock
+
+pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
+
+
+@pytest.fixture
+def second(world):
+    world.alice.platform_role = "operator"
+    world.alice.save()
+    now = clock.now()
+    made = clusters.create(name="away", kind="simulated", config={"nodes": []}, actor=PLATFORM, now=now)
+    queues.create(cluster=made, name="far", actor=PLATFORM, now=now)
+
+
+@pytest.mark.usefixtures("second")
+def test_one_is_made_submitted_to_and_deleted(console, manifest):
+    assert "There are no queues over clusters" in console("spans").output
+    made = console("span", "set", "both", "--queue", "default", "--queue", "far", "--description", "anywhere")
+    assert made.output == "both: far on away, default on simulated.\n"
+    assert "at least two clusters" in console("span", "set", "both", "--queue", "far").output
+    assert "anywhere" in console("spans").output
+    told = console("what-if", manifest("talk"), "--queue", "both").output
+    assert "simulated (default): It would start now." in told
+    assert "Submitted talk" in console("submit", manifest("talk"), "--queue", "both").output
+    shown = console("job", "talk").output
+    assert "Sent by both" in shown
+    assert "simulated: It would start now." in shown
+    assert json.loads(console("job", "talk", "--json").output)["placement"]["span"] == "both"
+    assert "both is deleted." in console("span", "delete", "both").output
