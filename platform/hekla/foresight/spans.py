@@ -22,6 +22,7 @@ from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services import routing
+from hekla.apps.outbox import selectors as outbox
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.models import Tenant
@@ -34,8 +35,10 @@ from hekla.lib import clock
 log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 3.0
 """So long whoever submits waits for what the clusters say, and once more for the times where none starts it now."""
-_MOVING_SECONDS = 4.0
+_MOVING_SECONDS = 2.0
 _FIRST, _SAMPLE = 50, 50
+_in_vain: dict[str, tuple[int, tuple[int, ...]]] = {}
+"""The last event and the jobs that waited when all were looked at and none moved: none will until something happens."""
 _pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="spans")
 _CHANCES = {Verdict.NOW: Chance.NOW, Verdict.WAITS: Chance.WAITS, Verdict.NEVER: Chance.NEVER}
 
@@ -61,13 +64,17 @@ def move_waiting() -> int:
 
     Of a long line its head is looked at, and some of the rest by chance, so that none is left out for ever.
     """
-    until, moved = time.monotonic() + _MOVING_SECONDS, 0
-    waiting = list(jobs.movable().values_list("pk", flat=True))
-    rest = waiting[_FIRST:]
+    until, number = time.monotonic() + _MOVING_SECONDS, outbox.last_number()
+    waiting = tuple(jobs.movable().values_list("pk", flat=True))
+    if not waiting or _in_vain.get("last") == (number, waiting):
+        return 0
+    rest, moved, seen = waiting[_FIRST:], 0, 0
     for pk in [*waiting[:_FIRST], *random.sample(rest, min(_SAMPLE, len(rest)))]:
         if time.monotonic() > until:
             break
-        moved += _look(pk)
+        moved, seen = moved + _look(pk), seen + 1
+    if not moved and seen == len(waiting):
+        _in_vain["last"] = number, waiting
     return moved
 
 

@@ -17,6 +17,8 @@ from hekla.apps.jobs import prospects, selectors, services
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.filling import filled
 from hekla.apps.jobs.forms import MAX_MANIFEST_BYTES
+from hekla.apps.jobs.prospects import Told
+from hekla.apps.jobs.services import Way
 from hekla.apps.jobs.submission_form import First, SubmissionForm
 from hekla.apps.people import person
 from hekla.apps.queues import selectors as queues
@@ -45,7 +47,7 @@ def what_if(request: HttpRequest) -> HttpResponse:
         return render(request, "jobs/_what_if.html", {"remark": remark})
     try:
         spec, size = _swept(request, _spec(request, tenant))
-        way = services.way_for(spec=spec, tenant=tenant, user=person(request))
+        way = services.way_for(spec=spec, tenant=tenant, user=person(request), is_timed=False)
         answer = asking.about_draft(spec, tenant=tenant, user=person(request), queue=way.queue, with_eta=False)
     except Forbidden as error:
         return render(request, "jobs/_what_if.html", {"remark": error.message}, status=403)
@@ -54,13 +56,14 @@ def what_if(request: HttpRequest) -> HttpResponse:
     except Invalid as error:
         return render(request, "jobs/_what_if.html", {"remark": _remark(error)})
     state, icon = _STATES[answer.verdict]
+    waits_somewhere = way.span is not None and answer.verdict is Verdict.WAITS  # `when` says where, and why
     context = {
         "state": state,
         "icon": icon,
         "head": shown.head(answer),
         "size": size,
-        "asked": prospects.told([one.as_data() for one in way.asked], clock.now(), chosen=way.queue.cluster.name),
-        "sentences": shown.sentences(answer),
+        "asked": [] if waits_somewhere else _asked(way),
+        "sentences": [] if waits_somewhere else shown.sentences(answer),
         "waits": answer.verdict is Verdict.WAITS,
         "starts": answer.verdict is Verdict.NOW,
         "more": answer.is_cut_short and not answer.offers,
@@ -77,15 +80,21 @@ def when(request: HttpRequest) -> HttpResponse:
         return HttpResponse("")
     try:
         spec, _size = _swept(request, _spec(request, tenant))
-        queue = services.way_for(spec=spec, tenant=tenant, user=user).queue
-        answer = asking.about_draft(spec, tenant=tenant, user=user, queue=queue, with_offers="ways" in request.GET)
+        way = services.way_for(spec=spec, tenant=tenant, user=user)
+        answer = asking.about_draft(spec, tenant=tenant, user=user, queue=way.queue, with_offers="ways" in request.GET)
     except Forbidden:
         return HttpResponse("", status=403)
     except (Invalid, Refused):  # it was changed meanwhile, and is asked about anew
         return HttpResponse("")
-    accuracy = forecasts.accuracy(queue.pk)
+    accuracy = forecasts.accuracy(way.queue.pk)
     context = {"sentences": shown.when(answer, clock.now(), accuracy), "tried": "ways" in request.GET}
+    context["asked"] = _asked(way)
     return render(request, "jobs/_when.html", context | _ways(request, spec, answer))
+
+
+def _asked(way: Way) -> list[Told]:
+    """What each cluster says, where the queue stands for several."""
+    return prospects.told([one.as_data() for one in way.asked], clock.now(), chosen=way.queue.cluster.name)
 
 
 def _ways(request: HttpRequest, spec: JobSpec, answer: Answer) -> dict[str, Any]:

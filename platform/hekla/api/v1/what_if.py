@@ -80,7 +80,7 @@ class WhatIf(View):
         user, tenant = person(request), tenant_of(request)
         spec, _warnings, _secrets = asked_for(request.data)
         with_eta = request.query_params.get("eta") not in {"0", "false"}
-        way = jobs.way_for(spec=spec, tenant=tenant, user=user)
+        way = jobs.way_for(spec=spec, tenant=tenant, user=user, is_timed=with_eta)
         answer = asking.about_draft(spec, tenant=tenant, user=user, queue=way.queue, with_eta=with_eta)
         accuracy = forecasts.accuracy(way.queue.pk)
         sentences = [shown.head(answer), *shown.sentences(answer), *_when(answer, accuracy, is_asked=with_eta)]

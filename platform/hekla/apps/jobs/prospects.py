@@ -72,7 +72,7 @@ def _evicting(pods: int) -> str:
 
 def _waiting(one: Mapping[str, Any], at: datetime) -> str:
     if not one["earliest_at"]:
-        return _("It would wait; until when cannot be said.")
+        return _("It would wait.")
     spans = [wording.duration((datetime.fromisoformat(one[name]) - at).total_seconds()) for name in _TIMES]
     if spans[0] == spans[1]:
         return _("It would wait about %(time)s.") % {"time": spans[0]}

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
@@ -71,6 +72,8 @@ def _named(text: str) -> Q:
 def _places(user: User, text: str) -> Iterator[Hit]:
     for queue in queues.visible_to(user).filter(name__icontains=text)[:OF_EACH]:
         yield Hit("queue", queue.name, queue.cluster.name, reverse("queues:detail", args=[queue.name]))
+    for span in queues.spans_visible_to(user).filter(name__icontains=text)[:OF_EACH]:
+        yield Hit("queue", span.name, _("over clusters"), reverse("spans:detail", args=[span.name]))
     for node in clusters.nodes().filter(name__icontains=text)[:OF_EACH]:
         yield Hit("node", node.name, node.cluster.name, f"{reverse('clusters:nodes')}#node-{node.pk}")
 

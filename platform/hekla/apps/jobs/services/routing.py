@@ -44,10 +44,13 @@ class Way:
     asked: tuple[Prospect, ...] = ()
 
 
-def through(span: Span, spec: JobSpec, *, tenant: Tenant, user: User) -> Way:
-    """The best way of those that there are. Raises AllClosed."""
+def through(span: Span, spec: JobSpec, *, tenant: Tenant, user: User, is_timed: bool = True) -> Way:
+    """The best way of those that there are. Raises AllClosed.
+
+    Unless it `is_timed` nobody is asked until when it would wait, which takes longest.
+    """
     members = queues.members_open_to(span, tenant)
-    asked = ranked(prospects(spec, members, tenant=tenant, user=user))
+    asked = ranked(prospects(spec, members, tenant=tenant, user=user, is_timed=is_timed))
     best = next((one for one in asked if one.chance is not Chance.CLOSED), None)
     if best is None:
         raise AllClosed(_("All queues of %(name)s are closed; ask who runs them.") % {"name": span}, "queue")

@@ -113,7 +113,7 @@ def check(*, spec: JobSpec, tenant: Tenant, user: User, secrets: Mapping[str, st
     return way
 
 
-def way_for(*, spec: JobSpec, tenant: Tenant, user: User) -> Way:
+def way_for(*, spec: JobSpec, tenant: Tenant, user: User, is_timed: bool = True) -> Way:
     """To which open queue the job goes that names one, or several by one name.
 
     Raises NotFound, Forbidden (this person may not submit here), Refused.
@@ -123,7 +123,9 @@ def way_for(*, spec: JobSpec, tenant: Tenant, user: User) -> Way:
     if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
         raise Forbidden(_("You may look at this tenant, but not submit to it. Ask one of its admins."), "tenant")
     span = queues.spans_open_to(tenant).filter(name=spec.queue).first()
-    return routing.through(span, spec, tenant=tenant, user=user) if span else Way(_open_queue(spec.queue, tenant))
+    if span is None:
+        return Way(_open_queue(spec.queue, tenant))
+    return routing.through(span, spec, tenant=tenant, user=user, is_timed=is_timed)
 
 
 def _the_same(known: Job, spec: JobSpec, tenant: Tenant) -> Job:

@@ -1,0 +1,97 @@
+"""A job over two real clusters, this machine and one with a real API server, is in one of them at a time."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from tests.controller.conftest import LAST_SECONDS, SIZE, World, describe
+
+from hekla.apps.clusters import services as clusters
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
+from hekla.controller import audit, turns
+from hekla.controller.backends import backend_of
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import JobPhase
+from hekla.domain.policies import Action
+from hekla.foresight import kept, spans
+from hekla.lib import clock
+
+pytestmark = pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
+
+
+@pytest.fixture
+def both(world: World) -> Iterator[World]:
+    """Four processors on each; `both` stands for the queues `default` on Kubernetes and `here` on this machine."""
+    kept.forget_all()
+    now = clock.now()
+    here = clusters.create(name="here", kind="local", config={"allocatable": SIZE}, actor=PLATFORM, now=now)
+    queue = queues.create(cluster=here, name="here", actor=PLATFORM, now=now)
+    queues.create_span(name="both", members=[world.queue, queue], actor=PLATFORM, now=now)
+    turn()
+    yield world
+    for job in Job.objects.exclude(phase__in=[phase for phase in JobPhase if phase.is_final]):
+        services.command(job, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    turn_until(lambda: not Pod.objects.filter(phase__in=["bound", "preparing", "running"]).exists())
+    backend_of(here).close()
+    kept.forget_all()
+
+
+def turn() -> None:
+    for cluster in Cluster.objects.order_by("id"):
+        turns.run(cluster)
+
+
+def turn_until(done: Callable[[], bool]) -> None:
+    deadline = clock.now().timestamp() + LAST_SECONDS
+    while not done():
+        assert clock.now().timestamp() < deadline, describe()
+        for cluster in Cluster.objects.order_by("id"):
+            backend_of(cluster).wait(0.1)
+        turn()
+
+
+def submit(world: World, name: str, queue: str, cpu: str = "4") -> Job:
+    task: dict[str, Any] = {"name": "main", "command": ["sleep", "600"], "resources": {"cpu": cpu}}
+    task["env"] = {"HEKLA_SIM_SECONDS": "600"}
+    spec = JobSpec.parse({"name": name, "queue": queue, "tasks": [task]})
+    return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+
+
+def runs(job: Job) -> bool:
+    return Job.objects.get(pk=job.pk).phase == JobPhase.RUNNING
+
+
+def cluster_of(job: Job) -> str:
+    return Job.objects.get(pk=job.pk).cluster.name
+
+
+def test_it_starts_where_there_is_room(both: World) -> None:
+    fills = submit(both, "fills", "default")
+    turn_until(lambda: runs(fills))
+    job = submit(both, "job", "both", cpu="1")
+    assert cluster_of(job) == "here"
+    turn_until(lambda: runs(job))
+    assert audit.findings() == []
+
+
+def test_it_moves_to_the_one_that_becomes_free_and_leaves_nothing_behind(both: World) -> None:
+    fills = {queue: submit(both, f"fills-{queue}", queue) for queue in ("default", "here")}
+    turn_until(lambda: all(map(runs, fills.values())))
+    job = submit(both, "job", "both")
+    before = cluster_of(job)
+    turn()
+    assert spans.move_waiting() == 0
+    leaves = fills["default" if before == "here" else "here"]
+    services.command(leaves, Action.ABORT_JOB, user=both.alice, now=clock.now())
+    turn_until(lambda: Job.objects.get(pk=leaves.pk).phase == JobPhase.ABORTED)
+    assert spans.move_waiting() == 1
+    assert cluster_of(job) != before
+    turn_until(lambda: runs(job))
+    turn()
+    assert job.uid.hex not in backend_of(Cluster.objects.get(name=before)).inventory().kept
+    assert Pod.objects.filter(job=job).count() == 1
+    assert audit.findings() == []
