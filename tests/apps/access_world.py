@@ -233,7 +233,7 @@ def make_world() -> World:
         "tenancy:remove_member": ["lab", bob], "clusters:cordon": [Node.objects.get().pk],
         "priorities:edit": ["high"], "priorities:delete": ["high"], "api:v1:priority_class": ["high"],
         "clusters:edit_environment": ["digits"], "clusters:edit": ["sim"], "clusters:detail": ["sim"],
-        "clusters:remove_key": ["sim"], "queues:edit": ["labs-own"],
+        "clusters:remove": ["spare"], "clusters:remove_key": ["sim"], "queues:edit": ["labs-own"],
         "queues:set_state": ["labs-own"], "queues:detail": ["labs-own"], "live:download_log": [pod.pk],
         "usage:job": [job.uid], "usage:pod": [pod.pk], "jobs:pod": [job.uid, pod.pk], "live:search_log": [pod.pk],
         "live:evidence": [pod.pk], "api:v1:pod_attempts": [job.uid, "main", 0], "api:v1:pod_use": [job.uid, "main", 0],

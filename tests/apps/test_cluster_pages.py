@@ -85,3 +85,14 @@ def test_a_cluster_that_does_not_answer_now_can_be_paused(people: People, as_: A
     cluster.refresh_from_db()
     assert cluster.is_paused
     assert cluster.config == {"kubeconfig": "token"}
+
+
+def test_a_cluster_without_queues_is_removed_and_one_that_has_some_is_not(people: People, as_: As) -> None:
+    client, now = as_(people.ada), people.cluster.created_at
+    Cluster.objects.create(name="spare", kind="simulated", config={"nodes": []}, created_at=now)
+    assert "Remove this cluster?" in client.get(reverse("clusters:detail", args=["spare"])).content.decode()
+    assert client.post(reverse("clusters:remove", args=["spare"])).status_code == 302
+    assert not Cluster.objects.filter(name="spare").exists()
+    refused = client.post(reverse("clusters:remove", args=[people.cluster.name]), follow=True)
+    assert "has queues or jobs" in refused.content.decode()
+    assert Cluster.objects.count() == 1

@@ -48,6 +48,7 @@ CALLS: dict[str, Callable[[Client], object]] = {
     "queues": Client.queues,
     "quotas": lambda client: client.quotas("lab"),
     "clusters": Client.clusters,
+    "spans": Client.spans,
     "nodes": Client.nodes,
     "uid": lambda client: client.uid("train"),
 }

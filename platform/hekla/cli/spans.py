@@ -15,7 +15,7 @@ from hekla.lib.text import plain
 @click.pass_obj
 def spans(choice: Choice, as_json: bool) -> None:
     """List the names for queues of several clusters that you may submit to."""
-    found = client_of(choice).get("spans")
+    found = client_of(choice).spans()
     if as_json:
         output.as_json(found)
         return
@@ -55,7 +55,7 @@ def _set(
     client, wish = client_of(choice), {"members": list(queues)} if queues else {}
     wish |= {"tenants": list(tenants)} if tenants or everybody else {}
     whole: dict[str, Any] = wish | ({} if description is None else {"description": description})
-    is_there = any(one["name"] == name for one in client.get("spans"))
+    is_there = any(one["name"] == name for one in client.spans())
     found = client.patch(f"spans/{name}", whole) if is_there else client.post("spans", {"name": name, **whole})
     click.echo(f"{name}: {_members(found)}.")
 

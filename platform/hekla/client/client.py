@@ -165,6 +165,10 @@ class Client(Transport):
         """What a tenant and its members may have, and have."""
         return cast("list[dict[str, Any]]", self.get(f"tenants/{tenant}/quotas"))
 
+    def spans(self) -> list[dict[str, Any]]:
+        """The names for queues of several clusters that one may submit to."""
+        return cast("list[dict[str, Any]]", self.get("spans"))
+
     def clusters(self) -> list[dict[str, Any]]:
         """The places where pods run, and how they are."""
         return cast("list[dict[str, Any]]", self.get("clusters"))

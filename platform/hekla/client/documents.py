@@ -40,11 +40,15 @@ class Job(TypedDict):
 
 
 class JobDetail(Job):
-    """One job. `spec`: what was asked for; `waiting`: why it waits, each with a sentence."""
+    """One job. `spec`: what was asked for; `waiting`: why it waits, each with a sentence.
+
+    `placement`: why it is in this one of several clusters; None where it named its queue itself.
+    """
 
     spec: dict[str, Any]
     waiting: list[dict[str, Any]]
     pods: list[Pod]
+    placement: dict[str, Any] | None
 
 
 class Submitted(TypedDict):

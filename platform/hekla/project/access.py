@@ -125,6 +125,7 @@ ROUTES: dict[str, Declared] = {
     "clusters:list": Declared(OPERATORS),
     "clusters:create": Declared(OPERATORS, OPERATORS),
     "clusters:detail": Declared(OPERATORS),
+    "clusters:remove": Declared(post=OPERATORS),
     "clusters:remove_key": Declared(post=OPERATORS),
     "clusters:cordon": Declared(post=OPERATORS),
     "clusters:environments": Declared(SIGNED_IN),

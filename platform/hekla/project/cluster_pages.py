@@ -28,7 +28,7 @@ from hekla.apps.outbox import selectors as outbox
 from hekla.apps.people import person
 from hekla.backends import registry
 from hekla.backends.base import Health
-from hekla.domain.errors import HeklaError, NotFound
+from hekla.domain.errors import HeklaError, NotFound, Refused
 from hekla.lib import clock
 from hekla.project import cluster_health, cluster_keys
 from hekla.reaching import drafts
@@ -112,6 +112,19 @@ def remove_key(request: HttpRequest, name: str) -> HttpResponse:
     services.remove_key(selectors.get(name), actor=actor_of(person(request)), now=clock.now())
     messages.success(request, _("The key was removed."))
     return redirect("clusters:detail", name)
+
+
+@require_POST
+def remove(request: HttpRequest, name: str) -> HttpResponse:
+    """Forget a cluster that has no queues."""
+    accounts.require(person(request), Permission.MANAGE_CLUSTERS)
+    try:
+        services.remove(selectors.get(name), actor=actor_of(person(request)), now=clock.now())
+    except Refused as error:
+        messages.error(request, error.message)
+        return redirect("clusters:detail", name)
+    messages.success(request, _("The cluster %s was removed.") % name)
+    return redirect("clusters:list")
 
 
 def _answer(request: HttpRequest, form: WayForm, cluster: Cluster | None) -> HttpResponse | None:

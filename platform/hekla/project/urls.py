@@ -36,6 +36,7 @@ _clusters: list[URLPattern | URLResolver] = [
     path("", cluster_pages.show_all, name="list"),
     path("<slug:name>/", cluster_pages.show, name="detail"),
     path("<slug:name>/edit/", cluster_pages.edit, name="edit"),
+    path("<slug:name>/remove/", cluster_pages.remove, name="remove"),
     path("<slug:name>/key/remove/", cluster_pages.remove_key, name="remove_key"),
 ]
 _tenants: list[URLPattern | URLResolver] = [
