@@ -14,7 +14,7 @@ from hekla.apps.clusters import services as clusters
 from hekla.apps.outbox.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Span
-from hekla.foresight import kept
+from hekla.foresight import kept, spans
 from hekla.lib import clock
 
 __all__ = ["world"]
@@ -23,8 +23,9 @@ BOTH = {"name": "both", "members": ["default", "far"]}
 
 
 @pytest.fixture
-def second(transactional_db: None, world: World) -> Iterator[World]:
+def second(transactional_db: None, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """Another cluster, twice as large, with the queue `far`."""
+    monkeypatch.setattr(spans, "PATIENCE_SECONDS", 120.0)
     kept.forget_all()
     now, size = clock.now(), {"cpu": "8", "memory": "8Gi", "pods": "20"}
     made = clusters.create(name="away", kind="simulated", config={"nodes": []}, actor=PLATFORM, now=now)

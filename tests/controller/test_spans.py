@@ -24,8 +24,9 @@ pytestmark = pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
 
 
 @pytest.fixture
-def both(world: World) -> Iterator[World]:
+def both(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """Four processors on each; `both` stands for the queues `default` on Kubernetes and `here` on this machine."""
+    monkeypatch.setattr(spans, "PATIENCE_SECONDS", 120.0)
     kept.forget_all()
     now = clock.now()
     here = clusters.create(name="here", kind="local", config={"allocatable": SIZE}, actor=PLATFORM, now=now)

@@ -33,12 +33,13 @@ from hekla.foresight.asking import Verdict
 from hekla.lib import clock
 
 log = logging.getLogger(__name__)
-PATIENCE_SECONDS = 3.0
+PATIENCE_SECONDS = 10.0
 """So long whoever submits waits for what the clusters say, and once more for the times where none starts it now."""
 _MOVING_SECONDS = 2.0
 _FIRST, _SAMPLE = 50, 50
-_in_vain: dict[str, tuple[int, tuple[int, ...]]] = {}
-"""The last event and the jobs that waited when all were looked at and none moved: none will until something happens."""
+_VAIN_SECONDS = 60.0
+_in_vain: dict[str, tuple[float, int, tuple[int, ...]]] = {}
+"""When all were looked at and none moved, the last event then, and the jobs: none will until something happens."""
 _pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="spans")
 _CHANCES = {Verdict.NOW: Chance.NOW, Verdict.WAITS: Chance.WAITS, Verdict.NEVER: Chance.NEVER}
 
@@ -64,21 +65,27 @@ def move_waiting() -> int:
 
     Of a long line its head is looked at, and some of the rest by chance, so that none is left out for ever.
     """
-    until, number = time.monotonic() + _MOVING_SECONDS, outbox.last_number()
+    began, number = time.monotonic(), outbox.last_number()
     waiting = tuple(jobs.movable().values_list("pk", flat=True))
-    if not waiting or _in_vain.get("last") == (number, waiting):
+    if not waiting or _is_in_vain(began, number, waiting):
         return 0
-    rest, moved, seen = waiting[_FIRST:], 0, 0
+    rest, found = waiting[_FIRST:], list[bool | None]()
     for pk in [*waiting[:_FIRST], *random.sample(rest, min(_SAMPLE, len(rest)))]:
-        if time.monotonic() > until:
+        found.append(_look(pk))
+        if time.monotonic() > began + _MOVING_SECONDS:
             break
-        moved, seen = moved + _look(pk), seen + 1
-    if not moved and seen == len(waiting):
-        _in_vain["last"] = number, waiting
-    return moved
+    if found.count(False) == len(waiting):
+        _in_vain["last"] = began, number, waiting
+    return found.count(True)
 
 
-def _look(job_id: int) -> bool:
+def _is_in_vain(now: float, number: int, waiting: tuple[int, ...]) -> bool:
+    at, *known = _in_vain.get("last", (-_VAIN_SECONDS, 0, ()))
+    return known == [number, waiting] and now - at < _VAIN_SECONDS
+
+
+def _look(job_id: int) -> bool | None:
+    """Whether it went; None where not everybody could be asked."""
     job = jobs.movable().filter(pk=job_id).first()
     span = job.placement.span if job else None
     if job is None or span is None or job.cluster.leads_jobs or _starts_here(job):
@@ -86,7 +93,7 @@ def _look(job_id: int) -> bool:
     others = [queue for queue in queues.members_open_to(span, job.tenant) if queue.cluster_id != job.cluster_id]
     asked = ranked(routing.prospects(spec_of(job), others, tenant=job.tenant, user=job.owner, is_timed=False))
     if not asked or asked[0].chance is not Chance.NOW or asked[0].evicts:
-        return False
+        return None if any(one.chance is Chance.UNASKED for one in asked) else False
     best = next(queue for queue in others if queue.name == asked[0].queue)
     here = Prospect(job.cluster.name, job.queue.name, Chance.WAITS, reasons=tuple(job.waiting))
     return services.move(job, best, ranked([*asked, here]), now=clock.now())
