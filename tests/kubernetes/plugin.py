@@ -88,13 +88,14 @@ def small_cluster(control_plane: ControlPlane) -> ControlPlane:
     """The control plane with two machines of eight CPUs, in which the user `hekla` may see machines."""
     control_plane.add_nodes(2)
     _give(control_plane, "rights.yaml")
+    _give(control_plane, "rights-adopted.yaml")
     return control_plane
 
 
 @pytest.fixture
 def given_namespace(small_cluster: ControlPlane, namespace: str) -> str:
     """A namespace in which the user `hekla` has the rights that a deployment gives, and no others."""
-    _give_inside(small_cluster, "rights.yaml", namespace)
+    give_inside(small_cluster, "rights.yaml", namespace)
     return namespace
 
 
@@ -113,7 +114,7 @@ def volcano(request: pytest.FixtureRequest, small_cluster: ControlPlane) -> Iter
 @pytest.fixture
 def volcano_namespace(volcano: Volcano, given_namespace: str) -> str:
     """A namespace in which the user `hekla` may also do what a cluster led by Volcano needs, and no more."""
-    _give_inside(volcano.plane, "rights-volcano.yaml", given_namespace)
+    give_inside(volcano.plane, "rights-volcano.yaml", given_namespace)
     return given_namespace
 
 
@@ -131,7 +132,7 @@ def _give(plane: ControlPlane, file: str) -> None:
                     raise
 
 
-def _give_inside(plane: ControlPlane, file: str, namespace: str) -> None:
+def give_inside(plane: ControlPlane, file: str, namespace: str) -> None:
     (binding,) = [document for document in _rights(file) if document["kind"] == "RoleBinding"]
     binding["metadata"]["namespace"] = namespace
     plane.request("POST", _place(binding, namespace), _for_the_user(binding))

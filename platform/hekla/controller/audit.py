@@ -53,7 +53,7 @@ def _at(cluster: Cluster) -> Iterator[str]:
 
 def _missing(cluster: Cluster, seen: set[PodKey]) -> Iterator[str]:
     for pod in jobs.unfinished_pods(cluster.pk):
-        if pod.phase in _AT_WORK and key_of(pod) not in seen:
+        if pod.phase in _AT_WORK and not pod.job.is_adopted and key_of(pod) not in seen:
             yield f"{_name(key_of(pod))} is {pod.phase} by its row, and nothing of it is there."
 
 

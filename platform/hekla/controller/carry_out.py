@@ -17,6 +17,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.apps.secrets import selectors as secrets
 from hekla.backends.base import Environment, PodKey, PodOrder, StartRefused
+from hekla.controller import adopted
 from hekla.controller.observations import Hold, key_of
 from hekla.domain.errors import NotFound
 from hekla.domain.frameworks import settings_for, tell_addresses
@@ -28,6 +29,8 @@ log = logging.getLogger(__name__)
 
 def carry_out(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> None:
     """Bring the backend to what the rows say of these pods: all that are not over."""
+    adopted.carry_out(hold, [pod for pod in pods if pod.job.is_adopted], now=now)
+    pods = [pod for pod in pods if not pod.job.is_adopted]
     if stopping := [pod for pod in pods if pod.stopping]:
         _stop(hold, stopping, now)
     ready = [

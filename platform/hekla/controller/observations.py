@@ -23,13 +23,27 @@ _SURE_SECONDS = 0.5
 
 
 @dataclass
+class Others:
+    """Of pods that others made. `taken`: by group, what was taken down last; `bound`: by uid, those that were told
+    their node; `told`: by uid, of which kind the reason is that was written to it. `refused`: why a group is not taken.
+    """
+
+    has_looked: bool = False
+    taken: dict[str, object] = field(default_factory=dict)
+    bound: set[str] = field(default_factory=set)
+    told: dict[str, object] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
 class Memory:
     """What one process remembers between turns: where it stands with the backend, and what it has seen started.
 
     `nominated`: the nodes from which pods were evicted, by the pod that is to come there. Without it the engine finds
     the room that becomes free by itself, only perhaps for another pod. `sure_at`: when the lease was last seen to be
     ours, on the clock that also counts while this process is stopped. `followed`: of jobs that somebody else leads,
-    what was taken down last: the same need not be taken down again.
+    what was taken down last: the same need not be taken down again. `others`: the same of pods that others made.
+    `spared`: rows of pods that are not to be asked to go before that time, on the same clock.
     """
 
     cursor: str | None = None
@@ -37,6 +51,8 @@ class Memory:
     nominated: dict[str, str] = field(default_factory=dict)
     sure_at: float = float("-inf")
     followed: dict[int, object] = field(default_factory=dict)
+    others: Others = field(default_factory=Others)
+    spared: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -102,7 +118,9 @@ def _missing(pods: Iterable[Pod], seen: Container[PodKey], now: datetime) -> lis
     return [
         Observation(key=key, phase=PodPhase.LOST, at=now, reason="Vanished", message=lost)
         for pod in pods
-        if pod.phase in (PodPhase.PREPARING, PodPhase.RUNNING) and (key := key_of(pod)) not in seen
+        if pod.phase in (PodPhase.PREPARING, PodPhase.RUNNING)
+        and not pod.job.is_adopted
+        and (key := key_of(pod)) not in seen
     ]
 
 

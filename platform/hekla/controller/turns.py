@@ -23,7 +23,7 @@ from hekla.apps.outbox import selectors as outbox
 from hekla.apps.usage import services as usage
 from hekla.backends.base import BackendError
 from hekla.backends.entrusted import JobBackend
-from hekla.controller import decisions, entrusted, instruments, nodes, observations, removal, use
+from hekla.controller import adopted, decisions, entrusted, instruments, nodes, observations, removal, sparing, use
 from hekla.controller.backends import backend_of
 from hekla.controller.carry_out import carry_out
 from hekla.controller.instruments import TURN_SECONDS
@@ -102,10 +102,11 @@ def _turn(cluster: Cluster, keeper: Keeper) -> None:
         keeper.epoch, keeper.memory, keeper.acted_on = epoch, Memory(), -1
         keeper.picture, keeper.world = Picture(), World()
     backend = backend_of(cluster)
+    hold = Hold(cluster.pk, epoch, backend, keeper.memory)
+    adopted.follow(cluster, hold, now=now)
     if keeper.nodes_at is None or now - keeper.nodes_at > _NODES_EVERY:
         nodes.refresh(cluster, epoch, backend, now=now)
         keeper.nodes_at = now
-    hold = Hold(cluster.pk, epoch, backend, keeper.memory)
     if isinstance(backend, JobBackend):
         entrusted.follow(cluster, hold, backend)
         _clean(keeper, hold, now)
@@ -119,6 +120,7 @@ def _turn(cluster: Cluster, keeper: Keeper) -> None:
         return
     last = outbox.last_number()
     _decide(cluster, keeper, hold)
+    adopted.tell(hold, keeper.picture.pods())
     _clean(keeper, hold, now)
     keeper.acted_on, keeper.looked_at = last, now
 
@@ -155,7 +157,8 @@ def _decide(cluster: Cluster, keeper: Keeper, hold: Hold, *, is_told: bool = Tru
             picture.refresh(cluster, memory.nominated, now=now)
         taken = picture.snapshot(cluster)
         policy = policies.in_force(cluster)
-        decided = instruments.cycle(cluster.name, taken.state, policy, now, world=keeper.world)
+        state = sparing.without(taken.state, memory)
+        decided = instruments.cycle(cluster.name, state, policy, now, world=keeper.world)
         _tell_faults(cluster, keeper, decided.faults)
         _check(cluster, keeper)
         found = decisions.by_job(taken, decided)
@@ -188,7 +191,7 @@ def _check(cluster: Cluster, keeper: Keeper) -> None:
 
 def _sync_jobs(hold: Hold, picture: Picture, stirred: Iterable[Seen], now: datetime) -> bool:
     """Jobs that were let in get their pods; jobs on their way somewhere move on."""
-    inside = (seen for seen in stirred if not _is_outside(seen.job, now))
+    inside = (seen for seen in stirred if not (seen.job.is_adopted or _is_outside(seen.job, now)))
     due = [seen.job.pk for seen in inside if services.would_sync(seen.job, seen.pods, now)]
     picture.doubt(due)
     moved = [services.sync(hold.cluster_id, hold.epoch, pk, address_of=hold.backend.address, now=now) for pk in due]

@@ -41,6 +41,8 @@ MAX_HOST_NAME = 63
 MAX_RETRY = 1000
 SESSION = "debugging"
 """The kind of jobs that are there to be looked into."""
+ADOPTED = "adopted"
+"""The kind of jobs whose pods others made, and that are only placed from here."""
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")

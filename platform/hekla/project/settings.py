@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "hekla.apps.priorities",
     "hekla.apps.secrets",
     "hekla.apps.jobs",
+    "hekla.apps.adopted",
     "hekla.apps.flows",
     "hekla.apps.presets",
     "hekla.apps.gallery",

@@ -31,6 +31,7 @@ from hekla.backends.base import (
     Use,
 )
 from hekla.backends.kubernetes import access, entering, kinds, names, nodes, reading
+from hekla.backends.kubernetes.adoption import KubernetesAdoption
 from hekla.backends.kubernetes.api import BAD_REQUEST, NOT_FOUND, Api, ApiError
 from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.config import KubernetesConfig
@@ -71,7 +72,8 @@ class KubernetesBackend:
         pages = self._api.pages(
             "/api/v1/pods", labelSelector=f"{names.CLUSTER}!={self._cluster}", fieldSelector=running
         )
-        taken = nodes.taken_by_others(pod for page in pages for pod in page.get("items") or ())
+        counted = self.adoption.counted if self.adoption else frozenset()
+        taken = nodes.taken_by_others((pod for page in pages for pod in page.get("items") or ()), counted)
         wanted = names.selector(self._config.node_labels)
         pages = self._api.pages("/api/v1/nodes", labelSelector=wanted)
         found = [node for page in pages for node in page.get("items") or ()]
@@ -197,10 +199,19 @@ class KubernetesBackend:
 
     def close(self) -> None:
         """End the watch. Connections may be in use by others, and go with who uses them last."""
+        if adoption := vars(self).get("adoption"):
+            adoption.close()
         if cache := vars(self).get("_cache"):
             cache.close()
         if flight := vars(self).get("_flight"):
             flight.close()
+
+    @cached_property
+    def adoption(self) -> KubernetesAdoption | None:
+        """The pods of others that are placed from here; None where none are to be."""
+        if self._config.adopted is None or self._config.scheduler != "hekla":
+            return None
+        return KubernetesAdoption(self._config.adopted, self._api, self._flight, self._clock, self._cache.rouse)
 
     # The server
 

@@ -104,6 +104,11 @@ class Cache:
                 if known is None or not known.is_gone:
                     self._dismissed.add(pod.uid)
 
+    def rouse(self) -> None:
+        """Wake whoever waits: something changed that is not kept here."""
+        with self._news:
+            self._tell("")
+
     def close(self) -> None:
         """Watch no more."""
         self._closing.set()

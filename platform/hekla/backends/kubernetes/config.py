@@ -9,13 +9,32 @@ from hekla.backends import config
 _NAME = r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$"
 
 
+class AdoptedConfig(config.Config):
+    """Which pods of others are placed from here. What is not said here is left alone.
+
+    `namespaces`: by namespace the slug of the tenant whose jobs its pods become. `queue`: for pods that name no queue
+    that the tenant has here. `owner`: the account to which those jobs belong. `scheduler_name`: how pods ask for it.
+    """
+
+    namespaces: Annotated[
+        dict[
+            Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")], Annotated[str, Field(min_length=1)]
+        ],
+        Field(min_length=1, max_length=50),
+    ]
+    queue: Annotated[str, Field(min_length=1, max_length=63)] = "default"
+    owner: Annotated[str, Field(min_length=1, max_length=150)]
+    scheduler_name: Annotated[str, Field(pattern=_NAME)] = "hekla"
+
+
 class KubernetesConfig(config.Config):
     """Where its API server is and whose pods are ours.
 
     `kubeconfig`: the name of a file in the folder `kubeconfigs` of the data folder, which holds the key to the cluster
     where the console keeps none; empty: this console runs in the cluster and has its service account. `namespace`:
     where our pods are. `node_labels`: only machines that have all of them are ours to use. `image`: of pods that name
-    none. `scheduler`: who places pods: our engine, or Volcano, to which jobs are then entrusted as a whole.
+    none. `scheduler`: who places pods: our engine, or Volcano, to which jobs are then entrusted as a whole. `adopted`:
+    which pods of others our engine places too; none where it is not said.
     """
 
     kubeconfig: Annotated[str, Field(pattern=rf"^$|{_NAME}", max_length=63)] = ""
@@ -23,3 +42,4 @@ class KubernetesConfig(config.Config):
     node_labels: dict[str, str] = {}
     image: Annotated[str, Field(min_length=1, max_length=500)] = "python:3.11-slim"
     scheduler: Literal["hekla", "volcano"] = "hekla"
+    adopted: AdoptedConfig | None = None

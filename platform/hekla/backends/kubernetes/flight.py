@@ -103,9 +103,9 @@ class Flight:
                 return None
             raise
 
-    async def patch(self, path: str, body: Json) -> Json:
+    async def patch(self, path: str, body: Json, *, content_type: str = MERGE) -> Json:
         """A change to some fields of an object."""
-        return _read(await self._answer("PATCH", path, body, content_type=MERGE))
+        return _read(await self._answer("PATCH", path, body, content_type=content_type))
 
     async def delete(self, path: str, *, grace_seconds: int) -> None:
         """An object; what is not there needs no deleting."""

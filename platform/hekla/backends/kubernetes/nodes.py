@@ -1,7 +1,7 @@
 """The machines of a cluster: what they can give to our pods, and whether they take any."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 from hekla.backends.base import NodeInfo
 from hekla.backends.kubernetes.api import Json
@@ -10,12 +10,12 @@ from hekla.domain.resources import BadQuantity, Resources
 _KEEPS_AWAY = ("NoSchedule", "NoExecute")
 
 
-def taken_by_others(pods: Iterable[Json]) -> Mapping[str, Resources]:
-    """By node what pods of others ask for: it is not ours to give."""
+def taken_by_others(pods: Iterable[Json], counted: Set[str] = frozenset()) -> Mapping[str, Resources]:
+    """By node what pods of others ask for: it is not ours to give. `counted`: uids of those that count as ours."""
     taken: dict[str, Resources] = defaultdict(Resources)
     for pod in pods:
-        if node := pod["spec"].get("nodeName"):
-            taken[node] += _asked(pod["spec"]) + Resources({"pods": 1})
+        if (node := pod["spec"].get("nodeName")) and pod["metadata"]["uid"] not in counted:
+            taken[node] += asked(pod["spec"]) + Resources({"pods": 1})
     return taken
 
 
@@ -44,7 +44,7 @@ def _why_not(spec: Json, status: Json) -> str:
     return f"It has the taint {taints[0]}." if taints else ""
 
 
-def _asked(spec: Json) -> Resources:
+def asked(spec: Json) -> Resources:
     """What the scheduler counts: all containers, or the greatest of those that run before them."""
     steady = _sum(spec.get("containers") or ())
     for first in spec.get("initContainers") or ():

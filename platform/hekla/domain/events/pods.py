@@ -74,3 +74,9 @@ class PodEvicted(_PodEvent):
     for_name: Name = ""
     plugins: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
     shares: Annotated[tuple[Shares, ...], Field(max_length=8)] = ()
+
+
+class PodSpared(_PodEvent):
+    """The pod was to go, and stays: a budget of disruptions keeps it, as the cluster says in `message`."""
+
+    message: Message = ""

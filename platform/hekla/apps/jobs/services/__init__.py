@@ -20,6 +20,7 @@ from hekla.apps.jobs.services.retention import mark_logs_purged, purge_history
 from hekla.apps.jobs.services.routing import Way
 from hekla.apps.jobs.services.scaling import is_scalable, scale
 from hekla.apps.jobs.services.scaling import remarks as scaling_remarks
+from hekla.apps.jobs.services.sparing import spare
 from hekla.apps.jobs.services.submission import check, submit, try_out, way_for
 from hekla.apps.jobs.services.upkeep import end, settle, sync, would_sync
 
@@ -54,6 +55,7 @@ __all__ = [
     "scaling_remarks",
     "set_priority",
     "settle",
+    "spare",
     "submit",
     "submit_many",
     "sync",

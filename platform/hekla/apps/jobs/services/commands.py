@@ -30,6 +30,8 @@ def command(job: Job, action: Action, *, task: str = "", index: int | None = Non
         job = Job.objects.select_for_update().get(pk=job.pk)
         if job.deleted_at is not None:
             raise Refused(_("The job is deleted. Clone it to run it again."))
+        if job.is_adopted:
+            raise Refused(_("Others made the pods of this job; whoever made them ends them, or makes them anew."))
         target, actor = target_of(spec_of(job), action, task, index), actor_of(user)
         if job.is_final and action is Action.RESUME_JOB:
             _require_quota(job, user, now)

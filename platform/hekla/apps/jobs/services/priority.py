@@ -36,6 +36,8 @@ def set_priority(job: Job, priority: int, *, user: User, now: datetime, seen: in
             raise Refused(_("The job is over, so its priority matters no more. Clone it to run it with another one."))
         if job.cluster.leads_jobs:
             raise Refused(_("Volcano leads this job; its priority cannot be changed from here."))
+        if job.is_adopted:
+            raise Refused(_("Others made the pods of this job; their priority is what the pods say."))
         require_unchanged(job, seen)
         changed = {"priority": priority, "priority_class": ""}
         old, new = job.priority, JobSpec.parse({**spec_of(job).document(), **changed})

@@ -67,6 +67,8 @@ def remarks(job: Job, pods: Iterable[Pod] | None = None) -> tuple[str, ...]:
 def _require_open(job: Job, seen: int | None) -> None:
     if job.cluster.leads_jobs:
         raise Refused(_("Volcano leads this job; its size cannot be changed from here."))
+    if job.is_adopted:
+        raise Refused(_("Others made the pods of this job; how many there are is theirs to say."))
     if not is_scalable(job):
         raise Refused(_("The job is over, so its size is what it was. Clone it to run it in another one."))
     require_unchanged(job, seen)

@@ -27,7 +27,7 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
 from hekla.domain import secrets as naming
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
-from hekla.domain.jobspec import JobSpec
+from hekla.domain.jobspec import ADOPTED, JobSpec
 from hekla.domain.resources import Resources, format_quantity
 from hekla.domain.scaling import without_what_changes
 
@@ -102,6 +102,7 @@ def check(*, spec: JobSpec, tenant: Tenant, user: User, secrets: Mapping[str, st
     """Whether this person may submit this job here, and whether it could ever run. Returns to which queue it goes."""
     way = way_for(spec=spec, tenant=tenant, user=user)
     problems = [
+        *_taken_kind(spec),
         *_unknown_environments(spec),
         *_missing_secrets(spec, secrets or {}),
         *priorities.offer_to(tenant).problems(spec),
@@ -195,6 +196,11 @@ def _why_shut(queue: Queue, others: str) -> str:
     else:
         sentence = _("Queue %(name)s is closed since %(since)s, by %(who)s. Open queues: %(others)s. Or ask %(who)s.")
     return sentence % facts
+
+
+def _taken_kind(spec: JobSpec) -> Iterable[Problem]:
+    if spec.kind == ADOPTED:
+        yield Problem("kind", _("Jobs of this kind are made of pods that are there already. Choose another word."))
 
 
 def _unknown_environments(spec: JobSpec) -> Iterable[Problem]:

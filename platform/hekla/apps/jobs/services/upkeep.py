@@ -67,7 +67,7 @@ def end(job_id: int, *, actor: Actor, now: datetime) -> bool:
     """A part of the platform wishes a job's end, for good. Returns whether there was anything to end."""
     with unit_of_work():
         job = Job.objects.select_for_update().get(pk=job_id)
-        if job.is_final:
+        if job.is_final or job.is_adopted:
             return False
         tell(job, events.JobCommanded(action=Action.TERMINATE_JOB), actor=actor, now=now)
         if job.cluster.leads_jobs:

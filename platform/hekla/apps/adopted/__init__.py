@@ -1,0 +1,1 @@
+"""Pods that others made and that are placed from here: which rows are theirs."""

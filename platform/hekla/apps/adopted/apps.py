@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class AdoptedConfig(AppConfig):
+    name = "hekla.apps.adopted"
+    label = "adopted"

@@ -1,0 +1,40 @@
+"""What ties rows of jobs and pods to objects that others made."""
+
+from django.db import models
+
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs.models import Job, Pod
+
+
+class AdoptedGroup(models.Model):
+    """The job of a group of pods. `key`: which group; `maker`: the uid of what made its pods, where one thing did.
+
+    A group may have had jobs before, when others made it anew under its old name.
+    """
+
+    job = models.OneToOneField(Job, on_delete=models.CASCADE, primary_key=True, related_name="adopted")
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=600)
+    maker = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["cluster", "key"], name="adopted_by_key")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class AdoptedPod(models.Model):
+    """The object in the cluster that a pod is. `uid`: the server's own word for it, never used twice."""
+
+    pod = models.OneToOneField(Pod, on_delete=models.CASCADE, primary_key=True, related_name="adopted")
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
+    uid = models.CharField(max_length=64)
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="one_row_of_an_object")]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"

@@ -1,0 +1,24 @@
+"""Taking back the wish that a pod go: what the cluster forbids is not done."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from hekla.apps.clusters import leases
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services.telling import tell
+from hekla.apps.outbox.services import CONTROLLER, unit_of_work
+from hekla.domain import events
+
+
+def spare(cluster_id: int, epoch: int, whys: Mapping[int, str], *, now: datetime) -> None:
+    """These evicted pods, by their rows, stay for that reason. Raises LeaseLost."""
+    for pod in Pod.objects.filter(pk__in=whys).order_by("pk"):
+        with unit_of_work():
+            leases.assert_held(cluster_id, epoch)
+            job = Job.objects.select_for_update().get(pk=pod.job_id)
+            pod.refresh_from_db()
+            if pod.evicted and pod.stopping and not pod.is_final:
+                pod.evicted, pod.stopping, pod.stop_reason = False, False, ""
+                pod.save(update_fields=["evicted", "stopping", "stop_reason"])
+                event = events.PodSpared(task=pod.task, index=pod.index, attempt=pod.attempt, message=whys[pod.pk])
+                tell(job, event, actor=CONTROLLER, now=now)

@@ -1,0 +1,58 @@
+"""The contract with a backend that has pods of others which are placed from here.
+
+It stands beside `base.Backend`. Pods are named by their objects, since nobody gave them a `PodKey`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Protocol, runtime_checkable
+
+from hekla.backends.base import Backend, BackendError
+from hekla.domain.adopted import OthersPod, PodGroup, Rules
+
+
+class EvictionRefused(BackendError):
+    """A budget of disruptions keeps the pod; its message is the server's sentence."""
+
+
+class Adoption(Protocol):
+    """The pods of others in one cluster. Every method may be called again with the same arguments."""
+
+    rules: Rules
+
+    def pods(self, *, fresh: bool = False) -> Sequence[OthersPod]:
+        """All that are ours to place, or were. `fresh`: as of this moment. Raises BackendError."""
+
+    def groups(self, wanted: AbstractSet[tuple[str, str]]) -> Mapping[tuple[str, str], PodGroup] | None:
+        """The objects that hold pods together, of these by namespace and name; None: this cluster has no such.
+
+        Raises BackendError.
+        """
+
+    def count(self, uids: AbstractSet[str]) -> None:
+        """These have rows: what they take of machines is not to be told as taken by others."""
+
+    def bind_many(
+        self, binds: Iterable[tuple[OthersPod, str]], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[tuple[OthersPod, str], BackendError | None]]:
+        """Give each its node. `meanwhile` as in `Backend.start_many`."""
+
+    def evict_many(
+        self, pods: Iterable[OthersPod], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[OthersPod, BackendError | None]]:
+        """Have each go, as far as budgets allow: EvictionRefused where they do not."""
+
+    def tell_many(
+        self, told: Iterable[tuple[OthersPod, str]], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[tuple[OthersPod, str], BackendError | None]]:
+        """Write to each why it waits, for those who look at it in the cluster."""
+
+    def advance_group(self, group: PodGroup, phase: str) -> None:
+        """Write how far the group is, for those who wait for it. Raises BackendError."""
+
+
+@runtime_checkable
+class AdoptingBackend(Backend, Protocol):
+    """A backend that may have such pods. `adoption`: None where it is not to look for them."""
+
+    adoption: Adoption | None

@@ -1,0 +1,146 @@
+"""Pods that others made with our scheduler's name: seen, bound where the engine put them, evicted where budgets allow.
+
+Hekla never makes, completes or deletes them, and writes nothing on them but where they go and why they wait.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from hekla.backends.adopted import EvictionRefused
+from hekla.backends.base import BackendError
+from hekla.backends.kubernetes import others_reading
+from hekla.backends.kubernetes.api import CONFLICT, NOT_FOUND, Api, ApiError, Json
+from hekla.backends.kubernetes.config import AdoptedConfig
+from hekla.backends.kubernetes.flight import Flight
+from hekla.backends.kubernetes.others import Others
+from hekla.domain.adopted import OthersPod, PodGroup, Rules
+from hekla.lib.clock import Clock
+
+TOO_MANY_REQUESTS = 429
+_STRATEGIC = "application/strategic-merge-patch+json"
+_SCHEDULING = "/apis/scheduling.volcano.sh/v1beta1"
+_GROUPS_HOLD_SECONDS = 1.0
+_ABSENCE_HOLDS_SECONDS = 60.0
+
+
+class KubernetesAdoption:
+    """Implements `adopted.Adoption` for the namespaces that a configuration names."""
+
+    def __init__(
+        self, config: AdoptedConfig, api: Api, flight: Flight, clock: Clock, rouse: Callable[[], None]
+    ) -> None:
+        self.rules = Rules(config.namespaces, config.queue, config.owner)
+        self.counted: frozenset[str] = frozenset()
+        self._api, self._flight, self._clock = api, flight, clock
+        self._others = {name: Others(api, name, config.scheduler_name, rouse) for name in config.namespaces}
+        self._groups: dict[str, tuple[float, dict[tuple[str, str], PodGroup]]] = {}
+        self._has_none_until = float("-inf")
+
+    def pods(self, *, fresh: bool = False) -> Sequence[OthersPod]:
+        """From the watch, once it has begun."""
+        return [pod for others in self._others.values() for pod in others.all(fresh=fresh)]
+
+    def groups(self, wanted: AbstractSet[tuple[str, str]]) -> Mapping[tuple[str, str], PodGroup] | None:
+        """Of Volcano's kind, which those who make gangs know; it need not run."""
+        if not wanted or time.monotonic() < self._has_none_until:
+            return {} if not wanted else None
+        found: dict[tuple[str, str], PodGroup] = {}
+        for namespace in sorted({name for name, _group in wanted}):
+            in_it = self._groups_in(namespace)
+            if in_it is None:
+                self._has_none_until = time.monotonic() + _ABSENCE_HOLDS_SECONDS
+                return None
+            found |= in_it
+        return {key: group for key, group in found.items() if key in wanted}
+
+    def _groups_in(self, namespace: str) -> dict[tuple[str, str], PodGroup] | None:
+        at, known = self._groups.get(namespace, (float("-inf"), {}))
+        if time.monotonic() - at < _GROUPS_HOLD_SECONDS:
+            return known
+        try:
+            pages = list(self._api.pages(f"{_SCHEDULING}/namespaces/{namespace}/podgroups"))
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                return None
+            raise
+        read = (others_reading.pod_group(one) for page in pages for one in page.get("items") or ())
+        self._groups[namespace] = time.monotonic(), {(one.namespace, one.name): one for one in read}
+        return self._groups[namespace][1]
+
+    def count(self, uids: AbstractSet[str]) -> None:
+        """Asked for by whoever reckons what machines have left."""
+        self.counted = frozenset(uids)
+
+    def bind_many(
+        self, binds: Iterable[tuple[OthersPod, str]], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[tuple[OthersPod, str], BackendError | None]]:
+        """Many at once; each names the uid of the pod that was seen."""
+        return self._flight.each(self._bind, binds, meanwhile)
+
+    def evict_many(
+        self, pods: Iterable[OthersPod], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[OthersPod, BackendError | None]]:
+        """Through the Eviction API, which reads the budgets."""
+        return self._flight.each(self._evict, pods, meanwhile)
+
+    def tell_many(
+        self, told: Iterable[tuple[OthersPod, str]], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[tuple[OthersPod, str], BackendError | None]]:
+        """As the condition by which schedulers say that a pod waits."""
+        return self._flight.each(self._tell, told, meanwhile)
+
+    def advance_group(self, group: PodGroup, phase: str) -> None:
+        """As its status says it."""
+        path = f"{_SCHEDULING}/namespaces/{group.namespace}/podgroups/{group.name}"
+        self._api.patch(path, {"status": {"phase": phase}})
+        self._groups.pop(group.namespace, None)
+
+    def close(self) -> None:
+        """End the watches."""
+        for others in self._others.values():
+            others.close()
+
+    async def _bind(self, bind: tuple[OthersPod, str]) -> None:
+        pod, node = bind
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": pod.name, "uid": pod.uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        await self._flight.leave()
+        await self._unless_gone(self._flight.create(f"{_path_of(pod)}/binding", body))
+
+    async def _evict(self, pod: OthersPod) -> None:
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod.name, "namespace": pod.namespace},
+            "deleteOptions": {"preconditions": {"uid": pod.uid}},
+        }
+        try:
+            await self._unless_gone(self._flight.create(f"{_path_of(pod)}/eviction", body))
+        except ApiError as error:
+            if error.status == TOO_MANY_REQUESTS:
+                raise EvictionRefused(str(error)) from error
+            raise
+
+    async def _tell(self, told: tuple[OthersPod, str]) -> None:
+        pod, message = told
+        body: Json = {"metadata": {"uid": pod.uid}, **others_reading.condition(message, self._clock())}
+        change = self._flight.patch(f"{_path_of(pod)}/status", body, content_type=_STRATEGIC)
+        await self._unless_gone(change)
+
+    async def _unless_gone(self, request: Any) -> None:  # noqa: ANN401  (any awaitable answer)
+        """Of a pod that is gone, or bound already, the next look tells."""
+        try:
+            await request
+        except ApiError as error:
+            if error.status not in (NOT_FOUND, CONFLICT):
+                raise
+
+
+def _path_of(pod: OthersPod) -> str:
+    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"

@@ -1,0 +1,36 @@
+"""Pods that a budget of disruptions keeps: they stay, and for a while the scheduler looks for others in their stead."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from hekla.apps.jobs import services
+from hekla.controller.observations import Hold, Memory
+from hekla.engine import model
+
+SPARED_SECONDS = 60.0
+
+
+def spare(hold: Hold, whys: Mapping[int, str], *, now: datetime) -> None:
+    """Take back the wish that these go, by their rows, and do not wish it again for a minute."""
+    if whys:
+        services.spare(hold.cluster_id, hold.epoch, whys, now=now)
+        hold.memory.spared |= dict.fromkeys(whys, time.monotonic() + SPARED_SECONDS)
+
+
+def without(state: model.ClusterState, memory: Memory) -> model.ClusterState:
+    """The same, with those that are spared now as pods that may not be evicted."""
+    moment = time.monotonic()
+    memory.spared = {pk: until for pk, until in memory.spared.items() if until > moment}
+    if not memory.spared:
+        return state
+    kept = {str(pk) for pk in memory.spared}
+    return replace(state, jobs=tuple(_kept(job, kept) for job in state.jobs))
+
+
+def _kept(job: model.Job, kept: set[str]) -> model.Job:
+    if not any(task.uid in kept for task in job.tasks):
+        return job
+    tasks = (replace(task, preemptable=False) if task.uid in kept else task for task in job.tasks)
+    return replace(job, tasks=tuple(tasks))

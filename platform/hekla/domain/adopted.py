@@ -1,0 +1,255 @@
+"""Pods that others made and left to us to place: which job they form, and how that job stands by them."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from hekla.domain.jobspec import ADOPTED, MAX_PRIORITY, MAX_REPLICAS, MAX_TASKS, JobSpec
+from hekla.domain.lifecycle import JobFacts, PodFacts, PodRef, Said, Step, fact
+from hekla.domain.phases import JobPhase, PodPhase
+
+_MAX_NAME, _MAX_ROLE = 36, 18
+_ODD = re.compile(r"[^a-z0-9]+")
+_AS_ITS_POD_SAYS = "as-its-pod-says"
+
+
+class GroupKind(StrEnum):
+    """By what pods belong together."""
+
+    POD_GROUP = "podgroup"
+    JOB_NAME = "job-name"
+    OWNER = "owner"
+    POD = "pod"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRef:
+    """Which group. `owner`: the uid of what made it, where that tells it from others of its name."""
+
+    namespace: str
+    kind: GroupKind
+    name: str
+    owner: str = ""
+
+    @property
+    def key(self) -> str:
+        """The same for the same group."""
+        return "/".join((self.namespace, self.kind, self.name, self.owner))
+
+
+@dataclass(frozen=True, slots=True)
+class OthersPod:
+    """A pod as the cluster has it. `uid`: its own for ever; `maker`: the uid of the object that made it, if any did.
+
+    `phase`: pending until it has a node. `obstacle`: why we cannot place it, whatever room there is. `told`: why it
+    waits, as it was told last. `is_ending`: its end is wished there.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    group: GroupRef
+    made_at: datetime
+    phase: PodPhase
+    at: datetime
+    role: str = "pod"
+    maker: str = ""
+    image: str = ""
+    request: Mapping[str, str] = field(default_factory=dict)
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    priority: int = 0
+    never_preempts: bool = False
+    queue: str = ""
+    node: str = ""
+    reason: str = ""
+    message: str = ""
+    exit_code: int | None = None
+    is_ending: bool = False
+    obstacle: str = ""
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroup:
+    """What stands in the object that holds pods together. `minimum`: how many are placed together or not at all."""
+
+    namespace: str
+    name: str
+    minimum: int = 1
+    queue: str = ""
+    phase: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Whose pods are placed from here, and as whose jobs. `tenants`: by namespace; what is not there is left alone."""
+
+    tenants: Mapping[str, str]
+    queue: str
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An attempt that is on record, and the name of its pod."""
+
+    ref: PodRef
+    name: str
+    phase: PodPhase
+
+
+def job_name(group: GroupRef, *, distinct: str = "") -> str:
+    """What the job of a group is called; `distinct`: what is added where that name is taken."""
+    name = _label(group.name, _MAX_NAME - len(distinct) - 1 if distinct else _MAX_NAME) or "pods"
+    return f"{name}-{distinct}" if distinct else name
+
+
+def role_name(text: str) -> str:
+    """A task's name, made of what others call the role."""
+    return _label(text, _MAX_ROLE) or "pod"
+
+
+class Roles:
+    """The tasks of a job: pods of one role that ask for the same are one task."""
+
+    def __init__(self, spec: JobSpec | None) -> None:
+        tasks = spec.tasks if spec else ()
+        self._tasks = {task.name: task.model_dump(mode="json", exclude_defaults=True) for task in tasks}
+
+    def task_of(self, pod: OthersPod) -> str | None:
+        """The name of the pod's task, a new one where none fits; None: there are as many as a job may have."""
+        wanted = {"resources": dict(pod.request), "node_selector": dict(pod.node_selector)}
+        for name, task in self._tasks.items():
+            if _base(name) == pod.role and all(task.get(key, {}) == value for key, value in wanted.items()):
+                return name
+        if len(self._tasks) >= MAX_TASKS:
+            return None
+        name = self._free_name(pod.role)
+        self._tasks[name] = {"name": name, "command": [_AS_ITS_POD_SAYS], "image": pod.image[:512], **wanted}
+        return name
+
+    def documents(self, replicas: Mapping[str, int], minimum: int) -> list[dict[str, Any]]:
+        """The tasks with so many replicas; those that are still to come to the minimum are in the first one."""
+        first, *_ = self._tasks
+        missing = max(0, minimum - sum(replicas.values()))
+        counts = {name: replicas.get(name, 0) + (missing if name == first else 0) for name in self._tasks}
+        return [{**task, "replicas": counts[name], "min_available": 0} for name, task in self._tasks.items()]
+
+    def _free_name(self, role: str) -> str:
+        taken = [name for name in self._tasks if _base(name) == role]
+        return f"{role}{_AGAIN}{len(taken) + 1}" if taken else role
+
+
+_AGAIN = "-v"
+
+
+def _base(name: str) -> str:
+    """The role in a task's name: of `worker-v2` it is `worker`."""
+    role, mark, number = name.rpartition(_AGAIN)
+    return role if mark and number.isdigit() else name
+
+
+def placed(pods: Iterable[tuple[OthersPod, str]], held: Sequence[Held]) -> list[tuple[OthersPod, PodRef]]:
+    """Which attempt of which replica each new pod of a task is: it takes the place of its name, or of one that failed.
+
+    Otherwise it is one replica more.
+    """
+    last: dict[tuple[str, int], Held] = {}
+    for one in sorted(held, key=lambda one: one.ref):
+        last[one.ref.task, one.ref.index] = one
+    found = []
+    for pod, task in pods:
+        index = _index(pod, task, last)
+        before = last.get((task, index))
+        ref = PodRef(task, index, before.ref.attempt + 1 if before else 1)
+        last[task, index] = Held(ref, pod.name, PodPhase.PENDING)
+        found.append((pod, ref))
+    return found
+
+
+def _index(pod: OthersPod, task: str, last: Mapping[tuple[str, int], Held]) -> int:
+    own = {index: one for (name, index), one in last.items() if name == task}
+    over = [index for index, one in own.items() if one.phase.is_final]
+    named = [index for index in over if own[index].name == pod.name]
+    failed = [index for index in over if own[index].phase is not PodPhase.SUCCEEDED]
+    return min(named or failed, default=max(own, default=-1) + 1)
+
+
+def spec_with(
+    spec: JobSpec | None, roles: Roles, refs: Iterable[PodRef], *, name: str, queue: str, priority: int, minimum: int
+) -> JobSpec:
+    """The job of these replicas. Raises Invalid where there are more than a job may have."""
+    replicas: Counter[str] = Counter()
+    for ref in refs:
+        replicas[ref.task] = max(replicas[ref.task], ref.index + 1)
+    document = {
+        "name": spec.name if spec else name,
+        "kind": ADOPTED,
+        "queue": queue,
+        "priority": max(-MAX_PRIORITY, min(MAX_PRIORITY, priority)),
+        "min_available": max(1, min(minimum, MAX_REPLICAS)),
+        "tasks": roles.documents(replicas, minimum),
+    }
+    return JobSpec.parse(document)
+
+
+def way(job: JobFacts, pods: Iterable[PodFacts], *, has_begun: bool) -> tuple[Step, ...]:
+    """The phases that the job goes through to where its pods are now. `has_begun`: pods of it ran before."""
+    last = {pod.slot: pod for pod in sorted(pods, key=lambda pod: pod.ref)}
+    now = Counter(PodPhase.LOST if pod.stopping and not pod.is_alive else pod.phase for pod in last.values())
+    wanted = _wanted(job, now)
+    if wanted is job.phase or not last:
+        return ()
+    passed: list[Step] = []
+    if job.phase.is_final and not wanted.is_final:
+        passed.append(Step(JobPhase.RESTARTING, "PodsCame", Said(fact("old_pods_gone"))))
+        passed.append(Step(JobPhase.PENDING, "PodsCame", ""))
+    ran = has_begun or wanted is JobPhase.TERMINATED
+    if wanted.is_final and not ran:
+        passed.append(_step(JobPhase.RUNNING, job, now))
+    if not passed or passed[-1].phase is not wanted:
+        passed.append(_step(wanted, job, now))
+    return tuple(passed)
+
+
+def _wanted(job: JobFacts, now: Counter[PodPhase]) -> JobPhase:
+    alive = sum(count for phase, count in now.items() if not phase.is_final)
+    if not alive:
+        return _end(now)
+    at_work = now[PodPhase.RUNNING] + now[PodPhase.SUCCEEDED]
+    is_enough = at_work >= job.spec.gang_minimum or (job.phase is JobPhase.RUNNING and now[PodPhase.RUNNING] > 0)
+    return JobPhase.RUNNING if is_enough else JobPhase.PENDING
+
+
+def _end(now: Counter[PodPhase]) -> JobPhase:
+    """What was deleted or evicted has neither succeeded nor failed."""
+    if now[PodPhase.FAILED]:
+        return JobPhase.FAILED
+    return JobPhase.COMPLETED if now[PodPhase.SUCCEEDED] else JobPhase.TERMINATED
+
+
+_REASONS = {
+    JobPhase.PENDING: "TooFewPods",
+    JobPhase.RUNNING: "GangStarted",
+    JobPhase.COMPLETED: "PodsSucceeded",
+    JobPhase.FAILED: "PodsFailed",
+    JobPhase.TERMINATED: "PodsDeleted",
+}
+
+
+def _step(phase: JobPhase, job: JobFacts, now: Counter[PodPhase]) -> Step:
+    replicas = job.spec.replicas
+    told = {
+        JobPhase.RUNNING: [fact("pods_run", running=now[PodPhase.RUNNING], replicas=replicas)],
+        JobPhase.COMPLETED: [fact("pods_succeeded", succeeded=now[PodPhase.SUCCEEDED], replicas=replicas)],
+        JobPhase.FAILED: [fact("pods_succeeded", succeeded=now[PodPhase.SUCCEEDED], replicas=replicas)],
+    }.get(phase, [])
+    return Step(phase, _REASONS[phase], Said(*told))
+
+
+def _label(text: str, most: int) -> str:
+    return _ODD.sub("-", text.lower()).strip("-")[:most].strip("-")

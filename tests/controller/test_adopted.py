@@ -1,0 +1,222 @@
+"""Pods that others made for the scheduler `hekla`: they are placed, and people see them as jobs."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.controller.conftest import SIZE, World
+from tests.kubernetes.control_plane import ControlPlane
+from tests.kubernetes.plugin import give_inside
+
+from hekla.apps.adopted.models import AdoptedPod
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
+from hekla.controller import audit, turns
+from hekla.controller.backends import backend_of
+from hekla.domain.errors import Invalid, Refused
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import JobPhase, PodPhase
+from hekla.domain.policies import Action
+from hekla.lib import clock
+
+Object = dict[str, Any]
+pytestmark = pytest.mark.kubernetes
+
+
+@pytest.fixture
+def others(small_cluster: ControlPlane) -> Iterator[str]:
+    """A namespace of somebody else, in which Hekla may place pods and no more."""
+    name = _new_namespace(small_cluster)
+    give_inside(small_cluster, "rights-adopted.yaml", name)
+    yield name
+    small_cluster.request("DELETE", f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture
+def strangers(small_cluster: ControlPlane) -> Iterator[str]:
+    """A namespace of which nothing is said."""
+    name = _new_namespace(small_cluster)
+    yield name
+    small_cluster.request("DELETE", f"/api/v1/namespaces/{name}")
+
+
+def _new_namespace(plane: ControlPlane) -> str:
+    body = {"metadata": {"generateName": "others-"}}
+    name = str(plane.request("POST", "/api/v1/namespaces", body)["metadata"]["name"])
+    accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
+    plane.wait_until(lambda: bool(plane.request("GET", accounts)["items"]), 60.0)
+    return name
+
+
+@pytest.fixture
+def shared(
+    small_cluster: ControlPlane,
+    given_namespace: str,
+    others: str,
+    transactional_db: None,
+    settings: Any,
+    tmp_path: Path,
+) -> Iterator[World]:
+    """A machine with four processors that only this test uses, on which pods of others are placed too."""
+    settings.HEKLA_HOME = tmp_path
+    turns.forget_all()
+    labels = {"hekla.dev/test": given_namespace}
+    machines = small_cluster.add_nodes(1, allocatable=SIZE, labels=labels)
+    (tmp_path / "kubeconfigs").mkdir()
+    (tmp_path / "kubeconfigs" / "test").write_text(json.dumps(small_cluster.kubeconfig(small_cluster.user_token)))
+    adopted = {"namespaces": {others: "lab"}, "queue": "default", "owner": "alice"}
+    config = {"kubeconfig": "test", "namespace": given_namespace, "node_labels": labels, "adopted": adopted}
+    world = World.found("kubernetes", config)
+    yield world
+    backend_of(world.cluster).close()
+    turns.forget_all()
+    small_cluster.remove_nodes(machines)
+
+
+def pod(name: str, *, cpu: str = "1", seconds: str = "", exit_code: str = "", **more: Any) -> Object:
+    annotations = dict(more.pop("annotations", {}))
+    annotations |= {"hekla.dev/test-seconds": f"{seconds}s"} if seconds else {}
+    annotations |= {"hekla.dev/test-exit": exit_code} if exit_code else {}
+    container = {"name": "any", "image": "x", "resources": {"requests": {"cpu": cpu}}}
+    owners = {"ownerReferences": [more.pop("owner")]} if "owner" in more else {}
+    return {
+        "metadata": {"name": name, "labels": more.pop("labels", {}), "annotations": annotations, **owners},
+        "spec": {"schedulerName": "hekla", "restartPolicy": "Never", "containers": [container], **more},
+    }
+
+
+def made_by(plane: ControlPlane, namespace: str, name: str) -> Object:
+    """A reference to something that is there and makes pods, as far as anybody knows."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    uid = plane.request("POST", path, {"metadata": {"name": name}})["metadata"]["uid"]
+    return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid, "controller": True}
+
+
+def make(plane: ControlPlane, namespace: str, body: Object) -> Object:
+    return plane.request("POST", f"/api/v1/namespaces/{namespace}/pods", body)
+
+
+def at(plane: ControlPlane, namespace: str, name: str) -> Object:
+    return plane.request("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")
+
+
+def delete(plane: ControlPlane, namespace: str, name: str) -> None:
+    plane.request("DELETE", f"/api/v1/namespaces/{namespace}/pods/{name}", {"gracePeriodSeconds": 0})
+
+
+def stands(name: str) -> str:
+    return next(iter(Job.objects.filter(name=name).values_list("phase", flat=True)), "")
+
+
+def condition(plane: ControlPlane, namespace: str, name: str) -> str:
+    found = at(plane, namespace, name)["status"].get("conditions", [])
+    return next((one["message"] for one in found if one.get("reason") == "Unschedulable"), "")
+
+
+def test_a_pod_of_others_is_placed_and_is_a_job_until_it_ends(shared, small_cluster, others) -> None:
+    make(small_cluster, others, pod("alone", seconds="2"))
+    shared.turn_until(lambda: stands("alone") == JobPhase.RUNNING)
+    job = Job.objects.get()
+    assert (job.kind, job.tenant, job.owner, job.queue) == ("adopted", shared.tenant, shared.alice, shared.queue)
+    assert at(small_cluster, others, "alone")["spec"]["nodeName"] == job.pods.get().node
+    shared.turn_until(lambda: stands("alone") == JobPhase.COMPLETED)
+    assert (job.pods.get().phase, job.pods.get().exit_code) == (PodPhase.SUCCEEDED, 0)
+    assert at(small_cluster, others, "alone")["status"]["phase"] == "Succeeded"
+    assert audit.findings() == []
+
+
+def test_a_pod_that_fails_is_not_made_again_and_its_job_has_failed(shared, small_cluster, others) -> None:
+    make(small_cluster, others, pod("wrong", seconds="0.2", exit_code="3"))
+    shared.turn_until(lambda: stands("wrong") == JobPhase.FAILED)
+    assert [(one.phase, one.exit_code) for one in Pod.objects.all()] == [(PodPhase.FAILED, 3)]
+    assert audit.findings() == []
+
+
+def test_a_pod_that_its_maker_deletes_ends_its_job(shared, small_cluster, others) -> None:
+    make(small_cluster, others, pod("gone"))
+    shared.turn_until(lambda: stands("gone") == JobPhase.RUNNING)
+    delete(small_cluster, others, "gone")
+    shared.turn_until(lambda: stands("gone") == JobPhase.TERMINATED)
+    assert Pod.objects.get().phase == PodPhase.LOST
+    assert audit.findings() == []
+
+
+def test_pods_of_one_owner_are_one_job_and_each_is_placed_for_itself(shared, small_cluster, others) -> None:
+    """Four processors are there for three pods of two each."""
+    owner = made_by(small_cluster, others, "trio")
+    for number in range(3):
+        make(small_cluster, others, pod(f"trio-{number}", cpu="2", owner=owner))
+    shared.turn_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).count() == 2)
+    job = Job.objects.get(name="trio")
+    assert (job.replicas, job.phase) == (3, JobPhase.RUNNING)
+    assert Pod.objects.filter(phase=PodPhase.PENDING).count() == 1
+
+
+def test_a_pod_that_waits_says_why_on_its_page_and_in_the_cluster(shared, small_cluster, others) -> None:
+    make(small_cluster, others, pod("large", cpu="100"))
+    shared.turn_until(lambda: bool(condition(small_cluster, others, "large")))
+    job = Job.objects.get(name="large")
+    assert job.waiting
+    assert "CPU" in condition(small_cluster, others, "large")
+
+
+def test_a_pod_that_asks_for_what_is_not_looked_at_is_left_and_told_so(shared, small_cluster, others) -> None:
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    make(small_cluster, others, pod("picky", affinity=affinity))
+    shared.turn_until(lambda: "affinity" in condition(small_cluster, others, "picky"))
+    assert not Job.objects.exists()
+
+
+def test_pods_of_a_namespace_that_is_not_named_are_left_alone(shared, small_cluster, others, strangers) -> None:
+    make(small_cluster, strangers, pod("stranger"))
+    make(small_cluster, others, pod("mine"))
+    shared.turn_until(lambda: stands("mine") == JobPhase.RUNNING)
+    assert [job.name for job in Job.objects.all()] == ["mine"]
+    assert "nodeName" not in at(small_cluster, strangers, "stranger")["spec"]
+
+
+def test_without_the_tenant_that_is_named_a_pod_waits_and_is_told_so(shared, small_cluster, others) -> None:
+    shared.tenant.slug = "another"
+    shared.tenant.save()
+    make(small_cluster, others, pod("homeless"))
+    shared.turn_until(lambda: "no tenant" in condition(small_cluster, others, "homeless"))
+    assert not Job.objects.exists()
+
+
+def test_a_controller_that_begins_anew_finds_all_again_and_nothing_twice(shared, small_cluster, others) -> None:
+    make(small_cluster, others, pod("long"))
+    make(small_cluster, others, pod("short", seconds="0.2"))
+    shared.turn_until(lambda: (stands("long"), stands("short")) == (JobPhase.RUNNING, JobPhase.COMPLETED))
+    turns.forget_all()
+    backend_of(shared.cluster).close()
+    delete(small_cluster, others, "long")
+    shared.turn_until(lambda: stands("long") == JobPhase.TERMINATED)
+    assert (Job.objects.count(), Pod.objects.count(), AdoptedPod.objects.count()) == (2, 2, 2)
+    assert audit.findings() == []
+
+
+def test_a_pod_that_comes_in_place_of_one_that_failed_goes_on_with_its_job(shared, small_cluster, others) -> None:
+    owner = made_by(small_cluster, others, "again")
+    make(small_cluster, others, pod("again-x", seconds="0.2", exit_code="1", owner=owner))
+    shared.turn_until(lambda: stands("again") == JobPhase.FAILED)
+    make(small_cluster, others, pod("again-y", seconds="0.2", owner=owner))
+    shared.turn_until(lambda: stands("again") == JobPhase.COMPLETED)
+    job = Job.objects.get()
+    assert [(str(row), row.attempt, row.phase) for row in job.pods.order_by("attempt")] == [
+        ("pod-0", 1, PodPhase.FAILED),
+        ("pod-0", 2, PodPhase.SUCCEEDED),
+    ]
+    assert audit.findings() == []
+
+
+def test_nobody_ends_or_makes_such_a_job_from_the_console(shared, small_cluster, others) -> None:
+    make(small_cluster, others, pod("theirs"))
+    shared.turn_until(lambda: stands("theirs") == JobPhase.RUNNING)
+    with pytest.raises(Refused):
+        services.command(Job.objects.get(), Action.ABORT_JOB, user=shared.alice, now=clock.now())
+    spec = JobSpec.parse({"name": "one", "kind": "adopted", "tasks": [{"name": "main", "command": ["x"]}]})
+    with pytest.raises(Invalid):
+        services.submit(spec=spec, tenant=shared.tenant, user=shared.alice, now=clock.now())
