@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 from tests.controller.conftest import SIZE, World
-from tests.kubernetes.control_plane import ControlPlane
+from tests.kubernetes.control_plane import ControlPlane, RequestRefused
 from tests.kubernetes.plugin import give_inside
 
 from hekla.apps.adopted.models import AdoptedPod
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
 from hekla.controller import audit, turns
 from hekla.controller.backends import backend_of
 from hekla.domain.errors import Invalid, Refused
@@ -23,6 +25,7 @@ from hekla.lib import clock
 
 Object = dict[str, Any]
 pytestmark = pytest.mark.kubernetes
+_GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups"
 
 
 @pytest.fixture
@@ -73,6 +76,40 @@ def shared(
     backend_of(world.cluster).close()
     turns.forget_all()
     small_cluster.remove_nodes(machines)
+
+
+@pytest.fixture(scope="module")
+def pod_groups(small_cluster: ControlPlane) -> Iterator[None]:
+    """The kind of object by which Volcano holds pods together, without Volcano."""
+    place = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}
+    body = {
+        "metadata": {"name": "podgroups.scheduling.volcano.sh"},
+        "spec": {
+            "group": "scheduling.volcano.sh",
+            "scope": "Namespaced",
+            "names": {"plural": "podgroups", "singular": "podgroup", "kind": "PodGroup", "listKind": "PodGroupList"},
+            "versions": [version],
+        },
+    }
+    path = f"{place}/podgroups.scheduling.volcano.sh"
+    is_ours = not has(small_cluster, path)
+    if is_ours:
+        small_cluster.request("POST", place, body)
+    small_cluster.wait_until(lambda: has(small_cluster, _GROUPS.format("default")), 60.0)
+    yield
+    if is_ours:
+        small_cluster.request("DELETE", path)
+        small_cluster.wait_until(lambda: not has(small_cluster, path), 60.0)
+
+
+def has(plane: ControlPlane, path: str) -> bool:
+    try:
+        plane.request("GET", path)
+    except RequestRefused:
+        return False
+    return True
 
 
 def pod(name: str, *, cpu: str = "1", seconds: str = "", exit_code: str = "", **more: Any) -> Object:
@@ -210,6 +247,65 @@ def test_a_pod_that_comes_in_place_of_one_that_failed_goes_on_with_its_job(share
         ("pod-0", 2, PodPhase.SUCCEEDED),
     ]
     assert audit.findings() == []
+
+
+def gang(plane: ControlPlane, namespace: str, name: str, minimum: int, **spec: Any) -> None:
+    """A PodGroup; the server may know its kind only since a moment ago."""
+    body = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name},
+        "spec": {"minMember": minimum, **spec},
+    }
+    plane.request("POST", _GROUPS.format(namespace), body)
+
+
+def gang_stands(plane: ControlPlane, namespace: str, name: str) -> str:
+    found = plane.request("GET", f"{_GROUPS.format(namespace)}/{name}")
+    return str(found.get("status", {}).get("phase", ""))
+
+
+def member(of: str, number: int, **more: Any) -> Object:
+    return pod(f"{of}-{number}", annotations={"scheduling.k8s.io/group-name": of}, **more)
+
+
+def test_a_gang_waits_whole_and_starts_whole(shared, small_cluster, others, pod_groups) -> None:
+    """Three pods of two processors each cannot run on four; when a smaller one is in the place of one, they can."""
+    gang(small_cluster, others, "trio", 3)
+    for number, cpu in enumerate(("1", "2")):
+        make(small_cluster, others, member("trio", number, cpu=cpu))
+    shared.turn_until(lambda: bool(condition(small_cluster, others, "trio-0")))
+    job = Job.objects.get(name="trio")
+    assert (job.phase, job.replicas, job.spec["min_available"]) == (JobPhase.PENDING, 3, 3)
+    make(small_cluster, others, member("trio", 2, cpu="2"))
+    shared.turn_until(lambda: Pod.objects.count() == 3)
+    shared.turn_until(lambda: bool(condition(small_cluster, others, "trio-2")))
+    assert {one.phase for one in Pod.objects.all()} == {PodPhase.PENDING}
+    delete(small_cluster, others, "trio-2")
+    shared.turn_until(lambda: Pod.objects.filter(phase=PodPhase.LOST).exists())
+    make(small_cluster, others, member("trio", 2))
+    shared.turn_until(lambda: stands("trio") == JobPhase.RUNNING)
+    assert Pod.objects.filter(phase=PodPhase.RUNNING).count() == 3
+    shared.turn_until(lambda: gang_stands(small_cluster, others, "trio") == "Running")
+    assert audit.findings() == []
+
+
+def test_a_gang_waits_in_the_queue_that_it_names_where_that_is_ours(shared, small_cluster, others, pod_groups) -> None:
+    queues.create(cluster=shared.cluster, name="night", actor=PLATFORM, now=clock.now())
+    gang(small_cluster, others, "known", 1, queue="night")
+    gang(small_cluster, others, "unknown", 1, queue="nobodys")
+    for name in ("known", "unknown"):
+        make(small_cluster, others, member(name, 0))
+    shared.turn_until(lambda: (stands("known"), stands("unknown")) == (JobPhase.RUNNING,) * 2)
+    assert {job.name: job.queue.name for job in Job.objects.all()} == {"known": "night", "unknown": "default"}
+
+
+def test_pods_of_a_gang_that_is_not_there_wait_for_it(shared, small_cluster, others, pod_groups) -> None:
+    make(small_cluster, others, member("late", 0))
+    shared.turn_until(lambda: "PodGroup" in condition(small_cluster, others, "late-0"))
+    assert not Job.objects.exists()
+    gang(small_cluster, others, "late", 1)
+    shared.turn_until(lambda: stands("late") == JobPhase.RUNNING)
 
 
 def test_nobody_ends_or_makes_such_a_job_from_the_console(shared, small_cluster, others) -> None:

@@ -20,13 +20,15 @@ class Adoption(Protocol):
 
     rules: Rules
 
-    def pods(self, *, fresh: bool = False) -> Sequence[OthersPod]:
-        """All that are ours to place, or were. `fresh`: as of this moment. Raises BackendError."""
+    def pods(self, *, afresh: AbstractSet[str] = frozenset()) -> Mapping[str, Sequence[OthersPod]]:
+        """By namespace, all that are ours to place, or were; without namespaces that cannot be looked at now.
+
+        `afresh`: namespaces that are to be seen as of this moment.
+        """
 
     def groups(self, wanted: AbstractSet[tuple[str, str]]) -> Mapping[tuple[str, str], PodGroup] | None:
-        """The objects that hold pods together, of these by namespace and name; None: this cluster has no such.
-
-        Raises BackendError.
+        """Of the objects that hold pods together those by namespace and name that can be seen now; None: this cluster
+        has no such objects.
         """
 
     def count(self, uids: AbstractSet[str]) -> None:
@@ -48,7 +50,7 @@ class Adoption(Protocol):
         """Write to each why it waits, for those who look at it in the cluster."""
 
     def advance_group(self, group: PodGroup, phase: str) -> None:
-        """Write how far the group is, for those who wait for it. Raises BackendError."""
+        """Write how far the group is, for those who wait for it. Raises BackendError where that cannot be done."""
 
 
 @runtime_checkable

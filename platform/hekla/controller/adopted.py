@@ -32,22 +32,32 @@ Groups = Mapping[tuple[str, str], PodGroup] | None
 def follow(cluster: Cluster, hold: Hold, *, now: datetime) -> None:
     """Take in what came, and take down what became of the others."""
     adoption, memory = _of(hold.backend), hold.memory.others
-    if adoption is None and (memory.has_looked or not isinstance(hold.backend, AdoptingBackend)):
+    if adoption is None and (memory.has_begun or not isinstance(hold.backend, AdoptingBackend)):
         return
-    found = _by_group(adoption.pods(fresh=not memory.has_looked)) if adoption else {}
-    groups = adoption.groups(_names(found)) if adoption else None
-    refs = {ref.key: ref for ref in found} | {key: _ref(key) for key in selectors.open_groups(cluster.pk)}
-    memory.refused = {}
     rules = adoption.rules if adoption else _NOBODY
-    changed = [_take(cluster, hold, rules, ref, found.get(ref, []), groups, now) for ref in refs.values()]
+    seen = adoption.pods(afresh=rules.tenants.keys() - memory.looked) if adoption else {}
+    found = _by_group(pod for pods in seen.values() for pod in pods)
+    groups = adoption.groups(_names(found)) if adoption else None
+    hidden = rules.tenants.keys() - seen.keys()
+    refs = {ref.key: ref for ref in (*map(_ref, selectors.open_groups(cluster.pk)), *found)}
+    memory.refused = {}
+    changed = [
+        _take(cluster, hold, rules, ref, found.get(ref, []), groups, now)
+        for ref in refs.values()
+        if ref.namespace not in hidden
+    ]
     memory.taken = {key: taken for key, taken in memory.taken.items() if key in refs}
-    if adoption and (any(changed) or not memory.has_looked):
+    if adoption and (any(changed) or not memory.has_begun):
         adoption.count({one.uid for one in selectors.living(cluster.pk)})
-    memory.has_looked = True
+    memory.has_begun, memory.looked = True, set(seen)
 
 
 def _of(backend: Backend) -> Adoption | None:
     return backend.adoption if isinstance(backend, AdoptingBackend) else None
+
+
+def _all(adoption: Adoption) -> list[OthersPod]:
+    return [pod for pods in adoption.pods().values() for pod in pods]
 
 
 def _by_group(pods: Iterable[OthersPod]) -> dict[GroupRef, list[OthersPod]]:
@@ -108,7 +118,7 @@ def carry_out(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> None:
     due = [pod for pod in pods if pod.stopping or pod.phase == PodPhase.BOUND]
     if adoption is None or not due:
         return
-    objects, there = selectors.objects_of([pod.pk for pod in due]), {pod.uid: pod for pod in adoption.pods()}
+    objects, there = selectors.objects_of([pod.pk for pod in due]), {pod.uid: pod for pod in _all(adoption)}
     here = [(pod, there[one.uid]) for pod in due if (one := objects.get(pod.pk)) and one.uid in there]
     open_to = [(pod, one) for pod, one in here if not one.is_ending and not one.phase.is_final]
     _evict(hold, adoption, [(pod, one) for pod, one in open_to if pod.stopping], now)
@@ -148,7 +158,7 @@ def tell(hold: Hold, pods: Sequence[Pod]) -> None:
     adoption = _of(hold.backend)
     if adoption is None:
         return
-    there = adoption.pods()
+    there = _all(adoption)
     waiting = [pod for pod in there if pod.phase is PodPhase.PENDING and not (pod.node or pod.is_ending)]
     hold.memory.others.bound &= {pod.uid for pod in waiting}
     hold.memory.others.told = {

@@ -24,11 +24,14 @@ _SURE_SECONDS = 0.5
 
 @dataclass
 class Others:
-    """Of pods that others made. `taken`: by group, what was taken down last; `bound`: by uid, those that were told
-    their node; `told`: by uid, of which kind the reason is that was written to it. `refused`: why a group is not taken.
+    """Of pods that others made.
+
+    `looked`: the namespaces that were seen as they are. `taken`: by group, what was taken down last; `refused`: why it
+    is not taken in. By uid, `bound`: those that were told their node; `told`: which kind of reason was written to it.
     """
 
-    has_looked: bool = False
+    has_begun: bool = False
+    looked: set[str] = field(default_factory=set)
     taken: dict[str, object] = field(default_factory=dict)
     bound: set[str] = field(default_factory=set)
     told: dict[str, object] = field(default_factory=dict)

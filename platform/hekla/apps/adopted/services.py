@@ -46,7 +46,7 @@ class Home:
 class Gathered:
     """A group as it is in the cluster now, with all of its pods there.
 
-    `minimum`: how many are placed together; 0: as many as before, since nobody says it any more. `queue`: as it asks.
+    `minimum`: how many are placed together; 0: nobody says it, or not any more. `queue`: as it asks.
     """
 
     ref: GroupRef
@@ -89,6 +89,8 @@ def follow(cluster: Cluster, epoch: int, group: Gathered, rules: Rules, *, now: 
         known = _job_of(cluster, group)
         if known is None and all(pod.phase.is_final for pod in group.pods):
             return False
+        if known is None and not group.minimum:
+            raise Refused(f"There is no PodGroup {group.ref.name} that Hekla can see.")
         at = home(cluster, rules, group.ref.namespace, group.queue) if _has_news(known, group) else None
         return _follow(cluster, group, known, at, now)
 

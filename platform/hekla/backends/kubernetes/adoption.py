@@ -3,6 +3,7 @@
 Hekla never makes, completes or deletes them, and writes nothing on them but where they go and why they wait.
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -18,6 +19,7 @@ from hekla.backends.kubernetes.others import Others
 from hekla.domain.adopted import OthersPod, PodGroup, Rules
 from hekla.lib.clock import Clock
 
+log = logging.getLogger(__name__)
 TOO_MANY_REQUESTS = 429
 _STRATEGIC = "application/strategic-merge-patch+json"
 _SCHEDULING = "/apis/scheduling.volcano.sh/v1beta1"
@@ -37,10 +39,20 @@ class KubernetesAdoption:
         self._others = {name: Others(api, name, config.scheduler_name, rouse) for name in config.namespaces}
         self._groups: dict[str, tuple[float, dict[tuple[str, str], PodGroup]]] = {}
         self._has_none_until = float("-inf")
+        self._hidden: set[str] = set()
 
-    def pods(self, *, fresh: bool = False) -> Sequence[OthersPod]:
-        """From the watch, once it has begun."""
-        return [pod for others in self._others.values() for pod in others.all(fresh=fresh)]
+    def pods(self, *, afresh: AbstractSet[str] = frozenset()) -> Mapping[str, Sequence[OthersPod]]:
+        """From the watches, once they have begun. That a namespace cannot be seen is told when that begins."""
+        found: dict[str, Sequence[OthersPod]] = {}
+        for name, others in self._others.items():
+            try:
+                found[name] = others.all(fresh=name in afresh)
+                self._hidden.discard(name)
+            except BackendError as error:
+                if name not in self._hidden:
+                    log.warning("the pods of others in %s cannot be seen: %s", name, error)
+                self._hidden.add(name)
+        return found
 
     def groups(self, wanted: AbstractSet[tuple[str, str]]) -> Mapping[tuple[str, str], PodGroup] | None:
         """Of Volcano's kind, which those who make gangs know; it need not run."""
@@ -48,7 +60,11 @@ class KubernetesAdoption:
             return {} if not wanted else None
         found: dict[tuple[str, str], PodGroup] = {}
         for namespace in sorted({name for name, _group in wanted}):
-            in_it = self._groups_in(namespace)
+            try:
+                in_it = self._groups_in(namespace)
+            except BackendError as error:
+                log.warning("the PodGroups in %s cannot be seen: %s", namespace, error)
+                continue
             if in_it is None:
                 self._has_none_until = time.monotonic() + _ABSENCE_HOLDS_SECONDS
                 return None
