@@ -11,11 +11,13 @@ from tests.kubernetes.control_plane import ControlPlane, RequestRefused
 from tests.kubernetes.plugin import give_inside
 
 from hekla.apps.adopted.models import AdoptedPod
+from hekla.apps.clusters import services as clusters
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.models import Event
 from hekla.apps.outbox.services import PLATFORM
 from hekla.apps.queues import services as queues
-from hekla.controller import audit, turns
+from hekla.controller import audit, sparing, turns
 from hekla.controller.backends import backend_of
 from hekla.domain.errors import Invalid, Refused
 from hekla.domain.jobspec import JobSpec
@@ -306,6 +308,91 @@ def test_pods_of_a_gang_that_is_not_there_wait_for_it(shared, small_cluster, oth
     assert not Job.objects.exists()
     gang(small_cluster, others, "late", 1)
     shared.turn_until(lambda: stands("late") == JobPhase.RUNNING)
+
+
+PREEMPTING = """\
+actions: "enqueue, allocate, preempt, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+- plugins:
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+
+
+def budget(plane: ControlPlane, namespace: str, labels: dict[str, str], least: int) -> str:
+    """The address of a budget that is known to whoever evicts."""
+    place = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
+    body = {"metadata": {"name": "kept"}, "spec": {"minAvailable": least, "selector": {"matchLabels": labels}}}
+    plane.request("POST", place, body)
+    path = f"{place}/kept"
+    plane.wait_until(lambda: plane.request("GET", path).get("status", {}).get("currentHealthy", 0) >= least, 60.0)
+    return path
+
+
+def urgent(world: World) -> Job:
+    """A job of ours that needs half of the machine, before all others."""
+    task = {"name": "main", "command": ["x"], "resources": {"cpu": "2"}}
+    spec = JobSpec.parse({"name": "urgent", "tasks": [task], "priority": 1000})
+    return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+
+
+def pair(world: World, plane: ControlPlane, namespace: str) -> None:
+    """Two pods of one maker fill the machine, and one of them would do."""
+    clusters.set_policy(world.cluster, PREEMPTING, note="", by=world.alice, actor=PLATFORM, now=clock.now())
+    owner = made_by(plane, namespace, "pair")
+    for number in range(2):
+        make(plane, namespace, pod(f"pair-{number}", cpu="2", owner=owner, labels={"app": "pair"}))
+    world.turn_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).count() == 2)
+
+
+def test_a_pod_of_others_that_must_give_way_is_evicted_from_the_cluster(shared, small_cluster, others) -> None:
+    pair(shared, small_cluster, others)
+    urgent(shared)
+    shared.turn_until(lambda: stands("urgent") == JobPhase.RUNNING)
+    left = small_cluster.request("GET", f"/api/v1/namespaces/{others}/pods")["items"]
+    assert len(left) == 1
+    assert sorted(Pod.objects.filter(job__name="pair").values_list("phase", "reason")) == [
+        (PodPhase.FAILED, "Stopped"),
+        (PodPhase.RUNNING, ""),
+    ]
+    assert stands("pair") == JobPhase.RUNNING
+    assert audit.findings() == []
+
+
+def test_a_budget_keeps_a_pod_of_others_until_it_allows_more(shared, small_cluster, others, monkeypatch) -> None:
+    monkeypatch.setattr(sparing, "SPARED_SECONDS", 2.0)
+    pair(shared, small_cluster, others)
+    kept = budget(small_cluster, others, {"app": "pair"}, 2)
+    urgent(shared)
+    shared.turn_until(lambda: Event.objects.filter(kind="PodSpared").exists())
+    assert "budget" in Event.objects.filter(kind="PodSpared").earliest("id").payload["message"]
+    assert len(small_cluster.request("GET", f"/api/v1/namespaces/{others}/pods")["items"]) == 2
+    assert not Pod.objects.filter(job__name="pair", phase=PodPhase.FAILED).exists()
+    small_cluster.request("DELETE", kept)
+    shared.turn_until(lambda: stands("urgent") == JobPhase.RUNNING)
+    assert audit.findings() == []
+
+
+def test_a_budget_keeps_a_pod_of_ours_too_but_not_from_a_person(
+    shared, small_cluster, given_namespace, monkeypatch
+) -> None:
+    monkeypatch.setattr(sparing, "SPARED_SECONDS", 2.0)
+    clusters.set_policy(shared.cluster, PREEMPTING, note="", by=shared.alice, actor=PLATFORM, now=clock.now())
+    task = {"name": "main", "command": ["x"], "resources": {"cpu": "2"}, "replicas": 2, "min_available": 1}
+    spec = JobSpec.parse({"name": "ours", "tasks": [task]})
+    job = services.submit(spec=spec, tenant=shared.tenant, user=shared.alice, now=clock.now())
+    shared.turn_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).count() == 2)
+    budget(small_cluster, given_namespace, {"hekla.dev/job": job.uid.hex}, 2)
+    urgent(shared)
+    shared.turn_until(lambda: Event.objects.filter(kind="PodSpared").exists())
+    assert Pod.objects.filter(job=job, phase=PodPhase.RUNNING).count() == 2
+    services.command(job, Action.ABORT_JOB, user=shared.alice, now=clock.now())
+    shared.turn_until(lambda: (stands("ours"), stands("urgent")) == (JobPhase.ABORTED, JobPhase.RUNNING))
+    assert audit.findings() == []
 
 
 def test_nobody_ends_or_makes_such_a_job_from_the_console(shared, small_cluster, others) -> None:

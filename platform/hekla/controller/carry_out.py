@@ -17,7 +17,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.apps.secrets import selectors as secrets
 from hekla.backends.base import Environment, PodKey, PodOrder, StartRefused
-from hekla.controller import adopted
+from hekla.controller import adopted, sparing
 from hekla.controller.observations import Hold, key_of
 from hekla.domain.errors import NotFound
 from hekla.domain.frameworks import settings_for, tell_addresses
@@ -129,6 +129,7 @@ def _refused(hold: Hold, pod: Pod, message: str, now: datetime) -> None:
 
 def _stop(hold: Hold, pods: list[Pod], now: datetime) -> None:
     """Ask each to end. One that was bound but never begun is over: the backend will not begin it any more."""
+    pods = sparing.without_kept(hold, pods, now=now)
     by_key = {key_of(pod): pod for pod in pods}
     never_begun: dict[PodKey, int] = {}
     wishes = ((key, pod.stop_reason) for key, pod in by_key.items())

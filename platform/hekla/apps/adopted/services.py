@@ -191,9 +191,17 @@ def _resized(job: Job, spec: JobSpec, now: datetime) -> Job:
     job.spec, job.replicas, job.priority, job.revision = spec.document(), spec.replicas, spec.priority, job.revision + 1
     job.spec_in_hand = spec
     job.save(update_fields=["spec", "replicas", "priority", "revision"])
-    changes = {"replicas": events.Change(old=old.replicas, new=spec.replicas)}
-    tell(job, events.JobChanged(changes=changes, revision=job.revision), actor=CONTROLLER, now=now)
+    before, after = _sizes(old), _sizes(spec)
+    changes = {name: events.Change(old=before.get(name, 0), new=size) for name, size in after.items()}
+    told = {name: change for name, change in changes.items() if change.old != change.new}
+    tell(job, events.JobChanged(changes=told, revision=job.revision), actor=CONTROLLER, now=now)
     return job
+
+
+def _sizes(spec: JobSpec) -> dict[str, int]:
+    """What of it may change, by the names that the log has for it."""
+    replicas = {f"{task.name}.replicas": task.replicas for task in spec.tasks}
+    return {"priority": spec.priority, "min_available": spec.gang_minimum, **replicas}
 
 
 def _make_rows(

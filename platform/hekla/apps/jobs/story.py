@@ -107,6 +107,11 @@ def _evicted(facts: Mapping[str, Any]) -> tuple[str, str]:
     return "stopped", together([sentence % {**facts, "action": action}, victims.moved(facts)])
 
 
+def _spared(facts: Mapping[str, Any]) -> tuple[str, str]:
+    sentence = _("%(task)s-%(index)s was to leave and stays: a budget of disruptions keeps it. %(message)s")
+    return "neutral", sentence % facts
+
+
 def _command(facts: Mapping[str, Any]) -> tuple[str, str]:
     words = {
         "AbortJob": _("Asked to abort."),
@@ -165,6 +170,7 @@ _TELLERS = {
     "PodPhaseChanged": _pod,
     "PodStopRequested": _stop,
     "PodEvicted": _evicted,
+    "PodSpared": _spared,
     "JobDeleted": _deleted,
     "JobCleaned": _cleaned,
 }

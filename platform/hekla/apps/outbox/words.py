@@ -17,6 +17,7 @@ KINDS = {
     "PodPhaseChanged": _("Pod changed its phase"),
     "PodStopRequested": _("Pod asked to stop"),
     "PodEvicted": _("Pod evicted"),
+    "PodSpared": _("Pod spared"),
     "JobTemplateCreated": _("Template created"),
     "JobTemplateChanged": _("Template changed"),
     "JobTemplateDeleted": _("Template deleted"),

@@ -13,6 +13,7 @@ from hekla.backends.adopted import EvictionRefused
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes import others_reading
 from hekla.backends.kubernetes.api import CONFLICT, NOT_FOUND, Api, ApiError, Json
+from hekla.backends.kubernetes.budgets import TOO_MANY_REQUESTS, eviction
 from hekla.backends.kubernetes.config import AdoptedConfig
 from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.others import Others
@@ -20,7 +21,6 @@ from hekla.domain.adopted import OthersPod, PodGroup, Rules
 from hekla.lib.clock import Clock
 
 log = logging.getLogger(__name__)
-TOO_MANY_REQUESTS = 429
 _STRATEGIC = "application/strategic-merge-patch+json"
 _SCHEDULING = "/apis/scheduling.volcano.sh/v1beta1"
 _GROUPS_HOLD_SECONDS = 1.0
@@ -130,12 +130,7 @@ class KubernetesAdoption:
         await self._unless_gone(self._flight.create(f"{_path_of(pod)}/binding", body))
 
     async def _evict(self, pod: OthersPod) -> None:
-        body = {
-            "apiVersion": "policy/v1",
-            "kind": "Eviction",
-            "metadata": {"name": pod.name, "namespace": pod.namespace},
-            "deleteOptions": {"preconditions": {"uid": pod.uid}},
-        }
+        body = eviction(pod.name, pod.namespace, pod.uid)
         try:
             await self._unless_gone(self._flight.create(f"{_path_of(pod)}/eviction", body))
         except ApiError as error:

@@ -33,6 +33,7 @@ from hekla.backends.base import (
 from hekla.backends.kubernetes import access, entering, kinds, names, nodes, reading
 from hekla.backends.kubernetes.adoption import KubernetesAdoption
 from hekla.backends.kubernetes.api import BAD_REQUEST, NOT_FOUND, Api, ApiError
+from hekla.backends.kubernetes.budgets import Budgets
 from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.ending import MAX_LOG_BYTES, Ending
@@ -102,6 +103,10 @@ class KubernetesBackend:
     ) -> Iterator[tuple[tuple[PodKey, str], BackendError | None]]:
         """Many at once."""
         return self._flight.each(self._ending.stop, wishes, meanwhile)
+
+    def kept(self, keys: Sequence[PodKey], *, meanwhile: Callable[[], None]) -> Mapping[PodKey, str]:
+        """As the server says of each at this moment."""
+        return Budgets(self._flight, self._cache, self._path_of).kept(keys, meanwhile)
 
     def observe(self, since: str | None) -> Observations:
         """All pods as the server has them, or those that changed after the cursor."""
