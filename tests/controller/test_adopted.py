@@ -302,6 +302,27 @@ def test_a_gang_waits_in_the_queue_that_it_names_where_that_is_ours(shared, smal
     assert {job.name: job.queue.name for job in Job.objects.all()} == {"known": "night", "unknown": "default"}
 
 
+def test_a_gang_without_pods_is_let_in_for_those_who_wait_to_make_them(
+    shared, small_cluster, others, pod_groups
+) -> None:
+    shared.cluster.config["adopted"]["admits_groups"] = True
+    shared.cluster.save()
+    gang(small_cluster, others, "later", 2, minResources={"cpu": "2"})
+    gang(small_cluster, others, "never", 1)
+    shared.turn_until(lambda: gang_stands(small_cluster, others, "later") == "Inqueue")
+    turns.forget_all()
+    turns.run(shared.cluster)
+    assert stands("later") == JobPhase.PENDING
+    for number in range(2):
+        make(small_cluster, others, member("later", number, seconds="1"))
+    shared.turn_until(lambda: stands("later") == JobPhase.COMPLETED)
+    assert Job.objects.get(name="later").replicas == 2
+    shared.turn_until(lambda: gang_stands(small_cluster, others, "never") == "Inqueue")
+    small_cluster.request("DELETE", f"{_GROUPS.format(others)}/never")
+    shared.turn_until(lambda: stands("never") == JobPhase.TERMINATED)
+    assert audit.findings() == []
+
+
 def test_pods_of_a_gang_that_is_not_there_wait_for_it(shared, small_cluster, others, pod_groups) -> None:
     make(small_cluster, others, member("late", 0))
     shared.turn_until(lambda: "PodGroup" in condition(small_cluster, others, "late-0"))

@@ -26,10 +26,14 @@ class Adoption(Protocol):
         `afresh`: namespaces that are to be seen as of this moment.
         """
 
-    def groups(self, wanted: AbstractSet[tuple[str, str]]) -> Mapping[tuple[str, str], PodGroup] | None:
-        """Of the objects that hold pods together those by namespace and name that can be seen now; None: this cluster
-        has no such objects.
+    def groups(self, namespaces: AbstractSet[str]) -> Mapping[str, Mapping[str, PodGroup]] | None:
+        """By namespace and name, the objects that hold pods together; without namespaces that cannot be looked at now.
+
+        None: this cluster has no such objects.
         """
+
+    def new_groups(self) -> Sequence[PodGroup]:
+        """Those that nobody has let in yet, as far as it is ours to do that and they can be seen now."""
 
     def count(self, uids: AbstractSet[str]) -> None:
         """These have rows: what they take of machines is not to be told as taken by others."""

@@ -166,8 +166,8 @@ class Health:
     """How a cluster is, as it tells itself. Without a problem it is within reach.
 
     `detail`: the problem in the words of whoever noticed. `missing`: rights that Hekla needs and has not, each as
-    `verb resource`, with ` *` where it is needed in the whole cluster. `has_namespace`: None where it cannot be told.
-    `kubelets`: how many machines have which version.
+    `verb resource`, with ` *` where it is needed in the whole cluster, or the name of a namespace that is not ours.
+    `has_namespace`: None where it cannot be told. `kubelets`: how many machines have which version.
     """
 
     problem: Trouble | None = None

@@ -6,6 +6,8 @@ Level-triggered like all of a turn: what is to be done follows from the rows and
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils import translation
@@ -19,14 +21,29 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.adopted import AdoptingBackend, Adoption, EvictionRefused
 from hekla.backends.base import Backend, BackendError
 from hekla.controller import sparing
-from hekla.controller.observations import Hold
+from hekla.controller.observations import Hold, Others
 from hekla.domain.adopted import GroupKind, GroupRef, OthersPod, PodGroup, Rules
 from hekla.domain.errors import HeklaError
 from hekla.domain.phases import GangPhase, PodPhase
 
 log = logging.getLogger(__name__)
-_NOBODY = Rules({}, "", "")
-Groups = Mapping[tuple[str, str], PodGroup] | None
+Groups = Mapping[str, Mapping[str, PodGroup]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was seen at one look: pods by their group, groups by namespace, groups to be let in; where nothing was."""
+
+    rules: Rules
+    pods: Mapping[GroupRef, Sequence[OthersPod]]
+    groups: Groups
+    new: Mapping[GroupRef, PodGroup]
+    hidden: AbstractSet[str]
+
+    def can_tell(self, ref: GroupRef) -> bool:
+        """Whether what is so with this group could be seen."""
+        needs_group = ref.kind is GroupKind.POD_GROUP and self.groups is not None and ref not in self.pods
+        return ref.namespace not in self.hidden and not (needs_group and ref.namespace not in (self.groups or {}))
 
 
 def follow(cluster: Cluster, hold: Hold, *, now: datetime) -> None:
@@ -34,22 +51,25 @@ def follow(cluster: Cluster, hold: Hold, *, now: datetime) -> None:
     adoption, memory = _of(hold.backend), hold.memory.others
     if adoption is None and (memory.has_begun or not isinstance(hold.backend, AdoptingBackend)):
         return
-    rules = adoption.rules if adoption else _NOBODY
-    seen = adoption.pods(afresh=rules.tenants.keys() - memory.looked) if adoption else {}
-    found = _by_group(pod for pods in seen.values() for pod in pods)
-    groups = adoption.groups(_names(found)) if adoption else None
-    hidden = rules.tenants.keys() - seen.keys()
-    refs = {ref.key: ref for ref in (*map(_ref, selectors.open_groups(cluster.pk)), *found)}
+    known = [_ref(key) for key in selectors.open_groups(cluster.pk)]
+    look = _look(adoption, known, memory) if adoption else Look(Rules({}, "", ""), {}, None, {}, frozenset())
+    refs = {ref.key: ref for ref in (*known, *look.new, *look.pods) if look.can_tell(ref)}
     memory.refused = {}
-    changed = [
-        _take(cluster, hold, rules, ref, found.get(ref, []), groups, now)
-        for ref in refs.values()
-        if ref.namespace not in hidden
-    ]
+    changed = [_take(cluster, hold, look.rules, _gathered(ref, look), now) for ref in refs.values()]
     memory.taken = {key: taken for key, taken in memory.taken.items() if key in refs}
     if adoption and (any(changed) or not memory.has_begun):
         adoption.count({one.uid for one in selectors.living(cluster.pk)})
-    memory.has_begun, memory.looked = True, set(seen)
+    memory.has_begun = True
+
+
+def _look(adoption: Adoption, known: Sequence[GroupRef], memory: Others) -> Look:
+    namespaces = adoption.rules.tenants.keys()
+    seen = adoption.pods(afresh=namespaces - memory.looked)
+    memory.looked = set(seen)
+    pods = _by_group(pod for found in seen.values() for pod in found)
+    new = {GroupRef(one.namespace, GroupKind.POD_GROUP, one.name): one for one in adoption.new_groups()}
+    groups = adoption.groups({ref.namespace for ref in (*known, *new, *pods) if ref.kind is GroupKind.POD_GROUP})
+    return Look(adoption.rules, pods, groups, new, namespaces - seen.keys())
 
 
 def _of(backend: Backend) -> Adoption | None:
@@ -72,41 +92,40 @@ def _ref(key: str) -> GroupRef:
     return GroupRef(namespace, GroupKind(kind), name, owner)
 
 
-def _names(found: Iterable[GroupRef]) -> set[tuple[str, str]]:
-    return {(ref.namespace, ref.name) for ref in found if ref.kind is GroupKind.POD_GROUP}
-
-
 def _take(
     cluster: Cluster,
     hold: Hold,
     rules: Rules,
-    ref: GroupRef,
-    pods: Sequence[OthersPod],
-    groups: Groups,
+    gathered: Gathered,
     now: datetime,
 ) -> bool:
     """Unless it is what was taken down before. What is refused is tried again at the next look."""
-    memory, gathered = hold.memory.others, _gathered(ref, pods, groups)
-    if memory.taken.get(ref.key) == gathered:
+    memory, key = hold.memory.others, gathered.ref.key
+    if memory.taken.get(key) == gathered:
         return False
     hold.require()
     try:
-        changed = services.follow(cluster, hold.epoch, gathered, rules, now=now)
+        with translation.override("en"):  # what is refused is told to who looks into the cluster
+            changed = services.follow(cluster, hold.epoch, gathered, rules, now=now)
     except HeklaError as refusal:
-        memory.refused[ref.key] = str(refusal)
+        memory.refused[key] = str(refusal)
         return False
-    memory.taken[ref.key] = gathered
+    memory.taken[key] = gathered
     return changed
 
 
-def _gathered(ref: GroupRef, pods: Sequence[OthersPod], groups: Groups) -> Gathered:
+def _gathered(ref: GroupRef, look: Look) -> Gathered:
+    """The group as it is there, or as it is to be let in before its pods are made."""
+    pods = tuple(look.pods.get(ref, ()))
     asked = next((pod.queue for pod in pods if pod.queue), "")
-    if ref.kind is not GroupKind.POD_GROUP or groups is None:
-        return Gathered(ref, tuple(pods), queue=asked)
-    group = groups.get((ref.namespace, ref.name))
+    if (new := look.new.get(ref)) and not pods:
+        return Gathered(ref, (), minimum=new.minimum, queue=new.queue, expects=new.request)
+    if ref.kind is not GroupKind.POD_GROUP or look.groups is None:
+        return Gathered(ref, pods, queue=asked)
+    group = look.groups.get(ref.namespace, {}).get(ref.name)
     if group is None:
-        return Gathered(ref, tuple(pods), minimum=0, queue=asked)
-    return Gathered(ref, tuple(pods), minimum=group.minimum, queue=group.queue or asked)
+        return Gathered(ref, pods, minimum=0, queue=asked)
+    return Gathered(ref, pods, minimum=group.minimum, queue=group.queue or asked)
 
 
 # What the rows say
@@ -165,7 +184,8 @@ def tell(hold: Hold, pods: Sequence[Pod]) -> None:
         uid: kind for uid, kind in hold.memory.others.told.items() if uid in {pod.uid for pod in waiting}
     }
     _tell_why(hold, adoption, list(_news(hold, waiting, _rows(waiting, pods))))
-    _tell_groups(hold, adoption, _names({pod.group for pod in there}))
+    in_groups = {pod.namespace for pod in there if pod.group.kind is GroupKind.POD_GROUP}
+    _tell_groups(hold, adoption, in_groups | {one.namespace for one in adoption.new_groups()})
 
 
 def _rows(waiting: Sequence[OthersPod], pods: Sequence[Pod]) -> dict[str, Job]:
@@ -210,13 +230,13 @@ def _tell_why(hold: Hold, adoption: Adoption, news: Sequence[tuple[OthersPod, st
 _TOLD_AS = {phase: phase.capitalize() for phase in GangPhase}
 
 
-def _tell_groups(hold: Hold, adoption: Adoption, names: set[tuple[str, str]]) -> None:
-    groups = adoption.groups(names) or {}
-    keys = {GroupRef(one.namespace, GroupKind.POD_GROUP, one.name).key: one for one in groups.values()}
-    for key, phase in selectors.gang_phases(hold.cluster_id, list(keys)).items():
-        if keys[key].phase != _TOLD_AS[phase]:
+def _tell_groups(hold: Hold, adoption: Adoption, namespaces: AbstractSet[str]) -> None:
+    found = (adoption.groups(namespaces) or {}).values()
+    groups = {GroupRef(one.namespace, GroupKind.POD_GROUP, one.name).key: one for own in found for one in own.values()}
+    for key, phase in selectors.gang_phases(hold.cluster_id, list(groups)).items():
+        if groups[key].phase != _TOLD_AS[phase]:
             hold.require()
             try:
-                adoption.advance_group(keys[key], _TOLD_AS[phase])
+                adoption.advance_group(groups[key], _TOLD_AS[phase])
             except BackendError as error:
                 log.warning("could not tell the group %s how far it is: %s", key, error)

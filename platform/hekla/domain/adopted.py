@@ -11,6 +11,7 @@ from typing import Any
 from hekla.domain.jobspec import ADOPTED, MAX_PRIORITY, MAX_REPLICAS, MAX_TASKS, JobSpec
 from hekla.domain.lifecycle import JobFacts, PodFacts, PodRef, Said, Step, fact
 from hekla.domain.phases import JobPhase, PodPhase
+from hekla.domain.resources import Resources
 
 _MAX_NAME, _MAX_ROLE = 36, 18
 _ODD = re.compile(r"[^a-z0-9]+")
@@ -75,13 +76,22 @@ class OthersPod:
 
 @dataclass(frozen=True, slots=True)
 class PodGroup:
-    """What stands in the object that holds pods together. `minimum`: how many are placed together or not at all."""
+    """What stands in the object that holds pods together.
+
+    `minimum`: how many are placed together or not at all; `request`: what these ask for together, where that is said.
+    """
 
     namespace: str
     name: str
     minimum: int = 1
     queue: str = ""
     phase: str = ""
+    request: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_new(self) -> bool:
+        """Nobody has let it in yet."""
+        return self.phase in ("", "Pending")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +142,12 @@ class Roles:
         self._tasks[name] = {"name": name, "command": [_AS_ITS_POD_SAYS], "image": pod.image[:512], **wanted}
         return name
 
+    def expect(self, request: Mapping[str, str], minimum: int) -> None:
+        """Pods are to come that ask for this together; which roles they have shows when they are there."""
+        each = (Resources.parse(request) * (1 / minimum)).quantities()
+        resources = {name: text for name, text in each.items() if name != "pods"}
+        self._tasks["pod"] = {"name": "pod", "command": [_AS_ITS_POD_SAYS], "resources": resources}
+
     def documents(self, replicas: Mapping[str, int], minimum: int) -> list[dict[str, Any]]:
         """The tasks with so many replicas; those that are still to come to the minimum are in the first one."""
         first, *_ = self._tasks
@@ -180,14 +196,15 @@ def _index(pod: OthersPod, task: str, last: Mapping[tuple[str, int], Held]) -> i
 
 
 def spec_with(
-    spec: JobSpec | None, roles: Roles, refs: Iterable[PodRef], *, name: str, queue: str, priority: int, minimum: int
+    group: GroupRef, roles: Roles, refs: Iterable[PodRef], *, name: str, queue: str, priority: int, minimum: int
 ) -> JobSpec:
     """The job of these replicas. Raises Invalid where there are more than a job may have."""
     replicas: Counter[str] = Counter()
     for ref in refs:
         replicas[ref.task] = max(replicas[ref.task], ref.index + 1)
     document = {
-        "name": spec.name if spec else name,
+        "name": name,
+        "description": f"{group.namespace}/{group.name}",
         "kind": ADOPTED,
         "queue": queue,
         "priority": max(-MAX_PRIORITY, min(MAX_PRIORITY, priority)),
@@ -202,7 +219,7 @@ def way(job: JobFacts, pods: Iterable[PodFacts], *, has_begun: bool) -> tuple[St
     last = {pod.slot: pod for pod in sorted(pods, key=lambda pod: pod.ref)}
     now = Counter(PodPhase.LOST if pod.stopping and not pod.is_alive else pod.phase for pod in last.values())
     wanted = _wanted(job, now)
-    if wanted is job.phase or not last:
+    if wanted is job.phase:
         return ()
     passed: list[Step] = []
     if job.phase.is_final and not wanted.is_final:

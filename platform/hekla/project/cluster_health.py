@@ -14,11 +14,12 @@ from hekla.reaching.health import sentence
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Rights on one kind of object that are not given; `everywhere`: in the whole cluster."""
+    """Rights on one kind of object that are not given; `everywhere`: in the whole cluster, else in that namespace."""
 
     resource: str
     verbs: str
     everywhere: bool
+    namespace: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +60,23 @@ def of_row(cluster: Cluster, health: ClusterHealth | None) -> Shown | None:
 
 
 def _shown(found: Health | ClusterHealth, config: Mapping[str, Any], **times: datetime) -> Shown:
+    namespace = str(config.get("namespace") or KubernetesConfig().namespace)
     return Shown(
-        namespace=str(config.get("namespace") or KubernetesConfig().namespace),
+        namespace=namespace,
         sentence=sentence(found.problem or ""),
         detail=found.detail,
         version=found.version,
         has_namespace=found.has_namespace,
-        missing=tuple(_grouped(found.missing)),
+        missing=tuple(_grouped(found.missing, namespace)),
         kubelets=tuple(sorted(found.kubelets.items())),
         **times,
     )
 
 
-def _grouped(missing: Iterable[str]) -> Iterable[Missing]:
-    verbs: dict[tuple[str, bool], list[str]] = defaultdict(list)
+def _grouped(missing: Iterable[str], ours: str) -> Iterable[Missing]:
+    verbs: dict[tuple[str, str], list[str]] = defaultdict(list)
     for right in missing:
-        verb, resource, *everywhere = right.split()
-        verbs[resource, bool(everywhere)].append(verb)
-    for (resource, is_everywhere), found in verbs.items():
-        yield Missing(resource, ", ".join(found), is_everywhere)
+        verb, resource, *where = right.split()
+        verbs[resource, where[0] if where else ours].append(verb)
+    for (resource, place), found in verbs.items():
+        yield Missing(resource, ", ".join(found), place == "*", place)

@@ -30,7 +30,7 @@ from hekla.backends import registry
 from hekla.backends.base import Health
 from hekla.domain.errors import HeklaError, NotFound, Refused
 from hekla.lib import clock
-from hekla.project import cluster_health, cluster_keys
+from hekla.project import cluster_adopted, cluster_health, cluster_keys
 from hekla.reaching import drafts
 from hekla.reaching.drafts import Draft
 from hekla.reaching.health import is_whole
@@ -76,6 +76,7 @@ def parts(name: str, user: User) -> dict[str, Any]:
         "lease": lease,
         "turned_at": leases.renewed_at(lease) if lease else None,
         "key": selectors.key(cluster),
+        "adopted": cluster_adopted.of(cluster),
         "tells_health": registry.tells_health(cluster.kind),
         "health": cluster_health.of_row(cluster, selectors.health(cluster)),
     }

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from django.utils.translation import gettext as _
+
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.adopted import selectors
@@ -46,13 +48,15 @@ class Home:
 class Gathered:
     """A group as it is in the cluster now, with all of its pods there.
 
-    `minimum`: how many are placed together; 0: nobody says it, or not any more. `queue`: as it asks.
+    `minimum`: how many are placed together; 0: nobody says it, or not any more. `queue`: as it asks. `expects`: what
+    they will ask for together, where they are to be let in before they are made.
     """
 
     ref: GroupRef
     pods: tuple[OthersPod, ...]
     minimum: int = 1
     queue: str = ""
+    expects: Mapping[str, str] | None = None
 
     @property
     def maker(self) -> str:
@@ -62,20 +66,24 @@ class Gathered:
 
 
 def home(cluster: Cluster, rules: Rules, namespace: str, wanted_queue: str) -> Home:
-    """Where pods of this namespace belong. Raises Refused with what is missing, in English: the cluster is told it."""
+    """Where pods of this namespace belong. Raises Refused with what is missing."""
     slug = rules.tenants.get(namespace, "")
     tenant = tenancy.all_tenants().filter(slug=slug).first()
     if tenant is None:
-        raise Refused(f"Hekla has no tenant “{slug}” for the namespace {namespace}.")
+        sentence = _("There is no tenant “%(slug)s” in Hekla, so pods of the namespace %(namespace)s are left alone.")
+        raise Refused(sentence % {"slug": slug, "namespace": namespace})
     open_to = {queue.name: queue for queue in queues.open_to(tenant) if queue.cluster_id == cluster.pk}
     queue = open_to.get(wanted_queue) or open_to.get(rules.queue)
     if queue is None:
-        raise Refused(f"The tenant {slug} has no queue “{wanted_queue or rules.queue}” on this cluster.")
+        sentence = _("The tenant %(slug)s has no queue “%(name)s” on this cluster.")
+        raise Refused(sentence % {"slug": slug, "name": wanted_queue or rules.queue})
     if not queue.is_open:
-        raise Refused(f"The queue {queue.name} takes nothing in now.")
+        raise Refused(_("The queue %(name)s takes nothing in now.") % {"name": queue.name})
     owner = accounts.by_username(rules.owner)
     if owner is None:
-        raise Refused(f"Hekla has no account “{rules.owner}” to which these pods would belong.")
+        raise Refused(
+            _("There is no account “%(name)s” in Hekla to which these pods would belong.") % {"name": rules.owner}
+        )
     return Home(tenant, queue, owner)
 
 
@@ -87,10 +95,10 @@ def follow(cluster: Cluster, epoch: int, group: Gathered, rules: Rules, *, now: 
     with unit_of_work():
         leases.assert_held(cluster.pk, epoch)
         known = _job_of(cluster, group)
-        if known is None and all(pod.phase.is_final for pod in group.pods):
+        if known is None and group.expects is None and all(pod.phase.is_final for pod in group.pods):
             return False
         if known is None and not group.minimum:
-            raise Refused(f"There is no PodGroup {group.ref.name} that Hekla can see.")
+            raise Refused(_("There is no PodGroup %(name)s that Hekla can see.") % {"name": group.ref.name})
         at = home(cluster, rules, group.ref.namespace, group.queue) if _has_news(known, group) else None
         return _follow(cluster, group, known, at, now)
 
@@ -101,14 +109,14 @@ def _job_of(cluster: Cluster, group: Gathered) -> Job | None:
     if found is None:
         return None
     job = Job.objects.select_for_update().get(pk=found.pk)
-    if not job.is_final or (group.maker and group.maker == found.maker):
+    if not job.is_final or (not group.pods and group.expects is None) or (group.maker and group.maker == found.maker):
         return job
     mine = selectors.pods_of(job)
-    return job if not group.pods or all(pod.uid in mine for pod in group.pods) else None
+    return job if group.pods and all(pod.uid in mine for pod in group.pods) else None
 
 
 def _has_news(job: Job | None, group: Gathered) -> bool:
-    return bool(_fresh(group, selectors.pods_of(job) if job else {}))
+    return (job is None and group.expects is not None) or bool(_fresh(group, selectors.pods_of(job) if job else {}))
 
 
 def _fresh(group: Gathered, mine: Mapping[str, AdoptedPod]) -> list[OthersPod]:
@@ -127,7 +135,8 @@ def _follow(cluster: Cluster, group: Gathered, job: Job | None, at: Home | None,
         fresh = {uid: one for uid, one in selectors.pods_of(job).items() if uid not in mine}
         by_pk = {pod.pk: pod for pod in pods}
         _follow_pods(job, {uid: by_pk[one.pk] for uid, one in fresh.items()}, seen, now)
-    return (job is not None and _follow_job(job, pods, now)) or changed
+    is_empty = not (pods or group.minimum)
+    return (job is not None and bool(pods or is_empty) and _follow_job(job, pods, now)) or changed
 
 
 def _joined(
@@ -141,16 +150,19 @@ def _joined(
 ) -> Job:
     """New pods become attempts of replicas, and the job becomes as large as that makes it."""
     spec = spec_of(job) if job else None
-    roles, names = Roles(spec), {one.pk: one.name for one in mine.values()}
+    roles = Roles(spec)
+    if spec is None and group.expects is not None:
+        roles.expect(group.expects, group.minimum)
+    names = {one.pk: one.name for one in mine.values()}
     held = [Held(_ref(pod), names.get(pod.pk, ""), PodPhase(pod.phase)) for pod in pods]
     with_task = [(pod, task) for pod in _fresh(group, mine) if (task := roles.task_of(pod))]
     places = adopted.placed(with_task, held)
     refs = [*(one.ref for one in held), *(ref for _pod, ref in places)]
     name = spec.name if spec else _free_name(group.ref, at.tenant)
-    priority = max(pod.priority for pod in group.pods)
+    priority = max((pod.priority for pod in group.pods), default=0)
     queue = job.queue.name if job else at.queue.name
     minimum = group.minimum or (spec.gang_minimum if spec else 1)
-    new = adopted.spec_with(spec, roles, refs, name=name, queue=queue, priority=priority, minimum=minimum)
+    new = adopted.spec_with(group.ref, roles, refs, name=name, queue=queue, priority=priority, minimum=minimum)
     job = _resized(job, new, now) if job else _submitted(cluster, group, at, new, now)
     _make_rows(cluster, job, pods, places, now)
     return job
@@ -174,7 +186,7 @@ def _submitted(cluster: Cluster, group: Gathered, at: Home, spec: JobSpec, now: 
         spec=spec.document(),
         kind=spec.kind,
         priority=spec.priority,
-        never_preempts=all(pod.never_preempts for pod in group.pods),
+        never_preempts=bool(group.pods) and all(pod.never_preempts for pod in group.pods),
         replicas=spec.replicas,
         submitted_at=now,
     )

@@ -124,6 +124,8 @@ def counted(count: int) -> str:
 
 def offered(job: Job) -> list[str]:
     """The actions that its phase knows and that would change something."""
+    if job.is_adopted:
+        return []
     phase = JobPhase(job.phase)
     look = TRANSITIONS.get((phase, Action.SYNC_JOB))
     moves = {action: TRANSITIONS.get((phase, action)) for action in _OFFERED}

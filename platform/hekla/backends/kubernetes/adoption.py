@@ -3,6 +3,7 @@
 Hekla never makes, completes or deletes them, and writes nothing on them but where they go and why they wait.
 """
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,7 +38,8 @@ class KubernetesAdoption:
         self.counted: frozenset[str] = frozenset()
         self._api, self._flight, self._clock = api, flight, clock
         self._others = {name: Others(api, name, config.scheduler_name, rouse) for name in config.namespaces}
-        self._groups: dict[str, tuple[float, dict[tuple[str, str], PodGroup]]] = {}
+        self._groups: dict[str, tuple[float, Mapping[str, PodGroup]]] = {}
+        self._admits_groups = config.admits_groups
         self._has_none_until = float("-inf")
         self._hidden: set[str] = set()
 
@@ -54,24 +56,23 @@ class KubernetesAdoption:
                 self._hidden.add(name)
         return found
 
-    def groups(self, wanted: AbstractSet[tuple[str, str]]) -> Mapping[tuple[str, str], PodGroup] | None:
+    def groups(self, namespaces: AbstractSet[str]) -> Mapping[str, Mapping[str, PodGroup]] | None:
         """Of Volcano's kind, which those who make gangs know; it need not run."""
-        if not wanted or time.monotonic() < self._has_none_until:
-            return {} if not wanted else None
-        found: dict[tuple[str, str], PodGroup] = {}
-        for namespace in sorted({name for name, _group in wanted}):
-            try:
-                in_it = self._groups_in(namespace)
-            except BackendError as error:
-                log.warning("the PodGroups in %s cannot be seen: %s", namespace, error)
-                continue
-            if in_it is None:
-                self._has_none_until = time.monotonic() + _ABSENCE_HOLDS_SECONDS
+        found: dict[str, Mapping[str, PodGroup]] = {}
+        for namespace in sorted(namespaces):
+            if time.monotonic() < self._has_none_until:
                 return None
-            found |= in_it
-        return {key: group for key, group in found.items() if key in wanted}
+            with contextlib.suppress(BackendError):
+                found[namespace] = self._groups_in(namespace)
+        return found if time.monotonic() >= self._has_none_until else None
 
-    def _groups_in(self, namespace: str) -> dict[tuple[str, str], PodGroup] | None:
+    def new_groups(self) -> Sequence[PodGroup]:
+        """In all namespaces, where the configuration says so."""
+        found = self.groups(self._others.keys()) if self._admits_groups else None
+        return [group for own in (found or {}).values() for group in own.values() if group.is_new]
+
+    def _groups_in(self, namespace: str) -> Mapping[str, PodGroup]:
+        """Asked for at most once a second. Raises BackendError."""
         at, known = self._groups.get(namespace, (float("-inf"), {}))
         if time.monotonic() - at < _GROUPS_HOLD_SECONDS:
             return known
@@ -79,10 +80,11 @@ class KubernetesAdoption:
             pages = list(self._api.pages(f"{_SCHEDULING}/namespaces/{namespace}/podgroups"))
         except ApiError as error:
             if error.status == NOT_FOUND:
-                return None
+                self._has_none_until = time.monotonic() + _ABSENCE_HOLDS_SECONDS
+            log.info("the PodGroups in %s cannot be seen: %s", namespace, error)
             raise
         read = (others_reading.pod_group(one) for page in pages for one in page.get("items") or ())
-        self._groups[namespace] = time.monotonic(), {(one.namespace, one.name): one for one in read}
+        self._groups[namespace] = time.monotonic(), {one.name: one for one in read}
         return self._groups[namespace][1]
 
     def count(self, uids: AbstractSet[str]) -> None:

@@ -74,7 +74,8 @@ class KubernetesBackend:
             "/api/v1/pods", labelSelector=f"{names.CLUSTER}!={self._cluster}", fieldSelector=running
         )
         counted = self.adoption.counted if self.adoption else frozenset()
-        taken = nodes.taken_by_others((pod for page in pages for pod in page.get("items") or ()), counted)
+        others = (pod for page in pages for pod in page.get("items") or () if pod["metadata"]["uid"] not in counted)
+        taken = nodes.taken_by_others(others)
         wanted = names.selector(self._config.node_labels)
         pages = self._api.pages("/api/v1/nodes", labelSelector=wanted)
         found = [node for page in pages for node in page.get("items") or ()]

@@ -9,7 +9,7 @@ among those by itself (SelfSubjectAccessReview). Whether the namespace is there 
 import ssl
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from hekla.backends.kubernetes import access
 from hekla.backends.kubernetes.api import NOT_FOUND, Api, ApiError, Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.keys import KeyRefused
-from hekla.backends.kubernetes.rights import NEEDED, Right
+from hekla.backends.kubernetes.rights import NEEDED, Right, needed_for_others
 
 PATIENCE_SECONDS = 20.0
 _PATIENCE = httpx.Timeout(10.0, connect=4.0)
@@ -55,8 +55,7 @@ class _Look:
     def health(self) -> Health:
         """Raises BackendError where the server cannot be asked."""
         version = self._version()
-        rules = self._rules()
-        missing = tuple(str(right) for right in NEEDED if not right.is_in(rules) and not self._may(right))
+        missing = (*self._missing(self._config.namespace, NEEDED), *self._missing_for_others())
         sees_machines = str(Right("list", "nodes", everywhere=True)) not in missing
         return Health(
             version=version,
@@ -75,11 +74,31 @@ class _Look:
                 raise
             return ""
 
-    def _rules(self) -> list[Json]:
+    def _missing(self, namespace: str, needed: Iterable[Right]) -> Iterator[str]:
+        rules = self._rules(namespace)
+        return (str(right) for right in needed if not right.is_in(rules) and not self._may(right))
+
+    def _missing_for_others(self) -> Iterator[str]:
+        """In the namespaces whose pods are placed though others made them."""
+        if self._config.adopted is None:
+            return
+        has_groups = self._has_groups()
+        for namespace in self._config.adopted.namespaces:
+            yield from self._missing(namespace, needed_for_others(namespace, has_groups=has_groups))
+
+    def _has_groups(self) -> bool:
+        self._check_time()
+        try:
+            self._api.get("/apis/scheduling.volcano.sh")
+        except ApiError:
+            return False
+        return True
+
+    def _rules(self, namespace: str) -> list[Json]:
         """What the server says at once of what may be done in the namespace; none where it does not say."""
         self._check_time()
         try:
-            answer = self._api.create(f"{_REVIEWS}rulesreviews", {"spec": {"namespace": self._config.namespace}})
+            answer = self._api.create(f"{_REVIEWS}rulesreviews", {"spec": {"namespace": namespace}})
         except ApiError:
             return []
         return (answer.get("status") or {}).get("resourceRules") or []
@@ -88,7 +107,7 @@ class _Look:
         self._check_time()
         resource, _, part = right.resource.partition("/")
         asked = {"verb": right.verb, "group": right.group, "resource": resource, "subresource": part}
-        asked |= {} if right.everywhere else {"namespace": self._config.namespace}
+        asked |= {} if right.everywhere else {"namespace": right.namespace or self._config.namespace}
         answer = self._api.create(f"{_REVIEWS}accessreviews", {"spec": {"resourceAttributes": asked}})
         return bool((answer.get("status") or {}).get("allowed"))
 

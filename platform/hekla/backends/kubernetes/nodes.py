@@ -1,7 +1,7 @@
 """The machines of a cluster: what they can give to our pods, and whether they take any."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 
 from hekla.backends.base import NodeInfo
 from hekla.backends.kubernetes.api import Json
@@ -10,11 +10,11 @@ from hekla.domain.resources import BadQuantity, Resources
 _KEEPS_AWAY = ("NoSchedule", "NoExecute")
 
 
-def taken_by_others(pods: Iterable[Json], counted: Set[str] = frozenset()) -> Mapping[str, Resources]:
-    """By node what pods of others ask for: it is not ours to give. `counted`: uids of those that count as ours."""
+def taken_by_others(pods: Iterable[Json]) -> Mapping[str, Resources]:
+    """By node what pods of others ask for: it is not ours to give."""
     taken: dict[str, Resources] = defaultdict(Resources)
     for pod in pods:
-        if (node := pod["spec"].get("nodeName")) and pod["metadata"]["uid"] not in counted:
+        if node := pod["spec"].get("nodeName"):
             taken[node] += asked(pod["spec"]) + Resources({"pods": 1})
     return taken
 
@@ -22,7 +22,7 @@ def taken_by_others(pods: Iterable[Json], counted: Set[str] = frozenset()) -> Ma
 def info(node: Json, taken: Resources) -> NodeInfo:
     """One machine."""
     meta, status = node["metadata"], node.get("status") or {}
-    left = _amounts(status.get("allocatable") or {}) - taken
+    left = amounts(status.get("allocatable") or {}) - taken
     message = _why_not(node["spec"], status)
     return NodeInfo(
         name=meta["name"],
@@ -50,7 +50,7 @@ def asked(spec: Json) -> Resources:
     for first in spec.get("initContainers") or ():
         asked = _requests(first)
         steady = Resources({name: max(steady.amount(name), asked.amount(name)) for name in {*steady, *asked}})
-    return steady + _amounts(spec.get("overhead") or {})
+    return steady + amounts(spec.get("overhead") or {})
 
 
 def _sum(containers: Iterable[Json]) -> Resources:
@@ -61,10 +61,10 @@ def _sum(containers: Iterable[Json]) -> Resources:
 
 
 def _requests(container: Json) -> Resources:
-    return _amounts((container.get("resources") or {}).get("requests") or {})
+    return amounts((container.get("resources") or {}).get("requests") or {})
 
 
-def _amounts(quantities: Mapping[str, str]) -> Resources:
+def amounts(quantities: Mapping[str, str]) -> Resources:
     """Those that we understand; a cluster may count odd things."""
     found: dict[str, float] = {}
     for name, text in quantities.items():

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hekla.backends.kubernetes.api import Json
-from hekla.backends.kubernetes.nodes import asked
+from hekla.backends.kubernetes.nodes import amounts, asked
 from hekla.domain.adopted import GroupKind, GroupRef, OthersPod, PodGroup, role_name
 from hekla.domain.phases import PodPhase
 
@@ -21,7 +21,7 @@ MOST = 500
 def others_pod(pod: Json) -> OthersPod:
     """What is so with this pod."""
     meta, spec = pod["metadata"], pod["spec"]
-    amounts = {name: text for name, text in asked(spec).quantities().items() if name != "pods"}
+    request = {name: text for name, text in asked(spec).quantities().items() if name != "pods"}
     maker = _controller(meta)
     return OthersPod(
         uid=meta["uid"],
@@ -32,7 +32,7 @@ def others_pod(pod: Json) -> OthersPod:
         role=role_name(next(_told(meta, _ROLES), "pod")),
         maker=maker.get("uid", ""),
         image=str(spec["containers"][0].get("image", "")),
-        request=amounts,
+        request=request,
         node_selector=spec.get("nodeSelector") or {},
         priority=int(spec.get("priority") or 0),
         never_preempts=spec.get("preemptionPolicy") == "Never",
@@ -147,6 +147,7 @@ def pod_group(group: Json) -> PodGroup:
         minimum=max(1, int(spec.get("minMember") or 1)),
         queue=str(spec.get("queue") or ""),
         phase=str((group.get("status") or {}).get("phase") or ""),
+        request=amounts(spec.get("minResources") or {}).quantities(),
     )
 
 

@@ -9,11 +9,12 @@ from hekla.backends.kubernetes import kinds
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """To do this with those. `everywhere`: in the whole cluster, else in our namespace. `group`: of the API."""
+    """To do this with those. `everywhere`: in the whole cluster, else in `namespace`; empty: in ours. `group`: its API."""
 
     verb: str
     resource: str
     everywhere: bool = False
+    namespace: str = ""
     group: str = ""
 
     def is_in(self, rules: Iterable[Mapping[str, Any]]) -> bool:
@@ -31,7 +32,7 @@ class Right:
         )
 
     def __str__(self) -> str:
-        return f"{self.verb} {self.resource}{' *' if self.everywhere else ''}"
+        return " ".join(filter(None, (self.verb, self.resource, "*" if self.everywhere else self.namespace)))
 
 
 _OF_PODS = ("create", "get", "list", "watch", "patch", "delete", "deletecollection")
@@ -45,3 +46,23 @@ NEEDED = (
     *(Right(verb, way) for way in ("pods/exec", "pods/portforward") for verb in ("create", "get")),
     *(Right(verb, kind, group=kinds.group(kind)) for kind in kinds.ATTACHED for verb in ("create", "list", "delete")),
 )
+_OF_OTHERS = (
+    ("list", "pods"),
+    ("watch", "pods"),
+    ("create", "pods/binding"),
+    ("create", "pods/eviction"),
+    ("patch", "pods/status"),
+)
+_OF_GROUPS = (("list", "podgroups"), ("patch", "podgroups"))
+
+
+def needed_for_others(namespace: str, *, has_groups: bool) -> list[Right]:
+    """What placing others' pods there takes, as `deploy/kubernetes/rights-adopted.yaml` gives it.
+
+    `has_groups`: the cluster knows Volcano's PodGroups.
+    """
+    found = [Right(verb, resource, namespace=namespace) for verb, resource in _OF_OTHERS]
+    if has_groups:
+        group = "scheduling.volcano.sh"
+        found += [Right(verb, resource, namespace=namespace, group=group) for verb, resource in _OF_GROUPS]
+    return found

@@ -32,12 +32,12 @@ def set_priority(job: Job, priority: int, *, user: User, now: datetime, seen: in
     require_right(job, user)
     with unit_of_work():
         job = Job.objects.select_for_update().get(pk=job.pk)
+        if job.is_adopted:
+            raise Refused(_("Others made the pods of this job; their priority is what the pods say."))
         if not has_priority(job):
             raise Refused(_("The job is over, so its priority matters no more. Clone it to run it with another one."))
         if job.cluster.leads_jobs:
             raise Refused(_("Volcano leads this job; its priority cannot be changed from here."))
-        if job.is_adopted:
-            raise Refused(_("Others made the pods of this job; their priority is what the pods say."))
         require_unchanged(job, seen)
         changed = {"priority": priority, "priority_class": ""}
         old, new = job.priority, JobSpec.parse({**spec_of(job).document(), **changed})
@@ -61,4 +61,4 @@ def _require_offered(job: Job, priority: int, user: User) -> None:
 
 def has_priority(job: Job) -> bool:
     """Whether its priority still matters: it is not over, or may be resumed."""
-    return job.deleted_at is None and (not job.is_final or job.phase == JobPhase.ABORTED)
+    return job.deleted_at is None and not job.is_adopted and (not job.is_final or job.phase == JobPhase.ABORTED)

@@ -55,7 +55,7 @@ def scale(job: Job, size: Size, *, user: User, now: datetime, seen: int | None =
 
 def is_scalable(job: Job) -> bool:
     """Whether its size may still change."""
-    return job.deleted_at is None and JobPhase(job.phase) in SCALABLE
+    return job.deleted_at is None and not job.is_adopted and JobPhase(job.phase) in SCALABLE
 
 
 def remarks(job: Job, pods: Iterable[Pod] | None = None) -> tuple[str, ...]:
