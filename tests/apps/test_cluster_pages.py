@@ -11,6 +11,7 @@ from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster
+from hekla.lib import clock
 
 As = Callable[[User], Client]
 NODES = {"nodes": [{"name": "gpu", "count": 4, "allocatable": {"cpu": "64"}}]}
@@ -96,3 +97,13 @@ def test_a_cluster_without_queues_is_removed_and_one_that_has_some_is_not(people
     refused = client.post(reverse("clusters:remove", args=[people.cluster.name]), follow=True)
     assert "has queues or jobs" in refused.content.decode()
     assert Cluster.objects.count() == 1
+
+
+def test_the_page_of_a_cluster_says_whose_pods_of_others_are_placed_and_what_is_missing(
+    people: People, as_: As
+) -> None:
+    adopted = {"namespaces": {"team-a": "nobody"}, "owner": people.ada.username}
+    Cluster.objects.create(name="shared", kind="kubernetes", config={"adopted": adopted}, created_at=clock.now())
+    text = as_(people.ada).get(reverse("clusters:detail", args=["shared"])).content.decode()
+    assert "Pods of others" in text
+    assert "There is no tenant “nobody”" in text

@@ -219,6 +219,15 @@ def test_rights_are_those_of_the_file_for_clusters(helm: Path) -> None:
     assert len(wanted) == len([one for one in made if "rbac" in one["apiVersion"]])
 
 
+def test_rights_for_pods_of_others_are_those_of_the_file_in_each_namespace_that_is_named(helm: Path) -> None:
+    made = render(helm, changed(jobs__namespace="hekla", jobs__adoptedNamespaces=["team-a"]), namespace="hekla")
+    for one in yaml.safe_load_all((CHECKOUT / "deploy" / "kubernetes" / "rights-adopted.yaml").read_text()):
+        (found,) = [other for other in of_kind(made, one["kind"]) if alike(one, other)]
+        for part in ("rules", "subjects"):
+            assert found.get(part) == one.get(part)
+        assert found["metadata"].get("namespace") == one["metadata"].get("namespace")
+
+
 def alike(one: Object, other: Object) -> bool:
     """That one is about the same as the other: a namespace stands before names of the whole cluster."""
 

@@ -12,7 +12,7 @@ from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.backends.base import Health, Trouble
 from hekla.backends.kubernetes import keys
-from hekla.backends.kubernetes.rights import NEEDED, Right
+from hekla.backends.kubernetes.rights import NEEDED, Right, needed_for_others
 from hekla.backends.registry import health
 from hekla.project.checkout import CHECKOUT
 
@@ -30,6 +30,29 @@ def test_what_is_needed_is_what_the_file_for_operators_gives() -> None:
             (group,) = rule["apiGroups"]
             given |= {Right(verb, one, everywhere, group) for one in rule["resources"] for verb in rule["verbs"]}
     assert given == set(NEEDED)
+
+
+def test_what_is_needed_for_pods_of_others_is_what_its_file_gives() -> None:
+    given = set()
+    for document in yaml.safe_load_all((CHECKOUT / "deploy" / "kubernetes" / "rights-adopted.yaml").read_text()):
+        for rule in document.get("rules", ()):
+            (group,) = rule["apiGroups"]
+            given |= {
+                Right(verb, one, namespace="team-a", group=group) for one in rule["resources"] for verb in rule["verbs"]
+            }
+    assert given == set(needed_for_others("team-a", has_groups=True))
+
+
+def test_rights_on_pods_of_others_that_are_missing_are_told_with_their_namespace(
+    small_cluster: ControlPlane, given_namespace: str, tmp_path: Path
+) -> None:
+    key = keys.of_kubeconfig(json.dumps(small_cluster.kubeconfig(small_cluster.user_token))).text()
+    adopted = {"namespaces": {"default": "lab"}, "owner": "ada"}
+    config = {"namespace": given_namespace, "adopted": adopted}
+    found = health("kubernetes", config=config, home=tmp_path, key=key)
+    wanted = {str(right) for right in needed_for_others("default", has_groups=False)}
+    assert wanted - {"list pods default"} <= set(found.missing)
+    assert all(told.endswith(" default") for told in found.missing)
 
 
 RULES = [
