@@ -4,6 +4,7 @@ Level-triggered like all of a turn: what is to be done follows from the rows and
 """
 
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -27,6 +28,8 @@ from hekla.domain.errors import HeklaError
 from hekla.domain.phases import GangPhase, PodPhase
 
 log = logging.getLogger(__name__)
+_BIND_AGAIN_SECONDS = 10.0
+"""As long as the news of a bind may take to come back."""
 Groups = Mapping[str, Mapping[str, PodGroup]] | None
 
 
@@ -145,12 +148,11 @@ def carry_out(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> None:
 
 
 def _bind(hold: Hold, adoption: Adoption, binds: Iterable[tuple[OthersPod, str]]) -> None:
-    bound = hold.memory.others.bound
-    for (pod, node), error in adoption.bind_many(
-        [(pod, node) for pod, node in binds if pod.uid not in bound], meanwhile=hold.require
-    ):
+    bound, moment = hold.memory.others.bound, time.monotonic()
+    due = [bind for bind in binds if bound.get(bind[0].uid, -_BIND_AGAIN_SECONDS) <= moment - _BIND_AGAIN_SECONDS]
+    for (pod, node), error in adoption.bind_many(due, meanwhile=hold.require):
         if error is None:
-            bound.add(pod.uid)
+            bound[pod.uid] = moment
         else:
             log.warning("could not bind %s/%s to %s, will try again: %s", pod.namespace, pod.name, node, error)
 
@@ -179,10 +181,9 @@ def tell(hold: Hold, pods: Sequence[Pod]) -> None:
         return
     there = _all(adoption)
     waiting = [pod for pod in there if pod.phase is PodPhase.PENDING and not (pod.node or pod.is_ending)]
-    hold.memory.others.bound &= {pod.uid for pod in waiting}
-    hold.memory.others.told = {
-        uid: kind for uid, kind in hold.memory.others.told.items() if uid in {pod.uid for pod in waiting}
-    }
+    memory, uids = hold.memory.others, {pod.uid for pod in waiting}
+    memory.bound = {uid: at for uid, at in memory.bound.items() if uid in uids}
+    memory.told = {uid: kind for uid, kind in memory.told.items() if uid in uids}
     _tell_why(hold, adoption, list(_news(hold, waiting, _rows(waiting, pods))))
     in_groups = {pod.namespace for pod in there if pod.group.kind is GroupKind.POD_GROUP}
     _tell_groups(hold, adoption, in_groups | {one.namespace for one in adoption.new_groups()})

@@ -27,13 +27,13 @@ class Others:
     """Of pods that others made.
 
     `looked`: the namespaces that were seen as they are. `taken`: by group, what was taken down last; `refused`: why it
-    is not taken in. By uid, `bound`: those that were told their node; `told`: which kind of reason was written to it.
+    is not taken in. By uid, `bound`: when it was told its node; `told`: which kind of reason was written to it.
     """
 
     has_begun: bool = False
     looked: set[str] = field(default_factory=set)
     taken: dict[str, object] = field(default_factory=dict)
-    bound: set[str] = field(default_factory=set)
+    bound: dict[str, float] = field(default_factory=dict)
     told: dict[str, object] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
