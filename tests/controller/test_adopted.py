@@ -390,6 +390,7 @@ def test_a_budget_keeps_a_pod_of_others_until_it_allows_more(shared, small_clust
     kept = budget(small_cluster, others, {"app": "pair"}, 2)
     urgent(shared)
     shared.turn_until(lambda: Event.objects.filter(kind="PodSpared").exists())
+    assert not Event.objects.filter(kind="PodEvicted").exists(), "nobody is told of what does not happen"
     assert "budget" in Event.objects.filter(kind="PodSpared").earliest("id").payload["message"]
     assert len(small_cluster.request("GET", f"/api/v1/namespaces/{others}/pods")["items"]) == 2
     assert not Pod.objects.filter(job__name="pair", phase=PodPhase.FAILED).exists()
@@ -410,6 +411,7 @@ def test_a_budget_keeps_a_pod_of_ours_too_but_not_from_a_person(
     budget(small_cluster, given_namespace, {"hekla.dev/job": job.uid.hex}, 2)
     urgent(shared)
     shared.turn_until(lambda: Event.objects.filter(kind="PodSpared").exists())
+    assert not Event.objects.filter(kind="PodEvicted").exists(), "nobody is told of what does not happen"
     assert Pod.objects.filter(job=job, phase=PodPhase.RUNNING).count() == 2
     services.command(job, Action.ABORT_JOB, user=shared.alice, now=clock.now())
     shared.turn_until(lambda: (stands("ours"), stands("urgent")) == (JobPhase.ABORTED, JobPhase.RUNNING))

@@ -43,6 +43,9 @@ class Adoption(Protocol):
     ) -> Iterator[tuple[tuple[OthersPod, str], BackendError | None]]:
         """Give each its node. `meanwhile` as in `Backend.start_many`."""
 
+    def kept(self, pods: Sequence[OthersPod], *, meanwhile: Callable[[], None]) -> Mapping[str, str]:
+        """By uid, those of these pods that a budget keeps now, with the server's sentence."""
+
     def evict_many(
         self, pods: Iterable[OthersPod], *, meanwhile: Callable[[], None]
     ) -> Iterator[tuple[OthersPod, BackendError | None]]:

@@ -21,7 +21,6 @@ from hekla.apps.jobs import wording
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.adopted import AdoptingBackend, Adoption, EvictionRefused
 from hekla.backends.base import Backend, BackendError
-from hekla.controller import sparing
 from hekla.controller.observations import Hold, Others
 from hekla.domain.adopted import GroupKind, GroupRef, OthersPod, PodGroup, Rules
 from hekla.domain.errors import HeklaError
@@ -134,17 +133,34 @@ def _gathered(ref: GroupRef, look: Look) -> Gathered:
 # What the rows say
 
 
-def carry_out(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> None:
-    """Bind what has a node by its row, evict what is to go."""
+def kept(hold: Hold, pods: Sequence[Pod]) -> dict[int, str]:
+    """Of adopted pods those that a budget keeps from going, by their rows, and why."""
+    adoption = _of(hold.backend)
+    here = _open_to(adoption, [pod for pod in pods if pod.job.is_adopted]) if adoption else []
+    if adoption is None or not here:
+        return {}
+    rows = {one.uid: pod.pk for pod, one in here}
+    found = adoption.kept([one for _pod, one in here], meanwhile=hold.require)
+    return {rows[uid]: why for uid, why in found.items()}
+
+
+def carry_out(hold: Hold, pods: Sequence[Pod]) -> dict[int, str]:
+    """Bind what has a node by its row, evict what is to go. Returns whom a budget keeps all the same, and why."""
     adoption = _of(hold.backend)
     due = [pod for pod in pods if pod.stopping or pod.phase == PodPhase.BOUND]
     if adoption is None or not due:
-        return
-    objects, there = selectors.objects_of([pod.pk for pod in due]), {pod.uid: pod for pod in _all(adoption)}
-    here = [(pod, there[one.uid]) for pod in due if (one := objects.get(pod.pk)) and one.uid in there]
-    open_to = [(pod, one) for pod, one in here if not one.is_ending and not one.phase.is_final]
-    _evict(hold, adoption, [(pod, one) for pod, one in open_to if pod.stopping], now)
-    _bind(hold, adoption, [(one, pod.node) for pod, one in open_to if not (pod.stopping or one.node)])
+        return {}
+    here = _open_to(adoption, due)
+    _bind(hold, adoption, [(one, pod.node) for pod, one in here if not (pod.stopping or one.node)])
+    return _evict(hold, adoption, [(pod, one) for pod, one in here if pod.stopping])
+
+
+def _open_to(adoption: Adoption, pods: Sequence[Pod]) -> list[tuple[Pod, OthersPod]]:
+    """With their objects, those that are there and that nobody asked to end."""
+    objects = selectors.objects_of([pod.pk for pod in pods])
+    there = {pod.uid: pod for pod in _all(adoption)} if objects else {}
+    here = [(pod, there[one.uid]) for pod in pods if (one := objects.get(pod.pk)) and one.uid in there]
+    return [(pod, one) for pod, one in here if not (one.is_ending or one.phase.is_final)]
 
 
 def _bind(hold: Hold, adoption: Adoption, binds: Iterable[tuple[OthersPod, str]]) -> None:
@@ -157,18 +173,15 @@ def _bind(hold: Hold, adoption: Adoption, binds: Iterable[tuple[OthersPod, str]]
             log.warning("could not bind %s/%s to %s, will try again: %s", pod.namespace, pod.name, node, error)
 
 
-def _evict(hold: Hold, adoption: Adoption, evictions: Sequence[tuple[Pod, OthersPod]], now: datetime) -> None:
-    """What a budget keeps is spared, and the engine looks for others."""
-    rows = {one.uid: pod for pod, one in evictions}
-    spared: dict[int, str] = {}
-    if not rows:
-        return
-    for one, error in adoption.evict_many([one for _pod, one in evictions], meanwhile=hold.require):
+def _evict(hold: Hold, adoption: Adoption, evictions: Sequence[tuple[Pod, OthersPod]]) -> dict[int, str]:
+    rows = {one.uid: pod.pk for pod, one in evictions}
+    kept: dict[int, str] = {}
+    for one, error in adoption.evict_many([one for _pod, one in evictions], meanwhile=hold.require) if rows else ():
         if isinstance(error, EvictionRefused):
-            spared[rows[one.uid].pk] = str(error)
+            kept[rows[one.uid]] = str(error)
         elif error is not None:
             log.warning("could not evict %s/%s, will try again: %s", one.namespace, one.name, error)
-    sparing.spare(hold, spared, now=now)
+    return kept
 
 
 # What is told in the cluster

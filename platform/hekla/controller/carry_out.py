@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 def carry_out(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> None:
     """Bring the backend to what the rows say of these pods: all that are not over."""
-    adopted.carry_out(hold, [pod for pod in pods if pod.job.is_adopted], now=now)
+    sparing.spare(hold, adopted.carry_out(hold, [pod for pod in pods if pod.job.is_adopted]), now=now)
     pods = [pod for pod in pods if not pod.job.is_adopted]
     if stopping := [pod for pod in pods if pod.stopping]:
         _stop(hold, stopping, now)

@@ -38,6 +38,14 @@ class Others:
     refused: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """A pod that is not to go: why, and until when nobody asks again, on the clock that never stands still."""
+
+    why: str
+    until: float
+
+
 @dataclass
 class Memory:
     """What one process remembers between turns: where it stands with the backend, and what it has seen started.
@@ -46,7 +54,7 @@ class Memory:
     the room that becomes free by itself, only perhaps for another pod. `sure_at`: when the lease was last seen to be
     ours, on the clock that also counts while this process is stopped. `followed`: of jobs that somebody else leads,
     what was taken down last: the same need not be taken down again. `others`: the same of pods that others made.
-    `spared`: rows of pods that are not to be asked to go before that time, on the same clock.
+    `spared`: rows of pods that a budget keeps.
     """
 
     cursor: str | None = None
@@ -55,7 +63,7 @@ class Memory:
     sure_at: float = float("-inf")
     followed: dict[int, object] = field(default_factory=dict)
     others: Others = field(default_factory=Others)
-    spared: dict[int, float] = field(default_factory=dict)
+    spared: dict[int, Spared] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,8 @@
-"""Pods that a budget of disruptions keeps: they stay, and for a while the scheduler looks for others in their stead."""
+"""Pods that a budget of disruptions keeps: they stay, and for a while the scheduler looks for others in their stead.
+
+Budgets are asked before an eviction is recorded, so that nobody is told of one that does not happen, and once more when
+it is carried out.
+"""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -8,44 +12,64 @@ from datetime import datetime
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Pod
 from hekla.backends.budgets import BudgetBackend
-from hekla.controller.observations import Hold, Memory, key_of
+from hekla.controller import adopted
+from hekla.controller.observations import Hold, Memory, Spared, key_of
 from hekla.engine import model
+from hekla.engine.decisions import Decisions
+from hekla.foresight.snapshot import Snapshot
 
 SPARED_SECONDS = 60.0
 
 
+def forbids(hold: Hold, snapshot: Snapshot, decisions: Decisions, *, now: datetime) -> bool:
+    """Whether a budget keeps some that are to go by these decisions: others are to be looked for then."""
+    pods = [snapshot.pods[eviction.task] for eviction in decisions.evictions]
+    whys = _kept(hold, pods) | adopted.kept(hold, pods) if pods else {}
+    spare(hold, whys, now=now)
+    return bool(whys)
+
+
 def without_kept(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> list[Pod]:
     """Those of these pods, all to end, that are to end all the same: what people wish is not asked of any budget."""
-    evicted = {key_of(pod): pod for pod in pods if pod.evicted}
-    if not (evicted and isinstance(hold.backend, BudgetBackend)):
-        return list(pods)
-    kept = hold.backend.kept(list(evicted), meanwhile=hold.require)
-    spare(hold, {evicted[key].pk: why for key, why in kept.items()}, now=now)
-    return [pod for pod in pods if key_of(pod) not in kept]
+    whys = _kept(hold, [pod for pod in pods if pod.evicted])
+    spare(hold, whys, now=now)
+    return [pod for pod in pods if pod.pk not in whys]
+
+
+def _kept(hold: Hold, pods: Sequence[Pod]) -> dict[int, str]:
+    """Of our own pods those that are kept, by their rows, and why."""
+    rows = {key_of(pod): pod.pk for pod in pods if not pod.job.is_adopted}
+    if not (rows and isinstance(hold.backend, BudgetBackend)):
+        return {}
+    kept = hold.backend.kept(list(rows), meanwhile=hold.require)
+    return {rows[key]: why for key, why in kept.items()}
 
 
 def spare(hold: Hold, whys: Mapping[int, str], *, now: datetime) -> None:
-    """Take back the wish that these go, by their rows, and do not wish it again for a minute.
+    """These stay, by their rows, and are not wished away again for a minute. The log is told when that is new.
 
     The room that was kept for others where they are is not kept any more.
     """
-    if whys:
-        services.spare(hold.cluster_id, hold.epoch, whys, now=now)
-        hold.memory.nominated = {}
-        hold.memory.spared |= dict.fromkeys(whys, time.monotonic() + SPARED_SECONDS)
+    if not whys:
+        return
+    spared = hold.memory.spared
+    told = {pk for pk, why in whys.items() if pk in spared and spared[pk].why == why}
+    services.spare(hold.cluster_id, hold.epoch, whys, told=told, now=now)
+    hold.memory.nominated = {}
+    spared |= {pk: Spared(why, time.monotonic() + SPARED_SECONDS) for pk, why in whys.items()}
 
 
 def without(state: model.ClusterState, memory: Memory) -> model.ClusterState:
     """The same, with those that are spared now as pods that may not be evicted."""
-    moment = time.monotonic()
-    memory.spared = {pk: until for pk, until in memory.spared.items() if until > moment}
     if not memory.spared:
         return state
-    kept = {str(pk) for pk in memory.spared}
-    return replace(state, jobs=tuple(_kept(job, kept) for job in state.jobs))
+    there, moment = {task.uid for job in state.jobs for task in job.tasks}, time.monotonic()
+    memory.spared = {pk: one for pk, one in memory.spared.items() if str(pk) in there}
+    kept = {str(pk) for pk, one in memory.spared.items() if one.until > moment}
+    return replace(state, jobs=tuple(_with_kept(job, kept) for job in state.jobs)) if kept else state
 
 
-def _kept(job: model.Job, kept: set[str]) -> model.Job:
+def _with_kept(job: model.Job, kept: set[str]) -> model.Job:
     if not any(task.uid in kept for task in job.tasks):
         return job
     tasks = (replace(task, preemptable=False) if task.uid in kept else task for task in job.tasks)

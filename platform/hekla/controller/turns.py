@@ -161,6 +161,8 @@ def _decide(cluster: Cluster, keeper: Keeper, hold: Hold, *, is_told: bool = Tru
         decided = instruments.cycle(cluster.name, state, policy, now, world=keeper.world)
         _tell_faults(cluster, keeper, decided.faults)
         _check(cluster, keeper)
+        if sparing.forbids(hold, taken, decided, now=now):
+            continue
         found = decisions.by_job(taken, decided)
         found = found if is_told else [one for one in found if decisions.only_places(one)]
         picture.doubt(decision.job_id for decision in found)

@@ -97,6 +97,11 @@ class KubernetesAdoption:
         """Many at once; each names the uid of the pod that was seen."""
         return self._flight.each(self._bind, binds, meanwhile)
 
+    def kept(self, pods: Sequence[OthersPod], *, meanwhile: Callable[[], None]) -> Mapping[str, str]:
+        """As a dry run says. Where the server does not say, nothing keeps a pod."""
+        asked = self._flight.each(self._try_to_evict, pods, meanwhile)
+        return {pod.uid: str(error) for pod, error in asked if isinstance(error, EvictionRefused)}
+
     def evict_many(
         self, pods: Iterable[OthersPod], *, meanwhile: Callable[[], None]
     ) -> Iterator[tuple[OthersPod, BackendError | None]]:
@@ -131,10 +136,13 @@ class KubernetesAdoption:
         await self._flight.leave()
         await self._unless_gone(self._flight.create(f"{_path_of(pod)}/binding", body))
 
-    async def _evict(self, pod: OthersPod) -> None:
+    async def _try_to_evict(self, pod: OthersPod) -> None:
+        await self._evict(pod, "?dryRun=All")
+
+    async def _evict(self, pod: OthersPod, how: str = "") -> None:
         body = eviction(pod.name, pod.namespace, pod.uid)
         try:
-            await self._unless_gone(self._flight.create(f"{_path_of(pod)}/eviction", body))
+            await self._unless_gone(self._flight.create(f"{_path_of(pod)}/eviction{how}", body))
         except ApiError as error:
             if error.status == TOO_MANY_REQUESTS:
                 raise EvictionRefused(str(error)) from error

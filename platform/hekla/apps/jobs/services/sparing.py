@@ -1,6 +1,7 @@
-"""Taking back the wish that a pod go: what the cluster forbids is not done."""
+"""Pods that were to give way and stay, since the cluster forbids it."""
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 
 from hekla.apps.clusters import leases
@@ -10,15 +11,23 @@ from hekla.apps.outbox.services import CONTROLLER, unit_of_work
 from hekla.domain import events
 
 
-def spare(cluster_id: int, epoch: int, whys: Mapping[int, str], *, now: datetime) -> None:
-    """These evicted pods, by their rows, stay for that reason. Raises LeaseLost."""
+def spare(
+    cluster_id: int, epoch: int, whys: Mapping[int, str], *, told: AbstractSet[int] = frozenset(), now: datetime
+) -> None:
+    """These pods, by their rows, stay for that reason, also where their end was wished already. Raises LeaseLost.
+
+    `told`: of whom the log says so already.
+    """
     for pod in Pod.objects.filter(pk__in=whys).order_by("pk"):
         with unit_of_work():
             leases.assert_held(cluster_id, epoch)
             job = Job.objects.select_for_update().get(pk=pod.job_id)
             pod.refresh_from_db()
-            if pod.evicted and pod.stopping and not pod.is_final:
+            if pod.is_final:
+                continue
+            if pod.evicted and pod.stopping:
                 pod.evicted, pod.stopping, pod.stop_reason = False, False, ""
                 pod.save(update_fields=["evicted", "stopping", "stop_reason"])
+            if pod.pk not in told:
                 event = events.PodSpared(task=pod.task, index=pod.index, attempt=pod.attempt, message=whys[pod.pk])
                 tell(job, event, actor=CONTROLLER, now=now)
