@@ -120,7 +120,7 @@ EXAMPLES = {
     "PodCreated": _POD,
     "PodPhaseChanged": {**_POD, "old": "bound", "new": "running"},
     "PodStopRequested": {**_POD, "reason": "AbortJob"},
-    "PodSpared": {"task": "worker", "index": 2, "attempt": 1, "message": "Cannot evict pod"},
+    "PodSpared": {**_POD, "message": "Cannot evict pod"},
     "PodEvicted": {
         **_POD, "action": "preempt", "node": "n1", "for_job": "6f1c", "plugins": ["gang", "drf"],
         "shares": [{"plugin": "drf", "of": "job", "giver": _SHIFT, "taker": _SHIFT}],
