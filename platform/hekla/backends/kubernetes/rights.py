@@ -9,7 +9,7 @@ from hekla.backends.kubernetes import kinds
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """To do this with those. `everywhere`: in the whole cluster, else in `namespace`; none: in ours. `group`: its API."""
+    """To do this with those. `everywhere`: in the whole cluster, else in `namespace`, or ours. `group`: of the API."""
 
     verb: str
     resource: str
