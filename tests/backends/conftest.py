@@ -22,6 +22,7 @@ PATIENCE_SECONDS = 20.0
 STARTER = Path(__file__).with_name("starter.py")
 CONFIGS: dict[str, dict[str, Any]] = {
     "kubernetes": {},  # made for each test
+    "kubernetes-tenants": {},  # likewise; each tenant has a namespace of its own
     "local": {"allocatable": {"cpu": "4"}},
     "simulated": {
         "nodes": [{"name": "node", "count": 2, "allocatable": {"cpu": "8", "memory": "16Gi"}}],
@@ -35,8 +36,9 @@ CONFIGS: dict[str, dict[str, Any]] = {
 class Place:
     """One cluster of one kind, that may be opened again and again."""
 
-    def __init__(self, kind: str, home: Path, config: dict[str, Any]) -> None:
+    def __init__(self, kind: str, home: Path, config: dict[str, Any], tenant: str = "") -> None:
         self.kind = kind
+        self.tenant = tenant
         self.home = home
         self.config = config
         self._slot = 0
@@ -58,7 +60,7 @@ class Place:
         replica = Replica(job, "test", "worker", index, self._slot)
         imagined = {"HEKLA_SIM_SECONDS": str(seconds), "HEKLA_SIM_EXIT": str(code)}
         return PodOrder(
-            key=PodKey(job, "worker", index, 0),
+            key=PodKey(job, "worker", index, 0, tenant=self.tenant),
             node=self.backend.nodes()[0].name,
             address=self.backend.address(replica),
             env={**fields.pop("env", {}), **imagined},
@@ -77,7 +79,7 @@ class Place:
     def starter(self, order: PodOrder) -> Iterator[subprocess.Popen[str]]:
         """A process of its own that is ready to start this pod, see `starter`. It is killed at the end."""
         wish = {"kind": self.kind, "home": str(self.home), "config": self.config, "node": order.node}
-        wish |= {"index": order.key.index, "address": order.address}
+        wish |= {"index": order.key.index, "address": order.address, "tenant": self.tenant}
         argument = json.dumps({**wish, "script": order.command[-1]})
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         pipe = subprocess.PIPE
@@ -122,12 +124,15 @@ class Place:
             backend.close()
 
 
-def _of_kubernetes(request: pytest.FixtureRequest, home: Path) -> dict[str, Any]:
+def _of_kubernetes(request: pytest.FixtureRequest, home: Path, *, is_apart: bool) -> dict[str, Any]:
     """A namespace of its own on the real API server of this run, with nodes that only pretend."""
-    plane, namespace = request.getfixturevalue("small_cluster"), request.getfixturevalue("given_namespace")
+    plane = request.getfixturevalue("small_cluster")
+    namespace = request.getfixturevalue("tenants_namespace" if is_apart else "given_namespace")
     (home / "kubeconfigs").mkdir(parents=True)
-    (home / "kubeconfigs" / "test").write_text(json.dumps(plane.kubeconfig(plane.user_token)))
-    return {"kubeconfig": "test", "namespace": namespace}
+    key = plane.kubeconfig(plane.tenants_token if is_apart else plane.user_token)
+    (home / "kubeconfigs" / "test").write_text(json.dumps(key))
+    apart = {"namespaces": "tenant"} if is_apart else {}
+    return {"kubeconfig": "test", "namespace": namespace, **apart}
 
 
 @pytest.fixture
@@ -136,8 +141,9 @@ def make_place(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Calla
 
     def make(kind: str) -> Place:
         home = tmp_path / f"{kind}-{len(places)}"
-        config = CONFIGS[kind] or _of_kubernetes(request, home)
-        places.append(Place(kind, home, config))
+        is_apart = kind == "kubernetes-tenants"
+        config = CONFIGS[kind] or _of_kubernetes(request, home, is_apart=is_apart)
+        places.append(Place(kind.partition("-")[0], home, config, "lab" if is_apart else ""))
         return places[-1]
 
     yield make

@@ -18,7 +18,7 @@ if __name__ == "__main__":
     sys.stdin.readline()
     backend.start(
         PodOrder(
-            key=PodKey("job", "worker", wish["index"], 0),
+            key=PodKey("job", "worker", wish["index"], 0, tenant=wish["tenant"]),
             node=wish["node"],
             address=wish["address"],
             command=("sh", "-c", wish["script"]),

@@ -50,9 +50,9 @@ class Deaths:
         self._dice, self._left, self.count = dice, 0, 0
         remove, answer = KubernetesBackend.remove, Api._answer
 
-        def removing(backend: KubernetesBackend, job: str) -> None:
+        def removing(backend: KubernetesBackend, job: str, **more: Any) -> None:
             self._left = self._dice.randint(1, _MOST_REQUESTS)
-            remove(backend, job)
+            remove(backend, job, **more)
             self._left = 0
 
         def answering(api: Api, *args: Any, **more: Any) -> Any:

@@ -224,10 +224,10 @@ def test_a_job_that_cannot_be_removed_now_holds_up_no_other(world: World, monkey
     kind = type(backend_of(world.cluster))
     real, refuses = kind.remove, [True]
 
-    def remove(self: Any, job: str) -> None:
+    def remove(self: Any, job: str, **more: Any) -> None:
         if job == stuck.uid.hex and refuses:
             raise BackendError("not now")
-        real(self, job)
+        real(self, job, **more)
 
     monkeypatch.setattr(kind, "remove", remove)
     delete(world, stuck)

@@ -97,6 +97,7 @@ class ControlPlane:
 
     token = "token-of-the-admin"
     user_token = "token-of-the-user-hekla"
+    tenants_token = "token-of-the-user-hekla-tenants"
 
     def __init__(self, binaries: Path) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="hekla-kubernetes-"))
@@ -255,7 +256,9 @@ class ControlPlane:
     def _write_files(self) -> None:
         self._certificates.make()
         self._file("tokens.csv").write_text(
-            f'{self.token},admin,admin,"system:masters"\n{self.user_token},hekla,hekla,"people"\n'
+            f'{self.token},admin,admin,"system:masters"\n'
+            f'{self.user_token},hekla,hekla,"people"\n'
+            f'{self.tenants_token},hekla-tenants,hekla-tenants,"people"\n'
         )
         self._file("kubeconfig").write_text(yaml.safe_dump(self.kubeconfig()))
         said = self._file("container.log")

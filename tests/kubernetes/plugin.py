@@ -29,7 +29,7 @@ def _needs_it(item: pytest.Item) -> bool:
     parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
     is_marked = item.get_closest_marker("kubernetes") is not None
     is_built_for = {"programs", "helm", "volcano"} & set(getattr(item, "fixturenames", ()))
-    return is_marked or bool(is_built_for) or "kubernetes" in parameters
+    return is_marked or bool(is_built_for) or bool({"kubernetes", "kubernetes-tenants"} & {*map(str, parameters)})
 
 
 @pytest.fixture(scope="session")
@@ -99,6 +99,19 @@ def given_namespace(small_cluster: ControlPlane, namespace: str) -> str:
     return namespace
 
 
+@pytest.fixture
+def tenants_namespace(small_cluster: ControlPlane, namespace: str) -> Iterator[str]:
+    """One beside which the user `hekla-tenants` may make those of tenants, as a deployment lets it, and no more."""
+    for file in ("rights.yaml", "rights-tenants.yaml"):
+        _give(small_cluster, file, _OF_TENANTS)
+    give_inside(small_cluster, "rights.yaml", namespace, _OF_TENANTS)
+    yield namespace
+    found = small_cluster.request("GET", "/api/v1/namespaces")["items"]
+    for name in (one["metadata"]["name"] for one in found):
+        if name.startswith(f"{namespace}-"):
+            small_cluster.request("DELETE", f"/api/v1/namespaces/{name}")
+
+
 @pytest.fixture(scope="module")
 def volcano(request: pytest.FixtureRequest, small_cluster: ControlPlane) -> Iterator[Volcano]:
     """The real Volcano beside the small cluster, for the tests of one module; skips where it cannot be had."""
@@ -118,24 +131,25 @@ def volcano_namespace(volcano: Volcano, given_namespace: str) -> str:
     return given_namespace
 
 
+_HEKLA, _OF_TENANTS = "hekla", "hekla-tenants"
 _OF_THE_CLUSTER = ("ClusterRole", "ClusterRoleBinding")
 
 
-def _give(plane: ControlPlane, file: str) -> None:
+def _give(plane: ControlPlane, file: str, user: str = _HEKLA) -> None:
     """What the file gives in all of the cluster; another module may have given it before."""
     for document in _rights(file):
         if document["kind"] in _OF_THE_CLUSTER:
             try:
-                plane.request("POST", _place(document, ""), _for_the_user(document))
+                plane.request("POST", _place(document, ""), _for_the_user(document, user))
             except RequestRefused as refusal:
                 if refusal.reason != "AlreadyExists":
                     raise
 
 
-def give_inside(plane: ControlPlane, file: str, namespace: str) -> None:
+def give_inside(plane: ControlPlane, file: str, namespace: str, user: str = _HEKLA) -> None:
     (binding,) = [document for document in _rights(file) if document["kind"] == "RoleBinding"]
     binding["metadata"]["namespace"] = namespace
-    plane.request("POST", _place(binding, namespace), _for_the_user(binding))
+    plane.request("POST", _place(binding, namespace), _for_the_user(binding, user))
 
 
 def _rights(file: str) -> list[dict[str, Any]]:
@@ -147,7 +161,10 @@ def _place(document: dict[str, Any], namespace: str) -> str:
     return f"/apis/{document['apiVersion']}/{inside}{document['kind'].lower()}s"
 
 
-def _for_the_user(document: dict[str, Any]) -> dict[str, Any]:
-    """Given to a user, since who a token is for makes no difference to what it may."""
-    subject = {"kind": "User", "name": "hekla", "apiGroup": "rbac.authorization.k8s.io"}
-    return {**document, "subjects": [subject]} if "subjects" in document else document
+def _for_the_user(document: dict[str, Any], user: str) -> dict[str, Any]:
+    """Given to a user, since who a token is for makes no difference to what it may. Users share the roles."""
+    if "subjects" not in document:
+        return document
+    subject = {"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}
+    name = document["metadata"]["name"] + ("" if user == _HEKLA else f"-of-{user}")
+    return {**document, "metadata": {**document["metadata"], "name": name}, "subjects": [subject]}

@@ -21,12 +21,16 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class PodKey:
-    """One attempt of one replica: the same key always means the same pod."""
+    """One attempt of one replica: the same key always means the same pod.
+
+    `tenant`: its short name, for backends that keep tenants apart. It says where the pod is, not which one it is.
+    """
 
     job: str
     task: str
     index: int
     attempt: int
+    tenant: str = field(default="", compare=False)
 
     @property
     def name(self) -> str:
@@ -260,13 +264,14 @@ class Backend(Protocol):
     ) -> AbstractAsyncContextManager[Command]:
         """A command in the pod beside its own, where that can be done. Raises BackendError, UnknownPod."""
 
-    def remove(self, job: str) -> None:
+    def remove(self, job: str, *, tenant: str = "") -> None:
         """End what still runs of this job and delete what is attached to it, all but its logs. Idempotent.
 
-        Afterwards no pod of it is observed, and one that was there never runs again.
+        Afterwards no pod of it is observed, and one that was there never runs again. `tenant`: whose job it is, which
+        saves a backend that keeps tenants apart from looking everywhere.
         """
 
-    def remove_logs(self, job: str) -> None:
+    def remove_logs(self, job: str, *, tenant: str = "") -> None:
         """Delete the logs too: nothing of this job is left. Idempotent."""
 
     def inventory(self) -> Inventory:

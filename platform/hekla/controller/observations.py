@@ -13,6 +13,7 @@ from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Pod
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.backends.base import Backend, Observation, PodKey
+from hekla.backends.tenants import TenantOrder
 from hekla.domain.phases import PodPhase
 from hekla.foresight.picture import Picture
 from hekla.lib import clock
@@ -54,7 +55,8 @@ class Memory:
     the room that becomes free by itself, only perhaps for another pod. `sure_at`: when the lease was last seen to be
     ours, on the clock that also counts while this process is stopped. `followed`: of jobs that somebody else leads,
     what was taken down last: the same need not be taken down again. `others`: the same of pods that others made.
-    `spared`: rows of pods that a budget keeps.
+    `spared`: rows of pods that a budget keeps. `kept`: by tenant what was ordered for it last, and until when, on that
+    clock, the same need not be ordered again.
     """
 
     cursor: str | None = None
@@ -64,6 +66,7 @@ class Memory:
     followed: dict[int, object] = field(default_factory=dict)
     others: Others = field(default_factory=Others)
     spared: dict[int, Spared] = field(default_factory=dict)
+    kept: dict[str, tuple[TenantOrder, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,8 @@ class Hold:
 
 def key_of(pod: Pod) -> PodKey:
     """The backend's name of a pod."""
-    return PodKey(job=pod.job.uid.hex, task=pod.task, index=pod.index, attempt=pod.attempt)
+    job = pod.job
+    return PodKey(job=job.uid.hex, task=pod.task, index=pod.index, attempt=pod.attempt, tenant=job.tenant.slug)
 
 
 def take_down(hold: Hold, picture: Picture, *, now: datetime) -> bool:

@@ -12,8 +12,8 @@ What arrives at the backend later, since a request was long on its way or its se
 """
 
 import logging
-from collections.abc import Callable
 from datetime import datetime
+from typing import Protocol
 
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.models import Job
@@ -53,10 +53,14 @@ def sweep(hold: Hold) -> None:
         _done(hold, hold.backend.remove_logs if job.logs_purged_at else hold.backend.remove, job)
 
 
-def _done(hold: Hold, remove: Callable[[str], None], job: Job) -> bool:
+class _Remove(Protocol):
+    def __call__(self, job: str, *, tenant: str) -> None: ...
+
+
+def _done(hold: Hold, remove: _Remove, job: Job) -> bool:
     hold.require()
     try:
-        remove(job.uid.hex)
+        remove(job.uid.hex, tenant=job.tenant.slug)
     except BackendError as error:
         log.warning("could not remove what is left of %s, will try again: %s", job, error)
         return False

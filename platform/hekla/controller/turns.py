@@ -23,7 +23,18 @@ from hekla.apps.outbox import selectors as outbox
 from hekla.apps.usage import services as usage
 from hekla.backends.base import BackendError
 from hekla.backends.entrusted import JobBackend
-from hekla.controller import adopted, decisions, entrusted, instruments, nodes, observations, removal, sparing, use
+from hekla.controller import (
+    adopted,
+    decisions,
+    entrusted,
+    instruments,
+    nodes,
+    observations,
+    removal,
+    sparing,
+    tenants,
+    use,
+)
 from hekla.controller.backends import backend_of
 from hekla.controller.carry_out import carry_out
 from hekla.controller.instruments import TURN_SECONDS
@@ -170,6 +181,7 @@ def _decide(cluster: Cluster, keeper: Keeper, hold: Hold, *, is_told: bool = Tru
         if is_told:
             memory.nominated = decisions.still_nominated(taken, decided, memory.nominated)
         picture.refresh(cluster, memory.nominated, now=now)
+        tenants.keep(hold, picture)
         placed = {pod for one in found for pod in one.binds}
         carry_out(hold, [pod for pod in picture.ordered() if is_told or pod.pk in placed], now=now)
         if not (moved or recorded):

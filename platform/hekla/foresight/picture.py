@@ -96,6 +96,10 @@ class Picture:
         """Pods that hold something or wait for it, also those of jobs that are over."""
         return [pod for seen in self._seen.values() for pod in seen.pods if not pod.is_final]
 
+    def tenants(self) -> dict[int, str]:
+        """Whose jobs these are: their short names by row id."""
+        return {seen.job.tenant_id: seen.job.tenant.slug for seen in self._seen.values()}
+
     def ordered(self) -> list[Pod]:
         """Those among them that somebody is to start or to stop, beside some of which that is done."""
         return [pod for seen in self._seen.values() if seen.is_ordered for pod in seen.pods if not pod.is_final]

@@ -43,7 +43,8 @@ def last_lines(pod: Pod, most: int) -> list[str]:
 
 
 def _key(pod: Pod) -> PodKey:
-    return PodKey(job=pod.job.uid.hex, task=pod.task, index=pod.index, attempt=pod.attempt)
+    job = pod.job
+    return PodKey(job=job.uid.hex, task=pod.task, index=pod.index, attempt=pod.attempt, tenant=job.tenant.slug)
 
 
 def _backend(pod: Pod) -> Backend:

@@ -38,7 +38,8 @@ VERSIONS = itertools.count(2)
 
 def pod(index: int) -> Json:
     key = PodKey("job", "worker", index, 0)
-    meta = {"name": key.name, "uid": f"u{index}", "resourceVersion": str(next(VERSIONS)), "creationTimestamp": MADE}
+    meta = {"name": key.name, "namespace": "hekla", "uid": f"u{index}", "creationTimestamp": MADE}
+    meta["resourceVersion"] = str(next(VERSIONS))
     return {"metadata": {**meta, "labels": names.labels("c1", key)}, "spec": {}, "status": {"phase": "Succeeded"}}
 
 

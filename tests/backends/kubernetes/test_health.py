@@ -1,10 +1,12 @@
 """A cluster tells how it is: out of reach and why, which version, what is missing."""
 
+import itertools
 import json
 import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -12,7 +14,8 @@ from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.backends.base import Health, Trouble
 from hekla.backends.kubernetes import keys
-from hekla.backends.kubernetes.rights import NEEDED, Right, needed_for_others
+from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.rights import NEEDED, Right, needed, needed_for_others
 from hekla.backends.registry import health
 from hekla.project.checkout import CHECKOUT
 
@@ -22,14 +25,30 @@ def asked(plane: ControlPlane, home: Path, namespace: str, token: str) -> Health
     return health("kubernetes", config={"namespace": namespace}, home=home, key=key)
 
 
+def of_file(name: str) -> dict[str, set[Right]]:
+    """The rights of each ClusterRole of a file for operators."""
+    documents = yaml.safe_load_all((CHECKOUT / "deploy" / "kubernetes" / name).read_text())
+    return {one["metadata"]["name"]: set(of_role(one)) for one in documents if one["kind"] == "ClusterRole"}
+
+
+def of_role(role: dict[str, Any]) -> Iterator[Right]:
+    everywhere = role["metadata"]["name"] in ("hekla-machines", "hekla-namespaces")
+    for rule in role["rules"]:
+        (group,), names = rule["apiGroups"], rule.get("resourceNames", [""])
+        for verb, kind, name in itertools.product(rule["verbs"], rule["resources"], names):
+            yield Right(verb, kind, everywhere, group=group, name=name)
+
+
 def test_what_is_needed_is_what_the_file_for_operators_gives() -> None:
-    given = set()
-    for document in yaml.safe_load_all((CHECKOUT / "deploy" / "kubernetes" / "rights.yaml").read_text()):
-        for rule in document.get("rules", ()):
-            everywhere = document["metadata"]["name"] == "hekla-machines"
-            (group,) = rule["apiGroups"]
-            given |= {Right(verb, one, everywhere, group) for one in rule["resources"] for verb in rule["verbs"]}
-    assert given == set(NEEDED)
+    given = of_file("rights.yaml")
+    assert set.union(*given.values()) == set(NEEDED)
+
+
+def test_what_is_needed_for_namespaces_of_tenants_is_what_the_second_file_gives() -> None:
+    given, second = of_file("rights.yaml"), of_file("rights-tenants.yaml")
+    apart = KubernetesConfig(namespaces="tenant")
+    assert set.union(*given.values(), second["hekla-namespaces"]) == set(needed(apart))
+    assert given["hekla-pods"] < second["hekla-tenants"], "in the namespace of a tenant pods need no less"
 
 
 def test_what_is_needed_for_pods_of_others_is_what_its_file_gives() -> None:

@@ -19,7 +19,7 @@ RUNNING = {"phase": "Running", "containerStatuses": [{"name": "main", "state": {
 def pod(status: dict[str, Any], *, stopped: str | None = None, node: str = "n1") -> dict[str, Any]:
     annotations = {names.ADDRESS: "s7"} | ({names.STOPPED: stopped} if stopped is not None else {})
     meta = {
-        "name": KEY.name, "uid": "u", "resourceVersion": "12", "creationTimestamp": MADE,
+        "name": KEY.name, "namespace": "hekla", "uid": "u", "resourceVersion": "12", "creationTimestamp": MADE,
         "labels": names.labels("c1", KEY), "annotations": annotations,
     }  # fmt: skip
     return {"metadata": meta, "spec": {"nodeName": node} if node else {}, "status": status}

@@ -104,7 +104,7 @@ class Log(DoorView):
     ) -> HttpResponse:
         """Its text, of a long one the beginning."""
         job, pod = _pod_at(request, attempt, role, index, task_attempt, where)
-        key = PodKey(job=job.uid.hex, task=pod.task, index=pod.index, attempt=pod.attempt)
+        key = PodKey(job.uid.hex, pod.task, pod.index, pod.attempt, tenant=job.tenant.slug)
         backend = opened(**clusters.backend_facts(job.cluster), home=settings.HEKLA_HOME)
         text = read_text(backend, key, offset=0, limit=MOST_LOG_BYTES, ended=pod.is_final).text
         return HttpResponse(text, content_type="text/plain; charset=utf-8")

@@ -119,7 +119,7 @@ class LogSearch(View):
         query.is_valid(raise_exception=True)
         asked = query.validated_data
         pod = _pod(uid, person(request), task, index, asked.get("attempt"))
-        key = PodKey(job=uid.hex, task=task, index=index, attempt=pod.attempt)
+        key = PodKey(uid.hex, task, index, pod.attempt, tenant=pod.job.tenant.slug)
         needle = Needle(asked["q"], ignore_case=asked["ignore_case"])
         found = search(
             _backend(pod.job),
@@ -148,7 +148,7 @@ class Log(View):
         query.is_valid(raise_exception=True)
         asked = query.validated_data
         pod = _pod(uid, person(request), task, index, asked.get("attempt"))
-        key = PodKey(job=uid.hex, task=task, index=index, attempt=pod.attempt)
+        key = PodKey(uid.hex, task, index, pod.attempt, tenant=pod.job.tenant.slug)
         backend = _backend(pod.job)
         return told(
             LogSerializer(read_text(backend, key, offset=asked["offset"], limit=asked["limit"], ended=pod.is_final))

@@ -30,6 +30,7 @@ from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import PodRef, entrusted
 from hekla.domain.phases import GangPhase, PodPhase
+from hekla.domain.replicas import Replica
 
 _FIELDS = (*POD_FIELDS, "node", "bound_at")
 GONE = "The pod was deleted, or pods of its namespace are not placed from here any more."
@@ -235,7 +236,7 @@ def _make_rows(
     )
 
 
-def _unnamed(_slot: int) -> str:
+def _unnamed(_replica: Replica) -> str:
     """Who made them tells pods how to find one another."""
     return ""
 

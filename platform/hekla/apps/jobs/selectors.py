@@ -313,14 +313,14 @@ def view(pk: int, user: User) -> View:
 def unfinished(cluster_id: int) -> list[Job]:
     """Jobs of a cluster that are not over, in the order of their submission."""
     found = Job.objects.filter(cluster_id=cluster_id).exclude(phase__in=_FINAL_JOBS)
-    return list(found.select_related("queue", "owner").order_by("id"))
+    return list(found.select_related("queue", "owner", "tenant").order_by("id"))
 
 
 def ending(cluster_id: int) -> list[Job]:
     """Jobs of a cluster that are over and have pods that still hold something."""
     held = Pod.objects.exclude(phase__in=_FINAL_PODS).values("job_id")
     found = Job.objects.filter(cluster_id=cluster_id, phase__in=_FINAL_JOBS, pk__in=held)
-    return list(found.select_related("queue").order_by("id"))
+    return list(found.select_related("queue", "tenant").order_by("id"))
 
 
 def movable() -> QuerySet[Job]:
@@ -340,19 +340,20 @@ def placement(job: Job) -> Placement | None:
 
 def by_uids(cluster_id: int, uids: Collection[str]) -> list[Job]:
     """These jobs of a cluster, in the order of their submission."""
-    return list(Job.objects.filter(cluster_id=cluster_id, uid__in=uids).select_related("queue", "owner").order_by("id"))
+    found = Job.objects.filter(cluster_id=cluster_id, uid__in=uids)
+    return list(found.select_related("queue", "owner", "tenant").order_by("id"))
 
 
 def gone_among(cluster_id: int, *, kept: Collection[str], logged: Collection[str]) -> list[Job]:
     """Those of `kept` that are cleaned, and of `logged` those whose logs are purged: all that is to be gone."""
     is_gone = Q(uid__in=kept, cleaned_at__isnull=False) | Q(uid__in=logged, logs_purged_at__isnull=False)
-    return list(Job.objects.filter(is_gone, cluster_id=cluster_id).order_by("id"))
+    return list(Job.objects.filter(is_gone, cluster_id=cluster_id).select_related("tenant").order_by("id"))
 
 
 def unfinished_pods(cluster_id: int) -> list[Pod]:
     """Pods of a cluster that are not over, with their jobs."""
     found = Pod.objects.filter(job__cluster_id=cluster_id).exclude(phase__in=_FINAL_PODS)
-    return list(found.select_related("job").order_by("pk"))
+    return list(found.select_related("job__tenant").order_by("pk"))
 
 
 def pods_of(job_ids: Sequence[int]) -> list[Pod]:
@@ -362,7 +363,8 @@ def pods_of(job_ids: Sequence[int]) -> list[Pod]:
 
 def to_clean(cluster_id: int, *, limit: int) -> list[Job]:
     """Deleted jobs to which something may still be attached."""
-    return list(Job.objects.filter(cluster_id=cluster_id, deleted_at__isnull=False, cleaned_at=None)[:limit])
+    found = Job.objects.filter(cluster_id=cluster_id, deleted_at__isnull=False, cleaned_at=None)
+    return list(found.select_related("tenant")[:limit])
 
 
 def with_overdue_logs(cluster_id: int, *, now: datetime, limit: int) -> list[Job]:
@@ -383,7 +385,7 @@ def _deleted_before(cluster_id: int, now: datetime, days: str) -> QuerySet[Job]:
 
 
 def _of_one_tenant(jobs: QuerySet[Job], limit: int) -> list[Job]:
-    found = list(jobs.order_by("deleted_at", "pk")[:limit])
+    found = list(jobs.select_related("tenant").order_by("deleted_at", "pk")[:limit])
     return [job for job in found if job.tenant_id == found[0].tenant_id]
 
 

@@ -1,5 +1,7 @@
 """Questions about quotas."""
 
+from collections.abc import Collection
+
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.quotas.models import Quota
@@ -28,6 +30,12 @@ def that_bound_resources() -> list[Quota]:
     """All quotas of the tenants where some bound what is held at once."""
     tenants = Quota.objects.exclude(resources={}).values("tenant")
     return list(Quota.objects.filter(tenant__in=tenants).order_by("pk"))
+
+
+def of_tenants(tenant_ids: Collection[int]) -> dict[int, dict[str, str]]:
+    """What each of these tenants may hold at once in a cluster, as quantities by name, where anything bounds it."""
+    found = Quota.objects.filter(tenant__in=tenant_ids, of=Quota.Of.TENANT).exclude(resources={})
+    return dict(found.values_list("tenant_id", "resources"))
 
 
 def binding(tenant: Tenant, user: User, *, is_dry: bool = False) -> list[Quota]:

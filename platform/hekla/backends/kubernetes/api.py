@@ -18,7 +18,7 @@ from hekla.backends.kubernetes import instruments
 from hekla.backends.kubernetes.access import Access
 
 Json = dict[str, Any]
-OK_BELOW, BAD_REQUEST, NOT_FOUND, CONFLICT, GONE, INVALID = 400, 400, 404, 409, 410, 422
+OK_BELOW, BAD_REQUEST, FORBIDDEN, NOT_FOUND, CONFLICT, GONE, INVALID = 400, 400, 403, 404, 409, 410, 422
 _PATIENCE = httpx.Timeout(20.0, connect=5.0)
 _PATIENCE_WITH_MACHINES = httpx.Timeout(4.0)
 _BOOKMARKS_WITHIN_SECONDS = 150.0

@@ -32,17 +32,20 @@ from hekla.backends.base import (
 )
 from hekla.backends.kubernetes import access, entering, kinds, names, nodes, reading
 from hekla.backends.kubernetes.adoption import KubernetesAdoption
-from hekla.backends.kubernetes.api import BAD_REQUEST, NOT_FOUND, Api, ApiError
+from hekla.backends.kubernetes.api import BAD_REQUEST, FORBIDDEN, NOT_FOUND, Api, ApiError
 from hekla.backends.kubernetes.budgets import Budgets
 from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.ending import MAX_LOG_BYTES, Ending
 from hekla.backends.kubernetes.flight import Flight
+from hekla.backends.kubernetes.homes import Homes
 from hekla.backends.kubernetes.manifests import Manifests
+from hekla.backends.kubernetes.places import Finder, Places, path
 from hekla.backends.kubernetes.reading import Seen
 from hekla.backends.kubernetes.spool import Spool
 from hekla.backends.kubernetes.starting import Starting
 from hekla.backends.lines import Command, Line
+from hekla.backends.tenants import TenantOrder
 from hekla.domain.replicas import Replica
 from hekla.domain.resources import Resources
 from hekla.lib.clock import Clock
@@ -54,7 +57,7 @@ _SAFE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 class KubernetesBackend:
-    """Implements `base.Backend`. Any number of processes may open the same cluster."""
+    """Implements `tenants.TenantBackend`. Any number of processes may open the same cluster."""
 
     capabilities = Capabilities(simulated=False, enforces_limits=True, has_endpoints=True, runs_commands=True)
 
@@ -64,7 +67,7 @@ class KubernetesBackend:
         self._config = configuration.read(KubernetesConfig, config)
         self._cluster, self._home, self._clock, self._key = cluster, home, clock, key
         self._spool = Spool(home / "kubernetes" / cluster / "logs")
-        self._manifests = Manifests(cluster, self._config)
+        self._manifests, self._places = Manifests(cluster, self._config), Places(self._config)
         self._ours = names.selector({names.CLUSTER: cluster})
 
     def nodes(self) -> Sequence[NodeInfo]:
@@ -107,7 +110,7 @@ class KubernetesBackend:
 
     def kept(self, keys: Sequence[PodKey], *, meanwhile: Callable[[], None]) -> Mapping[PodKey, str]:
         """As the server says of each at this moment."""
-        return Budgets(self._flight, self._cache, self._path_of).kept(keys, meanwhile)
+        return Budgets(self._flight, self._cache).kept(keys, meanwhile)
 
     def observe(self, since: str | None) -> Observations:
         """All pods as the server has them, or those that changed after the cursor."""
@@ -170,26 +173,34 @@ class KubernetesBackend:
         pod = await asyncio.to_thread(self._found, key)
         if pod is None:
             raise UnknownPod(f"There is no pod {key.name} here")
-        return self._path_of(pod.name)
+        return pod.path
 
-    def remove(self, job: str) -> None:
+    def keep_tenants(
+        self, orders: Iterable[TenantOrder], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[TenantOrder, BackendError | None]]:
+        """Many at once."""
+        return self._flight.each(self._homes.keep, orders, meanwhile)
+
+    def remove(self, job: str, *, tenant: str = "") -> None:
         """Delete the pods and what belongs to the job but the logs. Raises BackendError while a pod is there."""
         if not _SAFE.fullmatch(job):
             return
         wanted = names.selector(names.job_labels(self._cluster, job))
         left = self._listed(wanted)
         self._flight.all(self._ending.keep_log, left)
-        if left:
-            self._api.delete(f"{self._place}/pods", labelSelector=wanted, grace_seconds=1)
-        for kind in kinds.ATTACHED:
-            self._delete_all(kind, wanted)
+        there = {pod.namespace for pod in left}
+        for namespace in there:
+            self._api.delete(f"{path(namespace)}/pods", labelSelector=wanted, grace_seconds=1)
+        for namespace in there | self._namespaces(tenant):
+            for kind in kinds.ATTACHED:
+                self._delete_all(kinds.path(path(namespace), kind), wanted)
         self._starting.forget_service(job)
         self._await_end(wanted)
         self._cache.dismiss(left)
 
-    def remove_logs(self, job: str) -> None:
+    def remove_logs(self, job: str, *, tenant: str = "") -> None:
         """Forget that the job ever was."""
-        self.remove(job)
+        self.remove(job, tenant=tenant)
         if _SAFE.fullmatch(job):
             self._spool.remove(job)
 
@@ -198,8 +209,9 @@ class KubernetesBackend:
         pods = self._listed(self._ours)
         alive = frozenset(pod.key for pod in pods if pod.is_bound and not pod.observation.phase.is_final)
         kept = {pod.key.job for pod in pods}
-        for kind in kinds.ATTACHED:
-            pages = self._api.pages(kinds.path(self._place, kind), labelSelector=self._ours)
+        kinds_there = ((path(namespace), kind) for namespace in self._namespaces() for kind in kinds.ATTACHED)
+        for place, kind in kinds_there:
+            pages = self._api.pages(kinds.path(place, kind), labelSelector=f"{self._ours},{names.JOB}")
             kept |= {one["metadata"]["labels"][names.JOB] for page in pages for one in page.get("items") or ()}
         return Inventory(alive, frozenset(kept), frozenset(kept | self._spool.jobs()))
 
@@ -235,43 +247,77 @@ class KubernetesBackend:
 
     @cached_property
     def _starting(self) -> Starting:
-        return Starting(self._flight, self._cache, self._manifests, self._place, lambda o: self._spool.has(o.key))
+        return Starting(
+            self._flight,
+            self._cache,
+            self._manifests,
+            self._finder,
+            self._homes,
+            lambda order: self._spool.has(order.key),
+        )
 
     @cached_property
     def _ending(self) -> Ending:
-        return Ending(self._flight, self._cache, self._manifests, self._place, self._spool)
+        return Ending(self._flight, self._cache, self._manifests, self._finder, self._homes, self._spool)
+
+    @cached_property
+    def _homes(self) -> Homes:
+        return Homes(self._flight, self._places, self._cluster, self._config.tenant_role)
+
+    @cached_property
+    def _finder(self) -> Finder:
+        return Finder(self._places, self._cache)
 
     @cached_property
     def _cache(self) -> Cache:
-        return Cache(self._api, f"{self._place}/pods", self._ours, self._clock)
+        return Cache(self._api, self._places.pods, self._ours, self._clock, self._places.seen)
 
     @property
     def _place(self) -> str:
-        return f"/api/v1/namespaces/{self._config.namespace}"
+        return path(self._places.base)
 
     def _path_of(self, name: str) -> str:
         return f"{self._place}/pods/{name}"
 
     def _found(self, key: PodKey) -> Seen | None:
         """The pod as the server has it."""
-        return self._looked_up(key.name)
-
-    def _looked_up(self, name: str) -> Seen | None:
         try:
-            return self._cache.put(self._api.get(self._path_of(name)))
+            return self._cache.put(self._api.get(self._finder.pod(key)))
         except ApiError as error:
-            if error.status == NOT_FOUND:
+            if error.status == NOT_FOUND or (error.status == FORBIDDEN and self._has_no_home(key)):
                 return None
             raise
 
+    def _has_no_home(self, key: PodKey) -> bool:
+        """Nothing of its tenant was made yet, nor were we let in there."""
+        return self._places.is_apart and not self._exists(path(self._places.namespace_of(key.tenant)))
+
+    def _exists(self, place: str) -> bool:
+        try:
+            return bool(self._api.get(place))
+        except ApiError as error:
+            if error.status != NOT_FOUND:
+                raise
+            return False
+
     def _listed(self, selector: str) -> list[Seen]:
-        pages = self._api.pages(f"{self._place}/pods", labelSelector=selector)
-        found = (reading.seen(pod) for page in pages for pod in page.get("items") or ())
+        pages = self._api.pages(self._places.pods, labelSelector=selector)
+        found = (self._places.seen(pod) for page in pages for pod in page.get("items") or ())
         return [pod for pod in found if pod is not None]
 
-    def _delete_all(self, kind: str, selector: str) -> None:
+    def _namespaces(self, tenant: str = "") -> set[str]:
+        """Where things of this tenant may be; of whom is not known: of anybody. We may look into all of them."""
+        if not self._places.is_apart:
+            return {self._places.base}
+        pages = self._api.pages("/api/v1/namespaces", labelSelector=self._ours)
+        found = [one["metadata"] for page in pages for one in page.get("items") or ()]
+        there = {one["name"] for one in found if "deletionTimestamp" not in one and self._places.has(one["name"])}
+        wanted = there & {self._places.namespace_of(tenant)} if tenant else there
+        self._flight.all(self._homes.let_in, wanted)
+        return wanted | {self._places.base}
+
+    def _delete_all(self, place: str, selector: str) -> None:
         """One by one: services cannot be deleted by their labels."""
-        place = kinds.path(self._place, kind)
         for page in self._api.pages(place, labelSelector=selector):
             for one in page.get("items") or ():
                 self._api.delete(f"{place}/{one['metadata']['name']}")
@@ -290,7 +336,7 @@ class KubernetesBackend:
         if not pod.is_bound or pod.is_gone:
             return b""
         try:
-            return self._api.text(f"{self._path_of(pod.name)}/log", container=names.MAIN, limitBytes=limit)
+            return self._api.text(f"{pod.path}/log", container=names.MAIN, limitBytes=limit)
         except ApiError as error:
             if error.status not in (BAD_REQUEST, NOT_FOUND):
                 raise

@@ -27,10 +27,10 @@ def eviction(name: str, namespace: str, uid: str) -> Json:
 
 
 class Budgets:
-    """Those of one cluster. `path_of`: where a pod of that name is."""
+    """Those of one cluster."""
 
-    def __init__(self, flight: Flight, cache: Cache, path_of: Callable[[str], str]) -> None:
-        self._flight, self._cache, self._path_of = flight, cache, path_of
+    def __init__(self, flight: Flight, cache: Cache) -> None:
+        self._flight, self._cache = flight, cache
 
     def kept(self, keys: Sequence[PodKey], meanwhile: Callable[[], None]) -> Mapping[PodKey, str]:
         """Those that are not to go now, and why. Where the server does not say, nothing keeps a pod."""
@@ -50,6 +50,5 @@ class Budgets:
     async def _ask(self, key: PodKey) -> None:
         pod = self._cache.find(key.name)
         if pod is not None:
-            path = self._path_of(pod.name)
-            namespace = path.split("/")[4]
-            await self._flight.create(f"{path}/eviction?dryRun=All", eviction(pod.name, namespace, pod.uid))
+            body = eviction(pod.name, pod.namespace, pod.uid)
+            await self._flight.create(f"{pod.path}/eviction?dryRun=All", body)

@@ -10,7 +10,7 @@ import logging
 import threading
 import uuid
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes.api import GONE, Api, ApiError, Json
@@ -29,8 +29,10 @@ _MAX_GONE_KEPT = 10_000
 class Cache:
     """Keeps itself up in a thread of its own, from the first question on."""
 
-    def __init__(self, api: Api, path: str, selector: str, clock: Clock) -> None:
-        self._api, self._path, self._selector, self._clock = api, path, selector, clock
+    def __init__(
+        self, api: Api, path: str, selector: str, clock: Clock, read: Callable[[Json], Seen | None] = seen
+    ) -> None:
+        self._api, self._path, self._selector, self._clock, self._read = api, path, selector, clock, read
         self._news = threading.Condition()
         self._pods: dict[str, Seen] = {}
         self._over: dict[str, None] = {}
@@ -90,7 +92,7 @@ class Cache:
 
     def put(self, pod: Json) -> Seen | None:
         """The server told this of a pod; what is kept of it then, unless it is not ours."""
-        found = seen(pod)
+        found = self._read(pod)
         if found is not None:
             with self._news:
                 self._keep(found)
@@ -195,7 +197,7 @@ class Cache:
         version = 0
         for page in self._api.pages(self._path, labelSelector=self._selector):
             version = int(page["metadata"]["resourceVersion"])
-            found |= {one.name: one for one in map(seen, page.get("items") or ()) if one is not None}
+            found |= {one.name: one for one in map(self._read, page.get("items") or ()) if one is not None}
         with self._news:
             if version >= self._listed_at:  # else a newer list came first
                 self._take_list(found, before, version)
@@ -225,7 +227,7 @@ class Cache:
     def _take(self, kind: str, pod: Json) -> None:
         """What happened before the newest list stands in it: told late, it would bring deleted pods back."""
         version = int(pod["metadata"]["resourceVersion"])
-        found = None if kind == "BOOKMARK" else seen(pod)
+        found = None if kind == "BOOKMARK" else self._read(pod)
         with self._news:
             if version <= self._listed_at:
                 return

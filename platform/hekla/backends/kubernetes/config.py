@@ -1,11 +1,16 @@
 """What a person says of a Kubernetes cluster."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hekla.backends import config
+from hekla.domain.errors import Problem
+from hekla.domain.sentences import said
+from hekla.domain.validation import Inconsistent
 
+MAX_PREFIX = 40
+"""Of the 63 characters of a namespace's name, where those of a tenant are to follow."""
 _NAME = r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$"
 
 
@@ -36,8 +41,10 @@ class KubernetesConfig(config.Config):
     `kubeconfig`: the name of a file in the folder `kubeconfigs` of the data folder, which holds the key to the cluster
     where the console keeps none; empty: this console runs in the cluster and has its service account. `namespace`:
     where our pods are. `node_labels`: only machines that have all of them are ours to use. `image`: of pods that name
-    none. `scheduler`: who places pods: our engine, or Volcano, to which jobs are then entrusted as a whole. `adopted`:
-    which pods of others our engine places too; none where it is not said.
+    none. `scheduler`: who places pods: our engine, or Volcano, to which jobs are then entrusted as a whole.
+    `namespaces`: whether all pods are in that one namespace, or those of each tenant in one of its own, whose name
+    begins with it. `tenant_role`: the ClusterRole which we give ourselves in each of those. `adopted`: which pods of
+    others our engine places too; none where it is not said.
     """
 
     kubeconfig: Annotated[str, Field(pattern=rf"^$|{_NAME}", max_length=63)] = ""
@@ -46,3 +53,18 @@ class KubernetesConfig(config.Config):
     image: Annotated[str, Field(min_length=1, max_length=500)] = "python:3.11-slim"
     scheduler: Literal["hekla", "volcano"] = "hekla"
     adopted: AdoptedConfig | None = None
+    namespaces: Literal["shared", "tenant"] = "shared"
+    tenant_role: Annotated[str, Field(min_length=1, max_length=253)] = "hekla-tenants"
+
+    @model_validator(mode="after")
+    def _check_namespaces(self) -> Self:
+        """Tenants are kept apart where we make the pods, and have names that begin with that of the namespace."""
+        if self.namespaces == "shared":
+            return self
+        if self.scheduler != "hekla":
+            sentence = said("Volcano keeps the jobs of a cluster in one namespace: write “shared”.")
+            raise Inconsistent([Problem("namespaces", sentence)])
+        if len(self.namespace) > MAX_PREFIX:
+            sentence = said("At most {most} characters, since names of tenants follow.", most=MAX_PREFIX)
+            raise Inconsistent([Problem("namespace", sentence)])
+        return self

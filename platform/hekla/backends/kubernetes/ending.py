@@ -8,7 +8,9 @@ from hekla.backends.kubernetes import names, reading
 from hekla.backends.kubernetes.api import BAD_REQUEST, NOT_FOUND, ApiError
 from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.flight import Flight
+from hekla.backends.kubernetes.homes import Homes
 from hekla.backends.kubernetes.manifests import Manifests
+from hekla.backends.kubernetes.places import Finder
 from hekla.backends.kubernetes.reading import Seen
 from hekla.backends.kubernetes.silence import SilentNodes
 from hekla.backends.kubernetes.spool import Spool
@@ -17,11 +19,13 @@ MAX_LOG_BYTES = 64 * 2**20
 
 
 class Ending:
-    """The ends of one cluster's pods. `place`: the path of the namespace that they are in."""
+    """The ends of one cluster's pods."""
 
-    def __init__(self, flight: Flight, cache: Cache, manifests: Manifests, place: str, spool: Spool) -> None:
-        self._flight, self._cache, self._manifests, self._place = flight, cache, manifests, place
-        self._spool, self._silent = spool, SilentNodes()
+    def __init__(
+        self, flight: Flight, cache: Cache, manifests: Manifests, finder: Finder, homes: Homes, spool: Spool
+    ) -> None:
+        self._flight, self._cache, self._manifests, self._finder = flight, cache, manifests, finder
+        self._homes, self._spool, self._silent = homes, spool, SilentNodes()
         self._asked: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def stop(self, wish: tuple[PodKey, str]) -> None:
@@ -33,10 +37,11 @@ class Ending:
         if known is not None and (known.observation.phase.is_final or known.is_stopping or known.is_gone):
             return
         change = {"metadata": {"annotations": {names.STOPPED: reason}}, "spec": {"activeDeadlineSeconds": 1}}
+        await self._homes.ensure(key.tenant)
         try:
-            pod = await self._flight.get(self._path_of(key.name))
+            pod = await self._flight.get(self._finder.pod(key))
             if reading.is_to_go_on(pod):
-                self._cache.put(await self._flight.patch(self._path_of(key.name), change))
+                self._cache.put(await self._flight.patch(self._finder.pod(key), change))
         except ApiError as error:
             if error.status != NOT_FOUND:
                 raise
@@ -44,12 +49,12 @@ class Ending:
 
     async def forget(self, key: PodKey) -> None:
         """Raises BackendError where its log cannot be read now, or the pod not be deleted."""
-        pod = self._cache.find(key.name) or await self._looked_up(key.name)
+        pod = self._cache.find(key.name) or await self._looked_up(key)
         if pod is None:
             return
         await self.keep_log(pod)
         if not pod.is_gone:
-            await self._flight.delete(self._path_of(key.name), grace_seconds=0)
+            await self._flight.delete(pod.path, grace_seconds=0)
         self._cache.dismiss([pod])
 
     async def keep_log(self, pod: Seen) -> None:
@@ -58,7 +63,9 @@ class Ending:
             self._spool.keep(pod.key, await self._last_log(pod))
 
     async def _bury(self, key: PodKey, reason: str) -> None:
-        made = await self._flight.create_once(f"{self._place}/pods", self._manifests.tombstone(key, reason))
+        async with self._homes.entered(key.tenant):
+            tombstone = self._manifests.tombstone(key, reason)
+            made = await self._flight.create_once(f"{self._finder.place(key)}/pods", tombstone)
         if made is None:  # it was started at this moment
             await self.stop((key, reason))
         else:
@@ -80,7 +87,7 @@ class Ending:
         try:
             text = await self._log(pod)
         except BackendError:
-            await self._flight.get(self._path_of(pod.name))
+            await self._flight.get(pod.path)
             self._silent.did_not_answer(pod.node)
             return None
         self._silent.answered(pod.node)
@@ -88,17 +95,12 @@ class Ending:
 
     async def _log(self, pod: Seen) -> bytes:
         try:
-            return await self._flight.text(
-                f"{self._path_of(pod.name)}/log", container=names.MAIN, limitBytes=MAX_LOG_BYTES
-            )
+            return await self._flight.text(f"{pod.path}/log", container=names.MAIN, limitBytes=MAX_LOG_BYTES)
         except ApiError as error:
             if error.status not in (BAD_REQUEST, NOT_FOUND):
                 raise
             return reading.no_log(error, pod)
 
-    async def _looked_up(self, name: str) -> Seen | None:
-        found = await self._flight.find(self._path_of(name))
+    async def _looked_up(self, key: PodKey) -> Seen | None:
+        found = await self._flight.find(self._finder.pod(key))
         return self._cache.put(found) if found else None
-
-    def _path_of(self, name: str) -> str:
-        return f"{self._place}/pods/{name}"

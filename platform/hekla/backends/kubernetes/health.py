@@ -21,7 +21,7 @@ from hekla.backends.kubernetes import access
 from hekla.backends.kubernetes.api import NOT_FOUND, Api, ApiError, Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.keys import KeyRefused
-from hekla.backends.kubernetes.rights import NEEDED, Right, needed_for_others
+from hekla.backends.kubernetes.rights import Right, needed, needed_for_others
 
 PATIENCE_SECONDS = 20.0
 _PATIENCE = httpx.Timeout(10.0, connect=4.0)
@@ -55,7 +55,7 @@ class _Look:
     def health(self) -> Health:
         """Raises BackendError where the server cannot be asked."""
         version = self._version()
-        missing = (*self._missing(self._config.namespace, NEEDED), *self._missing_for_others())
+        missing = (*self._missing(self._config.namespace, needed(self._config)), *self._missing_for_others())
         sees_machines = str(Right("list", "nodes", everywhere=True)) not in missing
         return Health(
             version=version,
@@ -107,6 +107,7 @@ class _Look:
         self._check_time()
         resource, _, part = right.resource.partition("/")
         asked = {"verb": right.verb, "group": right.group, "resource": resource, "subresource": part}
+        asked |= {"name": right.name} if right.name else {}
         asked |= {} if right.everywhere else {"namespace": right.namespace or self._config.namespace}
         answer = self._api.create(f"{_REVIEWS}accessreviews", {"spec": {"resourceAttributes": asked}})
         return bool((answer.get("status") or {}).get("allowed"))

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from hekla.backends.base import PodKey, PodOrder, StartRefused
-from hekla.backends.kubernetes import folders, kinds, names
+from hekla.backends.kubernetes import folders, kinds, names, walls
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.places import Places
 from hekla.backends.kubernetes.reading import Seen
 
 WORK = PurePosixPath("/work")
@@ -21,7 +22,7 @@ class Manifests:
     """The objects of one cluster."""
 
     def __init__(self, cluster: str, config: KubernetesConfig) -> None:
-        self._cluster, self._config = cluster, config
+        self._cluster, self._config, self._places = cluster, config, Places(config)
 
     def pod(self, order: PodOrder) -> Json:
         """The pod, not bound to a node yet. Raises StartRefused where Kubernetes cannot run such a one."""
@@ -33,7 +34,7 @@ class Manifests:
             "command": [literally(word) for word in order.command],
             "env": [{"name": name, "value": literally(value)} for name, value in order.env.items()],
             "workingDir": str(WORK / order.working_dir),
-            "resources": {"requests": amounts, "limits": amounts},
+            "resources": self._resources(order.key, amounts),
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "volumeMounts": [{"name": "work", "mountPath": str(WORK)}, *_mounts(order)],
         }
@@ -49,23 +50,35 @@ class Manifests:
 
     def tombstone(self, key: PodKey, reason: str) -> Json:
         """In place of a pod that is never to run: it is never bound."""
-        container = {"name": names.MAIN, "image": self._config.image}
+        resources = self._resources(key, {})
+        container = {"name": names.MAIN, "image": self._config.image, "resources": resources}
         return self._pod(key, {"containers": [container]}, {names.STOPPED: reason})
 
     def _pod(self, key: PodKey, spec: Json, annotations: Mapping[str, str]) -> Json:
-        common = {
+        common: Json = {
             "schedulerName": names.SCHEDULER,
             "restartPolicy": "Never",
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
         }
+        if self._is_apart(key):
+            common["serviceAccountName"] = walls.ACCOUNT
         meta = {"name": key.name, "labels": names.labels(self._cluster, key), "annotations": dict(annotations)}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**common, **spec}}
+
+    def _resources(self, key: PodKey, amounts: Mapping[str, str]) -> Json:
+        """Where there may be a quota, a pod says of all that it counts how much it asks for."""
+        asked = {**walls.NOTHING, **amounts} if self._is_apart(key) else amounts
+        return {"requests": asked, "limits": amounts}
+
+    def _is_apart(self, key: PodKey) -> bool:
+        """Whether it is in its tenant's own namespace."""
+        return self._places.is_apart and bool(key.tenant)
 
     def _network(self, order: PodOrder) -> Json:
         """The pod's own name within the service of its job, where the others find it by its first part, too."""
         service = names.service_of(order.key.job)
-        search = f"{service}.{self._config.namespace}.svc.cluster.local"
+        search = f"{service}.{self._places.namespace_of(order.key.tenant)}.svc.cluster.local"
         return {"hostname": names.host_of(order.address), "subdomain": service, "dnsConfig": {"searches": [search]}}
 
     def of_job(self, order: PodOrder) -> Iterator[tuple[str, Json]]:

@@ -1,5 +1,7 @@
 """How our objects are named and marked, so that they are found again by whoever comes later."""
 
+import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +12,7 @@ SCHEDULER = "hekla"
 MAIN = "main"
 """The container of a pod that is ours; a cluster may put others beside it."""
 _PREFIX = "hekla.dev/"
-CLUSTER, JOB = f"{_PREFIX}cluster", f"{_PREFIX}job"
+CLUSTER, TENANT, JOB = f"{_PREFIX}cluster", f"{_PREFIX}tenant", f"{_PREFIX}job"
 TASK, INDEX, ATTEMPT = f"{_PREFIX}task", f"{_PREFIX}index", f"{_PREFIX}attempt"
 STOPPED = f"{_PREFIX}stopped"
 """Why a pod is to end. One that has it before it is bound never will be."""
@@ -21,12 +23,24 @@ CLOSED = f"{_PREFIX}closed"
 
 def labels(cluster: str, key: PodKey) -> dict[str, str]:
     """By these a pod, and what belongs to it, is found."""
-    return {**job_labels(cluster, key.job), TASK: key.task, INDEX: str(key.index), ATTEMPT: str(key.attempt)}
+    own = {TASK: key.task, INDEX: str(key.index), ATTEMPT: str(key.attempt)}
+    return {**job_labels(cluster, key.job), **own, **({TENANT: tenant(key.tenant)} if key.tenant else {})}
 
 
 def job_labels(cluster: str, job: str) -> dict[str, str]:
     """By these all that belongs to a job is found."""
     return {CLUSTER: cluster, JOB: job}
+
+
+def tenant(slug: str) -> str:
+    """How a tenant is called in labels and names of objects, which take less than its short name may have."""
+    safe = re.sub("[^a-z0-9-]", "-", slug.lower()).strip("-")
+    return slug if safe == slug else f"{safe or 't'}-{digest(slug)}"
+
+
+def digest(text: str) -> str:
+    """A few characters in place of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
 def key_of(told: Mapping[str, str]) -> PodKey:

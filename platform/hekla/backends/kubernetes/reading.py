@@ -21,6 +21,7 @@ class Seen:
     """
 
     name: str
+    namespace: str
     uid: str
     version: int
     node: str
@@ -33,6 +34,11 @@ class Seen:
     def key(self) -> PodKey:
         """Which pod it is."""
         return self.observation.key
+
+    @property
+    def path(self) -> str:
+        """Where the API has it."""
+        return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
 
     @property
     def is_bound(self) -> bool:
@@ -63,6 +69,7 @@ def seen(pod: Json) -> Seen | None:
     annotations = meta.get("annotations") or {}
     return Seen(
         name=meta["name"],
+        namespace=meta["namespace"],
         uid=meta["uid"],
         version=int(meta["resourceVersion"]),
         node=node,

@@ -1,21 +1,30 @@
-"""What Hekla must be allowed in a cluster, as `deploy/kubernetes/rights.yaml` gives it."""
+"""What Hekla must be allowed in a cluster, as `deploy/kubernetes/rights.yaml` gives it; and what it must be allowed
+beside that where each tenant has a namespace of its own, as `rights-tenants.yaml` there gives it.
+"""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from hekla.backends.kubernetes import kinds
+from hekla.backends.kubernetes.config import KubernetesConfig
+
+_RBAC = "rbac.authorization.k8s.io"
 
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """To do this with those. `everywhere`: in the whole cluster, else in `namespace`, or ours. `group`: of the API."""
+    """To do this with those. `everywhere`: in the whole cluster, else in `namespace`, or ours. `group`: of the API.
+
+    `name`: only with that one.
+    """
 
     verb: str
     resource: str
     everywhere: bool = False
     namespace: str = ""
     group: str = ""
+    name: str = ""
 
     def is_in(self, rules: Iterable[Mapping[str, Any]]) -> bool:
         """Whether one of these rules of a namespace gives it. What is needed everywhere they cannot give."""
@@ -45,6 +54,7 @@ NEEDED = (
     Right("get", "pods/log"),
     *(Right(verb, way) for way in ("pods/exec", "pods/portforward") for verb in ("create", "get")),
     *(Right(verb, kind, group=kinds.group(kind)) for kind in kinds.ATTACHED for verb in ("create", "list", "delete")),
+    *(Right(verb, kinds.POLICIES, group=kinds.group(kinds.POLICIES)) for verb in ("get", "patch")),
 )
 _OF_OTHERS = (
     ("list", "pods"),
@@ -66,3 +76,16 @@ def needed_for_others(namespace: str, *, has_groups: bool) -> list[Right]:
         group = "scheduling.volcano.sh"
         found += [Right(verb, resource, namespace=namespace, group=group) for verb, resource in _OF_GROUPS]
     return found
+
+
+def needed(config: KubernetesConfig) -> tuple[Right, ...]:
+    """All that a cluster with this configuration takes, where we ourselves do not give it to us."""
+    return NEEDED if config.namespaces == "shared" else (*NEEDED, *_for_tenants(config.tenant_role))
+
+
+def _for_tenants(role: str) -> Iterator[Right]:
+    yield Right("watch", "pods", everywhere=True)
+    for verb in ("create", "get", "list"):
+        yield Right(verb, "namespaces", everywhere=True)
+    yield Right("create", "rolebindings", everywhere=True, group=_RBAC)
+    yield Right("bind", "clusterroles", everywhere=True, group=_RBAC, name=role)

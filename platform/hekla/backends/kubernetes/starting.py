@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import Callable
 
-from hekla.backends.base import BackendError, PodOrder, StartRefused
+from hekla.backends.base import BackendError, PodKey, PodOrder, StartRefused
 from hekla.backends.kubernetes import kinds
 from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, INVALID, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.flight import Flight
+from hekla.backends.kubernetes.homes import Homes
 from hekla.backends.kubernetes.manifests import Manifests
+from hekla.backends.kubernetes.places import Finder
 from hekla.backends.kubernetes.reading import Seen
 
 
@@ -16,10 +18,16 @@ class Starting:
     """The starts of one cluster. `has_run`: whether this order's pod is over and was recorded."""
 
     def __init__(
-        self, flight: Flight, cache: Cache, manifests: Manifests, place: str, has_run: Callable[[PodOrder], bool]
+        self,
+        flight: Flight,
+        cache: Cache,
+        manifests: Manifests,
+        finder: Finder,
+        homes: Homes,
+        has_run: Callable[[PodOrder], bool],
     ) -> None:
-        self._flight, self._cache, self._manifests, self._place = flight, cache, manifests, place
-        self._has_run = has_run
+        self._flight, self._cache, self._manifests, self._finder = flight, cache, manifests, finder
+        self._homes, self._has_run = homes, has_run
         self._served: set[tuple[str, str]] = set()
         self._doors: dict[tuple[str, str], asyncio.Lock] = {}
 
@@ -27,13 +35,14 @@ class Starting:
         """Make the pod and what belongs to it, and bind it, as far as this is not done. Raises as the contract says."""
         if self._has_run(order):
             return
-        pod = await self._made(order)
+        async with self._homes.entered(order.key.tenant):
+            pod = await self._made(order)
         if pod is None:
             raise BackendError("Somebody deleted the pod before it was bound")
         if pod.is_bound or pod.observation.phase.is_final:
             return
         for kind, manifest in self._manifests.files(order, pod.uid):
-            await self._flight.create_once(f"{self._place}/{kind}", manifest)
+            await self._flight.create_once(f"{self._finder.place(order.key)}/{kind}", manifest)
         await self._flight.leave()  # it may have been over, and deleted, before we made it anew
         await self._bind(pod, order.node)
 
@@ -45,18 +54,20 @@ class Starting:
         """The pod, made now or before. Raises StartRefused where the server takes no such pod."""
         manifest = self._manifests.pod(order)
         for kind, shared in self._manifests.of_job(order):
-            await self._make_shared(order.key.job, kind, shared)
+            await self._make_shared(order.key, kind, shared)
         try:
-            made = await self._flight.create_once(f"{self._place}/pods", manifest)
+            made = await self._flight.create_once(f"{self._finder.place(order.key)}/pods", manifest)
         except ApiError as error:
+            if error.status == NOT_FOUND:  # its namespace is gone, and all that was in it
+                self.forget_service(order.key.job)
             if error.status in (INVALID, BAD_REQUEST):
                 raise StartRefused(f"Kubernetes does not take this pod: {error}") from error
             raise
-        return self._cache.put(made) if made else await self._looked_up(order.key.name)
+        return self._cache.put(made) if made else await self._looked_up(order.key)
 
     async def _bind(self, pod: Seen, node: str) -> None:
         try:
-            await self._flight.create(f"{self._place}/pods/{pod.name}/binding", self._manifests.binding(pod, node))
+            await self._flight.create(f"{pod.path}/binding", self._manifests.binding(pod, node))
         except ApiError as error:
             if error.status not in (NOT_FOUND, CONFLICT):
                 raise
@@ -64,7 +75,7 @@ class Starting:
 
     async def _make_sure(self, pod: Seen, node: str, refusal: ApiError) -> None:
         """It is bound there already, or is not to be bound any more. Raises BackendError where neither is so."""
-        found = await self._looked_up(pod.name)
+        found = await self._looked_up(pod.key)
         if found is None or found.uid != pod.uid or found.node == node:
             return
         if found.is_bound:
@@ -72,17 +83,17 @@ class Starting:
         if not found.observation.phase.is_final:
             raise refusal
 
-    async def _make_shared(self, job: str, kind: str, manifest: Json) -> None:
+    async def _make_shared(self, key: PodKey, kind: str, manifest: Json) -> None:
         """What the job has for all its pods; who comes while it is made waits for it."""
-        this = job, kind
+        this = key.job, kind
         if this in self._served:
             return
         async with self._doors.setdefault(this, asyncio.Lock()):
             if this not in self._served:
-                await self._flight.create_once(kinds.path(self._place, kind), manifest)
+                await self._flight.create_once(kinds.path(self._finder.place(key), kind), manifest)
                 self._served.add(this)
         self._doors.pop(this, None)
 
-    async def _looked_up(self, name: str) -> Seen | None:
-        found = await self._flight.find(f"{self._place}/pods/{name}")
+    async def _looked_up(self, key: PodKey) -> Seen | None:
+        found = await self._flight.find(self._finder.pod(key))
         return self._cache.put(found) if found else None

@@ -158,13 +158,13 @@ class VolcanoBackend(KubernetesBackend):
             uid: volcano_reading.with_words(reports[uid], said, jobs[uid], groups.get(uid)) for uid in mute
         }
 
-    def remove(self, job: str) -> None:
+    def remove(self, job: str, *, tenant: str = "") -> None:
         """The Job first, so that nobody makes its pods again; they are deleted with their logs kept."""
         wanted = names.selector(names.job_labels(self._cluster, job))
         self._flight.all(self._ending.keep_log, self._listed(wanted))
         for found in self._jobs_listed(wanted):
             self._api.delete(f"{self._jobs}/{found['metadata']['name']}")
-        super().remove(job)
+        super().remove(job, tenant=tenant)
 
     def inventory(self) -> Inventory:
         """With the jobs themselves."""

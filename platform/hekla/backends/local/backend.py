@@ -203,7 +203,7 @@ class LocalBackend:
         """Not done: a pod is processes of the console's own machine and user."""
         raise NotHere(f"No command can be run in {key.name}")
 
-    def remove(self, job: str) -> None:
+    def remove(self, job: str, *, tenant: str = "") -> None:  # noqa: ARG002
         """End what still runs of the job at once, and delete what its pods left but the logs.
 
         Raises BackendError where the pods take long to end.
@@ -220,7 +220,7 @@ class LocalBackend:
             removal.strip(folder)
         removal.drop_drafts(self._pods / job)
 
-    def remove_logs(self, job: str) -> None:
+    def remove_logs(self, job: str, *, tenant: str = "") -> None:  # noqa: ARG002
         """Delete the job's folder. Raises BackendError as `remove` does."""
         self.remove(job)
         if _SAFE.fullmatch(job):

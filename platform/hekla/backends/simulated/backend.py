@@ -156,7 +156,7 @@ class SimulatedBackend:
         """Nothing is there."""
         raise NotHere(f"{key.name} is imagined")
 
-    def remove(self, job: str) -> None:
+    def remove(self, job: str, *, tenant: str = "") -> None:  # noqa: ARG002
         """The pods of the job end now and are told of no more; what they would have written can still be read."""
         with self._turn, self._journal.writing():
             self._catch_up()
@@ -168,7 +168,7 @@ class SimulatedBackend:
             if keys - self._forgotten:
                 self._write({"forget": [list(_key_fields(key)) for key in keys - self._forgotten]})
 
-    def remove_logs(self, job: str) -> None:
+    def remove_logs(self, job: str, *, tenant: str = "") -> None:  # noqa: ARG002
         """Forget that the pods of the job ever were."""
         with self._turn, self._journal.writing():
             self._catch_up()

@@ -1,0 +1,41 @@
+"""What tenants are to have in a cluster beside their pods, kept there as the rows say.
+
+Level-triggered: what is ordered follows from the rows each time, and is ordered again from time to time, since somebody
+may have changed it in the cluster.
+"""
+
+import logging
+import time
+from collections.abc import Collection
+
+from hekla.apps.quotas import selectors as quotas
+from hekla.backends.tenants import TenantBackend, TenantOrder
+from hekla.controller.observations import Hold
+from hekla.foresight.picture import Picture
+
+log = logging.getLogger(__name__)
+HOLDS_SECONDS = 300.0
+_AGAIN_SECONDS = 30.0
+"""After which what could not be done is tried again."""
+
+
+def keep(hold: Hold, picture: Picture) -> None:
+    """Before pods are made: what is around those of each tenant. One that cannot be kept now keeps no pod back."""
+    backend = hold.backend
+    if not isinstance(backend, TenantBackend):
+        return
+    due = [order for order in _orders(picture.tenants()) if _is_due(hold, order)]
+    for order, error in backend.keep_tenants(due, meanwhile=hold.require) if due else ():
+        if error is not None:
+            log.warning("could not keep what tenant %s has there, will try again: %s", order.tenant, error)
+        hold.memory.kept[order.tenant] = order, time.monotonic() + (HOLDS_SECONDS if error is None else _AGAIN_SECONDS)
+
+
+def _orders(tenants: dict[int, str]) -> Collection[TenantOrder]:
+    bounds = quotas.of_tenants(tenants) if tenants else {}
+    return [TenantOrder(slug, bounds.get(pk, {})) for pk, slug in tenants.items()]
+
+
+def _is_due(hold: Hold, order: TenantOrder) -> bool:
+    kept, until = hold.memory.kept.get(order.tenant, (None, 0.0))
+    return kept != order or time.monotonic() > until
