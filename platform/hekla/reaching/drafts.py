@@ -24,6 +24,7 @@ from hekla.backends.base import BackendError, Health, Trouble
 from hekla.backends.registry import open_backend
 from hekla.domain.errors import Invalid, Problem
 from hekla.lib import clock
+from hekla.reaching import moves
 from hekla.reaching.health import as_facts, is_whole, sentence
 
 
@@ -88,11 +89,17 @@ def require_whole(draft: Draft, found: Health | None) -> None:
 
 
 def saved(draft: Draft, found: Health | None, *, by: User, now: datetime) -> Cluster:
-    """Save it, and take down what it answered. Raises Refused where the name of a new one is taken."""
+    """Save it, and take down what it answered.
+
+    Raises Refused where the name of a new one is taken, Invalid where pods would not be found any more.
+    """
+    if draft.cluster:
+        moves.require_nothing_left(draft.cluster, draft.config)
     doing: dict[str, Any] = {"actor": actor_of(by), "now": now}
     with unit_of_work():
         cluster = draft.cluster or services.create(**draft.row, **doing)
         if draft.cluster:
+            moves.require_nobody_there(draft.cluster, draft.config, now=now)
             services.change(cluster, draft.row, **doing)
         if draft.key:
             services.give_key(cluster, draft.key, by=by, **doing)

@@ -43,6 +43,15 @@ def release(holder: str, *, now: datetime) -> None:
     Lease.objects.filter(holder=holder).update(holder=_NOBODY, expires_at=now)
 
 
+def revoke(cluster: Cluster, *, now: datetime) -> None:
+    """Whoever controls it writes nothing more from now on. Anybody may take it, once this transaction is over."""
+    with unit_of_work():
+        Lease.objects.get_or_create(cluster=cluster, defaults={"holder": _NOBODY, "expires_at": now})
+        lease = _locked().get(cluster=cluster)
+        lease.holder, lease.epoch, lease.expires_at = _NOBODY, lease.epoch + 1, now
+        lease.save()
+
+
 def renew(cluster_id: int, epoch: int, *, now: datetime) -> None:
     """Hold on to it before something that no transaction covers. Raises LeaseLost, also where it was given up."""
     held = Lease.objects.filter(cluster_id=cluster_id, epoch=epoch).exclude(holder=_NOBODY)

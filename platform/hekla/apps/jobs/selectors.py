@@ -31,7 +31,7 @@ from hekla.apps import paging
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.clusters.models import Node
+from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.jobs.facts import is_wanted, read_specs, replica_of, replicas, reserved_slots, spec_of
 from hekla.apps.jobs.models import Arrangement, Job, Placement, Pod, View
 from hekla.apps.outbox import selectors as outbox
@@ -392,6 +392,11 @@ def _of_one_tenant(jobs: QuerySet[Job], limit: int) -> list[Job]:
 def placed(pods_on: QuerySet[Pod] | None = None) -> QuerySet[Pod]:
     """Pods that hold resources on a node."""
     return (pods_on if pods_on is not None else Pod.objects.all()).filter(phase__in=_PLACED_PODS)
+
+
+def has_placed_pods(cluster: Cluster) -> bool:
+    """Whether any pod of this cluster holds something, so that it may be at work."""
+    return placed(Pod.objects.filter(job__cluster=cluster)).exists()
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,12 +49,12 @@ class Homes:
         try:
             yield
         except ApiError as error:
-            if error.status == NOT_FOUND:  # somebody may have deleted the namespace
-                self._furnished.discard(tenant)
-                self._open.discard(self._places.namespace_of(tenant))
             if error.status == FORBIDDEN and "exceeded quota" in str(error):
                 sentence = "The quota of the tenant's namespace has no room for it now"
                 raise BackendError(f"{sentence}: {error}") from error
+            if error.status in (FORBIDDEN, NOT_FOUND):  # somebody may have deleted the namespace
+                self._furnished.discard(tenant)
+                self._open.discard(self._places.namespace_of(tenant))
             raise
 
     async def let_in(self, namespace: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from hekla.backends.base import BackendError, PodKey, PodOrder, StartRefused
 from hekla.backends.kubernetes import kinds
-from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, INVALID, NOT_FOUND, ApiError, Json
+from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, FORBIDDEN, INVALID, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.homes import Homes
@@ -58,7 +58,7 @@ class Starting:
         try:
             made = await self._flight.create_once(f"{self._finder.place(order.key)}/pods", manifest)
         except ApiError as error:
-            if error.status == NOT_FOUND:  # its namespace is gone, and all that was in it
+            if error.status in (FORBIDDEN, NOT_FOUND):  # its namespace may be gone, and all that was in it
                 self.forget_service(order.key.job)
             if error.status in (INVALID, BAD_REQUEST):
                 raise StartRefused(f"Kubernetes does not take this pod: {error}") from error

@@ -1,0 +1,63 @@
+"""Another place for the pods of a cluster: in other namespaces than before.
+
+What the present configuration made would not be found by another one. So a change waits until no pod is alive, and,
+where what pods left would not be found either, until that is gone too.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from hekla.apps.clusters import leases
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs import selectors as jobs
+from hekla.backends.base import BackendError
+from hekla.backends.kubernetes import places
+from hekla.backends.opened import opened
+from hekla.domain.errors import Invalid, Problem
+
+Config = Mapping[str, Any]
+
+
+def require_nothing_left(cluster: Cluster, config: Config) -> None:
+    """Raises Invalid where something would be left behind, or where that cannot be asked."""
+    if not _says(places.leaves_behind, cluster, config):
+        return
+    try:
+        left = opened(**clusters.backend_facts(cluster), home=settings.HEKLA_HOME).inventory().kept
+    except BackendError as error:
+        sentence = _("Whether pods have left something where they are now cannot be asked: %(why)s")
+        raise _refusal(sentence % {"why": error}) from error
+    if left:
+        sentence = _("Something of %(count)d jobs is where pods are now, and would stay there. Delete them first.")
+        raise _refusal(sentence % {"count": len(left)})
+
+
+def require_nobody_there(cluster: Cluster, config: Config, *, now: datetime) -> None:
+    """Inside the transaction that changes it. Raises Invalid while pods are alive.
+
+    The lease is taken from whoever has it: what they were about to start they do not start in the former place.
+    """
+    if not _says(places.is_moved, cluster, config):
+        return
+    leases.revoke(cluster, now=now)
+    if jobs.has_placed_pods(cluster):
+        raise _refusal(_("Pods of this cluster are at work, and would not be found any more. Let its jobs end first."))
+
+
+def _says(question: Callable[[Config, Config], bool], cluster: Cluster, config: Config) -> bool:
+    """By a configuration that nobody can read no pod was ever made."""
+    if cluster.kind != Cluster.Kind.KUBERNETES:
+        return False
+    try:
+        return question(cluster.config, config)
+    except Invalid:
+        return False
+
+
+def _refusal(sentence: str) -> Invalid:
+    return Invalid([Problem("config", sentence)])

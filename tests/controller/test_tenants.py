@@ -1,0 +1,203 @@
+"""On a cluster where each tenant has a namespace of its own, and where tenants share one."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import transaction
+from tests.controller.conftest import SIZE, World, describe
+from tests.kubernetes.control_plane import ControlPlane
+
+from hekla.apps.clusters import services as clusters
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.quotas import services as quotas
+from hekla.apps.quotas.models import Quota
+from hekla.apps.tenancy import services as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.controller import turns
+from hekla.controller.backends import backend_of
+from hekla.controller.observations import key_of
+from hekla.domain.errors import Invalid
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import JobPhase, PodPhase
+from hekla.domain.policies import Action
+from hekla.lib import clock
+from hekla.reaching import moves
+
+KINDS = ("pods", "services", "configmaps", "secrets")
+
+pytestmark = pytest.mark.kubernetes
+
+
+@pytest.fixture
+def apart(
+    small_cluster: ControlPlane, tenants_namespace: str, transactional_db: None, settings: Any, tmp_path: Path
+) -> Iterator[World]:
+    """A machine of its own, and rights for a namespace for each tenant."""
+    settings.HEKLA_HOME, labels = tmp_path, {"hekla.dev/test": tenants_namespace}
+    turns.forget_all()
+    machines = small_cluster.add_nodes(1, allocatable=SIZE, labels=labels)
+    (tmp_path / "kubeconfigs").mkdir()
+    (tmp_path / "kubeconfigs" / "test").write_text(json.dumps(small_cluster.kubeconfig(small_cluster.tenants_token)))
+    place = {"kubeconfig": "test", "namespace": tenants_namespace, "namespaces": "tenant"}
+    made = World.found("kubernetes", {**place, "node_labels": labels})
+    yield made
+    backend_of(made.cluster).close()
+    turns.forget_all()
+    small_cluster.remove_nodes(machines)
+
+
+@pytest.fixture
+def shop(apart: World) -> Tenant:
+    """Another tenant, of which Alice is a member too."""
+    made = tenancy.create(slug="Shop_2", name="Shop", actor=PLATFORM, now=clock.now())
+    tenancy.add_member(made, apart.alice, "admin", actor=PLATFORM, now=clock.now())
+    return made
+
+
+def submit(world: World, seconds: str, *, tenant: Tenant | None = None, replicas: int = 1, name: str = "one") -> Job:
+    task: dict[str, Any] = {"name": "main", "command": ["x"], "resources": {"cpu": "1"}, "replicas": replicas}
+    task["env"] = {"HEKLA_SIM_SECONDS": seconds}
+    spec = JobSpec.parse({"name": name, "tasks": [task], "files": {"a": "b"}})
+    return services.submit(spec=spec, tenant=tenant or world.tenant, user=world.alice, now=clock.now())
+
+
+def phases(job: Job) -> set[str]:
+    return set(Pod.objects.filter(job=job).values_list("phase", flat=True))
+
+
+def run(world: World, *jobs: Job) -> None:
+    world.turn_until(lambda: all(phases(job) == {PodPhase.RUNNING} for job in jobs))
+
+
+def abort(world: World, job: Job) -> None:
+    services.command(job, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.ABORTED)
+
+
+def things(plane: ControlPlane, world: World, kinds: tuple[str, ...] = KINDS) -> dict[str, set[str]]:
+    """By namespace of a tenant, the uids of what is there of jobs."""
+    spaces = plane.request("GET", "/api/v1/namespaces?labelSelector=hekla.dev/tenant")["items"]
+    names = [one["metadata"]["name"] for one in spaces]
+    return {
+        name: {
+            one["metadata"]["uid"]
+            for kind in kinds
+            for one in plane.request("GET", f"/api/v1/namespaces/{name}/{kind}?labelSelector=hekla.dev/job")["items"]
+        }
+        for name in names
+        if name.startswith(world.cluster.config["namespace"])
+    }
+
+
+def bound(world: World, **resources: str) -> None:
+    quotas.bound(
+        tenant=world.tenant,
+        of=Quota.Of.TENANT,
+        user=None,
+        bounds={"resources": resources},
+        actor=PLATFORM,
+        now=clock.now(),
+    )
+
+
+def hard(plane: ControlPlane, world: World) -> list[dict[str, str]]:
+    place = f"/api/v1/namespaces/{world.cluster.config['namespace']}-lab/resourcequotas"
+    return [one["spec"]["hard"] for one in plane.request("GET", place)["items"]]
+
+
+def test_jobs_of_two_tenants_run_in_two_namespaces_and_leave_nothing_there(apart, shop, small_cluster) -> None:
+    ours, theirs = submit(apart, "1000", replicas=2), submit(apart, "1000", tenant=shop)
+    run(apart, ours, theirs)
+    there = things(small_cluster, apart, ("pods",))
+    assert sorted(map(len, there.values())) == [1, 2]
+    assert {name.removeprefix(apart.cluster.config["namespace"])[:5] for name in there} == {"-lab", "-shop"}
+    for job in (ours, theirs):
+        abort(apart, job)
+        services.delete(job, user=apart.alice, now=clock.now())
+    apart.turn_until(lambda: all(Job.objects.get(pk=job.pk).cleaned_at for job in (ours, theirs)))
+    assert not any(things(small_cluster, apart).values())
+    assert not backend_of(apart.cluster).inventory().kept
+
+
+def test_a_controller_that_begins_anew_finds_the_pods_of_all_tenants(apart, shop, small_cluster) -> None:
+    jobs = submit(apart, "1000", replicas=2), submit(apart, "1000", tenant=shop)
+    run(apart, *jobs)
+    before = things(small_cluster, apart, ("pods",))
+    turns.forget_all()
+    clusters.change(
+        apart.cluster, {"config": {**apart.cluster.config, "image": "other"}}, actor=PLATFORM, now=clock.now()
+    )
+    backend = backend_of(apart.cluster)  # opened anew, since the configuration is another
+    for _ in range(3):
+        turns.run(apart.cluster)
+    assert things(small_cluster, apart, ("pods",)) == before
+    assert [phases(job) for job in jobs] == [{PodPhase.RUNNING}] * 2, describe()
+    assert backend.inventory().alive == {key_of(pod) for pod in Pod.objects.all()}
+
+
+def test_the_quota_of_a_tenant_follows_what_is_set_in_the_console(apart, small_cluster) -> None:
+    bound(apart, cpu="2", memory="4Gi")
+    run(apart, submit(apart, "1000"))
+    assert hard(small_cluster, apart) == [{"requests.cpu": "2", "requests.memory": "4Gi"}]
+    bound(apart, cpu="3")
+    apart.turn_until(lambda: hard(small_cluster, apart) == [{"requests.cpu": "3"}])
+    bound(apart)
+    apart.turn_until(lambda: hard(small_cluster, apart) == [])
+
+
+def test_jobs_that_wait_for_one_another_under_a_quota_all_run(apart) -> None:
+    """The server hears of the end of a pod later than we: what it refuses until then is tried again."""
+    bound(apart, cpu="1", memory="1Gi")
+    jobs = [submit(apart, "0.1", name=f"j{index}") for index in range(3)]
+    apart.turn_until(lambda: all(Job.objects.get(pk=job.pk).phase == JobPhase.COMPLETED for job in jobs))
+
+
+def test_a_log_is_read_wherever_the_pod_is_and_after_it_is_gone(apart) -> None:
+    job = submit(apart, "0.1")
+    apart.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.COMPLETED)
+    key, backend = key_of(Pod.objects.get(job=job)), backend_of(apart.cluster)
+    first = backend.logs(key, offset=0, limit=1000).data
+    assert b"the last line" in first
+    apart.turn_until(lambda: not backend.observe(None).pods)
+    assert backend.logs(key, offset=0, limit=1000).data == first
+
+
+def test_pods_are_not_moved_while_they_are_alive_nor_left_behind_afterwards(apart) -> None:
+    shared = {**apart.cluster.config, "namespaces": "shared"}
+    job = submit(apart, "1000", replicas=2)
+    run(apart, job)
+    assert "at work" in why_not(apart, shared)
+    abort(apart, job)
+    with transaction.atomic():
+        moves.require_nobody_there(apart.cluster, shared, now=clock.now())
+    with pytest.raises(Invalid, match="Something of 1 jobs"):
+        moves.require_nothing_left(apart.cluster, shared)
+    services.delete(job, user=apart.alice, now=clock.now())
+    apart.turn_until(lambda: Job.objects.get(pk=job.pk).cleaned_at is not None)
+    moves.require_nothing_left(apart.cluster, shared)
+
+
+def why_not(world: World, config: dict[str, Any]) -> str:
+    with pytest.raises(Invalid) as refused, transaction.atomic():
+        moves.require_nobody_there(world.cluster, config, now=clock.now())
+    turns.run(world.cluster)  # the refusal took the lease from nobody
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
+def test_what_pods_left_in_a_shared_namespace_is_found_when_tenants_are_apart(
+    world: World, small_cluster: ControlPlane
+) -> None:
+    apart = {**world.cluster.config, "namespaces": "tenant"}
+    job = submit(world, "1000", replicas=2)
+    run(world, job)
+    place = f"/apis/networking.k8s.io/v1/namespaces/{world.cluster.config['namespace']}/networkpolicies"
+    assert [one["metadata"]["name"] for one in small_cluster.request("GET", place)["items"]] == ["hekla-lab"]
+    assert "at work" in why_not(world, apart)
+    abort(world, job)
+    moves.require_nothing_left(world.cluster, apart)
