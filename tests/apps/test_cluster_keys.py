@@ -21,11 +21,16 @@ from tests.kubernetes.control_plane import ControlPlane
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import sealed, selectors, services
 from hekla.apps.clusters.models import Cluster, ClusterHealth, ClusterKey
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.models import Pod
 from hekla.apps.outbox.models import Event
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.queues import services as queues
 from hekla.backends.kubernetes import keys
 from hekla.controller import health
 from hekla.controller.backends import backend_of
 from hekla.domain.errors import NotFound
+from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.live import registry
 
@@ -245,6 +250,32 @@ def test_a_cluster_that_is_changed_otherwise_keeps_its_key(admin: Client, far: C
     far.refresh_from_db()
     assert far.is_paused
     assert SECRET in sealed.opened(ClusterKey.objects.get().sealed)
+
+
+def test_pods_are_not_looked_for_in_another_namespace_while_they_are_at_work(
+    people: People, admin: Client, far: Cluster
+) -> None:
+    pod = running_pod(people, far)
+    edit, moved = reverse("clusters:edit", args=["far"]), {**far.config, "namespaces": "tenant"}
+    asked = {"to": edit, "way": "", "config": moved, "anyway": ""}
+    assert "at work" in errors(send(admin, **asked))["config"][0]["message"]
+    far.refresh_from_db()
+    assert far.config != moved
+    Pod.objects.filter(pk=pod.pk).update(phase="succeeded")
+    assert send(admin, **asked).status_code == 302
+    far.refresh_from_db()
+    assert far.config == moved
+    answer = send(admin, to=edit, way="", config={**moved, "namespaces": "shared"}, anyway="")
+    assert "cannot be asked" in errors(answer)["config"][0]["message"]
+
+
+def running_pod(people: People, cluster: Cluster) -> Pod:
+    queue = queues.create(cluster=cluster, name="far", actor=PLATFORM, now=clock.now())
+    task = {"name": "main", "command": ["x"], "image": "python"}
+    spec = JobSpec.parse({"name": "one", "queue": queue.name, "tasks": [task]})
+    job = jobs.submit(spec=spec, tenant=people.lab, user=people.alice, now=clock.now())
+    place = {"index": 0, "version": 1, "slot": 1, "address": "s1", "node": "n1"}
+    return Pod.objects.create(job=job, task="main", attempt=1, phase="running", created_at=clock.now(), **place)
 
 
 def test_another_way_takes_the_key_away(admin: Client, far: Cluster, small_cluster: ControlPlane, tmp_path) -> None:

@@ -121,7 +121,8 @@ class ClusterForm(WayForm):
         error_messages = {"name": NAME_ERRORS}
         help_texts = {
             "config": _(
-                'JSON. Kubernetes: {"namespace": "hekla", "image": "python:3.11-slim"}. '
+                'JSON. Kubernetes: {"namespace": "hekla", "image": "python:3.11-slim"}, and where each tenant is to '
+                'have a namespace of its own "namespaces": "tenant". '
                 'Simulated: {"nodes": [{"name": "gpu", "count": 4, "allocatable": {"cpu": "64"}}]}'
             )
         }
