@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.controller import conftest
 from tests.controller.conftest import SIZE, World
 from tests.kubernetes.control_plane import ControlPlane, RequestRefused
 from tests.kubernetes.plugin import give_inside
@@ -28,6 +29,12 @@ from hekla.lib import clock
 Object = dict[str, Any]
 pytestmark = pytest.mark.kubernetes
 _GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups"
+
+
+@pytest.fixture(autouse=True)
+def patience_with_controllers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the cluster, for budgets and for what is deleted, take their turns too."""
+    monkeypatch.setattr(conftest, "LAST_SECONDS", 120.0)
 
 
 @pytest.fixture
