@@ -42,10 +42,11 @@ from hekla.controller.observations import Hold, Memory
 from hekla.controller.watch import holder
 from hekla.domain.phases import GangPhase, JobPhase
 from hekla.engine.audit import differences
-from hekla.engine.decisions import Fault
+from hekla.engine.decisions import Decisions, Fault
 from hekla.engine.world import World
 from hekla.foresight import policies
 from hekla.foresight.picture import Picture, Seen
+from hekla.foresight.snapshot import Snapshot
 from hekla.lib import clock
 
 log = logging.getLogger(__name__)
@@ -155,37 +156,47 @@ def _is_quiet(keeper: Keeper, now: datetime) -> bool:
 
 
 def _decide(cluster: Cluster, keeper: Keeper, hold: Hold, *, is_told: bool = True) -> None:
-    """Rounds of: move jobs on, ask the engine, record, carry out; until a round changes nothing.
+    """Rounds until one changes nothing.
 
     A new controller places what waits before it was told (`is_told`) how a hundred thousand pods are: those that ended
     meanwhile still take their room, so that what it places fits. Nothing else is done on such grounds.
     """
     for _ in range(_MAX_ROUNDS):
-        now = clock.now()
-        picture, memory = keeper.picture, hold.memory
-        picture.refresh(cluster, memory.nominated, now=now)
-        if moved := _sync_jobs(hold, picture, picture.stirred(now) if is_told else picture.unplaced(), now):
-            picture.refresh(cluster, memory.nominated, now=now)
-        taken = picture.snapshot(cluster)
-        policy = policies.in_force(cluster)
-        state = sparing.without(taken.state, memory)
-        decided = instruments.cycle(cluster.name, state, policy, now, world=keeper.world)
-        _tell_faults(cluster, keeper, decided.faults)
-        _check(cluster, keeper)
-        if sparing.forbids(hold, taken, decided, now=now):
-            continue
-        found = decisions.by_job(taken, decided)
-        found = found if is_told else [one for one in found if decisions.only_places(one)]
-        picture.doubt(decision.job_id for decision in found)
-        recorded = services.commit(cluster.pk, hold.epoch, found, now=now)
-        if is_told:
-            memory.nominated = decisions.still_nominated(taken, decided, memory.nominated)
-        picture.refresh(cluster, memory.nominated, now=now)
-        tenants.keep(hold, picture)
-        placed = {pod for one in found for pod in one.binds}
-        carry_out(hold, [pod for pod in picture.ordered() if is_told or pod.pk in placed], now=now)
-        if not (moved or recorded):
+        if not _round(cluster, keeper, hold, is_told=is_told):
             return
+
+
+def _round(cluster: Cluster, keeper: Keeper, hold: Hold, *, is_told: bool) -> bool:
+    """Move jobs on, ask the engine, record, carry out. Returns whether there may be more to do."""
+    now = clock.now()
+    picture, memory = keeper.picture, hold.memory
+    picture.refresh(cluster, memory.nominated, now=now)
+    if moved := _sync_jobs(hold, picture, picture.stirred(now) if is_told else picture.unplaced(), now):
+        picture.refresh(cluster, memory.nominated, now=now)
+    taken = picture.snapshot(cluster)
+    decided = _decisions(cluster, keeper, taken, memory, now)
+    if is_told and sparing.forbids(hold, taken, decided, now=now):
+        return True
+    found = decisions.by_job(taken, decided)
+    found = found if is_told else [one for one in found if decisions.only_places(one)]
+    picture.doubt(decision.job_id for decision in found)
+    recorded = services.commit(cluster.pk, hold.epoch, found, now=now)
+    if is_told:
+        memory.nominated = decisions.still_nominated(taken, decided, memory.nominated)
+    picture.refresh(cluster, memory.nominated, now=now)
+    tenants.keep(hold, picture)
+    placed = {pod for one in found for pod in one.binds}
+    carry_out(hold, [pod for pod in picture.ordered() if is_told or pod.pk in placed], now=now)
+    return bool(moved or recorded)
+
+
+def _decisions(cluster: Cluster, keeper: Keeper, taken: Snapshot, memory: Memory, now: datetime) -> Decisions:
+    """What the engine says."""
+    state, policy = sparing.without(taken.state, memory), policies.in_force(cluster)
+    decided = instruments.cycle(cluster.name, state, policy, now, world=keeper.world)
+    _tell_faults(cluster, keeper, decided.faults)
+    _check(cluster, keeper)
+    return decided
 
 
 def _tell_faults(cluster: Cluster, keeper: Keeper, faults: tuple[Fault, ...]) -> None:

@@ -118,7 +118,7 @@ def test_a_tenants_namespace_is_guarded_and_marked(apart, small_cluster) -> None
     assert (labels[names.CLUSTER], labels[names.TENANT]) == ("c1", "lab")
     (policy,) = listed(small_cluster, POLICIES.format(home(apart, "lab")))
     assert policy["spec"] == {
-        "podSelector": {},
+        "podSelector": {"matchExpressions": [{"key": names.CLOSED, "operator": "DoesNotExist"}]},
         "policyTypes": ["Ingress"],
         "ingress": [{"from": [{"podSelector": {}}]}],
     }
