@@ -18,7 +18,7 @@ from hekla.apps.jobs.services.decisions import JobDecision, Yield
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.controller import turns
 from hekla.controller.backends import backend_of
-from hekla.controller.watch import holder
+from hekla.controller.holder import holder
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import Action

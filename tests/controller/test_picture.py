@@ -19,7 +19,7 @@ from hekla.apps.outbox.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.controller import turns
 from hekla.controller.backends import backend_of
-from hekla.controller.watch import holder
+from hekla.controller.holder import holder
 from hekla.domain.policies import Action
 from hekla.foresight import picture
 from hekla.foresight.picture import Picture

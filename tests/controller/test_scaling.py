@@ -11,7 +11,7 @@ from hekla.apps.jobs.services.decisions import JobDecision, Yield, commit
 from hekla.apps.outbox.models import Event
 from hekla.controller.backends import backend_of
 from hekla.controller.carry_out import order_of
-from hekla.controller.watch import holder
+from hekla.controller.holder import holder
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.scaling import Size
 from hekla.lib import clock

@@ -37,9 +37,9 @@ from hekla.controller import (
 )
 from hekla.controller.backends import backend_of
 from hekla.controller.carry_out import carry_out
+from hekla.controller.holder import holder
 from hekla.controller.instruments import TURN_SECONDS
 from hekla.controller.observations import Hold, Memory
-from hekla.controller.watch import holder
 from hekla.domain.phases import GangPhase, JobPhase
 from hekla.engine.audit import differences
 from hekla.engine.decisions import Decisions, Fault
@@ -98,6 +98,13 @@ def run(cluster: Cluster) -> None:
             log.warning("cluster %s: its backend cannot answer now: %s", cluster, error)
         finally:
             keeper.lock.release()
+
+
+def look_again(cluster_id: int) -> bool:
+    """Have one more turn of this cluster after the one that is under way here. Returns whether one is."""
+    keeper = _keeper(cluster_id)
+    keeper.again = True  # before the question: who turns looks at it after letting go
+    return keeper.lock.locked()
 
 
 def _keeper(cluster_id: int) -> Keeper:

@@ -1,8 +1,6 @@
 """In the control worker, a thread a cluster waits for its backend to stir and then asks for a turn."""
 
 import logging
-import os
-import socket
 import threading
 from typing import Any
 
@@ -12,7 +10,9 @@ from django.db import DatabaseError, Error, close_old_connections
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
 from hekla.backends.base import BackendError
+from hekla.controller import turns
 from hekla.controller.backends import backend_of
+from hekla.controller.holder import holder
 from hekla.controller.wake import request_turn
 from hekla.domain.errors import HeklaError, NotFound
 from hekla.lib import clock
@@ -22,11 +22,6 @@ _BREATH_SECONDS = 0.02
 """Between two wishes of one cluster: more of them than can be granted would bury those that matter."""
 _stop = threading.Event()
 _watched: set[int] = set()
-
-
-def holder() -> str:
-    """Who this process is when it holds a lease."""
-    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 @worker_ready.connect
@@ -67,7 +62,8 @@ def _watch(cluster_id: int) -> None:
     while not _stop.is_set():
         try:
             if backend_of(clusters.by_id(cluster_id)).wait(1.0):
-                request_turn(cluster_id)
+                if not turns.look_again(cluster_id):
+                    request_turn(cluster_id)
                 _stop.wait(_BREATH_SECONDS)
         except NotFound:
             return  # it was removed

@@ -43,9 +43,13 @@ class Console:
         Membership.objects.create(tenant=self._tenant, user=self._user, role="member", since=now)
 
     @contextmanager
-    def cluster(self, namespace: str) -> Iterator[str]:
-        """The queue to a cluster whose pods are in this namespace; nobody turns it afterwards."""
-        config = {"kubeconfig": "bench", "namespace": namespace}
+    def cluster(self, namespace: str, *, adopts: bool = False) -> Iterator[str]:
+        """The queue to a cluster whose pods are in this namespace, pods of others too if it `adopts` those.
+
+        Nobody turns the cluster afterwards.
+        """
+        adopted = {"namespaces": {namespace: "bench"}, "queue": namespace, "owner": "bench"}
+        config = {"kubeconfig": "bench", "namespace": namespace, "adopted": adopted if adopts else None}
         cluster = clusters.create(name=namespace, kind="kubernetes", config=config, actor=PLATFORM, now=clock.now())
         queues.create(cluster=cluster, name=namespace, tenants=[self._tenant], actor=PLATFORM, now=clock.now())
         try:

@@ -43,11 +43,7 @@ def fill(place: Place, console: Console, queue: str, *, running: int, gang: int)
         cursor.execute(_JOBS, {"queue": queue})
         cursor.execute(_PODS, {"queue": queue, "nodes": place.nodes()})
         cursor.execute("VACUUM ANALYZE")
-
-    async def make(manifest: Json) -> None:
-        await place.flight.create(pods_of(queue), manifest)
-
-    place.flight.all(make, _manifests(queue))
+    place.make(queue, _manifests(queue))
     waiting: dict[str, str | int] = {"fieldSelector": "status.phase=Pending", "limit": 1}
     until(lambda: not place.api.get(pods_of(queue), **waiting)["items"], "The pods of the cluster do not run.")
 

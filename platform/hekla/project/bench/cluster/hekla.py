@@ -9,7 +9,7 @@ from hekla.project.bench.cluster.checking import check
 from hekla.project.bench.cluster.console import Console, until_quiet
 from hekla.project.bench.cluster.filling import fill
 from hekla.project.bench.cluster.observing import Bound, observed, percentiles
-from hekla.project.bench.cluster.place import Place
+from hekla.project.bench.cluster.place import Place, pod_of_others
 
 _FOR_EVER = 1_000_000.0
 _WARM_UP_SECONDS = 10.0
@@ -18,9 +18,9 @@ Flood = tuple[float, Bound, dict[str, Any]]
 
 
 @contextmanager
-def _queue(place: Place, console: Console, *, is_last: bool = False) -> Iterator[str]:
+def _queue(place: Place, console: Console, *, is_last: bool = False, adopts: bool = False) -> Iterator[str]:
     """A fresh namespace, and the queue of the same name that leads there."""
-    with place.namespace(is_last=is_last) as namespace, console.cluster(namespace):
+    with place.namespace(is_last=is_last) as namespace, console.cluster(namespace, adopts=adopts):
         yield namespace
 
 
@@ -38,6 +38,14 @@ def flood(
             until_quiet(place, queue)
             writes = {name: round(count / (jobs * gang), 3) for name, count in sorted(controller.writes().items())}
         return controller.began, bound, {**facts, "writes_per_pod": writes}
+
+
+def others(place: Place, console: Console, *, jobs: int, gang: int, seconds: float) -> tuple[float, Bound]:
+    """The same pods, made by others for our scheduler before the controller begins."""
+    with _queue(place, console, adopts=True) as queue, observed(place, queue, jobs * gang) as observer:
+        place.make(queue, (pod_of_others(index, gang, seconds) for index in range(jobs * gang)))
+        with console.at_work() as controller:
+            return controller.began, observer.seen()
 
 
 def steady_flow(place: Place, console: Console, *, jobs: int, gang: int, per_second: float) -> dict[str, float]:

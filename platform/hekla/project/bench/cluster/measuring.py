@@ -54,8 +54,13 @@ def _round_of(
     costs |= cost
     yield "hekla", began, bound
     if asked.kube_scheduler:
-        yield "kube-scheduler", *peers.kube_scheduler(place, asked.kube_scheduler, pods, seconds)
+        yield "kube-scheduler", *peers.kube_scheduler(place, asked.kube_scheduler, pods, seconds, made_before=False)
     yield "no logic, pods made before", *peers.no_logic(place, pods, seconds, made_before=True)
+    taken = hekla.others(place, console, jobs=asked.jobs, gang=asked.gang, seconds=seconds)
+    yield "hekla, pods made before by others", *taken
+    if asked.kube_scheduler:
+        taken = peers.kube_scheduler(place, asked.kube_scheduler, pods, seconds, made_before=True)
+        yield "kube-scheduler, pods made before", *taken
 
 
 def _medians(taken: list[tuple[float, float]]) -> dict[str, float]:

@@ -46,21 +46,21 @@ def no_logic(place: Place, pods: int, seconds: float, *, made_before: bool) -> t
         return began, observer.seen()
 
 
-def kube_scheduler(place: Place, program: Path, pods: int, seconds: float) -> tuple[float, Bound]:
-    """It binds while the pods are made; without the limits that it has where nobody says otherwise."""
-
-    async def make(manifest: Json) -> None:
-        await place.flight.create(path, manifest)
-
+def kube_scheduler(place: Place, program: Path, pods: int, seconds: float, *, made_before: bool) -> tuple[float, Bound]:
+    """It binds while the pods are made, or what was made before it began; without the limits that it has otherwise."""
+    manifests = [pod(index, seconds, _DEFAULT) for index in range(pods)]
+    if made_before:
+        with place.namespace() as namespace, observed(place, namespace, pods) as observer:
+            place.make(namespace, manifests)
+            began = time.monotonic()
+            with _running(place, program):
+                return began, observer.seen()
     with _running(place, program), place.namespace() as first:
-        path = pods_of(first)
-        place.flight.all(make, [pod(0, seconds, _DEFAULT)])
+        place.make(first, manifests[:1])
         until(lambda: all(one["spec"].get("nodeName") for one in place.pods(first)), "kube-scheduler binds nothing.")
         with place.namespace() as namespace, observed(place, namespace, pods) as observer:
-            path = pods_of(namespace)
-            manifests = [pod(index, seconds, _DEFAULT) for index in range(pods)]
             began = time.monotonic()
-            place.flight.all(make, manifests)
+            place.make(namespace, manifests)
             return began, observer.seen()
 
 

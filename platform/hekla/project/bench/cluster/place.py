@@ -1,13 +1,13 @@
 """The cluster that is measured: namespaces for one measurement each, its machines, and pods that all are alike."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
 from hekla.backends.base import PodKey, PodOrder
-from hekla.backends.kubernetes import access
+from hekla.backends.kubernetes import access, names
 from hekla.backends.kubernetes.api import Api, Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.flight import Flight
@@ -53,6 +53,14 @@ class Place:
             if not is_last:
                 until(lambda: not self.api.get("/api/v1/namespaces", **asked)["items"], "A namespace does not go.")
 
+    def make(self, namespace: str, pods: Iterable[Json]) -> None:
+        """These pods, many at once."""
+
+        async def make_one(manifest: Json) -> None:
+            await self.flight.create(pods_of(namespace), manifest)
+
+        self.flight.all(make_one, pods)
+
     async def _make(self, namespace: str) -> None:
         await self.flight.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
 
@@ -75,6 +83,13 @@ def pod(index: int, seconds: float, scheduler: str) -> Json:
     order = PodOrder(key, node="", command=("true",), address=f"s{index}", env=env, image="none", resources=asked)
     made = Manifests("bench", KubernetesConfig()).pod(order)
     made["spec"]["schedulerName"] = scheduler
+    return made
+
+
+def pod_of_others(index: int, gang: int, seconds: float) -> Json:
+    """One that an operator might have made for Hekla's scheduler, so many of them for each of its jobs."""
+    made = pod(index, seconds, names.SCHEDULER)
+    made["metadata"] |= {"labels": {"training.kubeflow.org/job-name": f"job-{index // gang}"}, "annotations": {}}
     return made
 
 
