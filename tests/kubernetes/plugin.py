@@ -29,7 +29,7 @@ def _needs_it(item: pytest.Item) -> bool:
     parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
     is_marked = item.get_closest_marker("kubernetes") is not None
     is_built_for = {"programs", "helm", "volcano"} & set(getattr(item, "fixturenames", ()))
-    return is_marked or bool(is_built_for) or bool({"kubernetes", "kubernetes-tenants"} & {*map(str, parameters)})
+    return is_marked or bool(is_built_for) or any(kind in parameters for kind in ("kubernetes", "kubernetes-tenants"))
 
 
 @pytest.fixture(scope="session")
