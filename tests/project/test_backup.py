@@ -11,6 +11,7 @@ import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import psycopg
 import pytest
@@ -76,7 +77,8 @@ def live(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> str:
     task = {"name": "main", "command": ["true"], "resources": {"cpu": "1"}}
     jobs.submit(spec=JobSpec.parse({"name": "one", "tasks": [task]}), tenant=lab, user=alice, now=now)
     told = connection.get_connection_params()
-    url = f"postgresql:///{told['dbname']}?host={told['host']}&user={told['user']}"
+    where = {name: told[name] for name in ("host", "port", "user") if told.get(name)}
+    url = f"postgresql:///{told['dbname']}?{urlencode(where)}"
     monkeypatch.setenv("DATABASE_URL", url)
     return url
 
