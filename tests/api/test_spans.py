@@ -11,6 +11,7 @@ from tests.api.conftest import World, job, world
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import services as clusters
+from hekla.apps.clusters.models import NodeFacts
 from hekla.apps.outbox.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Span
@@ -29,7 +30,7 @@ def second(transactional_db: None, world: World, monkeypatch: pytest.MonkeyPatch
     kept.forget_all()
     now, size = clock.now(), {"cpu": "8", "memory": "8Gi", "pods": "20"}
     made = clusters.create(name="away", kind="simulated", config={"nodes": []}, actor=PLATFORM, now=now)
-    clusters.observe_node(made, name="m", allocatable=size, labels={}, ready=True, message="", now=now)
+    clusters.observe_nodes(made, [NodeFacts("m", size, {})], now=now)
     queues.create(cluster=made, name="far", actor=PLATFORM, now=now)
     yield world
     kept.forget_all()

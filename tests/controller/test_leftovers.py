@@ -121,7 +121,7 @@ def test_of_jobs_deleted_in_any_phase_nothing_is_left_though_the_controller_dies
 ) -> None:
     phases = Phases(fleet)
     there = {one.partition("/")[0] for one in fleet.left()}
-    assert there == {"pods", "services", "configmaps", "secrets"}
+    assert there == {"pods", "services", "networkpolicies", "configmaps", "secrets"}
     Job.objects.filter(phase__in=["pending", "running", "aborting"]).update(phase="failed", finished_at=clock.now())
     for job in phases.all:
         fleet.delete(job)

@@ -10,7 +10,7 @@ from tests.controller.conftest import World
 from tests.foresight.conftest import begun, end, spec, submit
 
 from hekla.apps.clusters import services as clusters
-from hekla.apps.clusters.models import Cluster, ClusterHealth
+from hekla.apps.clusters.models import Cluster, ClusterHealth, NodeFacts
 from hekla.apps.jobs import audit, selectors, services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.decisions import JobDecision, commit
@@ -158,10 +158,7 @@ def test_what_fits_nowhere_is_refused_as_elsewhere(world: World) -> None:
 def test_what_fits_one_cluster_only_goes_there(world: World) -> None:
     Cluster.objects.filter(name="second").update(config=config(nodes=3))
     for cluster in Cluster.objects.filter(name="second"):
-        for at in (1, 2):
-            clusters.observe_node(
-                cluster, name=f"n{at}", allocatable=SIZE, labels={}, ready=True, message="", now=clock.now()
-            )
+        clusters.observe_nodes(cluster, [NodeFacts(name, SIZE, {}) for name in ("n1", "n2")], now=clock.now())
     job = sent(world, replicas=3, cpu=4)
     assert (job.cluster.name, said(job)["first"]) == ("second", "never")
 

@@ -1,6 +1,6 @@
 """The contract with a backend that keeps tenants apart by more than their queues."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -23,3 +23,6 @@ class TenantBackend(Backend, Protocol):
         self, orders: Iterable[TenantOrder], *, meanwhile: Callable[[], None]
     ) -> Iterator[tuple[TenantOrder, BackendError | None]]:
         """Make what is around each tenant's pods, or make it as ordered; told and stopped as `start_many` is."""
+
+    def leave_tenants(self, kept: Collection[str]) -> None:
+        """Take away what is around the pods of all tenants but these, who alone have jobs here. Raises BackendError."""

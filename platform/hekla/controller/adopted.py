@@ -8,9 +8,10 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from django.db import IntegrityError
 from django.utils import translation
 
 from hekla.apps.adopted import selectors, services
@@ -25,6 +26,7 @@ from hekla.controller.observations import Hold, Others
 from hekla.domain.adopted import GroupKind, GroupRef, OthersPod, PodGroup, Rules
 from hekla.domain.errors import HeklaError
 from hekla.domain.phases import GangPhase, PodPhase
+from hekla.foresight.picture import Picture
 
 log = logging.getLogger(__name__)
 _BIND_AGAIN_SECONDS = 10.0
@@ -44,34 +46,57 @@ class Look:
 
     def can_tell(self, ref: GroupRef) -> bool:
         """Whether what is so with this group could be seen."""
+        if ref.namespace not in self.rules.tenants:
+            return True
         needs_group = ref.kind is GroupKind.POD_GROUP and self.groups is not None and ref not in self.pods
         return ref.namespace not in self.hidden and not (needs_group and ref.namespace not in (self.groups or {}))
 
 
 def follow(cluster: Cluster, hold: Hold, *, now: datetime) -> None:
     """Take in what came, and take down what became of the others."""
-    adoption, memory = _of(hold.backend), hold.memory.others
+    adoption, memory = _of(hold.backend), _memory_of(hold)
     if adoption is None and (memory.has_begun or not isinstance(hold.backend, AdoptingBackend)):
         return
     known = [_ref(key) for key in selectors.open_groups(cluster.pk)]
-    look = _look(adoption, known, memory) if adoption else Look(Rules({}, "", ""), {}, None, {}, frozenset())
+    look = _look(cluster, adoption, known, memory) if adoption else Look(Rules({}, "", ""), {}, None, {}, frozenset())
     refs = {ref.key: ref for ref in (*known, *look.new, *look.pods) if look.can_tell(ref)}
     memory.refused = {}
     changed = [_take(cluster, hold, look.rules, _gathered(ref, look), now) for ref in refs.values()]
     memory.taken = {key: taken for key, taken in memory.taken.items() if key in refs}
     if adoption and (any(changed) or not memory.has_begun):
-        adoption.count({one.uid for one in selectors.living(cluster.pk)})
+        adoption.count(selectors.living(cluster.pk))
     memory.has_begun = True
 
 
-def _look(adoption: Adoption, known: Sequence[GroupRef], memory: Others) -> Look:
+def _memory_of(hold: Hold) -> Others:
+    """What is remembered of others as they are reached now."""
+    adoption = _of(hold.backend)
+    if hold.memory.others.of is not adoption:
+        hold.memory.others = Others(of=adoption)
+    return hold.memory.others
+
+
+def _look(cluster: Cluster, adoption: Adoption, known: Sequence[GroupRef], memory: Others) -> Look:
     namespaces = adoption.rules.tenants.keys()
     seen = adoption.pods(afresh=namespaces - memory.looked)
     memory.looked = set(seen)
-    pods = _by_group(pod for found in seen.values() for pod in found)
+    pods = _by_group(_at_home(cluster, memory, [pod for found in seen.values() for pod in found]))
     new = {GroupRef(one.namespace, GroupKind.POD_GROUP, one.name): one for one in adoption.new_groups()}
     groups = adoption.groups({ref.namespace for ref in (*known, *new, *pods) if ref.kind is GroupKind.POD_GROUP})
     return Look(adoption.rules, pods, groups, new, namespaces - seen.keys())
+
+
+def _at_home(cluster: Cluster, memory: Others, pods: Sequence[OthersPod]) -> Iterator[OthersPod]:
+    """A pod stays in the group in which it was taken in, whatever its labels and its owner are by now.
+
+    Those of jobs that were deleted are left alone.
+    """
+    memory.homes = {pod.uid: memory.homes[pod.uid] for pod in pods if pod.uid in memory.homes}
+    memory.homes |= selectors.homes(cluster.pk, [pod.uid for pod in pods if pod.uid not in memory.homes])
+    for pod in pods:
+        key = memory.homes.get(pod.uid, pod.group.key)
+        if key is not None:
+            yield pod if key == pod.group.key else replace(pod, group=_ref(key))
 
 
 def _of(backend: Backend) -> Adoption | None:
@@ -111,6 +136,10 @@ def _take(
             changed = services.follow(cluster, hold.epoch, gathered, rules, now=now)
     except HeklaError as refusal:
         memory.refused[key] = str(refusal)
+        return False
+    except IntegrityError as error:  # one group that nobody understands is not to stop all others
+        log.exception("the group %s cannot be taken in", key)
+        memory.refused[key] = str(error)
         return False
     memory.taken[key] = gathered
     return changed
@@ -187,7 +216,7 @@ def _evict(hold: Hold, adoption: Adoption, evictions: Sequence[tuple[Pod, Others
 # What is told in the cluster
 
 
-def tell(hold: Hold, pods: Sequence[Pod]) -> None:
+def tell(hold: Hold, picture: Picture) -> None:
     """Write to those that wait why they do, once for each reason; and to gangs how far they are."""
     adoption = _of(hold.backend)
     if adoption is None:
@@ -197,15 +226,15 @@ def tell(hold: Hold, pods: Sequence[Pod]) -> None:
     memory, uids = hold.memory.others, {pod.uid for pod in waiting}
     memory.bound = {uid: at for uid, at in memory.bound.items() if uid in uids}
     memory.told = {uid: kind for uid, kind in memory.told.items() if uid in uids}
-    _tell_why(hold, adoption, list(_news(hold, waiting, _rows(waiting, pods))))
+    _tell_why(hold, adoption, list(_news(hold, waiting, _rows(waiting, picture))))
     in_groups = {pod.namespace for pod in there if pod.group.kind is GroupKind.POD_GROUP}
     _tell_groups(hold, adoption, in_groups | {one.namespace for one in adoption.new_groups()})
 
 
-def _rows(waiting: Sequence[OthersPod], pods: Sequence[Pod]) -> dict[str, Job]:
-    mine = {pod.pk: pod.job for pod in pods if pod.job.is_adopted and pod.phase == PodPhase.PENDING}
-    if not (waiting and mine):
+def _rows(waiting: Sequence[OthersPod], picture: Picture) -> dict[str, Job]:
+    if not waiting:
         return {}
+    mine = {pod.pk: pod.job for pod in picture.pods() if pod.job.is_adopted and pod.phase == PodPhase.PENDING}
     objects: Mapping[int, AdoptedPod] = selectors.objects_of(list(mine))
     return {one.uid: mine[pk] for pk, one in objects.items()}
 

@@ -27,11 +27,14 @@ _SURE_SECONDS = 0.5
 class Others:
     """Of pods that others made.
 
-    `looked`: the namespaces that were seen as they are. `taken`: by group, what was taken down last; `refused`: why it
-    is not taken in. By uid, `bound`: when it was told its node; `told`: which kind of reason was written to it.
+    `of`: the way in which they were reached. `homes`: by uid, the group in which a pod was taken in. `looked`: the
+    namespaces that were seen as they are. `taken`: by group, what was taken down last; `refused`: why it is not taken.
+    By uid, `bound`: when it was told its node; `told`: which kind of reason was written to it.
     """
 
+    of: object = None
     has_begun: bool = False
+    homes: dict[str, str | None] = field(default_factory=dict)
     looked: set[str] = field(default_factory=set)
     taken: dict[str, object] = field(default_factory=dict)
     bound: dict[str, float] = field(default_factory=dict)
@@ -56,7 +59,7 @@ class Memory:
     ours, on the clock that also counts while this process is stopped. `followed`: of jobs that somebody else leads,
     what was taken down last: the same need not be taken down again. `others`: the same of pods that others made.
     `spared`: rows of pods that a budget keeps. `kept`: by tenant what was ordered for it last, and until when, on that
-    clock, the same need not be ordered again.
+    clock, the same need not be ordered again; `has_left`: tenants without jobs were looked for.
     """
 
     cursor: str | None = None
@@ -67,6 +70,7 @@ class Memory:
     others: Others = field(default_factory=Others)
     spared: dict[int, Spared] = field(default_factory=dict)
     kept: dict[str, tuple[TenantOrder, float]] = field(default_factory=dict)
+    has_left: bool = False
 
 
 @dataclass(frozen=True)

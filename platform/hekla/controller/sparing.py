@@ -19,6 +19,8 @@ from hekla.engine.decisions import Decisions
 from hekla.foresight.snapshot import Snapshot
 
 SPARED_SECONDS = 60.0
+_TOLD_FOR_SECONDS = 3600.0
+"""After which the log is told once more that a pod is kept."""
 
 
 def forbids(hold: Hold, snapshot: Snapshot, decisions: Decisions, *, now: datetime) -> bool:
@@ -61,10 +63,8 @@ def spare(hold: Hold, whys: Mapping[int, str], *, now: datetime) -> None:
 
 def without(state: model.ClusterState, memory: Memory) -> model.ClusterState:
     """The same, with those that are spared now as pods that may not be evicted."""
-    if not memory.spared:
-        return state
-    there, moment = {task.uid for job in state.jobs for task in job.tasks}, time.monotonic()
-    memory.spared = {pk: one for pk, one in memory.spared.items() if str(pk) in there}
+    moment = time.monotonic()
+    memory.spared = {pk: one for pk, one in memory.spared.items() if one.until > moment - _TOLD_FOR_SECONDS}
     kept = {str(pk) for pk, one in memory.spared.items() if one.until > moment}
     return replace(state, jobs=tuple(_with_kept(job, kept) for job in state.jobs)) if kept else state
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Collection
 
 from hekla.apps.quotas import selectors as quotas
+from hekla.backends.base import BackendError
 from hekla.backends.tenants import TenantBackend, TenantOrder
 from hekla.controller.observations import Hold
 from hekla.foresight.picture import Picture
@@ -24,11 +25,26 @@ def keep(hold: Hold, picture: Picture) -> None:
     backend = hold.backend
     if not isinstance(backend, TenantBackend):
         return
-    due = [order for order in _orders(picture.tenants()) if _is_due(hold, order)]
+    here = picture.tenants()
+    _leave(hold, backend, set(here.values()))
+    due = [order for order in _orders(here) if _is_due(hold, order)]
     for order, error in backend.keep_tenants(due, meanwhile=hold.require) if due else ():
         if error is not None:
             log.warning("could not keep what tenant %s has there, will try again: %s", order.tenant, error)
         hold.memory.kept[order.tenant] = order, time.monotonic() + (HOLDS_SECONDS if error is None else _AGAIN_SECONDS)
+
+
+def _leave(hold: Hold, backend: TenantBackend, here: set[str]) -> None:
+    """Tenants whose last job is over need nothing any more; whom an earlier controller kept is asked once."""
+    memory = hold.memory
+    if memory.has_left and memory.kept.keys() <= here:
+        return
+    memory.has_left, memory.kept = True, {slug: kept for slug, kept in memory.kept.items() if slug in here}
+    hold.require()
+    try:
+        backend.leave_tenants(here)
+    except BackendError as error:
+        log.warning("could not take away what tenants without jobs have there: %s", error)
 
 
 def _orders(tenants: dict[int, str]) -> Collection[TenantOrder]:

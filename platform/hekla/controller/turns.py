@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import InterfaceError, InternalError, OperationalError
 
 from hekla.apps.clusters import leases
+from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import job_facts
@@ -117,6 +118,7 @@ def _turn(cluster: Cluster, keeper: Keeper) -> None:
     epoch = leases.take(cluster, holder(), now=now)
     if epoch is None:
         return
+    cluster = clusters.by_id(cluster.pk)  # whoever moves its pods takes the lease: from here on its row is as it is
     if epoch != keeper.epoch:
         keeper.epoch, keeper.memory, keeper.acted_on = epoch, Memory(), -1
         keeper.picture, keeper.world = Picture(), World()
@@ -139,7 +141,7 @@ def _turn(cluster: Cluster, keeper: Keeper) -> None:
         return
     last = outbox.last_number()
     _decide(cluster, keeper, hold)
-    adopted.tell(hold, keeper.picture.pods())
+    adopted.tell(hold, keeper.picture)
     _clean(keeper, hold, now)
     keeper.acted_on, keeper.looked_at = last, now
 
@@ -182,19 +184,21 @@ def _round(cluster: Cluster, keeper: Keeper, hold: Hold, *, is_told: bool) -> bo
         picture.refresh(cluster, memory.nominated, now=now)
     taken = picture.snapshot(cluster)
     decided = _decisions(cluster, keeper, taken, memory, now)
-    if is_told and sparing.forbids(hold, taken, decided, now=now):
-        return True
+    is_kept = is_told and sparing.forbids(hold, taken, decided, now=now)
     found = decisions.by_job(taken, decided)
-    found = found if is_told else [one for one in found if decisions.only_places(one)]
+    if is_kept:  # the others go on; whom to take the room from instead is asked next
+        found = [one for one in found if not one.evictions]
+    if not is_told:
+        found = [one for one in found if decisions.only_places(one)]
     picture.doubt(decision.job_id for decision in found)
     recorded = services.commit(cluster.pk, hold.epoch, found, now=now)
-    if is_told:
+    if is_told and not is_kept:
         memory.nominated = decisions.still_nominated(taken, decided, memory.nominated)
     picture.refresh(cluster, memory.nominated, now=now)
     tenants.keep(hold, picture)
     placed = {pod for one in found for pod in one.binds}
     carry_out(hold, [pod for pod in picture.ordered() if is_told or pod.pk in placed], now=now)
-    return bool(moved or recorded)
+    return bool(moved or recorded or is_kept)
 
 
 def _decisions(cluster: Cluster, keeper: Keeper, taken: Snapshot, memory: Memory, now: datetime) -> Decisions:
@@ -242,8 +246,8 @@ def _clean(keeper: Keeper, hold: Hold, now: datetime) -> None:
     if keeper.purged_at is None or now - keeper.purged_at > _PURGE_EVERY:
         keeper.purged_at = None if removal.purge(hold, now=now) else now
     if keeper.swept_at is None or now - keeper.swept_at > _SWEEP_EVERY:
+        keeper.swept_at = now  # also where it fails: it is expensive
         removal.sweep(hold)
-        keeper.swept_at = now
 
 
 def forget_all() -> None:

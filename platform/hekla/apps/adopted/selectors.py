@@ -9,17 +9,19 @@ from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, GangPhase
 _OVER_PODS, _OVER_JOBS = sorted(FINAL_POD_PHASES), sorted(FINAL_JOB_PHASES)
 
 
-def living(cluster_id: int) -> list[AdoptedPod]:
-    """Pods that are not over by their rows, with those and their jobs."""
+def living(cluster_id: int) -> set[str]:
+    """The uids of pods that are not over by their rows."""
     found = AdoptedPod.objects.filter(cluster_id=cluster_id).exclude(pod__phase__in=_OVER_PODS)
-    return list(found.select_related("pod__job__adopted").order_by("pk"))
+    return set(found.values_list("uid", flat=True))
 
 
-def known(cluster_id: int, uids: Collection[str]) -> set[str]:
-    """Those that have a row, whatever became of them."""
+def homes(cluster_id: int, uids: Collection[str]) -> dict[str, str | None]:
+    """Of those among them that were taken in, by uid, the group; None: its job was deleted."""
     if not uids:
-        return set()
-    return set(AdoptedPod.objects.filter(cluster_id=cluster_id, uid__in=uids).values_list("uid", flat=True))
+        return {}
+    found = AdoptedPod.objects.filter(cluster_id=cluster_id, uid__in=uids)
+    told = found.values_list("uid", "pod__job__adopted__key", "pod__job__deleted_at")
+    return {uid: key if deleted_at is None else None for uid, key, deleted_at in told}
 
 
 def objects_of(pod_ids: Sequence[int]) -> dict[int, AdoptedPod]:

@@ -11,7 +11,7 @@ import itertools
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
@@ -181,17 +181,28 @@ class KubernetesBackend:
         """Many at once."""
         return self._flight.each(self._homes.keep, orders, meanwhile)
 
+    def leave_tenants(self, kept: Collection[str]) -> None:
+        """Their policies, where they share a namespace; one that is a tenant's own stays, as the tenant does."""
+        if self._places.is_apart:
+            return
+        place, names_kept = kinds.path(path(self._places.base), kinds.POLICIES), set(map(names.tenant, kept))
+        for page in self._api.pages(place, labelSelector=f"{self._ours},{names.TENANT},!{names.JOB}"):
+            for one in page.get("items") or ():
+                if one["metadata"]["labels"][names.TENANT] not in names_kept:
+                    self._api.delete(f"{place}/{one['metadata']['name']}")
+
     def remove(self, job: str, *, tenant: str = "") -> None:
         """Delete the pods and what belongs to the job but the logs. Raises BackendError while a pod is there."""
         if not _SAFE.fullmatch(job):
             return
         wanted = names.selector(names.job_labels(self._cluster, job))
         left = self._listed(wanted)
-        self._flight.all(self._ending.keep_log, left)
         there = {pod.namespace for pod in left}
+        places = there | self._namespaces(tenant)  # we are let in there first
+        self._flight.all(self._ending.keep_log, left)
         for namespace in there:
             self._api.delete(f"{path(namespace)}/pods", labelSelector=wanted, grace_seconds=1)
-        for namespace in there | self._namespaces(tenant):
+        for namespace in places:
             for kind in kinds.ATTACHED:
                 self._delete_all(kinds.path(path(namespace), kind), wanted)
         self._starting.forget_service(job)

@@ -4,6 +4,7 @@ Where each tenant has a namespace of its own, we give ourselves there what its p
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -18,6 +19,7 @@ _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _POLICIES = "/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies"
+_FAILS_FOR_SECONDS = 5.0
 _HOLDS_WITHIN = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """A right that was given holds as soon as the server has heard of it."""
 
@@ -32,6 +34,7 @@ class Homes:
         self._open: set[str] = set()
         self._furnished: set[str] = set()
         self._doors: dict[str, asyncio.Lock] = {}
+        self._failed: dict[str, tuple[float, BackendError]] = {}
 
     async def keep(self, order: TenantOrder) -> None:
         """All of it, as ordered. Raises BackendError."""
@@ -71,8 +74,20 @@ class Homes:
         if not self._places.is_apart or not tenant or tenant in self._furnished:
             return
         async with self._doors.setdefault(tenant, asyncio.Lock()):  # who comes while it is made waits for it
+            until, error = self._failed.get(tenant, (0.0, None))
+            if error and time.monotonic() < until:
+                raise BackendError(str(error)) from error
             if tenant not in self._furnished:
-                await self._furnish(tenant)
+                await self._try_to_furnish(tenant)
+
+    async def _try_to_furnish(self, tenant: str) -> None:
+        """What fails is not tried again for each of a thousand pods, which would keep those of others waiting."""
+        try:
+            await self._furnish(tenant)
+        except BackendError as error:
+            self._failed[tenant] = time.monotonic() + _FAILS_FOR_SECONDS, error
+            raise
+        self._failed.pop(tenant, None)
 
     async def _furnish(self, tenant: str) -> None:
         """The namespace with its account, and the policy before any pod."""

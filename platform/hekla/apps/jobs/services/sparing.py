@@ -25,9 +25,9 @@ def spare(
             pod.refresh_from_db()
             if pod.is_final:
                 continue
-            if pod.evicted and pod.stopping:
+            if is_taken_back := pod.evicted and pod.stopping:
                 pod.evicted, pod.stopping, pod.stop_reason = False, False, ""
                 pod.save(update_fields=["evicted", "stopping", "stop_reason"])
-            if pod.pk not in told:
+            if is_taken_back or pod.pk not in told:
                 event = events.PodSpared(task=pod.task, index=pod.index, attempt=pod.attempt, message=whys[pod.pk])
                 tell(job, event, actor=CONTROLLER, now=now)
