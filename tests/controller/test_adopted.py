@@ -200,6 +200,24 @@ def test_pods_of_one_owner_are_one_job_and_each_is_placed_for_itself(shared, sma
     assert Pod.objects.filter(phase=PodPhase.PENDING).count() == 1
 
 
+def test_a_pod_that_is_taken_from_its_owner_stays_in_its_job_and_holds_up_no_other(
+    shared, small_cluster, others
+) -> None:
+    owner = made_by(small_cluster, others, "set")
+    for name in ("set-a", "set-b"):
+        make(small_cluster, others, pod(name, owner=owner))
+    shared.turn_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).count() == 2)
+    path, orphaned = f"/api/v1/namespaces/{others}/pods/set-a", {"metadata": {"ownerReferences": None}}
+    small_cluster.request("PATCH", path, orphaned, content_type="application/merge-patch+json")
+    make(small_cluster, others, pod("later"))
+    shared.turn_until(lambda: stands("later") == JobPhase.RUNNING)
+    turns.forget_all()
+    turns.run(shared.cluster)
+    assert {job.name: job.pods.count() for job in Job.objects.all()} == {"set": 2, "later": 1}
+    assert stands("set") == JobPhase.RUNNING
+    assert audit.findings() == []
+
+
 def test_a_pod_that_waits_says_why_on_its_page_and_in_the_cluster(shared, small_cluster, others) -> None:
     make(small_cluster, others, pod("large", cpu="100"))
     shared.turn_until(lambda: bool(condition(small_cluster, others, "large")))

@@ -15,7 +15,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.models import Event
 from hekla.apps.usage.models import Sample
 from hekla.backends.base import BackendError
-from hekla.controller import turns
+from hekla.controller import sparing, turns
 from hekla.controller.backends import backend_of
 from hekla.controller.carry_out import order_of
 from hekla.domain.jobspec import JobSpec
@@ -212,3 +212,10 @@ def test_a_backend_that_cannot_measure_now_stops_no_turn(world: World, monkeypat
     job = submit(world, "one", ["sleep", "0.3"], seconds=3)
     world.turn_until(lambda: phase(job) == "completed")
     assert not Sample.objects.exists()
+
+
+@pytest.mark.parametrize("world", ["simulated"], indirect=True)
+def test_who_has_room_is_placed_also_while_budgets_keep_all_who_are_to_give_way(world: World, monkeypatch) -> None:
+    monkeypatch.setattr(sparing, "forbids", lambda *_args, **_more: True)
+    job = submit(world, "beside", ["true"], replicas=2, seconds=0.1)
+    world.turn_until(lambda: phase(job) == "completed")
