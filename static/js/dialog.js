@@ -28,27 +28,15 @@ function question(form, submitter) {
   return submitter?.dataset.confirm ? submitter.dataset : form.dataset;
 }
 
-// The page may have changed while somebody thought about it, and have another form for the same now.
-function inItsPlace(form, submitter) {
-  const asks = (one) => JSON.stringify([one?.name, one?.value, one?.dataset.confirm]);
-  for (const other of document.forms) {
-    const button = [...other.elements].find((one) => one.type === "submit" && asks(one) === asks(submitter));
-    if (other.action === form.action && other.dataset.confirm === form.dataset.confirm && button) return [other, button];
-  }
-  return [];
-}
-
 function ask(form, submitter) {
   const dialog = document.getElementById("confirm-dialog");
   fill(dialog, question(form, submitter));
   dialog.returnValue = "cancel";
-  dialog.addEventListener("close", () => {
-    if (dialog.returnValue !== "confirm") return;
-    const [there, button] = form.isConnected ? [form, submitter] : inItsPlace(form, submitter);
-    if (!there) return;
-    agreed.add(there);
-    there.requestSubmit(button);
-  }, { once: true });
+  dialog.onclose = () => {
+    if (dialog.open || dialog.returnValue !== "confirm") return; // open again: it is told late of the question before
+    agreed.add(form);
+    form.requestSubmit(submitter);
+  };
   dialog.showModal();
 }
 
