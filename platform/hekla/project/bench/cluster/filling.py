@@ -16,7 +16,8 @@ from hekla.controller.carry_out import order_of
 from hekla.project.bench.cluster.console import Console
 from hekla.project.bench.cluster.place import Place, pods_of, until
 
-_FOR_EVER = 1_000_000.0
+FOR_EVER = 1_000_000.0
+"""Seconds: longer than any measurement."""
 _JOBS = """
 UPDATE jobs_job SET phase = 'running', gang_phase = 'running', started_at = now()
 FROM queues_queue queue WHERE queue.id = queue_id AND queue.name = %(queue)s
@@ -38,7 +39,7 @@ FROM (
 def fill(place: Place, console: Console, queue: str, *, running: int, gang: int) -> None:
     """Jobs of this size in the queue, whose pods all run."""
     for _number in range(running // gang):
-        console.submit(queue, gang, _FOR_EVER)
+        console.submit(queue, gang, FOR_EVER)
     with connection.cursor() as cursor:
         cursor.execute(_JOBS, {"queue": queue})
         cursor.execute(_PODS, {"queue": queue, "nodes": place.nodes()})

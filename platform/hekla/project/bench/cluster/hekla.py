@@ -7,11 +7,10 @@ from typing import Any
 
 from hekla.project.bench.cluster.checking import check
 from hekla.project.bench.cluster.console import Console, until_quiet
-from hekla.project.bench.cluster.filling import fill
+from hekla.project.bench.cluster.filling import FOR_EVER, fill
 from hekla.project.bench.cluster.observing import Bound, observed, percentiles
 from hekla.project.bench.cluster.place import Place, pod_of_others
 
-_FOR_EVER = 1_000_000.0
 _WARM_UP_SECONDS = 10.0
 Flood = tuple[float, Bound, dict[str, Any]]
 """When it began, what was bound, and what it cost."""
@@ -71,13 +70,13 @@ def begin_anew(place: Place, console: Console, *, running: int, gang: int) -> di
     """With so many pods that run: from a controller's start, after another's sudden end, to the first pod it binds."""
     with _queue(place, console, is_last=True) as queue:
         fill(place, console, queue, running=running, gang=gang)
-        uid, _at = console.submit(queue, 1, _FOR_EVER)
+        uid, _at = console.submit(queue, 1, FOR_EVER)
         with observed(place, queue, 1, job=uid) as observer, console.at_work() as controller:
             observer.seen()
             time.sleep(_WARM_UP_SECONDS)
             before = controller.peak_mib()
             controller.process.kill()
-        uid, _at = console.submit(queue, 1, _FOR_EVER)
+        uid, _at = console.submit(queue, 1, FOR_EVER)
         with observed(place, queue, 1, job=uid) as observer, console.at_work() as controller:
             ((_job, at),) = observer.seen().pods.values()
             check(place, queue)

@@ -23,9 +23,6 @@ def no_logic(place: Place, pods: int, seconds: float, *, made_before: bool) -> t
     """One after another to the next machine, as many in flight as Hekla has; returns when it began, and the binds."""
     nodes = itertools.cycle(place.nodes())
 
-    async def make(manifest: Json) -> None:
-        await place.flight.create(path, manifest)
-
     async def bind(manifest: Json) -> None:
         meta = {"name": manifest["metadata"]["name"]}
         target = {"apiVersion": "v1", "kind": "Node", "name": next(nodes)}
@@ -33,14 +30,14 @@ def no_logic(place: Place, pods: int, seconds: float, *, made_before: bool) -> t
         await place.flight.create(f"{path}/{meta['name']}/binding", body)
 
     async def make_and_bind(manifest: Json) -> None:
-        await make(manifest)
+        await place.flight.create(path, manifest)
         await bind(manifest)
 
     manifests = [pod(index, seconds, _NOBODY) for index in range(pods)]
     with place.namespace() as namespace, observed(place, namespace, pods) as observer:
         path = pods_of(namespace)
         if made_before:
-            place.flight.all(make, manifests)
+            place.make(namespace, manifests)
         began = time.monotonic()
         place.flight.all(bind if made_before else make_and_bind, manifests)
         return began, observer.seen()
