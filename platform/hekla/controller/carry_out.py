@@ -60,7 +60,7 @@ def _orders(hold: Hold, pods: list[Pod], ordered: dict[PodKey, Pod], now: dateti
     for pod in pods:
         by_job[pod.job].append(pod)
     for job, waiting in by_job.items():
-        hosts = selectors.addresses(job, hold.backend.address)
+        hosts = selectors.addresses(job, hold.backend.address) if tell_addresses(spec_of(job)) else {}
         values_of = cache(secrets.of_job) if "openpai" in spec_of(job).plugins else _none
         for pod in waiting:
             try:
@@ -81,7 +81,8 @@ def order_of(
 ) -> PodOrder:
     """All that the backend needs to start this pod. Raises NotFound for an environment that is gone.
 
-    `values` are the job's secrets; from here on they stand in what is to run.
+    `hosts` are the addresses of the job's replicas, if its pods are told of them. `values` are the job's secrets; from
+    here on they stand in what is to run.
     """
     spec = spec_of(job)
     task = spec.task(pod.task)
@@ -103,7 +104,7 @@ def order_of(
         image=task.image,
         working_dir=task.working_dir,
         grace_seconds=task.grace_seconds,
-        has_peers=len(hosts) > 1 and tell_addresses(spec),
+        has_peers=len(hosts) > 1,
         is_closed=told.is_closed,
     )
 

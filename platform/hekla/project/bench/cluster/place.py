@@ -12,10 +12,12 @@ from hekla.backends.kubernetes.api import Api, Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.manifests import Manifests
+from hekla.domain.replicas import Replica
 from hekla.domain.resources import Resources
 from hekla.project.terminal import StartRefused
 
 CPU = "100m"
+_JOB = uuid4().hex
 PATIENCE_SECONDS = 600.0
 
 
@@ -76,11 +78,11 @@ def pods_of(namespace: str) -> str:
 
 
 def pod(index: int, seconds: float, scheduler: str) -> Json:
-    """One that is like those that Hekla makes, for this scheduler."""
-    key = PodKey(job="bench", task="worker", index=index, attempt=1)
-    env = {"HEKLA_SIM_SECONDS": f"{seconds:g}"}
-    asked = Resources.parse({"cpu": CPU})
-    order = PodOrder(key, node="", command=("true",), address=f"s{index}", env=env, image="none", resources=asked)
+    """One that is like those that Hekla makes, down to the length of its names, for this scheduler."""
+    key = PodKey(job=_JOB, task="worker", index=index, attempt=1, tenant="bench")
+    address = names.address_of(Replica(key.job, "bench", key.task, index, slot=0))
+    env, asked = {"HEKLA_SIM_SECONDS": f"{seconds:g}"}, Resources.parse({"cpu": CPU})
+    order = PodOrder(key, node="", command=("true",), address=address, env=env, image="none", resources=asked)
     made = Manifests("bench", KubernetesConfig()).pod(order)
     made["spec"]["schedulerName"] = scheduler
     return made
