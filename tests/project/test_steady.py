@@ -1,12 +1,13 @@
-"""A serving process does not stop to look through what it will never give back."""
+"""A process that goes on for long does not stop to look through what it will never give back."""
 
 import gc
 from collections.abc import Iterator
 
 import pytest
+from celery.signals import worker_ready
 from django.urls import get_resolver
 
-from hekla.project.steady import settle
+from hekla.project.steady import settle, settle_with_pages
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +26,7 @@ def test_thousands_of_tasks_at_once_make_no_round_among_all_objects() -> None:
 
 
 def test_what_is_loaded_to_begin_with_is_left_out_of_all_rounds() -> None:
-    settle()
+    settle_with_pages()
     pages = get_resolver()
     assert gc.get_freeze_count() > 100_000
     assert not any(one is pages for one in gc.get_objects())
@@ -37,3 +38,9 @@ def test_cycles_are_still_found() -> None:
         cycle: list[object] = []
         cycle.append(cycle)
     assert gc.collect() >= 999
+
+
+def test_a_worker_settles_once_it_is_ready() -> None:
+    worker_ready.send(sender=None)
+    assert gc.get_freeze_count() > 100_000
+    assert gc.get_threshold()[0] > 10_000

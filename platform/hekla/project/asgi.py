@@ -15,10 +15,10 @@ from hekla.live.routing import urlpatterns  # noqa: E402
 from hekla.project import celery  # noqa: E402, F401  (without it a wake-up would look for a broker of Celery's own)
 from hekla.project.open_files import allow_most  # noqa: E402
 from hekla.project.request_threads import close_with_requests  # noqa: E402
-from hekla.project.steady import settle  # noqa: E402
+from hekla.project.steady import settle_with_pages  # noqa: E402
 
 close_with_requests()
-settle()
+settle_with_pages()
 allow_most()  # each open page is one
 application = ProtocolTypeRouter(
     {
