@@ -10,7 +10,7 @@ from tests.controller.conftest import World
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.base import BackendError
-from hekla.backends.kubernetes.cache import Cache
+from hekla.backends.kubernetes.follower import Follower
 from hekla.controller import turns
 from hekla.controller.backends import backend_of
 from hekla.domain.jobspec import JobSpec
@@ -70,7 +70,7 @@ def test_a_pod_that_runs_though_nobody_was_told_is_over_when_it_has_ended(world,
     job = submit(world, "1000")
     with monkeypatch.context() as patch:
         patch.setattr(starting, "_bind", bind_and_be_cut)
-        patch.setattr(Cache, "_take", lambda *_: None)  # nor does the watch tell of it
+        patch.setattr(Follower, "hear", lambda *_: None)  # nor does the watch tell of it
         turns.run(world.cluster)
         assert Pod.objects.get(job=job).phase == PodPhase.BOUND
     turns.forget_all()

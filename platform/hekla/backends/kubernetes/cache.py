@@ -1,39 +1,34 @@
-"""The pods of ours that an API server has, kept up by listing once and watching from there.
+"""The pods of ours that an API server has, kept up by following it.
 
 What is here is never older than what was here before: an object replaces another of its name only if its version is
-greater. A watch that is cut goes on from the last version that was seen; where the server has forgotten that version,
-all is listed again and what is missing from the list was deleted meanwhile. A server that says nothing for longer than
-its own signs of life are apart is asked anew.
+greater, whether a list, the watch or the answer to a write told of it. What is missing from a list was deleted
+meanwhile.
 """
 
-import logging
 import threading
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from hekla.backends.base import BackendError
-from hekla.backends.kubernetes.api import GONE, Api, ApiError, Json
+from hekla.backends.kubernetes.api import Api, Json
+from hekla.backends.kubernetes.follower import Follower
 from hekla.backends.kubernetes.reading import Seen, seen
 from hekla.lib.clock import Clock
 
-log = logging.getLogger(__name__)
-_WATCH_SECONDS = 240
-_PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
-_ENDS_WITHIN_SECONDS = 2.0
 _MAX_CHANGES_KEPT = 500_000
 _MAX_GONE_KEPT = 10_000
 """Pods that the server has no more, for whoever has not recorded their ends; a process that only watches never does."""
 
 
 class Cache:
-    """Keeps itself up in a thread of its own, from the first question on."""
+    """Follows the server from the first question on. Implements `follower.Keeper`."""
 
     def __init__(
         self, api: Api, path: str, selector: str, clock: Clock, read: Callable[[Json], Seen | None] = seen
     ) -> None:
-        self._api, self._path, self._selector, self._clock, self._read = api, path, selector, clock, read
+        self._clock, self.read = clock, read
         self._news = threading.Condition()
+        self._follower = Follower(api, path, {"labelSelector": selector}, self, self._news)
         self._pods: dict[str, Seen] = {}
         self._over: dict[str, None] = {}
         self._dismissed: set[str] = set()
@@ -41,17 +36,13 @@ class Cache:
         self._changes: list[str] = []
         self._dropped = self._roused = 0
         self._life = uuid.uuid4().hex
-        self._version: int | None = None
-        self._listed_at = 0
-        self._thread: threading.Thread | None = None
-        self._closing = threading.Event()
 
     # What others ask
 
     def list_now(self) -> tuple[Sequence[Seen], str]:
         """All pods as the server has them at this moment, and a cursor. Raises BackendError."""
-        self._list()
-        self._begin()
+        self._follower.list()
+        self._follower.begin()
         with self._news:
             return self.all(), self._cursor()
 
@@ -60,10 +51,11 @@ class Cache:
 
         What has ended is told each time until it is dismissed: whoever asks may not have been ready for it before.
         """
-        self._begin()
+        self._follower.begin()
         with self._news:
             life, _, count = cursor.partition(":")
-            if life != self._life or not count.isdigit() or self._version is None or int(count) < self._dropped:
+            is_known = life == self._life and count.isdigit() and int(count) >= self._dropped
+            if not (is_known and self._follower.has_listed):
                 return None
             changed = dict.fromkeys(self._changes[int(count) - self._dropped :])
             told = {**changed, **self._over}
@@ -81,7 +73,7 @@ class Cache:
 
     def wait(self, seconds: float) -> bool:
         """Until something changed that has not woken anybody yet."""
-        self._begin()
+        self._follower.begin()
         with self._news:
             self._news.wait_for(lambda: self._count() > self._roused, seconds)
             woken = self._count() > self._roused
@@ -92,7 +84,7 @@ class Cache:
 
     def put(self, pod: Json) -> Seen | None:
         """The server told this of a pod; what is kept of it then, unless it is not ours."""
-        found = self._read(pod)
+        found = self.read(pod)
         if found is not None:
             with self._news:
                 self._keep(found)
@@ -113,10 +105,29 @@ class Cache:
 
     def close(self) -> None:
         """Watch no more."""
-        self._closing.set()
-        if self._thread is not None:
-            self._api.end_watches()
-            self._thread.join(_ENDS_WITHIN_SECONDS)
+        self._follower.close()
+
+    def known(self) -> Sequence[Seen]:
+        """As far as the server has them."""
+        return [one for one in self._pods.values() if not one.is_gone]
+
+    def take_list(self, found: Sequence[Seen], before: Sequence[Seen]) -> None:
+        """What is not in the list and was known before is gone."""
+        there = {one.name: one.uid for one in found}
+        for one in found:
+            self._keep(one)
+        for one in before:
+            if there.get(one.name) != one.uid:
+                self._lose(one.name, one.uid)
+        self._dismissed &= set(there.values())
+
+    def take(self, kind: str, found: Seen) -> None:
+        """What is deleted is known no more as one that was dismissed."""
+        if kind == "DELETED":
+            self._lose(found.name, found.uid, found)
+            self._dismissed.discard(found.uid)
+        else:
+            self._keep(found)
 
     def _keep(self, found: Seen) -> None:
         known = self._pods.get(found.name)
@@ -159,81 +170,3 @@ class Cache:
 
     def _cursor(self) -> str:
         return f"{self._life}:{self._count()}"
-
-    # The thread
-
-    def _begin(self) -> None:
-        with self._news:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._keep_up, name=f"watch {self._path}", daemon=True)
-                self._thread.start()
-
-    def _keep_up(self) -> None:
-        pauses = iter(_PAUSES)
-        while not self._closing.is_set():
-            try:
-                if self._version is None:
-                    self._list()
-                self._watch(self._version)
-                pauses = iter(_PAUSES)
-            except ApiError as error:
-                self._version = None if error.status == GONE else self._version
-                self._rest(error, next(pauses, _PAUSES[-1]))
-            except BackendError as error:
-                self._rest(error, next(pauses, _PAUSES[-1]))
-            except Exception as error:  # without this thread everybody would go by what was last known
-                log.exception("the watch of %s heard what it does not understand", self._path)
-                self._version = None
-                self._rest(error, next(pauses, _PAUSES[-1]))
-
-    def _rest(self, error: Exception, seconds: float) -> None:
-        if not self._closing.is_set():
-            log.info("the watch of %s is cut: %s", self._path, error)
-            self._closing.wait(seconds)
-
-    def _list(self) -> None:
-        before = self._known_now()
-        found: dict[str, Seen] = {}
-        version = 0
-        for page in self._api.pages(self._path, labelSelector=self._selector):
-            version = int(page["metadata"]["resourceVersion"])
-            found |= {one.name: one for one in map(self._read, page.get("items") or ()) if one is not None}
-        with self._news:
-            if version >= self._listed_at:  # else a newer list came first
-                self._take_list(found, before, version)
-
-    def _take_list(self, found: Mapping[str, Seen], before: Iterable[tuple[str, str]], version: int) -> None:
-        for one in found.values():
-            self._keep(one)
-        for name, uid in before:
-            if name not in found or found[name].uid != uid:
-                self._lose(name, uid)
-        self._dismissed &= {one.uid for one in found.values()}
-        self._version = version if self._version is None else max(self._version, version)
-        self._listed_at = version
-
-    def _known_now(self) -> list[tuple[str, str]]:
-        """Before a list is asked for: what comes to be known meanwhile need not stand in it."""
-        with self._news:
-            return [(one.name, one.uid) for one in self._pods.values() if not one.is_gone]
-
-    def _watch(self, version: int | None) -> None:
-        asked = {"labelSelector": self._selector, "seconds": _WATCH_SECONDS}
-        for event in self._api.watch(self._path, str(version), **asked):  # type: ignore[arg-type]
-            self._take(event["type"], event["object"])
-            if self._closing.is_set():
-                return
-
-    def _take(self, kind: str, pod: Json) -> None:
-        """What happened before the newest list stands in it: told late, it would bring deleted pods back."""
-        version = int(pod["metadata"]["resourceVersion"])
-        found = None if kind == "BOOKMARK" else self._read(pod)
-        with self._news:
-            if version <= self._listed_at:
-                return
-            if found is not None and kind == "DELETED":
-                self._lose(found.name, found.uid, found)
-                self._dismissed.discard(found.uid)
-            elif found is not None:
-                self._keep(found)
-            self._version = version
