@@ -189,6 +189,21 @@ def test_a_pod_that_its_maker_deletes_ends_its_job(shared, small_cluster, others
     assert audit.findings() == []
 
 
+@pytest.mark.parametrize(("code", "end"), [("0", JobPhase.COMPLETED), ("3", JobPhase.FAILED)])
+def test_a_pod_that_ended_and_is_deleted_before_anybody_looks_counts_as_what_it_was(
+    shared, small_cluster, others, code, end
+) -> None:
+    make(small_cluster, others, pod("short", seconds="2", exit_code=code))
+    shared.turn_until(lambda: stands("short") == JobPhase.RUNNING)
+    small_cluster.wait_until(
+        lambda: at(small_cluster, others, "short")["status"]["phase"] in ("Succeeded", "Failed"), 120.0
+    )
+    delete(small_cluster, others, "short")
+    shared.turn_until(lambda: stands("short") == end)
+    assert Pod.objects.get().exit_code == int(code)
+    assert audit.findings() == []
+
+
 def test_pods_of_one_owner_are_one_job_and_each_is_placed_for_itself(shared, small_cluster, others) -> None:
     """Four processors are there for three pods of two each."""
     owner = made_by(small_cluster, others, "trio")

@@ -1,6 +1,11 @@
-"""The pods of one namespace that others left to us, kept up by following the server: all of them as of one version."""
+"""The pods of one namespace that others left to us, kept up by following the server: all of them as of one version.
+
+How those ended that are deleted since is told for a while: who asks may not have asked in between.
+"""
 
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from hekla.backends.kubernetes import names
@@ -8,6 +13,10 @@ from hekla.backends.kubernetes.api import Api, Json
 from hekla.backends.kubernetes.follower import Follower
 from hekla.backends.kubernetes.others_reading import others_pod
 from hekla.domain.adopted import OthersPod
+from hekla.domain.phases import PodPhase
+
+_ENDS_TOLD_SECONDS = 600.0
+_MOST_ENDS = 10_000
 
 
 class Others:
@@ -21,15 +30,22 @@ class Others:
         self._rouse = rouse
         self._lock = threading.Condition()
         self._pods: dict[str, OthersPod] = {}
+        self._ended: set[str] = set()
+        self._ends: deque[tuple[float, OthersPod]] = deque(maxlen=_MOST_ENDS)
         self._follower = Follower(api, f"/api/v1/namespaces/{namespace}/pods", asked, self, self._lock)
 
     def all(self, *, fresh: bool) -> Sequence[OthersPod]:
-        """All that are there; `fresh`: as of this moment. Raises BackendError."""
+        """All that are there, and those that ended before they were deleted lately; `fresh`: as of this moment.
+
+        Raises BackendError.
+        """
         if fresh or not self._follower.has_listed:
             self._follower.list()
         self._follower.begin()
         with self._lock:
-            return list(self._pods.values())
+            while self._ends and self._ends[0][0] < time.monotonic() - _ENDS_TOLD_SECONDS:
+                self._ends.popleft()
+            return [*self._pods.values(), *(pod for _at, pod in self._ends)]
 
     def close(self) -> None:
         """Watch no more; whoever has the connections ends them."""
@@ -45,13 +61,31 @@ class Others:
 
     def take_list(self, found: Sequence[OthersPod], before: Sequence[OthersPod]) -> None:  # noqa: ARG002
         """All that there is."""
-        self._pods = {pod.uid: pod for pod in found}
+        last, self._pods = self._pods, {pod.uid: pod for pod in found}
+        for pod in last.values():
+            if pod.uid not in self._pods:
+                self._keep_end(pod)
+        self._ended.update(pod.uid for pod in found if _ended_by_itself(pod))
         self._rouse()
 
     def take(self, kind: str, found: OthersPod) -> None:
         """As the watch tells."""
         if kind == "DELETED":
             self._pods.pop(found.uid, None)
+            self._keep_end(found)
         else:
             self._pods[found.uid] = found
+            if _ended_by_itself(found):
+                self._ended.add(found.uid)
         self._rouse()
+
+    def _keep_end(self, last: OthersPod) -> None:
+        """What failed after it was told to end did not fail by itself: it is only gone."""
+        if last.phase is PodPhase.SUCCEEDED or (last.phase is PodPhase.FAILED and last.uid in self._ended):
+            self._ends.append((time.monotonic(), last))
+        self._ended.discard(last.uid)
+
+
+def _ended_by_itself(pod: OthersPod) -> bool:
+    """Its end was there before anybody told it to end."""
+    return pod.phase.is_final and not pod.is_ending
