@@ -124,6 +124,31 @@ def test_jobs_of_two_tenants_run_in_two_namespaces_and_leave_nothing_there(apart
     assert not backend_of(apart.cluster).inventory().kept
 
 
+def test_a_pod_that_is_made_elsewhere_under_the_name_of_anothers_ends_nothing(apart, shop, small_cluster) -> None:
+    """Nor is its log taken for that of the other."""
+    ours, theirs = submit(apart, "1000"), submit(apart, "1000", tenant=shop)
+    run(apart, ours, theirs)
+    base, key = apart.cluster.config["namespace"], key_of(ours.pods.get())
+    (pod,) = small_cluster.request("GET", f"/api/v1/namespaces/{base}-lab/pods")["items"]
+    (other,) = (name for name in things(small_cluster, apart) if "shop" in name)
+    labels = {**pod["metadata"]["labels"], "hekla.dev/tenant": other.removeprefix(f"{base}-")}
+    place = f"/api/v1/namespaces/{other}/pods"
+    spec = {"schedulerName": "nobody", "containers": [{"name": "main", "image": "x"}]}
+    small_cluster.request("POST", place, {"metadata": {"name": key.name, "labels": labels}, "spec": spec})
+    failed, path = {"status": {"phase": "Failed"}}, f"{place}/{key.name}"
+    small_cluster.request("PATCH", f"{path}/status", failed, content_type="application/merge-patch+json")
+    for _ in range(2):
+        for _ in range(3):
+            turns.run(apart.cluster)
+            backend_of(apart.cluster).wait(1.0)
+        assert [phases(job) for job in (ours, theirs)] == [{PodPhase.RUNNING}] * 2, describe()
+        turns.forget_all()
+    assert "deletionTimestamp" not in small_cluster.request("GET", path)["metadata"]
+    assert not backend_of(apart.cluster).logs(key, offset=0, limit=10).complete
+    abort(apart, ours)
+    small_cluster.request("DELETE", path, {"gracePeriodSeconds": 0})
+
+
 def test_a_controller_that_begins_anew_finds_the_pods_of_all_tenants(apart, shop, small_cluster) -> None:
     jobs = submit(apart, "1000", replicas=2), submit(apart, "1000", tenant=shop)
     run(apart, *jobs)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from hekla.backends.base import Backend, BackendError
+from hekla.backends.base import Backend, BackendError, PodKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +26,9 @@ class TenantBackend(Backend, Protocol):
 
     def leave_tenants(self, kept: Collection[str]) -> None:
         """Take away what is around the pods of all tenants but these, who alone have jobs here. Raises BackendError."""
+
+    def is_of(self, key: PodKey, tenant: str) -> bool:
+        """Whether a pod that was observed under this key is where those of this tenant are.
+
+        Elsewhere people of another tenant may make pods, and name them as they like.
+        """

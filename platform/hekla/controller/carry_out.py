@@ -18,7 +18,7 @@ from hekla.apps.jobs.services.observations import Sighting
 from hekla.apps.secrets import selectors as secrets
 from hekla.backends.base import Environment, PodKey, PodOrder, StartRefused
 from hekla.controller import adopted, sparing
-from hekla.controller.observations import Hold, key_of
+from hekla.controller.observations import Hold, key_of, of_their_tenants
 from hekla.domain.errors import NotFound
 from hekla.domain.frameworks import settings_for, tell_addresses
 from hekla.domain.phases import PodPhase
@@ -141,6 +141,9 @@ def _stop(hold: Hold, pods: list[Pod], now: datetime) -> None:
         elif pod.phase == PodPhase.BOUND and key not in hold.memory.seen:
             never_begun[key] = pod.pk
     if never_begun:
-        begun = {one.key for one in hold.backend.observe(hold.memory.cursor).pods if not one.phase.is_final}
+        tenants = {key.job: key.tenant for key in never_begun}
+        found = hold.backend.observe(hold.memory.cursor).pods
+        here = of_their_tenants(hold, found, lambda job: tenants.get(job, ""))
+        begun = {one.key for one in here if not one.phase.is_final}
         over = [pk for key, pk in never_begun.items() if key not in begun]
         services.settle(hold.cluster_id, hold.epoch, over, address_of=hold.backend.address, now=now)

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -13,7 +13,7 @@ from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Pod
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.backends.base import Backend, Observation, PodKey
-from hekla.backends.tenants import TenantOrder
+from hekla.backends.tenants import TenantBackend, TenantOrder
 from hekla.domain.phases import PodPhase
 from hekla.foresight.picture import Picture
 from hekla.lib import clock
@@ -109,11 +109,12 @@ def take_down(hold: Hold, picture: Picture, *, now: datetime) -> bool:
     """Record what is new about pods, of all that is not over. Returns whether anything was."""
     memory = hold.memory
     found = hold.backend.observe(memory.cursor)
-    live = {o.key: pod for o in found.pods if (pod := _row_of(o.key, picture))}
+    pods = of_their_tenants(hold, found.pods, picture.tenant_of)
+    live = {o.key: pod for o in pods if (pod := _row_of(o.key, picture))}
     if found.complete:
         memory.seen.clear()
     memory.seen.update(live)
-    news = [o for o in found.pods if o.key in live and o.phase != live[o.key].phase]
+    news = [o for o in pods if o.key in live and o.phase != live[o.key].phase]
     if found.complete:
         news += _missing(picture.pods(), live, now)
     by_job: dict[str, list[Sighting]] = defaultdict(list)
@@ -122,9 +123,19 @@ def take_down(hold: Hold, picture: Picture, *, now: datetime) -> bool:
     changed = False
     for job, sightings in by_job.items():
         changed |= hold.observe(UUID(job), sightings, now)
-    _forget_ended(hold, found.pods, live)
+    _forget_ended(hold, pods, live)
     memory.cursor = found.cursor
     return changed
+
+
+def of_their_tenants(
+    hold: Hold, found: Sequence[Observation], tenant_of: Callable[[str], str]
+) -> Sequence[Observation]:
+    """Without pods that others made under the names of a tenant's. `tenant_of`: whose a job is; empty: it is over."""
+    backend = hold.backend
+    if not isinstance(backend, TenantBackend):
+        return found
+    return [o for o in found if not (tenant := tenant_of(o.key.job)) or backend.is_of(o.key, tenant)]
 
 
 def _row_of(key: PodKey, picture: Picture) -> Pod | None:

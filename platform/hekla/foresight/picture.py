@@ -104,6 +104,11 @@ class Picture:
         """Those among them that somebody is to start or to stop, beside some of which that is done."""
         return [pod for seen in self._seen.values() if seen.is_ordered for pod in seen.pods if not pod.is_final]
 
+    def tenant_of(self, job: str) -> str:
+        """Whose this job is, by the short name; empty where it is none of these."""
+        seen = self._seen.get(self._ids.get(job, -1))
+        return seen.job.tenant.slug if seen else ""
+
     def find(self, job: str, task: str, index: int, attempt: int) -> Pod | None:
         """One of these pods; a job's uid is written without dashes."""
         seen = self._seen.get(self._ids.get(job, -1))

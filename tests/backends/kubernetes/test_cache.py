@@ -155,7 +155,7 @@ def test_what_was_dismissed_is_told_of_no_more(found, control_plane, namespace) 
     people._delete()
     cache.dismiss([one])
     assert cache.list_now()[0] == []
-    assert cache.find(one.name) is None
+    assert cache.find(namespace, one.name) is None
     cache.close()
     api.close()
 

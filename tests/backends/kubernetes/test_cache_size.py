@@ -56,7 +56,7 @@ def test_a_process_that_only_watches_keeps_few_of_those_that_are_gone(cache, mon
 def test_of_those_that_were_dismissed_and_deleted_nothing_is_kept(cache, is_told_first) -> None:
     for index in range(10):
         cache._follower.hear("ADDED", pod(index))
-        one = cache.find(f"job-worker-{index}-0")
+        one = cache.find("hekla", f"job-worker-{index}-0")
         assert one is not None
         if is_told_first:
             cache._follower.hear("DELETED", pod(index))

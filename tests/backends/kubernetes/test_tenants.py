@@ -78,6 +78,47 @@ def test_pods_of_two_tenants_are_in_two_namespaces_and_all_are_seen_by_who_begin
     assert {pod.key for pod in fresh.observe(None).pods} == {ours.key, theirs.key} == fresh.inventory().alive
 
 
+def _is_taken(plane: ControlPlane, place: str, body: dict[str, Any]) -> bool:
+    """Whether the namespace takes this pod; a new one does as soon as it has its default account."""
+    try:
+        plane.request("POST", place, body)
+    except RequestRefused as refused:
+        if refused.status != 403:
+            raise
+        return False
+    return True
+
+
+def forge(plane: ControlPlane, namespace: str, key: PodKey, tenant: str) -> str:
+    """Somebody makes a pod there that calls itself this one, and that has failed. Returns its address."""
+    labels = {**names.labels("c1", key), names.TENANT: tenant}
+    spec = {"schedulerName": "nobody", "containers": [{"name": "main", "image": "none"}]}
+    place = f"/api/v1/namespaces/{namespace}/pods"
+    path, body = f"{place}/{key.name}", {"metadata": {"name": key.name, "labels": labels}, "spec": spec}
+    plane.wait_until(lambda: _is_taken(plane, place, body), 60.0)
+    status = {"status": {"phase": "Failed"}}
+    plane.request("PATCH", f"{path}/status", status, content_type="application/merge-patch+json")
+    return path
+
+
+@pytest.mark.kubernetes
+@pytest.mark.parametrize("tenant", ["lab", "shop"])
+def test_whoever_makes_pods_in_one_tenants_namespace_speaks_for_no_pod_of_another(apart, small_cluster, tenant) -> None:
+    keep(apart, "shop")
+    order = of("lab", apart.long())
+    forged = forge(small_cluster, home(apart, "shop"), order.key, tenant)
+    apart.started(order)
+    for backend in (apart.backend, apart.reopened()):
+        seen = [one for one in backend.observe(None).pods if backend.is_of(one.key, "lab")]
+        assert [(one.key, one.phase.is_final) for one in seen] == [(order.key, False)]
+    apart.backend.stop(order.key, reason="Enough")
+    assert small_cluster.request("GET", forged)["status"]["phase"] == "Failed"
+    apart.backend.remove(order.key.job, tenant="lab")
+    assert not listed(small_cluster, f"/api/v1/namespaces/{home(apart, 'lab')}/pods")
+    assert "deletionTimestamp" not in small_cluster.request("GET", forged)["metadata"]
+    small_cluster.request("DELETE", forged, {"gracePeriodSeconds": 0})
+
+
 @pytest.mark.kubernetes
 def test_the_account_of_a_tenants_pods_can_do_nothing_to_what_another_tenant_has(apart, small_cluster) -> None:
     for index, tenant in enumerate(("lab", "shop")):

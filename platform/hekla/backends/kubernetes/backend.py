@@ -110,7 +110,7 @@ class KubernetesBackend:
 
     def kept(self, keys: Sequence[PodKey], *, meanwhile: Callable[[], None]) -> Mapping[PodKey, str]:
         """As the server says of each at this moment."""
-        return Budgets(self._flight, self._cache).kept(keys, meanwhile)
+        return Budgets(self._flight, self._finder).kept(keys, meanwhile)
 
     def observe(self, since: str | None) -> Observations:
         """All pods as the server has them, or those that changed after the cursor."""
@@ -191,12 +191,16 @@ class KubernetesBackend:
                 if one["metadata"]["labels"][names.TENANT] not in names_kept:
                     self._api.delete(f"{place}/{one['metadata']['name']}")
 
+    def is_of(self, key: PodKey, tenant: str) -> bool:
+        """By the namespace in which it was seen."""
+        return self._places.is_of(key, tenant)
+
     def remove(self, job: str, *, tenant: str = "") -> None:
         """Delete the pods and what belongs to the job but the logs. Raises BackendError while a pod is there."""
         if not _SAFE.fullmatch(job):
             return
         wanted = names.selector(names.job_labels(self._cluster, job))
-        left = self._listed(wanted)
+        left = self._listed(wanted, tenant)
         there = {pod.namespace for pod in left}
         places = there | self._namespaces(tenant)  # we are let in there first
         self._flight.all(self._ending.keep_log, left)
@@ -206,7 +210,7 @@ class KubernetesBackend:
             for kind in kinds.ATTACHED:
                 self._delete_all(kinds.path(path(namespace), kind), wanted)
         self._starting.forget_service(job)
-        self._await_end(wanted)
+        self._await_end(wanted, tenant)
         self._cache.dismiss(left)
 
     def remove_logs(self, job: str, *, tenant: str = "") -> None:
@@ -311,10 +315,11 @@ class KubernetesBackend:
                 raise
             return False
 
-    def _listed(self, selector: str) -> list[Seen]:
+    def _listed(self, selector: str, tenant: str = "") -> list[Seen]:
+        """Those of this tenant; of whom is not known: of anybody."""
         pages = self._api.pages(self._places.pods, labelSelector=selector)
         found = (self._places.seen(pod) for page in pages for pod in page.get("items") or ())
-        return [pod for pod in found if pod is not None]
+        return [pod for pod in found if pod is not None and (not tenant or self._places.is_of(pod.key, tenant))]
 
     def _namespaces(self, tenant: str = "") -> set[str]:
         """Where things of this tenant may be; of whom is not known: of anybody. We may look into all of them."""
@@ -333,10 +338,10 @@ class KubernetesBackend:
             for one in page.get("items") or ():
                 self._api.delete(f"{place}/{one['metadata']['name']}")
 
-    def _await_end(self, selector: str) -> None:
+    def _await_end(self, selector: str, tenant: str) -> None:
         """Asked for less and less often: each question may fail, and then all of it begins anew."""
         give_up_at, pause = time.monotonic() + REMOVE_PATIENCE_SECONDS, 0.05
-        while self._listed(selector):
+        while self._listed(selector, tenant):
             if time.monotonic() > give_up_at:
                 raise BackendError("A pod of the job has not ended yet")
             time.sleep(pause)

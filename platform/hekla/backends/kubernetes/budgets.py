@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hekla.backends.base import PodKey
 from hekla.backends.kubernetes.api import ApiError, Json
-from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.flight import Flight
+from hekla.backends.kubernetes.places import Finder
 
 log = logging.getLogger(__name__)
 TOO_MANY_REQUESTS = 429
@@ -29,8 +29,8 @@ def eviction(name: str, namespace: str, uid: str) -> Json:
 class Budgets:
     """Those of one cluster."""
 
-    def __init__(self, flight: Flight, cache: Cache) -> None:
-        self._flight, self._cache = flight, cache
+    def __init__(self, flight: Flight, finder: Finder) -> None:
+        self._flight, self._finder = flight, finder
 
     def kept(self, keys: Sequence[PodKey], meanwhile: Callable[[], None]) -> Mapping[PodKey, str]:
         """Those that are not to go now, and why. Where the server does not say, nothing keeps a pod."""
@@ -44,11 +44,11 @@ class Budgets:
 
     def _is_at_work(self, key: PodKey) -> bool:
         """One that was asked to end is ending already."""
-        pod = self._cache.find(key.name)
+        pod = self._finder.seen(key)
         return pod is not None and pod.is_bound and not (pod.is_stopping or pod.is_gone)
 
     async def _ask(self, key: PodKey) -> None:
-        pod = self._cache.find(key.name)
+        pod = self._finder.seen(key)
         if pod is not None:
             body = eviction(pod.name, pod.namespace, pod.uid)
             await self._flight.create(f"{pod.path}/eviction?dryRun=All", body)

@@ -1,8 +1,9 @@
 """The pods of ours that an API server has, kept up by following it.
 
-What is here is never older than what was here before: an object replaces another of its name only if its version is
+What is here is never older than what was here before: an object replaces another of its place only if its version is
 greater, whether a list, the watch or the answer to a write told of it. What is missing from a list was deleted
-meanwhile.
+meanwhile. Pods of one name in two namespaces are two pods: whoever may make pods in one of them may call them as they
+like.
 """
 
 import threading
@@ -12,9 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from hekla.backends.kubernetes.api import Api, Json
 from hekla.backends.kubernetes.follower import Follower
-from hekla.backends.kubernetes.reading import Seen, seen
+from hekla.backends.kubernetes.reading import Place, Seen, seen
 from hekla.lib.clock import Clock
 
+_NOWHERE: Place = ("", "")
 _MAX_CHANGES_KEPT = 500_000
 _MAX_GONE_KEPT = 10_000
 """Pods that the server has no more, for whoever has not recorded their ends; a process that only watches never does."""
@@ -29,11 +31,11 @@ class Cache:
         self._clock, self.read = clock, read
         self._news = threading.Condition()
         self._follower = Follower(api, path, {"labelSelector": selector}, self, self._news)
-        self._pods: dict[str, Seen] = {}
-        self._over: dict[str, None] = {}
+        self._pods: dict[Place, Seen] = {}
+        self._over: dict[Place, None] = {}
         self._dismissed: set[str] = set()
         self._gone: deque[Seen] = deque()
-        self._changes: list[str] = []
+        self._changes: list[Place] = []
         self._dropped = self._roused = 0
         self._life = uuid.uuid4().hex
 
@@ -59,17 +61,17 @@ class Cache:
                 return None
             changed = dict.fromkeys(self._changes[int(count) - self._dropped :])
             told = {**changed, **self._over}
-            return [self._pods[name] for name in told if name in self._pods], self._cursor()
+            return [self._pods[place] for place in told if place in self._pods], self._cursor()
 
     def all(self) -> Sequence[Seen]:
         """Whatever is known here at this moment."""
         with self._news:
             return list(self._pods.values())
 
-    def find(self, name: str) -> Seen | None:
-        """A pod by its name, as far as it is known here."""
+    def find(self, namespace: str, name: str) -> Seen | None:
+        """A pod, as far as it is known here."""
         with self._news:
-            return self._pods.get(name)
+            return self._pods.get((namespace, name))
 
     def wait(self, seconds: float) -> bool:
         """Until something changed that has not woken anybody yet."""
@@ -94,14 +96,14 @@ class Cache:
         """They are deleted; whatever the server still tells of them is of no interest any more."""
         with self._news:
             for pod in pods:
-                known = self._drop(pod.name)
+                known = self._drop(pod.place)
                 if known is None or not known.is_gone:
                     self._dismissed.add(pod.uid)
 
     def rouse(self) -> None:
         """Wake whoever waits: something changed that is not kept here."""
         with self._news:
-            self._tell("")
+            self._tell(_NOWHERE)
 
     def close(self) -> None:
         """Watch no more."""
@@ -113,53 +115,53 @@ class Cache:
 
     def take_list(self, found: Sequence[Seen], before: Sequence[Seen]) -> None:
         """What is not in the list and was known before is gone."""
-        there = {one.name: one.uid for one in found}
+        there = {one.place: one.uid for one in found}
         for one in found:
             self._keep(one)
         for one in before:
-            if there.get(one.name) != one.uid:
-                self._lose(one.name, one.uid)
+            if there.get(one.place) != one.uid:
+                self._lose(one.place, one.uid)
         self._dismissed &= set(there.values())
 
     def take(self, kind: str, found: Seen) -> None:
         """What is deleted is known no more as one that was dismissed."""
         if kind == "DELETED":
-            self._lose(found.name, found.uid, found)
+            self._lose(found.place, found.uid, found)
             self._dismissed.discard(found.uid)
         else:
             self._keep(found)
 
     def _keep(self, found: Seen) -> None:
-        known = self._pods.get(found.name)
+        known = self._pods.get(found.place)
         is_old = known is not None and ((known.is_gone and known.uid == found.uid) or known.version >= found.version)
         if is_old or found.uid in self._dismissed:
             return
         self._set(found)
 
-    def _lose(self, name: str, uid: str, last: Seen | None = None) -> None:
-        known = self._pods.get(name)
+    def _lose(self, place: Place, uid: str, last: Seen | None = None) -> None:
+        known = self._pods.get(place)
         if known is None or known.uid != uid or known.is_gone:
             return
         newest = last if last is not None and last.version >= known.version else known
         gone = newest.gone(self._clock())
         self._set(gone)
         self._gone.append(gone)
-        if len(self._gone) > _MAX_GONE_KEPT and self._pods.get((oldest := self._gone.popleft()).name) is oldest:
-            self._drop(oldest.name)
+        if len(self._gone) > _MAX_GONE_KEPT and self._pods.get((oldest := self._gone.popleft()).place) is oldest:
+            self._drop(oldest.place)
 
     def _set(self, one: Seen) -> None:
-        self._pods[one.name] = one
-        self._over.pop(one.name, None)
+        self._pods[one.place] = one
+        self._over.pop(one.place, None)
         if one.observation.phase.is_final:
-            self._over[one.name] = None
-        self._tell(one.name)
+            self._over[one.place] = None
+        self._tell(one.place)
 
-    def _drop(self, name: str) -> Seen | None:
-        self._over.pop(name, None)
-        return self._pods.pop(name, None)
+    def _drop(self, place: Place) -> Seen | None:
+        self._over.pop(place, None)
+        return self._pods.pop(place, None)
 
-    def _tell(self, name: str) -> None:
-        self._changes.append(name)
+    def _tell(self, place: Place) -> None:
+        self._changes.append(place)
         if len(self._changes) > _MAX_CHANGES_KEPT:
             self._dropped += len(self._changes)
             self._changes.clear()

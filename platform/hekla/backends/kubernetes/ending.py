@@ -33,7 +33,7 @@ class Ending:
         key, reason = wish
         if self._spool.has(key):
             return
-        known = self._cache.find(key.name)
+        known = self._finder.seen(key)
         if known is not None and (known.observation.phase.is_final or known.is_stopping or known.is_gone):
             return
         change = {"metadata": {"annotations": {names.STOPPED: reason}}, "spec": {"activeDeadlineSeconds": 1}}
@@ -49,7 +49,7 @@ class Ending:
 
     async def forget(self, key: PodKey) -> None:
         """Raises BackendError where its log cannot be read now, or the pod not be deleted."""
-        pod = self._cache.find(key.name) or await self._looked_up(key)
+        pod = self._finder.seen(key) or await self._looked_up(key)
         if pod is None:
             return
         await self.keep_log(pod)

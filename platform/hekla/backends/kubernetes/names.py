@@ -44,8 +44,11 @@ def digest(text: str) -> str:
 
 
 def key_of(told: Mapping[str, str]) -> PodKey:
-    """Whose labels these are. Raises KeyError, ValueError for those of somebody else's pod."""
-    return PodKey(told[JOB], told[TASK], int(told[INDEX]), int(told[ATTEMPT]))
+    """Whose labels these are. Raises KeyError, ValueError for those of somebody else's pod.
+
+    The tenant in it is called as in labels.
+    """
+    return PodKey(told[JOB], told[TASK], int(told[INDEX]), int(told[ATTEMPT]), tenant=told.get(TENANT, ""))
 
 
 def is_of(found: Mapping[str, Any], cluster: str) -> bool:

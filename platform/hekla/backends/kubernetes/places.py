@@ -34,19 +34,37 @@ class Places:
         return name == self.base or (self.is_apart and name.startswith(f"{self.base}-"))
 
     def seen(self, pod: Json) -> Seen | None:
-        """What is so with this pod. None: it is not ours, whatever its labels say where others make pods."""
-        return seen(pod) if self.has(pod["metadata"]["namespace"]) else None
+        """What is so with this pod. None: it is not ours, whatever its labels say where others make pods.
+
+        In a tenant's namespace pods are of this tenant only. Whose job its labels may name, `is_of` tells.
+        """
+        found = seen(pod) if self.has(pod["metadata"]["namespace"]) else None
+        if found is None or found.namespace == self.base:
+            return found
+        return found if found.key.tenant and found.namespace == self.namespace_of(found.key.tenant) else None
+
+    def is_of(self, key: PodKey, tenant: str) -> bool:
+        """Whether a pod that was seen with this key is this tenant's."""
+        return not (self.is_apart and key.tenant) or key.tenant in (tenant, names.tenant(tenant))
 
 
 class Finder:
-    """Where a pod is: where it was seen, else where it is to be made."""
+    """Where a pod is: where it was seen, else where it is to be made.
+
+    It is looked for where it can be only: elsewhere somebody else may have made one of its name.
+    """
 
     def __init__(self, places: Places, cache: Cache) -> None:
         self._places, self._cache = places, cache
 
+    def seen(self, key: PodKey) -> Seen | None:
+        """As far as it is known: where its tenant has pods, else where they were before tenants were apart."""
+        own, base = self._places.namespace_of(key.tenant), self._places.base
+        return self._cache.find(own, key.name) or (self._cache.find(base, key.name) if own != base else None)
+
     def place(self, key: PodKey) -> str:
         """The path of its namespace."""
-        known = self._cache.find(key.name)
+        known = self.seen(key)
         is_there = known is not None and not known.is_gone
         return path(known.namespace if known and is_there else self._places.namespace_of(key.tenant))
 

@@ -12,16 +12,16 @@ from hekla.domain.phases import PodPhase
 
 _TERMINATED_BY_SIGTERM = 143
 _OVER = ("Succeeded", "Failed")
+Place = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is kept of a pod. `version` only grows, as the server counts; `is_stopping`: it was asked to end; `is_gone`:
-    the server has it no more.
+    """What is kept of a pod. `place`: its namespace and its name there. `version` only grows, as the server counts;
+    `is_stopping`: it was asked to end; `is_gone`: the server has it no more.
     """
 
-    name: str
-    namespace: str
+    place: Place
     uid: str
     version: int
     node: str
@@ -29,6 +29,16 @@ class Seen:
     observation: Observation
     is_stopping: bool = False
     is_gone: bool = False
+
+    @property
+    def namespace(self) -> str:
+        """In which it is."""
+        return self.place[0]
+
+    @property
+    def name(self) -> str:
+        """By which it is known there."""
+        return self.place[1]
 
     @property
     def key(self) -> PodKey:
@@ -68,8 +78,7 @@ def seen(pod: Json) -> Seen | None:
     node = pod["spec"].get("nodeName", "")
     annotations = meta.get("annotations") or {}
     return Seen(
-        name=meta["name"],
-        namespace=meta["namespace"],
+        place=(meta["namespace"], meta["name"]),
         uid=meta["uid"],
         version=int(meta["resourceVersion"]),
         node=node,
