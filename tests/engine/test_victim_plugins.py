@@ -145,6 +145,13 @@ def test_offline_work_leaves_when_there_is_less_to_give_out() -> None:
     assert leaving(state([WIDE], [*jobs[:1], offline("off", 2, on="a")]), "{name: colocation}") == []
 
 
+def test_offline_work_that_is_not_preemptable_stays_and_other_leaves_in_its_stead() -> None:
+    off = offline("off", 4, on="a", minimum=0)
+    kept = replace(off, tasks=tuple(replace(task, preemptable=number > 1) for number, task in enumerate(off.tasks)))
+    left = leaving(state([WIDE], [running("on", 4, "a"), kept]), "{name: colocation}")
+    assert left == sorted(task.uid for task in kept.tasks[2:])
+
+
 # Machines that are evened out.
 
 EVEN = (

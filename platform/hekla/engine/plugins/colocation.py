@@ -7,7 +7,7 @@ oversubscription, together with all the others. Shares of queues are counted in 
 
 Online jobs go before offline ones. When a place has to be made for an online pod, offline pods go as long as they
 suffice; for an offline pod no online pod goes. Where oversubscription has shrunk below what runs, the action `shuffle`
-evicts offline pods, the least important first, until the rest fits.
+evicts offline pods that are preemptable, the least important first, until the rest fits.
 """
 
 from collections.abc import Callable, Sequence
@@ -101,9 +101,13 @@ def _spared(member: Member, candidates: Sequence[Member]) -> list[Member]:
 
 
 def _leavers(session: Session, members: Sequence[Member], row: int) -> list[Member]:
-    """The least important offline pods of the node, until what stays fits."""
+    """The least important offline pods of the node, until what stays fits.
+
+    Those that are not preemptable stay, as with all who evict: they say so themselves, or a budget keeps them for now.
+    """
     name, missing = session.table.nodes[row].name, -session.table.future(row)
-    here = [m for m in members if m.node == name and m.status is TaskStatus.RUNNING and is_offline(m)]
+    offline = [m for m in members if m.node == name and m.status is TaskStatus.RUNNING and is_offline(m)]
+    here = [m for m in offline if m.task.preemptable]
     chosen = []
     for victim in sorted(here, key=lambda m: (m.job.job.priority, m.task.priority, -m.task.created_at, m.task.uid)):
         if not (missing > EPSILON).any():
