@@ -11,14 +11,15 @@ from tests.controller.conftest import SIZE, World, describe
 from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.apps.clusters import services as clusters
-from hekla.apps.jobs import services
+from hekla.apps.jobs import services, story
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.models import Event
 from hekla.apps.outbox.services import PLATFORM
 from hekla.apps.quotas import services as quotas
 from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Tenant
-from hekla.controller import turns
+from hekla.controller import delays, turns
 from hekla.controller.backends import backend_of
 from hekla.controller.observations import key_of
 from hekla.domain.errors import Invalid
@@ -173,6 +174,28 @@ def test_the_quota_of_a_tenant_follows_what_is_set_in_the_console(apart, small_c
     apart.turn_until(lambda: hard(small_cluster, apart) == [{"requests.cpu": "3"}])
     bound(apart)
     apart.turn_until(lambda: hard(small_cluster, apart) == [])
+
+
+def test_why_the_cluster_does_not_take_its_pods_is_read_on_the_page_of_a_job_and_said_once(
+    apart, small_cluster, monkeypatch
+) -> None:
+    monkeypatch.setattr(delays, "TOLD_AFTER_SECONDS", 0.0)
+    run(apart, first := submit(apart, "1000"))
+    place = f"/api/v1/namespaces/{apart.cluster.config['namespace']}-lab/resourcequotas"
+    small_cluster.request("POST", place, {"metadata": {"name": "theirs"}, "spec": {"hard": {"pods": "1"}}})
+    small_cluster.wait_until(
+        lambda: small_cluster.request("GET", f"{place}/theirs").get("status", {}).get("used") == {"pods": "1"}, 120.0
+    )
+    second = submit(apart, "1000", name="two", replicas=2)
+    told = Event.objects.filter(subject=f"job:{second.uid}", kind="JobDelayed")
+    apart.turn_until(told.exists)
+    for _ in range(3):
+        turns.run(apart.cluster)
+    (line,) = story.lines(list(told))
+    assert "exceeded quota: theirs" in line.sentence
+    assert second.uid.hex not in line.sentence
+    small_cluster.request("DELETE", f"{place}/theirs")
+    run(apart, first, second)
 
 
 def test_jobs_that_wait_for_one_another_under_a_quota_all_run(apart) -> None:

@@ -111,6 +111,7 @@ EXAMPLES = {
     "PresetChosen": {**_NAMED, "is_default": True},
     "PresetDeleted": _NAMED,
     "JobWaits": {"reasons": [{"cause": "capacity"}], "text": "No node has 8 GPUs."},
+    "JobDelayed": {"message": "exceeded quota: hekla"},
     "LeaseTaken": {"epoch": 3, "holder": "worker-1"},
     "MemberAdded": {"username": "alice", "role": "member"},
     "MemberRemoved": {"username": "alice"},

@@ -190,6 +190,10 @@ class StartRefused(BackendError):
     """This pod can never start here (no such command, environment cannot be built); its message says why."""
 
 
+class StartDelayed(BackendError):
+    """A bound of the place itself has no room for this pod now; its message says which. It may be started later."""
+
+
 class UnknownPod(BackendError):
     """No pod of that key is or was here."""
 

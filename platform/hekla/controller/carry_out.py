@@ -16,8 +16,8 @@ from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.apps.secrets import selectors as secrets
-from hekla.backends.base import Environment, PodKey, PodOrder, StartRefused
-from hekla.controller import adopted, sparing
+from hekla.backends.base import Environment, PodKey, PodOrder, StartDelayed, StartRefused
+from hekla.controller import adopted, delays, sparing
 from hekla.controller.observations import Hold, key_of, of_their_tenants
 from hekla.domain.errors import NotFound
 from hekla.domain.frameworks import settings_for, tell_addresses
@@ -36,13 +36,16 @@ def carry_out(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> None:
     ready = [
         pod for pod in pods if pod.phase == PodPhase.BOUND and not pod.stopping and key_of(pod) not in hold.memory.seen
     ]
-    if ready:
-        _start(hold, ready, now)
+    delays.tell(hold, _start(hold, ready, now) if ready else {}, now=now)
 
 
-def _start(hold: Hold, pods: list[Pod], now: datetime) -> None:
-    """Job by job, one order at a time, so that thousands need no more room than one."""
+def _start(hold: Hold, pods: list[Pod], now: datetime) -> dict[int, list[str]]:
+    """Job by job, one order at a time, so that thousands need no more room than one.
+
+    Returns why pods are not taken yet, by the rows of their jobs.
+    """
     ordered: dict[PodKey, Pod] = {}
+    late: dict[int, list[str]] = defaultdict(list)
     orders = _orders(hold, pods, ordered, now)
     for order, error in hold.backend.start_many(orders, meanwhile=hold.require):
         pod = ordered.pop(order.key)
@@ -51,7 +54,10 @@ def _start(hold: Hold, pods: list[Pod], now: datetime) -> None:
         elif isinstance(error, StartRefused):
             _refused(hold, pod, str(error), now)
         else:
+            if isinstance(error, StartDelayed):
+                late[pod.job_id].append(str(error))
             log.warning("could not start %s of %s, will try again: %s", pod, pod.job, error)
+    return late
 
 
 def _orders(hold: Hold, pods: list[Pod], ordered: dict[PodKey, Pod], now: datetime) -> Iterator[PodOrder]:

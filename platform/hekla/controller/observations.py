@@ -51,6 +51,16 @@ class Spared:
 
 
 @dataclass
+class Delay:
+    """Pods of a job that the place does not take yet: since when, on the clock that never stands still, and of which
+    reasons the log was told.
+    """
+
+    since: float
+    told: set[str] = field(default_factory=set)
+
+
+@dataclass
 class Memory:
     """What one process remembers between turns: where it stands with the backend, and what it has seen started.
 
@@ -59,7 +69,8 @@ class Memory:
     ours, on the clock that also counts while this process is stopped. `followed`: of jobs that somebody else leads,
     what was taken down last: the same need not be taken down again. `others`: the same of pods that others made.
     `spared`: rows of pods that a budget keeps. `kept`: by tenant what was ordered for it last, and until when, on that
-    clock, the same need not be ordered again; `has_left`: tenants without jobs were looked for.
+    clock, the same need not be ordered again; `has_left`: tenants without jobs were looked for. `delays`: by row the
+    jobs of which pods were not taken when they were to be started last.
     """
 
     cursor: str | None = None
@@ -71,6 +82,7 @@ class Memory:
     spared: dict[int, Spared] = field(default_factory=dict)
     kept: dict[str, tuple[TenantOrder, float]] = field(default_factory=dict)
     has_left: bool = False
+    delays: dict[int, Delay] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from tests.backends.conftest import Place
 from tests.kubernetes.control_plane import ControlPlane, RequestRefused
 
 from hekla.backends import config as configuration
-from hekla.backends.base import BackendError, Health, PodKey, PodOrder
+from hekla.backends.base import BackendError, Health, PodKey, PodOrder, StartDelayed
 from hekla.backends.kubernetes import keys, names, places, walls
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.registry import health
@@ -199,7 +199,7 @@ def test_what_the_quota_does_not_let_in_is_told_and_starts_when_there_is_room(ap
     size = Resources.parse({"cpu": "1"})
     first, second = apart.long(0, resources=size), apart.long(1, resources=size)
     apart.started(first)
-    with pytest.raises(BackendError, match=r"quota of the tenant's namespace has no room.*requests\.cpu=1"):
+    with pytest.raises(StartDelayed, match=r"^exceeded quota: hekla.*requests\.cpu=1"):
         apart.backend.start(second)
     apart.started(apart.long(2))  # asks for nothing
     keep(apart, "lab", cpu="2")

@@ -75,6 +75,10 @@ def _waits(facts: Mapping[str, Any]) -> tuple[str, str]:
     return "waiting", together(map(wording.reason, told))
 
 
+def _delayed(facts: Mapping[str, Any]) -> tuple[str, str]:
+    return "waiting", _("The cluster does not take its pods yet, and is asked again. %(message)s") % facts
+
+
 def _bound(facts: Mapping[str, Any]) -> tuple[str, str]:
     return "admitted", _("%(task)s-%(index)s placed on %(node)s.") % facts
 
@@ -164,6 +168,7 @@ _TELLERS = {
     "JobPhaseChanged": _phase,
     "GangPhaseChanged": _gang,
     "JobWaits": _waits,
+    "JobDelayed": _delayed,
     "JobCommanded": _command,
     "JobTagged": _tagged,
     "PodBound": _bound,

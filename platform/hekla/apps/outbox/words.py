@@ -8,6 +8,7 @@ KINDS = {
     "JobPhaseChanged": _("Job changed its phase"),
     "GangPhaseChanged": _("Gang changed its phase"),
     "JobWaits": _("Job waits"),
+    "JobDelayed": _("Job delayed"),
     "JobChanged": _("Job changed"),
     "JobDeleted": _("Job deleted"),
     "JobCleaned": _("Job cleaned up"),

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from hekla.backends.base import BackendError
+from hekla.backends.base import BackendError, StartDelayed
 from hekla.backends.kubernetes import names, walls
 from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.flight import Flight
@@ -19,6 +19,8 @@ _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _POLICIES = "/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies"
+_OVER_QUOTA = "exceeded quota"
+"""So the server's sentence goes on, after the name of the pod."""
 _FAILS_FOR_SECONDS = 5.0
 _HOLDS_WITHIN = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """A right that was given holds as soon as the server has heard of it."""
@@ -47,14 +49,14 @@ class Homes:
 
     @asynccontextmanager
     async def entered(self, tenant: str) -> AsyncIterator[None]:
-        """Around making things there: what they need is there. Raises BackendError."""
+        """Around making things there: what they need is there. Raises StartDelayed for a full quota, BackendError."""
         await self.ensure(tenant)
         try:
             yield
         except ApiError as error:
-            if error.status == FORBIDDEN and "exceeded quota" in str(error):
-                sentence = "The quota of the tenant's namespace has no room for it now"
-                raise BackendError(f"{sentence}: {error}") from error
+            _, over, which = str(error).partition(_OVER_QUOTA)
+            if error.status == FORBIDDEN and over:
+                raise StartDelayed(f"{over}{which}") from error
             if error.status in (FORBIDDEN, NOT_FOUND):  # somebody may have deleted the namespace
                 self._furnished.discard(tenant)
                 self._open.discard(self._places.namespace_of(tenant))

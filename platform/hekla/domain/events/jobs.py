@@ -73,6 +73,12 @@ class JobWaits(Event):
     text: Message = ""
 
 
+class JobDelayed(Event):
+    """Pods of it have a place, and the cluster does not take them there yet, as it says in `message`."""
+
+    message: Message = ""
+
+
 class JobChanged(Event):
     """The specification changed: `priority`, or the size, by `task.replicas`, `task.min_available`, `min_available`."""
 

@@ -3,6 +3,7 @@
 from hekla.apps.jobs.services.bulk import BULK_ACTIONS, MOST_AT_ONCE, Outcome, act_on_all, require_priority
 from hekla.apps.jobs.services.commands import command, require_right
 from hekla.apps.jobs.services.decisions import commit
+from hekla.apps.jobs.services.delaying import delay
 from hekla.apps.jobs.services.entrusted import follow
 from hekla.apps.jobs.services.lists import arrange, delete_view, save_view
 from hekla.apps.jobs.services.many import submit_many, try_out_many
@@ -34,6 +35,7 @@ __all__ = [
     "check",
     "command",
     "commit",
+    "delay",
     "delete",
     "delete_expired",
     "delete_finished",
