@@ -277,6 +277,46 @@ def test_what_somebody_changed_in_the_cluster_is_put_right(apart, small_cluster)
     assert hard(small_cluster, namespace) == [{"requests.cpu": "2"}]
 
 
+def let_out(plane: ControlPlane, place: Place) -> None:
+    """Somebody takes our rights in a tenant's namespace away."""
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{home(place, 'lab')}/rolebindings"
+    for one in listed(plane, path):
+        plane.request("DELETE", f"{path}/{one['metadata']['name']}")
+    asked_ = {"verb": "delete", "resource": "pods", "namespace": home(place, "lab")}
+    body = {"spec": {"resourceAttributes": asked_}}
+    reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    token = plane.tenants_token
+    plane.wait_until(lambda: not plane.request("POST", reviews, body, token=token)["status"].get("allowed"), 60.0)
+
+
+@pytest.mark.kubernetes
+def test_a_pod_is_let_go_and_another_ended_though_somebody_took_our_rights_there(apart, small_cluster) -> None:
+    short, long = apart.order(0, script="exit 0"), apart.long(1)
+    for order in (short, long):
+        apart.started(order)
+    seen = {one.key: one.key for one in apart.backend.observe(None).pods}
+    apart.ended(short.key)
+    let_out(small_cluster, apart)
+    path = f"/api/v1/namespaces/{home(apart, 'lab')}/pods"
+    small_cluster.wait_until(lambda: _has_let_go(apart, seen[short.key], small_cluster, path), 60.0)
+    let_out(small_cluster, apart)
+    small_cluster.wait_until(lambda: _is_stopped(apart, long.key), 60.0)
+    assert apart.ended(long.key).reason == "Stopped"
+
+
+def _has_let_go(place: Place, key: PodKey, plane: ControlPlane, path: str) -> bool:
+    place.backend.forget([key])
+    return key.name not in {one["metadata"]["name"] for one in listed(plane, path)}
+
+
+def _is_stopped(place: Place, key: PodKey) -> bool:
+    try:
+        place.backend.stop(key, reason="Enough")
+    except BackendError:
+        return False
+    return True
+
+
 @pytest.mark.kubernetes
 def test_a_pod_with_our_labels_in_a_namespace_of_others_is_not_taken_for_ours(apart, small_cluster, namespace) -> None:
     labels = names.labels("c1", PodKey("job", "worker", 7, 0, tenant="lab"))
@@ -320,6 +360,7 @@ BASES = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?", fullmatch=True)
 def test_every_tenant_has_a_namespace_of_its_own_with_a_name_that_kubernetes_takes(base: str, a: str, b: str) -> None:
     first, second = places.namespace(base, a), places.namespace(base, b)
     assert (first == second) == (a == b)
+    assert places.namespace(base, names.tenant(a)) == first
     for name in (first, second):
         assert len(name) <= 63
         assert configuration.read(KubernetesConfig, {"namespace": name})

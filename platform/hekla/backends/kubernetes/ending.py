@@ -37,25 +37,26 @@ class Ending:
         if known is not None and (known.observation.phase.is_final or known.is_stopping or known.is_gone):
             return
         change = {"metadata": {"annotations": {names.STOPPED: reason}}, "spec": {"activeDeadlineSeconds": 1}}
-        await self._homes.ensure(key.tenant)
-        try:
-            pod = await self._flight.get(self._finder.pod(key))
-            if reading.is_to_go_on(pod):
+        async with self._homes.entered(key.tenant):
+            pod = await self._flight.find(self._finder.pod(key))
+            if pod is not None and reading.is_to_go_on(pod):
                 self._cache.put(await self._flight.patch(self._finder.pod(key), change))
-        except ApiError as error:
-            if error.status != NOT_FOUND:
-                raise
+        if pod is None:
             await self._bury(key, reason)
 
     async def forget(self, key: PodKey) -> None:
         """Raises BackendError where its log cannot be read now, or the pod not be deleted."""
-        pod = self._finder.seen(key) or await self._looked_up(key)
-        if pod is None:
-            return
-        await self.keep_log(pod)
-        if not pod.is_gone:
-            await self._flight.delete(pod.path, grace_seconds=0)
-        self._cache.dismiss([pod])
+        pod = self._finder.seen(key)
+        if pod is not None and pod.is_gone:  # its namespace may be gone too
+            await self.keep_log(pod)
+        else:
+            async with self._homes.entered(key.tenant):
+                pod = pod or await self._looked_up(key)
+                if pod is not None:
+                    await self.keep_log(pod)
+                    await self._flight.delete(pod.path, grace_seconds=0)
+        if pod is not None:
+            self._cache.dismiss([pod])
 
     async def keep_log(self, pod: Seen) -> None:
         """All that it wrote. Raises BackendError where it may be had later."""

@@ -49,8 +49,12 @@ class Homes:
 
     @asynccontextmanager
     async def entered(self, tenant: str) -> AsyncIterator[None]:
-        """Around making things there: what they need is there. Raises StartDelayed for a full quota, BackendError."""
-        await self.ensure(tenant)
+        """Around what is done there: what it needs is there, or will be next time where somebody took it away.
+
+        `tenant`: by its short name, or as labels call it. Raises StartDelayed for a full quota, BackendError.
+        """
+        tenant = names.tenant(tenant)
+        await self._ensure(tenant)
         try:
             yield
         except ApiError as error:
@@ -71,8 +75,7 @@ class Homes:
         await self._await_right(namespace)
         self._open.add(namespace)
 
-    async def ensure(self, tenant: str) -> None:
-        """What things of this tenant need is there. Raises BackendError."""
+    async def _ensure(self, tenant: str) -> None:
         if not self._places.is_apart or not tenant or tenant in self._furnished:
             return
         async with self._doors.setdefault(tenant, asyncio.Lock()):  # who comes while it is made waits for it
@@ -98,7 +101,7 @@ class Homes:
         await self.let_in(namespace)
         await self._flight.create_once(f"{path(namespace)}/serviceaccounts", walls.account(self._labels(tenant)))
         await self._guard(tenant)
-        self._furnished.add(tenant)
+        self._furnished.add(names.tenant(tenant))
 
     async def _make(self, namespace: str, tenant: str) -> None:
         """Raises BackendError where one of that name is somebody else's, or on its way out."""
