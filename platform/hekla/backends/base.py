@@ -278,8 +278,8 @@ class Backend(Protocol):
     def remove_logs(self, job: str, *, tenant: str = "") -> None:
         """Delete the logs too: nothing of this job is left. Idempotent."""
 
-    def inventory(self) -> Inventory:
-        """What is here, looked at afresh."""
+    def inventory(self, *, fresh: bool = True) -> Inventory:
+        """What is here. `fresh`: at this moment; else what was heard lately will do, where that costs less."""
 
     def close(self) -> None:
         """Let go of threads and connections; what runs goes on. Nothing is asked of it afterwards."""

@@ -48,7 +48,7 @@ def purge(hold: Hold, *, now: datetime) -> bool:
 
 def sweep(hold: Hold) -> None:
     """Take away what came to be at the backend after its job was cleaned."""
-    there = hold.backend.inventory()
+    there = hold.backend.inventory(fresh=False)
     for job in selectors.gone_among(hold.cluster_id, kept=there.kept, logged=there.logged):
         _done(hold, hold.backend.remove_logs if job.logs_purged_at else hold.backend.remove, job)
 

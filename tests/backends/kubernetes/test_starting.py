@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import time
 from collections.abc import Callable
 
 import pytest
@@ -130,3 +131,17 @@ def test_dollars_in_commands_and_variables_arrive_as_they_were_written() -> None
 def test_a_file_may_have_a_long_name(cloud) -> None:
     key = cloud.started(cloud.long(files={f"{'folder/' * 30}file": "text"}))
     assert cloud.until(key, PodPhase.RUNNING)
+
+
+@pytest.mark.kubernetes
+def test_what_others_made_lately_is_known_without_listing_all_pods_again(cloud, monkeypatch) -> None:
+    other, order = cloud.reopened(), cloud.long()
+    assert other.inventory(fresh=False).alive == set(), "nothing was heard yet, so that all is listed"
+    other.observe(None)
+    monkeypatch.setattr(other, "_listed", lambda *_: pytest.fail("All pods were listed"))
+    cloud.started(order)
+    give_up_at = time.monotonic() + 30
+    while other.inventory(fresh=False).alive != {order.key}:
+        assert time.monotonic() < give_up_at
+        other.wait(1.0)
+    assert order.key.job in other.inventory(fresh=False).kept

@@ -219,9 +219,10 @@ class KubernetesBackend:
         if _SAFE.fullmatch(job):
             self._spool.remove(job)
 
-    def inventory(self) -> Inventory:
-        """As the server has it at this moment."""
-        pods = self._listed(self._ours)
+    def inventory(self, *, fresh: bool = True) -> Inventory:
+        """As the server has it at this moment; else pods as the watch told of them, which spares listing them all."""
+        known = None if fresh else self._cache.there()
+        pods = self._listed(self._ours) if known is None else known
         alive = frozenset(pod.key for pod in pods if pod.is_bound and not pod.observation.phase.is_final)
         kept = {pod.key.job for pod in pods}
         kinds_there = ((path(namespace), kind) for namespace in self._namespaces() for kind in kinds.ATTACHED)

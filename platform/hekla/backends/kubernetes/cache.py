@@ -68,6 +68,12 @@ class Cache:
         with self._news:
             return list(self._pods.values())
 
+    def there(self) -> Sequence[Seen] | None:
+        """Those that the server has, as far as it told; None: it has not told all yet."""
+        self._follower.begin()
+        with self._news:
+            return self.known() if self._follower.has_listed else None
+
     def find(self, namespace: str, name: str) -> Seen | None:
         """A pod, as far as it is known here."""
         with self._news:

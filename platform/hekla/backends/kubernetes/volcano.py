@@ -166,9 +166,9 @@ class VolcanoBackend(KubernetesBackend):
             self._api.delete(f"{self._jobs}/{found['metadata']['name']}")
         super().remove(job, tenant=tenant)
 
-    def inventory(self) -> Inventory:
+    def inventory(self, *, fresh: bool = True) -> Inventory:
         """With the jobs themselves."""
-        there = super().inventory()
+        there = super().inventory(fresh=fresh)
         jobs = {one["metadata"]["labels"][names.JOB] for one in self._jobs_listed(self._ours)}
         return Inventory(there.alive, there.kept | jobs, there.logged | jobs)
 

@@ -226,7 +226,7 @@ class LocalBackend:
         if _SAFE.fullmatch(job):
             removal.delete(self._pods / job)
 
-    def inventory(self) -> Inventory:
+    def inventory(self, *, fresh: bool = True) -> Inventory:  # noqa: ARG002
         """By the folders, the locks of the shims and, where the system shows them, the processes."""
         return inventory.look(self._pods)
 

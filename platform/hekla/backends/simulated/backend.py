@@ -178,7 +178,7 @@ class SimulatedBackend:
                 self._journal.rewrite(self._as_entries())
                 self._catch_up()
 
-    def inventory(self) -> Inventory:
+    def inventory(self, *, fresh: bool = True) -> Inventory:  # noqa: ARG002
         """By the journal and the time."""
         with self._turn:
             self._catch_up()
