@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from hekla.domain.phases import PodPhase
 from hekla.lib.clock import now
 
 CUTS = int(os.environ.get("HEKLA_CUTS", "150"))
+_MANY = 30
 OURS = names.selector({names.CLUSTER: "c1"})
 
 
@@ -89,10 +91,17 @@ class People:
         self._count, self.there, self.deleted = 0, [], set()  # type: ignore[var-annotated]
 
     def act(self) -> None:
-        do: Callable[[], None] = self._dice.choice([self._make, self._make, self._change, self._delete])
+        grow = self.make if len(self.there) < _MANY else self.delete
+        do: Callable[[], None] = self._dice.choice([grow, self.make, self._change, self._remake, self.delete])
         do()
 
-    def _make(self) -> None:
+    def do_some(self, times: int, turn: Lock) -> None:
+        """Once it is their turn."""
+        with turn:
+            for _time in range(times):
+                self.act()
+
+    def make(self) -> None:
         made = self._plane.request("POST", self._place, pod(self._count))
         self._count += 1
         self.there.append(made["metadata"]["name"])
@@ -103,11 +112,18 @@ class People:
             path = f"{self._place}/{self._dice.choice(self.there)}"
             self._plane.request("PATCH", path, change, content_type="application/merge-patch+json")
 
-    def _delete(self) -> None:
+    def delete(self) -> None:
         if self.there:
             name = self.there.pop(self._dice.randrange(len(self.there)))
             self._plane.request("DELETE", f"{self._place}/{name}", {"gracePeriodSeconds": 0})
             self.deleted.add(name)
+
+    def _remake(self) -> None:
+        """Another pod of the same name."""
+        if self.there:
+            name = self._dice.choice(self.there)
+            self._plane.request("DELETE", f"{self._place}/{name}", {"gracePeriodSeconds": 0})
+            self._plane.request("POST", self._place, pod(int(name.split("-")[-2])))
 
 
 def test_a_watch_that_is_cut_in_every_way_misses_nothing(found, control_plane, namespace, monkeypatch) -> None:
@@ -124,7 +140,7 @@ def test_a_watch_that_is_cut_in_every_way_misses_nothing(found, control_plane, n
         pods, cursor = told if told is not None else cache.list_now()
         seen |= {one.name: one for one in pods}
     api.is_whole = True
-    _compare(cache, control_plane, namespace)
+    compare(cache, control_plane, namespace)
     told = cache.since(cursor)
     pods, _ = told if told is not None else cache.list_now()
     seen |= {one.name: one for one in pods}
@@ -136,23 +152,24 @@ def test_a_watch_that_is_cut_in_every_way_misses_nothing(found, control_plane, n
     api.close()
 
 
-def _compare(cache: Cache, plane: ControlPlane, namespace: str) -> None:
+def compare(cache: Cache, plane: ControlPlane, namespace: str) -> None:
     """What the cache comes to hold by watching alone is what a fresh list holds."""
     listed = plane.request("GET", f"/api/v1/namespaces/{namespace}/pods")["items"]
-    fresh = {one["metadata"]["name"]: int(one["metadata"]["resourceVersion"]) for one in listed}
+    found = [one["metadata"] for one in listed]
+    fresh = {one["name"]: (one["uid"], int(one["resourceVersion"])) for one in found}
     give_up_at = time.monotonic() + 30
-    while (held := {one.name: one.version for one in cache.all() if not one.is_gone}) != fresh:
+    while (held := {one.name: (one.uid, one.version) for one in cache.all() if not one.is_gone}) != fresh:
         assert time.monotonic() < give_up_at, (held, fresh)
-        time.sleep(0.05)
+        time.sleep(0.002)
 
 
 def test_what_was_dismissed_is_told_of_no_more(found, control_plane, namespace) -> None:
     api = Api(found)
     cache = Cache(api, f"/api/v1/namespaces/{namespace}/pods", OURS, now)
     people = People(control_plane, namespace, seed=1)
-    people._make()
+    people.make()
     (one,), _ = cache.list_now()
-    people._delete()
+    people.delete()
     cache.dismiss([one])
     assert cache.list_now()[0] == []
     assert cache.find(namespace, one.name) is None
@@ -164,16 +181,16 @@ def test_the_api_server_is_killed_and_comes_back(mortal_control_plane, tmp_path)
     api = Api(reached(mortal_control_plane, tmp_path))
     cache = Cache(api, "/api/v1/namespaces/default/pods", OURS, now)
     people = People(mortal_control_plane, "default", seed=1)
-    people._make()
+    people.make()
     cache.list_now()
     cache.wait(0.1)
     mortal_control_plane.kill_api_server()
     with pytest.raises(BackendError):
         cache.list_now()
     mortal_control_plane.start_api_server()
-    people._make()
-    people._delete()
-    _compare(cache, mortal_control_plane, "default")
+    people.make()
+    people.delete()
+    compare(cache, mortal_control_plane, "default")
     cache.close()
     api.close()
 
@@ -187,8 +204,8 @@ def test_no_letter_that_a_person_writes_stops_the_watch(found, control_plane, na
     odd = pod(99)
     odd["spec"]["containers"][0]["env"] = [{"name": "A", "value": "\x85 \u2028 \x0b \x1c"}]
     control_plane.request("POST", people._place, odd)
-    people._make()
-    _compare(cache, control_plane, namespace)
+    people.make()
+    compare(cache, control_plane, namespace)
     cache.close()
     api.close()
 
@@ -201,8 +218,8 @@ def test_the_watch_goes_on_after_an_object_that_nobody_understands(
     cache = Cache(api, f"/api/v1/namespaces/{namespace}/pods", OURS, now)
     monkeypatch.setattr(api, "watch", lambda *one, **more: iter([odd.pop()]) if odd else watch(*one, **more))
     cache.list_now()
-    People(control_plane, namespace, seed=1)._make()
-    _compare(cache, control_plane, namespace)
+    People(control_plane, namespace, seed=1).make()
+    compare(cache, control_plane, namespace)
     cache.close()
     api.close()
 
