@@ -5,6 +5,7 @@ the cluster where these rows say, as Hekla would have made them; from there on a
 """
 
 from collections.abc import Iterator
+from itertools import islice
 
 from django.db import connection
 
@@ -18,6 +19,8 @@ from hekla.project.bench.cluster.place import Place, pods_of, until
 
 FOR_EVER = 1_000_000.0
 """Seconds: longer than any measurement."""
+_AT_ONCE = 10_000
+"""Pods that are made before they are waited for: no machine is so slow that this takes longer than anybody waits."""
 _JOBS = """
 UPDATE jobs_job SET phase = 'running', gang_phase = 'running', started_at = now()
 FROM queues_queue queue WHERE queue.id = queue_id AND queue.name = %(queue)s
@@ -44,9 +47,11 @@ def fill(place: Place, console: Console, queue: str, *, running: int, gang: int)
         cursor.execute(_JOBS, {"queue": queue})
         cursor.execute(_PODS, {"queue": queue, "nodes": place.nodes()})
         cursor.execute("VACUUM ANALYZE")
-    place.make(queue, _manifests(queue))
+    manifests = _manifests(queue)
     waiting: dict[str, str | int] = {"fieldSelector": "status.phase=Pending", "limit": 1}
-    until(lambda: not place.api.get(pods_of(queue), **waiting)["items"], "The pods of the cluster do not run.")
+    while some := list(islice(manifests, _AT_ONCE)):
+        place.make(queue, some)
+        until(lambda: not place.api.get(pods_of(queue), **waiting)["items"], "The pods of the cluster do not run.")
 
 
 def _manifests(queue: str) -> Iterator[Json]:
