@@ -332,6 +332,48 @@ def test_a_gang_waits_whole_and_starts_whole(shared, small_cluster, others, pod_
     assert audit.findings() == []
 
 
+@pytest.fixture
+def patient_class(small_cluster: ControlPlane, others: str) -> Iterator[str]:
+    """The name of a PriorityClass of the value 70 that evicts nobody."""
+    place, name = "/apis/scheduling.k8s.io/v1/priorityclasses", f"patient-{others}"
+    small_cluster.request("POST", place, {"metadata": {"name": name}, "value": 70, "preemptionPolicy": "Never"})
+    asking = {**pod("asks"), "spec": {**pod("asks")["spec"], "priorityClassName": name}}
+    dry = f"/api/v1/namespaces/{others}/pods?dryRun=All"
+    small_cluster.wait_until(lambda: takes(small_cluster, dry, asking), 60.0)  # it has heard of the class
+    yield name
+    small_cluster.request("DELETE", f"{place}/{name}")
+
+
+def takes(plane: ControlPlane, path: str, body: Object) -> bool:
+    try:
+        plane.request("POST", path, body)
+    except RequestRefused:
+        return False
+    return True
+
+
+def test_the_priority_of_a_pod_is_that_of_its_class_in_the_cluster(
+    shared, small_cluster, others, patient_class
+) -> None:
+    make(small_cluster, others, pod("theirs", priorityClassName=patient_class))
+    shared.turn_until(lambda: stands("theirs") == JobPhase.RUNNING)
+    job = Job.objects.get()
+    assert (job.priority, job.never_preempts) == (70, True)
+
+
+def test_a_gang_that_was_let_in_before_its_pods_has_the_priority_that_they_bring(
+    shared, small_cluster, others, pod_groups, patient_class
+) -> None:
+    shared.cluster.config["adopted"]["admits_groups"] = True
+    shared.cluster.save()
+    gang(small_cluster, others, "later", 1, minResources={"cpu": "1"})
+    shared.turn_until(lambda: gang_stands(small_cluster, others, "later") == "Inqueue")
+    make(small_cluster, others, member("later", 0, priorityClassName=patient_class))
+    shared.turn_until(lambda: stands("later") == JobPhase.RUNNING)
+    job = Job.objects.get()
+    assert (job.priority, job.never_preempts) == (70, True)
+
+
 def test_a_gang_waits_in_the_queue_that_it_names_where_that_is_ours(shared, small_cluster, others, pod_groups) -> None:
     queues.create(cluster=shared.cluster, name="night", actor=PLATFORM, now=clock.now())
     gang(small_cluster, others, "known", 1, queue="night")

@@ -1,14 +1,19 @@
 """What the controller makes of pods on Kubernetes that were not started to the end, or are over."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.db import connection
 from tests.controller.conftest import World
+from tests.kubernetes.control_plane import ControlPlane
 
+from hekla.apps.clusters import services as clusters
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.priorities import services as priorities
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes.follower import Follower
 from hekla.controller import turns
@@ -21,10 +26,10 @@ from hekla.lib import clock
 pytestmark = pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
 
 
-def submit(world: World, seconds: str) -> Job:
+def submit(world: World, seconds: str, **more: Any) -> Job:
     env = {"HEKLA_SIM_SECONDS": seconds}
     task: dict[str, Any] = {"name": "main", "command": ["x"], "resources": {"cpu": "1"}, "env": env}
-    spec = JobSpec.parse({"name": "one", "tasks": [task]})
+    spec = JobSpec.parse({"name": "one", "tasks": [task], **more})
     return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
 
 
@@ -76,3 +81,25 @@ def test_a_pod_that_runs_though_nobody_was_told_is_over_when_it_has_ended(world,
     turns.forget_all()
     world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.ABORTED)
     assert Pod.objects.get(job=job).exit_code == 143
+
+
+_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+
+
+@pytest.fixture
+def no_class_is_left(small_cluster: ControlPlane) -> Iterator[None]:
+    yield
+    for one in small_cluster.request("GET", f"{_CLASSES}?labelSelector=hekla.dev/cluster")["items"]:
+        small_cluster.request("DELETE", f"{_CLASSES}/{one['metadata']['name']}")
+
+
+@pytest.mark.usefixtures("no_class_is_left")
+def test_pods_of_a_job_go_by_the_value_that_its_class_had_when_it_was_submitted(world, one_machine) -> None:
+    config = {**one_machine, "priority_classes": True}
+    clusters.change(world.cluster, {"config": config}, actor=PLATFORM, now=clock.now())
+    made = priorities.create(name="high", values={"value": 4321}, actor=PLATFORM, now=clock.now())
+    job = submit(world, "1000", priority_class="high")
+    priorities.change(made, {"value": 5}, tenants=[], actor=PLATFORM, now=clock.now())
+    world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.RUNNING)
+    (found,) = backend_of(world.cluster)._api.get(f"/api/v1/namespaces/{one_machine['namespace']}/pods")["items"]
+    assert (found["spec"]["priority"], found["spec"]["preemptionPolicy"]) == (4321, "Never")

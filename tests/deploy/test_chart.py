@@ -33,6 +33,7 @@ from hekla.project.config import Config
 _KNOWN = {field.validation_alias or f"HEKLA_{name.upper()}" for name, field in Config.model_fields.items()}
 _OF_OTHERS = {"FORWARDED_ALLOW_IPS", "PGOPTIONS", "POD_IP"}  # uvicorn's, libpq's, and one that another names
 _NOT_OF_A_CLUSTER = {"HEKLA_HOME", "HEKLA_DEBUG", "HEKLA_CHECK_ENGINE"}  # the image's, and for developers
+_OF_FILES = {"namespaceForEachTenant": "rights-tenants.yaml", "priorityClasses": "rights-priorities.yaml"}
 EVERY = pytest.mark.parametrize("values", [MINIMAL, full()], ids=["minimal", "full"])
 
 
@@ -207,12 +208,15 @@ def test_changed_settings_start_every_process_anew(helm: Path, change: Object) -
     assert all(before[name] != after[name] for name in PROCESSES)
 
 
-@pytest.mark.parametrize("files", [("rights.yaml",), ("rights.yaml", "rights-tenants.yaml")])
+@pytest.mark.parametrize(
+    "files", [("rights.yaml",), ("rights.yaml", "rights-tenants.yaml"), ("rights.yaml", "rights-priorities.yaml")]
+)
 def test_rights_are_those_of_the_files_for_clusters(helm: Path, files: tuple[str, ...]) -> None:
     texts = [(CHECKOUT / "deploy" / "kubernetes" / file).read_text() for file in files]
     documents = [one for text in texts for one in yaml.safe_load_all(text)]
     wanted = [one for one in documents if one["kind"] not in ("Namespace", "ServiceAccount")]
-    values = changed(jobs__namespace="hekla", jobs__namespaceForEachTenant=len(files) > 1)
+    more = {f"jobs__{value}": True for value, file in _OF_FILES.items() if file in files}
+    values = changed(jobs__namespace="hekla", **more)
     made = render(helm, values, namespace="hekla")
     for one in wanted:
         (found,) = [other for other in of_kind(made, one["kind"]) if alike(one, other)]

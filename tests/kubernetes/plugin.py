@@ -89,6 +89,7 @@ def small_cluster(control_plane: ControlPlane) -> ControlPlane:
     control_plane.add_nodes(2)
     _give(control_plane, "rights.yaml")
     _give(control_plane, "rights-adopted.yaml")
+    _give(control_plane, "rights-priorities.yaml")
     return control_plane
 
 

@@ -47,12 +47,21 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True)
+class PodPriority:
+    """The class that a job names, and its value as it was when the job was submitted."""
+
+    name: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
 class PodOrder:
     """All that a backend needs to start a pod. `address` is what `Backend.address` gave for it.
 
     `secrets` are files like `files`, for the pod's own eyes: they are in no record that is read by others.
     `mounts` are folders of files by the absolute paths at which a pod with a root of its own finds them too.
     `has_peers`: other pods of its job are told its address; `is_closed`: and nobody else is to reach it.
+    `priority`: for machines that choose whom to end; None where the job names no class.
     """
 
     key: PodKey
@@ -71,6 +80,7 @@ class PodOrder:
     mounts: Mapping[str, str] = field(default_factory=dict)
     has_peers: bool = True
     is_closed: bool = False
+    priority: PodPriority | None = None
 
 
 @dataclass(frozen=True, slots=True)

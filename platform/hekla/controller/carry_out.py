@@ -16,7 +16,7 @@ from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.apps.secrets import selectors as secrets
-from hekla.backends.base import Environment, PodKey, PodOrder, StartDelayed, StartRefused
+from hekla.backends.base import Environment, PodKey, PodOrder, PodPriority, StartDelayed, StartRefused
 from hekla.controller import adopted, delays, sparing
 from hekla.controller.observations import Hold, key_of, of_their_tenants
 from hekla.domain.errors import NotFound
@@ -112,6 +112,7 @@ def order_of(
         grace_seconds=task.grace_seconds,
         has_peers=len(hosts) > 1,
         is_closed=told.is_closed,
+        priority=PodPriority(spec.priority_class, job.priority) if spec.priority_class else None,
     )
 
 

@@ -32,7 +32,7 @@ def of_file(name: str) -> dict[str, set[Right]]:
 
 
 def of_role(role: dict[str, Any]) -> Iterator[Right]:
-    everywhere = role["metadata"]["name"] in ("hekla-machines", "hekla-namespaces")
+    everywhere = role["metadata"]["name"] in ("hekla-machines", "hekla-namespaces", "hekla-priorities")
     for rule in role["rules"]:
         (group,), names = rule["apiGroups"], rule.get("resourceNames", [""])
         for verb, kind, name in itertools.product(rule["verbs"], rule["resources"], names):
@@ -49,6 +49,11 @@ def test_what_is_needed_for_namespaces_of_tenants_is_what_the_second_file_gives(
     apart = KubernetesConfig(namespaces="tenant")
     assert set.union(*given.values(), second["hekla-namespaces"]) == set(needed(apart))
     assert given["hekla-pods"] < second["hekla-tenants"], "in the namespace of a tenant pods need no less"
+
+
+def test_what_is_needed_for_priority_classes_is_what_their_file_gives() -> None:
+    given, more = of_file("rights.yaml"), of_file("rights-priorities.yaml")
+    assert set.union(*given.values(), *more.values()) == set(needed(KubernetesConfig(priority_classes=True)))
 
 
 def test_what_is_needed_for_pods_of_others_is_what_its_file_gives() -> None:

@@ -65,6 +65,11 @@ class Gathered:
         makers = {pod.maker for pod in self.pods}
         return makers.pop() if len(makers) == 1 else ""
 
+    @property
+    def never_preempts(self) -> bool:
+        """Whether nobody is to be evicted for any of its pods."""
+        return bool(self.pods) and all(pod.never_preempts for pod in self.pods)
+
 
 def home(cluster: Cluster, rules: Rules, namespace: str, wanted_queue: str) -> Home:
     """Where pods of this namespace belong. Raises Refused with what is missing."""
@@ -165,6 +170,9 @@ def _joined(
     minimum = group.minimum or (spec.gang_minimum if spec else 1)
     new = adopted.spec_with(group.ref, roles, refs, name=name, queue=queue, priority=priority, minimum=minimum)
     job = _resized(job, new, now) if job else _submitted(cluster, group, at, new, now)
+    if job.never_preempts != group.never_preempts:  # it was let in before its pods, who say it, were made
+        job.never_preempts = group.never_preempts
+        job.save(update_fields=["never_preempts"])
     _make_rows(cluster, job, pods, places, now)
     return job
 
@@ -187,7 +195,7 @@ def _submitted(cluster: Cluster, group: Gathered, at: Home, spec: JobSpec, now: 
         spec=spec.document(),
         kind=spec.kind,
         priority=spec.priority,
-        never_preempts=bool(group.pods) and all(pod.never_preempts for pod in group.pods),
+        never_preempts=group.never_preempts,
         replicas=spec.replicas,
         submitted_at=now,
     )

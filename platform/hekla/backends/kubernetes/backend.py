@@ -41,6 +41,7 @@ from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.homes import Homes
 from hekla.backends.kubernetes.manifests import Manifests
 from hekla.backends.kubernetes.places import Finder, Places, path
+from hekla.backends.kubernetes.priorities import Priorities
 from hekla.backends.kubernetes.reading import Seen
 from hekla.backends.kubernetes.spool import Spool
 from hekla.backends.kubernetes.starting import Starting
@@ -269,6 +270,7 @@ class KubernetesBackend:
             self._manifests,
             self._finder,
             self._homes,
+            Priorities(self._flight, self._cluster, is_on=self._config.priority_classes),
             lambda order: self._spool.has(order.key),
         )
 

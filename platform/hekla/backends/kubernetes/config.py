@@ -44,7 +44,8 @@ class KubernetesConfig(config.Config):
     none. `scheduler`: who places pods: our engine, or Volcano, to which jobs are then entrusted as a whole.
     `namespaces`: whether all pods are in that one namespace, or those of each tenant in one of its own, whose name
     begins with it. `tenant_role`: the ClusterRole which we give ourselves in each of those. `adopted`: which pods of
-    others our engine places too; none where it is not said.
+    others our engine places too; none where it is not said. `priority_classes`: whether pods whose job names a priority
+    class have that of the cluster, or one that we make; where our engine places them.
     """
 
     kubeconfig: Annotated[str, Field(pattern=rf"^$|{_NAME}", max_length=63)] = ""
@@ -55,6 +56,7 @@ class KubernetesConfig(config.Config):
     adopted: AdoptedConfig | None = None
     namespaces: Literal["shared", "tenant"] = "shared"
     tenant_role: Annotated[str, Field(min_length=1, max_length=253)] = "hekla-tenants"
+    priority_classes: bool = False
 
     @model_validator(mode="after")
     def _check_namespaces(self) -> Self:

@@ -24,7 +24,7 @@ class Manifests:
     def __init__(self, cluster: str, config: KubernetesConfig) -> None:
         self._cluster, self._config, self._places = cluster, config, Places(config)
 
-    def pod(self, order: PodOrder) -> Json:
+    def pod(self, order: PodOrder, *, priority_class: str = "") -> Json:
         """The pod, not bound to a node yet. Raises StartRefused where Kubernetes cannot run such a one."""
         _check(order)
         amounts = {name: text for name, text in order.resources.quantities().items() if name != "pods"}
@@ -43,6 +43,7 @@ class Manifests:
             "volumes": [{"name": "work", "emptyDir": {}}, *_volumes(order)],
             "terminationGracePeriodSeconds": math.ceil(order.grace_seconds),
             **self._network(order),
+            **({"priorityClassName": priority_class} if priority_class else {}),
         }
         pod = self._pod(order.key, spec, {names.ADDRESS: order.address})
         pod["metadata"]["labels"] |= {names.CLOSED: "true"} if order.is_closed else {}

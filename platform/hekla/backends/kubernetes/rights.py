@@ -1,5 +1,6 @@
 """What Hekla must be allowed in a cluster, as `deploy/kubernetes/rights.yaml` gives it; and what it must be allowed
-beside that where each tenant has a namespace of its own, as `rights-tenants.yaml` there gives it.
+beside that where each tenant has a namespace of its own, as `rights-tenants.yaml` there gives it, and where pods have
+priority classes, as `rights-priorities.yaml` does.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -65,6 +66,10 @@ _OF_OTHERS = (
 )
 _OF_GROUPS = (("list", "podgroups"), ("patch", "podgroups"))
 
+_FOR_PRIORITIES = tuple(
+    Right(verb, "priorityclasses", everywhere=True, group="scheduling.k8s.io") for verb in ("create", "get")
+)
+
 
 def needed_for_others(namespace: str, *, has_groups: bool) -> list[Right]:
     """What placing others' pods there takes, as `deploy/kubernetes/rights-adopted.yaml` gives it.
@@ -80,7 +85,8 @@ def needed_for_others(namespace: str, *, has_groups: bool) -> list[Right]:
 
 def needed(config: KubernetesConfig) -> tuple[Right, ...]:
     """All that a cluster with this configuration takes, where we ourselves do not give it to us."""
-    return NEEDED if config.namespaces == "shared" else (*NEEDED, *_for_tenants(config.tenant_role))
+    more = () if config.namespaces == "shared" else _for_tenants(config.tenant_role)
+    return (*NEEDED, *more, *(_FOR_PRIORITIES if config.priority_classes and config.scheduler == "hekla" else ()))
 
 
 def _for_tenants(role: str) -> Iterator[Right]:

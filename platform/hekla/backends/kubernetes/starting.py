@@ -11,6 +11,7 @@ from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.homes import Homes
 from hekla.backends.kubernetes.manifests import Manifests
 from hekla.backends.kubernetes.places import Finder
+from hekla.backends.kubernetes.priorities import Priorities
 from hekla.backends.kubernetes.reading import Seen
 
 
@@ -24,10 +25,11 @@ class Starting:
         manifests: Manifests,
         finder: Finder,
         homes: Homes,
+        priorities: Priorities,
         has_run: Callable[[PodOrder], bool],
     ) -> None:
         self._flight, self._cache, self._manifests, self._finder = flight, cache, manifests, finder
-        self._homes, self._has_run = homes, has_run
+        self._homes, self._priorities, self._has_run = homes, priorities, has_run
         self._served: set[tuple[str, str]] = set()
         self._doors: dict[tuple[str, str], asyncio.Lock] = {}
 
@@ -52,14 +54,18 @@ class Starting:
 
     async def _made(self, order: PodOrder) -> Seen | None:
         """The pod, made now or before. Raises StartRefused where the server takes no such pod."""
-        manifest = self._manifests.pod(order)
+        priority_class = await self._priorities.class_for(order.priority)
+        manifest = self._manifests.pod(order, priority_class=priority_class)
         for kind, shared in self._manifests.of_job(order):
             await self._make_shared(order.key, kind, shared)
         try:
-            made = await self._flight.create_once(f"{self._finder.place(order.key)}/pods", manifest)
+            made = await self._priorities.heard(
+                priority_class, lambda: self._flight.create_once(f"{self._finder.place(order.key)}/pods", manifest)
+            )
         except ApiError as error:
-            if error.status in (FORBIDDEN, NOT_FOUND):  # its namespace may be gone, and all that was in it
+            if error.status in (FORBIDDEN, NOT_FOUND):  # what it needs may be gone, such as its namespace
                 self.forget_service(order.key.job)
+                self._priorities.forget(order.priority)
             if error.status in (INVALID, BAD_REQUEST):
                 raise StartRefused(f"Kubernetes does not take this pod: {error}") from error
             raise
