@@ -226,9 +226,16 @@ def test_rights_are_those_of_the_files_for_clusters(helm: Path, files: tuple[str
     assert len(wanted) == len([one for one in made if "rbac" in one["apiVersion"]])
 
 
-def test_rights_for_pods_of_others_are_those_of_the_file_in_each_namespace_that_is_named(helm: Path) -> None:
-    made = render(helm, changed(jobs__namespace="hekla", jobs__adoptedNamespaces=["team-a"]), namespace="hekla")
-    for one in yaml.safe_load_all((CHECKOUT / "deploy" / "kubernetes" / "rights-adopted.yaml").read_text()):
+@pytest.mark.parametrize(
+    ("shows_queues", "file"), [(False, "rights-adopted.yaml"), (True, "rights-adopted-queues.yaml")]
+)
+def test_rights_for_pods_of_others_are_those_of_the_file_in_each_namespace_that_is_named(
+    helm: Path, shows_queues: bool, file: str
+) -> None:
+    values = changed(jobs__namespace="hekla", jobs__adoptedNamespaces=["team-a"], jobs__showsQueues=shows_queues)
+    made = render(helm, values, namespace="hekla")
+    assert len([one for one in made if "adopted-queues" in one["metadata"]["name"]]) == (2 if shows_queues else 0)
+    for one in yaml.safe_load_all((CHECKOUT / "deploy" / "kubernetes" / file).read_text()):
         (found,) = [other for other in of_kind(made, one["kind"]) if alike(one, other)]
         for part in ("rules", "subjects"):
             assert found.get(part) == one.get(part)

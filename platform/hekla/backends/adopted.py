@@ -5,20 +5,37 @@ It stands beside `base.Backend`. Pods are named by their objects, since nobody g
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from hekla.backends.base import Backend, BackendError
+from hekla.backends.entrusted import QueueOrder
 from hekla.domain.adopted import OthersPod, PodGroup, Rules
+from hekla.domain.phases import GangPhase
 
 
 class EvictionRefused(BackendError):
     """A budget of disruptions keeps the pod; its message is the server's sentence."""
 
 
+@dataclass(frozen=True, slots=True)
+class ShownQueue:
+    """A queue as others see it: what its jobs hold, as quantities by name, and how many of their gangs are how far."""
+
+    order: QueueOrder
+    is_open: bool
+    gangs: Mapping[GangPhase, int]
+    allocated: Mapping[str, str]
+
+
 class Adoption(Protocol):
-    """The pods of others in one cluster. Every method may be called again with the same arguments."""
+    """The pods of others in one cluster. Every method may be called again with the same arguments.
+
+    `shows_queues`: others are to see there which queues they may name.
+    """
 
     rules: Rules
+    shows_queues: bool
 
     def pods(self, *, afresh: AbstractSet[str] = frozenset()) -> Mapping[str, Sequence[OthersPod]]:
         """By namespace, all that are ours to place, or were; without namespaces that cannot be looked at now.
@@ -58,6 +75,9 @@ class Adoption(Protocol):
 
     def advance_group(self, group: PodGroup, phase: str) -> None:
         """Write how far the group is, for those who wait for it. Raises BackendError where that cannot be done."""
+
+    def show_queues(self, queues: Sequence[ShownQueue]) -> None:
+        """Others see these queues in the cluster, and none of ours that is not among them. Raises BackendError."""
 
 
 @runtime_checkable

@@ -158,7 +158,7 @@ def _keep_queues(cluster: Cluster, backend: JobBackend) -> None:
     known = queues.of_cluster(cluster)
     for queue in sorted(known, key=lambda queue: _depth(queue, known)):
         try:
-            backend.keep_queue(_order(queue))
+            backend.keep_queue(queue_order(queue))
         except BackendError as error:
             log.warning("could not keep queue %s, will try again: %s", queue, error)
 
@@ -172,7 +172,8 @@ def _depth(queue: Queue, known: Sequence[Queue]) -> int:
     return depth
 
 
-def _order(queue: Queue) -> QueueOrder:
+def queue_order(queue: Queue) -> QueueOrder:
+    """The queue as it is to be somewhere else."""
     return QueueOrder(
         name=queue.name,
         weight=queue.weight,

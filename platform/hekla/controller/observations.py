@@ -12,6 +12,7 @@ from hekla.apps.clusters import leases
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Pod
 from hekla.apps.jobs.services.observations import Sighting
+from hekla.backends.adopted import Adoption
 from hekla.backends.base import Backend, Observation, PodKey
 from hekla.backends.tenants import TenantBackend, TenantOrder
 from hekla.domain.phases import PodPhase
@@ -40,6 +41,16 @@ class Others:
     bound: dict[str, float] = field(default_factory=dict)
     told: dict[str, object] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class QueuesShown:
+    """What was shown in the cluster of its queues: by whom, which they were, when, and what went wrong last."""
+
+    by: Adoption | None = None
+    stamp: object = None
+    at: float = float("-inf")
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +94,7 @@ class Memory:
     kept: dict[str, tuple[TenantOrder, float]] = field(default_factory=dict)
     has_left: bool = False
     delays: dict[int, Delay] = field(default_factory=dict)
+    queues_shown: QueuesShown = field(default_factory=QueuesShown)
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from hekla.controller import (
     nodes,
     observations,
     removal,
+    shown_queues,
     sparing,
     tenants,
     use,
@@ -142,6 +143,7 @@ def _turn(cluster: Cluster, keeper: Keeper) -> None:
     last = outbox.last_number()
     _decide(cluster, keeper, hold)
     adopted.tell(hold, keeper.picture)
+    shown_queues.show(cluster, hold, keeper.picture)
     _clean(keeper, hold, now)
     keeper.acted_on, keeper.looked_at = last, now
 

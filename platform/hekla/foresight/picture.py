@@ -5,7 +5,7 @@ everything else it gets as the very same object, and does not look at it again. 
 no mistake lasts.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -95,6 +95,10 @@ class Picture:
     def pods(self) -> list[Pod]:
         """Pods that hold something or wait for it, also those of jobs that are over."""
         return [pod for seen in self._seen.values() for pod in seen.pods if not pod.is_final]
+
+    def jobs(self) -> Iterator[tuple[Job, list[Pod]]]:
+        """All that are not over, or hold something still, with their pods."""
+        return ((seen.job, seen.pods) for seen in self._seen.values())
 
     def tenants(self) -> dict[int, str]:
         """Whose jobs these are: their short names by row id."""

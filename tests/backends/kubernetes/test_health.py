@@ -15,9 +15,11 @@ from tests.kubernetes.control_plane import ControlPlane
 from hekla.backends.base import Health, Trouble
 from hekla.backends.kubernetes import keys
 from hekla.backends.kubernetes.config import KubernetesConfig
-from hekla.backends.kubernetes.rights import NEEDED, Right, needed, needed_for_others
+from hekla.backends.kubernetes.rights import NEEDED, NEEDED_FOR_QUEUES, Right, needed, needed_for_others
 from hekla.backends.registry import health
 from hekla.project.checkout import CHECKOUT
+
+_OF_THE_CLUSTER = ("hekla-machines", "hekla-namespaces", "hekla-priorities", "hekla-adopted-queues")
 
 
 def asked(plane: ControlPlane, home: Path, namespace: str, token: str) -> Health:
@@ -32,7 +34,7 @@ def of_file(name: str) -> dict[str, set[Right]]:
 
 
 def of_role(role: dict[str, Any]) -> Iterator[Right]:
-    everywhere = role["metadata"]["name"] in ("hekla-machines", "hekla-namespaces", "hekla-priorities")
+    everywhere = role["metadata"]["name"] in _OF_THE_CLUSTER
     for rule in role["rules"]:
         (group,), names = rule["apiGroups"], rule.get("resourceNames", [""])
         for verb, kind, name in itertools.product(rule["verbs"], rule["resources"], names):
@@ -65,6 +67,11 @@ def test_what_is_needed_for_pods_of_others_is_what_its_file_gives() -> None:
                 Right(verb, one, namespace="team-a", group=group) for one in rule["resources"] for verb in rule["verbs"]
             }
     assert given == set(needed_for_others("team-a", has_groups=True))
+
+
+def test_what_is_needed_to_show_queues_to_others_is_what_its_file_gives() -> None:
+    (given,) = of_file("rights-adopted-queues.yaml").values()
+    assert given == set(NEEDED_FOR_QUEUES)
 
 
 def test_rights_on_pods_of_others_that_are_missing_are_told_with_their_namespace(

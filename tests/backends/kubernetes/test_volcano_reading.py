@@ -10,7 +10,7 @@ from hekla.backends.kubernetes import names, volcano_reading
 from hekla.backends.kubernetes.api import ApiError
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.volcano import VolcanoBackend
-from hekla.backends.kubernetes.volcano_manifests import VolcanoManifests
+from hekla.backends.kubernetes.volcano_manifests import VolcanoManifests, queue_manifest
 from hekla.backends.kubernetes.volcano_reading import (
     difference,
     job_report,
@@ -107,7 +107,7 @@ def test_a_queue_is_changed_only_where_it_differs(there, wanted, change) -> None
 
 def test_what_is_not_bounded_any_more_is_taken_away() -> None:
     order = QueueOrder("q", weight=1, priority=0, reclaimable=True)
-    manifest = VolcanoManifests("c1", KubernetesConfig()).queue(order, "scheduling.volcano.sh/v1beta1")
+    manifest = queue_manifest(order, "c1", "scheduling.volcano.sh/v1beta1")
     assert volcano_reading.difference({"weight": 1, "reclaimable": True, "parent": "root", "deserved": {"cpu": "1"}},
                                       manifest["spec"]) == {"deserved": None}  # fmt: skip
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from hekla.backends.adopted import EvictionRefused
+from hekla.backends.adopted import EvictionRefused, ShownQueue
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes import others_reading
 from hekla.backends.kubernetes.api import CONFLICT, NOT_FOUND, Api, ApiError, Json
@@ -18,6 +18,7 @@ from hekla.backends.kubernetes.budgets import TOO_MANY_REQUESTS, eviction
 from hekla.backends.kubernetes.config import AdoptedConfig
 from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.others import Others
+from hekla.backends.kubernetes.shown_queues import ShownQueues
 from hekla.domain.adopted import OthersPod, PodGroup, Rules
 from hekla.lib.clock import Clock
 
@@ -32,7 +33,13 @@ class KubernetesAdoption:
     """Implements `adopted.Adoption` for the namespaces that a configuration names."""
 
     def __init__(
-        self, config: AdoptedConfig, api: Api, flight: Flight, clock: Clock, rouse: Callable[[], None]
+        self,
+        config: AdoptedConfig,
+        cluster: str,
+        api: Api,
+        flight: Flight,
+        clock: Clock,
+        rouse: Callable[[], None],
     ) -> None:
         self.rules = Rules(config.namespaces, config.queue, config.owner)
         self.counted: frozenset[str] = frozenset()
@@ -40,6 +47,7 @@ class KubernetesAdoption:
         self._others = {name: Others(api, name, config.scheduler_name, rouse) for name in config.namespaces}
         self._groups: dict[str, tuple[float, Mapping[str, PodGroup]]] = {}
         self._admits_groups = config.admits_groups
+        self.shows_queues, self._queues = config.shows_queues, ShownQueues(api, cluster)
         self._has_none_until = float("-inf")
         self._hidden: set[str] = set()
 
@@ -119,6 +127,10 @@ class KubernetesAdoption:
         path = f"{_SCHEDULING}/namespaces/{group.namespace}/podgroups/{group.name}"
         self._api.patch(path, {"status": {"phase": phase}})
         self._groups.pop(group.namespace, None)
+
+    def show_queues(self, queues: Sequence[ShownQueue]) -> None:
+        """As objects of Volcano's kind, which need not run."""
+        self._queues.show(queues)
 
     def close(self) -> None:
         """End the watches."""

@@ -246,7 +246,8 @@ class KubernetesBackend:
         """The pods of others that are placed from here; None where none are to be."""
         if self._config.adopted is None or self._config.scheduler != "hekla":
             return None
-        return KubernetesAdoption(self._config.adopted, self._api, self._flight, self._clock, self._cache.rouse)
+        adopted, rouse = self._config.adopted, self._cache.rouse
+        return KubernetesAdoption(adopted, self._cluster, self._api, self._flight, self._clock, rouse)
 
     # The server
 

@@ -20,7 +20,8 @@ class AdoptedConfig(config.Config):
     `namespaces`: by namespace the slug of the tenant whose jobs its pods become. `queue`: for pods that name no queue
     that the tenant has here. `owner`: the account to which those jobs belong. `scheduler_name`: how pods ask for it.
     `admits_groups`: whether PodGroups that have no pods yet are let in too, for operators that make pods only then; not
-    where Volcano does that.
+    where Volcano does that. `shows_queues`: whether all queues of the cluster are Queues of Volcano's kind there, with
+    what they hold, for whoever may look at those; not where Volcano runs either.
     """
 
     namespaces: Annotated[
@@ -33,6 +34,7 @@ class AdoptedConfig(config.Config):
     owner: Annotated[str, Field(min_length=1, max_length=150)]
     scheduler_name: Annotated[str, Field(pattern=_NAME)] = "hekla"
     admits_groups: bool = False
+    shows_queues: bool = False
 
 
 class KubernetesConfig(config.Config):

@@ -21,7 +21,7 @@ from hekla.backends.kubernetes import access
 from hekla.backends.kubernetes.api import NOT_FOUND, Api, ApiError, Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.keys import KeyRefused
-from hekla.backends.kubernetes.rights import Right, needed, needed_for_others
+from hekla.backends.kubernetes.rights import NEEDED_FOR_QUEUES, Right, needed, needed_for_others
 
 PATIENCE_SECONDS = 20.0
 _PATIENCE = httpx.Timeout(10.0, connect=4.0)
@@ -85,6 +85,8 @@ class _Look:
         has_groups = self._has_groups()
         for namespace in self._config.adopted.namespaces:
             yield from self._missing(namespace, needed_for_others(namespace, has_groups=has_groups))
+        if self._config.adopted.shows_queues and has_groups:
+            yield from self._missing(self._config.namespace, NEEDED_FOR_QUEUES)
 
     def _has_groups(self) -> bool:
         self._check_time()

@@ -64,7 +64,13 @@ _OF_OTHERS = (
     ("create", "pods/eviction"),
     ("patch", "pods/status"),
 )
+_VOLCANO = "scheduling.volcano.sh"
 _OF_GROUPS = (("list", "podgroups"), ("patch", "podgroups"))
+NEEDED_FOR_QUEUES = (
+    *(Right(verb, "queues", everywhere=True, group=_VOLCANO) for verb in ("create", "list", "patch", "delete")),
+    Right("patch", "queues/status", everywhere=True, group=_VOLCANO),
+)
+"""What showing our queues to others takes, as `deploy/kubernetes/rights-adopted-queues.yaml` gives it."""
 
 _FOR_PRIORITIES = tuple(
     Right(verb, "priorityclasses", everywhere=True, group="scheduling.k8s.io") for verb in ("create", "get")
@@ -78,8 +84,7 @@ def needed_for_others(namespace: str, *, has_groups: bool) -> list[Right]:
     """
     found = [Right(verb, resource, namespace=namespace) for verb, resource in _OF_OTHERS]
     if has_groups:
-        group = "scheduling.volcano.sh"
-        found += [Right(verb, resource, namespace=namespace, group=group) for verb, resource in _OF_GROUPS]
+        found += [Right(verb, resource, namespace=namespace, group=_VOLCANO) for verb, resource in _OF_GROUPS]
     return found
 
 

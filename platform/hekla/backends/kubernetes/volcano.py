@@ -16,7 +16,7 @@ from hekla.backends.kubernetes import names, volcano_reading
 from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, INVALID, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.backend import KubernetesBackend
 from hekla.backends.kubernetes.reading import Seen
-from hekla.backends.kubernetes.volcano_manifests import VolcanoManifests
+from hekla.backends.kubernetes.volcano_manifests import VolcanoManifests, queue_manifest
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import Action
 from hekla.lib.clock import Clock
@@ -111,7 +111,7 @@ class VolcanoBackend(KubernetesBackend):
         if known and known[0] == order and time.monotonic() - known[1] < _QUEUE_HOLDS_SECONDS:
             return
         version = self._version_of(_SCHEDULING)
-        place, manifest = f"/apis/{version}/queues", self._volcano.queue(order, version)
+        place, manifest = f"/apis/{version}/queues", queue_manifest(order, self._cluster, version)
         found = self._create_once(place, manifest) or self._api.get(f"{place}/{order.name}")
         change = volcano_reading.difference(found.get("spec") or {}, manifest["spec"])
         if change and names.is_of(found, self._cluster):

@@ -16,6 +16,7 @@ from hekla.domain.policies import Action
 _PLUGINS = frozenset({"env", "svc", "ssh", "pytorch", "tensorflow", "mpi"})
 """Plugins that both of us have, and by the same names."""
 _LONGEST_HOST_NAME = 63
+_MOST_WEIGHT = 65535
 _ENDED = {"terminationMessagePolicy": "FallbackToLogsOnError"}
 _POD = {"automountServiceAccountToken": False, "enableServiceLinks": False}
 
@@ -64,20 +65,6 @@ class VolcanoManifests:
         manifest["metadata"]["labels"] = labels
         return manifest
 
-    def queue(self, order: QueueOrder, api_version: str) -> Json:
-        """The Queue. What is not said any more is null, which takes it away from one that is there."""
-        spec: dict[str, Any] = {
-            "weight": max(1, order.weight),
-            "priority": order.priority,
-            "reclaimable": order.reclaimable,
-            "parent": order.parent or "root",
-            "capability": dict(order.capability) or None,
-            "guarantee": {"resource": dict(order.guarantee)} if order.guarantee else None,
-            "deserved": dict(order.deserved) or None,
-        }
-        meta = {"name": order.name, "labels": {names.CLUSTER: self._cluster}}
-        return {"apiVersion": api_version, "kind": "Queue", "metadata": meta, "spec": spec}
-
     def command(self, job: Json, action: Action, api_version: str) -> Json:
         """What asks Volcano's controller for an action; its name says what it is about, so that there is one of it."""
         meta = job["metadata"]
@@ -97,6 +84,21 @@ class VolcanoManifests:
             "action": str(action),
             "target": target,
         }
+
+
+def queue_manifest(order: QueueOrder, cluster: str, api_version: str) -> Json:
+    """The Queue. What is not said any more is null, which takes it away from one that is there."""
+    spec: dict[str, Any] = {
+        "weight": min(max(1, order.weight), _MOST_WEIGHT),
+        "priority": order.priority,
+        "reclaimable": order.reclaimable,
+        "parent": order.parent or "root",
+        "capability": dict(order.capability) or None,
+        "guarantee": {"resource": dict(order.guarantee)} if order.guarantee else None,
+        "deserved": dict(order.deserved) or None,
+    }
+    meta = {"name": order.name, "labels": {names.CLUSTER: cluster}}
+    return {"apiVersion": api_version, "kind": "Queue", "metadata": meta, "spec": spec}
 
 
 def name_of(uid: str, name: str) -> str:

@@ -1,0 +1,88 @@
+"""The queues of a cluster, shown in it to those who make pods there themselves and name queues.
+
+What is to be seen follows from the rows. That a queue is another one is shown at once, how it stands from time to time.
+"""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.queues import selectors as queues
+from hekla.apps.queues.models import Queue
+from hekla.backends.adopted import AdoptingBackend, Adoption, ShownQueue
+from hekla.backends.base import BackendError
+from hekla.controller.entrusted import queue_order
+from hekla.controller.observations import Hold, QueuesShown
+from hekla.domain.phases import PLACED_POD_PHASES, GangPhase
+from hekla.domain.resources import Resources
+from hekla.foresight.picture import Picture
+
+log = logging.getLogger(__name__)
+EVERY_SECONDS = 10.0
+
+
+def show(cluster: Cluster, hold: Hold, picture: Picture) -> None:
+    """As the configuration wants it; where it does not any more, what was shown before is taken away."""
+    adoption = hold.backend.adoption if isinstance(hold.backend, AdoptingBackend) else None
+    memory = hold.memory.queues_shown
+    if memory.by is not adoption:
+        _leave(hold, memory.by, adoption)
+        memory = hold.memory.queues_shown = QueuesShown(by=adoption)
+    if adoption is None or not adoption.shows_queues:
+        return
+    known = queues.of_cluster(cluster)
+    stamp = [(queue_order(queue), queue.state) for queue in known]
+    if stamp == memory.stamp and time.monotonic() - memory.at < EVERY_SECONDS:
+        return
+    memory.stamp, memory.at = stamp, time.monotonic()
+    _tell(hold, adoption, _standings(known, picture))
+
+
+def _leave(hold: Hold, before: Adoption | None, now: Adoption | None) -> None:
+    """Who shows them no more takes them away. A process that begins does not know who did, and asks who might have."""
+    if now is not None and now.shows_queues:
+        return
+    if (last := before or now) is not None:
+        _tell(hold, last, [])
+
+
+def _tell(hold: Hold, adoption: Adoption, standings: Sequence[ShownQueue]) -> None:
+    """What went wrong is told when it begins to; nothing else waits for it."""
+    memory, problem = hold.memory.queues_shown, ""
+    hold.require()
+    try:
+        adoption.show_queues(standings)
+    except BackendError as error:
+        problem = str(error)
+    if problem and problem != memory.problem and standings:
+        log.warning("the queues cannot be shown in the cluster, will try again: %s", problem)
+    memory.problem = problem
+
+
+def _standings(known: Iterable[Queue], picture: Picture) -> list[ShownQueue]:
+    gangs: Counter[tuple[int, str]] = Counter()
+    held: dict[int, Resources] = {}
+    for job, pods in picture.jobs():
+        gangs[job.queue_id, job.gang_phase] += not job.is_final
+        held[job.queue_id] = held.get(job.queue_id, Resources()) + _held(job, pods)
+    return [
+        ShownQueue(
+            queue_order(queue),
+            is_open=queue.is_open,
+            gangs={phase: gangs[queue.pk, phase] for phase in GangPhase},
+            allocated=held.get(queue.pk, Resources()).quantities(),
+        )
+        for queue in known
+    ]
+
+
+def _held(job: Job, pods: Iterable[Pod]) -> Resources:
+    """What its pods take of machines."""
+    placed, total = Counter(pod.task for pod in pods if pod.phase in PLACED_POD_PHASES), Resources()
+    for task, count in placed.items():
+        total += (spec_of(job).task(task).request + {"pods": 1.0}) * count
+    return total
