@@ -33,6 +33,20 @@ POLICY = st.builds(
     st.fixed_dictionaries({}, optional={"timeout_seconds": st.integers(1, 100_000)}),
 )
 POLICIES = st.lists(POLICY, max_size=3).map(_unique_keys)
+SOURCES = {
+    "data": {"volume_claim_name": "data-sets.all"},
+    "files": {"volume_claim": {"storage": "10Gi", "access_modes": ["ReadWriteMany"], "storage_class": "nfs"}},
+    "cache": {"volume_claim": {"storage": "512Mi"}},
+    "shm": {"empty_dir": {"medium": "Memory", "size_limit": "1Gi"}},
+    "scratch": {"empty_dir": {}},
+}
+MOUNT = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from(list(SOURCES)),
+        "mount_path": st.sampled_from(["/data", "/dev/shm", "/work/out", "/workspace", "/mnt/a b"]),
+    },
+    optional={"sub_path": st.sampled_from(["", "deep/er"]), "read_only": st.booleans()},
+)
 TASK = st.integers(1, 5).flatmap(
     lambda replicas: st.fixed_dictionaries(
         {"replicas": st.just(replicas), "command": st.lists(TEXTS, max_size=3).map(lambda words: ["run", *words])},
@@ -48,6 +62,7 @@ TASK = st.integers(1, 5).flatmap(
             "node_selector": st.dictionaries(st.sampled_from(["gpu", "hekla.io/zone"]), TEXTS),
             "grace_seconds": st.integers(0, 600),
             "partition_size": st.sampled_from([1, replicas]),
+            "volume_mounts": st.lists(MOUNT, max_size=3, unique_by=lambda mount: mount["mount_path"]),
         },
     )
 )
@@ -59,6 +74,13 @@ def _named(tasks):
         {"name": name, **task, **({"depends_on": _on(tasks[:place], waits)} if waits and place else {})}
         for place, (name, task, waits) in enumerate(tasks)
     ]
+
+
+def with_volumes(document):
+    """The document, with the volumes that its tasks mount and no others."""
+    used = {mount["name"] for task in document["tasks"] for mount in task.get("volume_mounts", ())}
+    volumes = [{"name": name, **SOURCES[name]} for name in SOURCES if name in used]
+    return document | ({"volumes": volumes} if volumes else {})
 
 
 def _on(others, iteration):
@@ -86,5 +108,5 @@ DOCUMENTS = st.fixed_dictionaries(
         "plugins": st.sampled_from([{}, {"env": []}, {"env": [], "svc": ["--inject-hosts-env=false"]}]),
         "files": st.dictionaries(PATHS, LINES, max_size=3),
     },
-).map(lambda fields: {**fields, "tasks": _named(fields["tasks"])})
+).map(lambda fields: with_volumes({**fields, "tasks": _named(fields["tasks"])}))
 SPECS = DOCUMENTS.map(JobSpec.parse)

@@ -24,8 +24,9 @@ from pydantic_core.core_schema import ValidationInfo
 
 from hekla.domain import circles
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.jobspec import MAX_JOB_NAME, JobSpec, Label, LabelOrNothing, Text, Whole
+from hekla.domain.jobspec import MAX_JOB_NAME, JobSpec
 from hekla.domain.sentences import said
+from hekla.domain.texts import Label, LabelOrNothing, Text, Whole
 from hekla.domain.validation import Inconsistent, explain, findings, is_text, join, nearest, shown
 
 MAX_STEPS = 100

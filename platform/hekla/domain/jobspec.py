@@ -14,7 +14,6 @@ from typing import Annotated, Any, TypeGuard
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -23,12 +22,14 @@ from pydantic import (
 )
 from pydantic_core.core_schema import ValidationInfo
 
-from hekla.domain import circles, frameworks, policies
+from hekla.domain import circles, frameworks, policies, volumes
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.policies import Policy
 from hekla.domain.resources import Resources, parse_quantity
 from hekla.domain.sentences import said
+from hekla.domain.texts import Amount, Label, LabelOrNothing, Text, Whole, is_label
 from hekla.domain.validation import Inconsistent, explain, findings, is_text, join, no_task, shown
+from hekla.domain.volumes import MAX_VOLUMES, Volume, VolumeMount
 
 MAX_TASKS = 50
 MAX_PRIORITY = 1_000_000_000
@@ -44,36 +45,9 @@ SESSION = "debugging"
 ADOPTED = "adopted"
 """The kind of jobs whose pods others made, and that are only placed from here."""
 
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _RESOURCE = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _NODE_LABEL = _RESOURCE
-
-
-def _label(text: str) -> str:
-    if not _LABEL.fullmatch(text):
-        raise ValueError(
-            said(
-                "{text} is not a name: use small letters a–z, digits and hyphens, with a letter or digit at both ends.",
-                text=shown(text),
-            )
-        )
-    return text
-
-
-def _label_or_nothing(text: str) -> str:
-    return text and _label(text)
-
-
-def _number_as_text(value: object) -> object:
-    """YAML and JSON write `cpu: 2` without quotes; what is meant is clear."""
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
-def _printable(text: str) -> str:
-    if not is_text(text):
-        raise ValueError(said("The character NUL, or half of a character, cannot be passed to a program."))
-    return text
 
 
 def _folder(path: str) -> str:
@@ -82,11 +56,6 @@ def _folder(path: str) -> str:
     return path
 
 
-Text = Annotated[str, AfterValidator(_printable)]
-Amount = Annotated[Text, BeforeValidator(_number_as_text)]
-Label = Annotated[str, Field(min_length=1, max_length=63), AfterValidator(_label)]
-LabelOrNothing = Annotated[str, Field(max_length=63), AfterValidator(_label_or_nothing)]
-Whole = Annotated[int, Field(strict=True)]
 Strings = Annotated[dict[str, Text], Field(max_length=256)]
 
 
@@ -126,6 +95,7 @@ class TaskSpec(BaseModel):
     grace_seconds: Annotated[Whole, Field(ge=0, le=86_400)] = 30
     depends_on: Dependency | None = None
     partition_size: Annotated[Whole, Field(ge=1)] | None = None
+    volume_mounts: Annotated[tuple[VolumeMount, ...], Field(max_length=MAX_VOLUMES)] = ()
 
     @field_validator("min_available")
     @classmethod
@@ -225,12 +195,13 @@ class JobSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: Annotated[str, Field(min_length=1, max_length=MAX_JOB_NAME), AfterValidator(_label)]
+    name: Annotated[str, Field(min_length=1, max_length=MAX_JOB_NAME), AfterValidator(is_label)]
     description: Annotated[Text, Field(max_length=2_000)] = ""
-    kind: Annotated[str, Field(max_length=32), AfterValidator(_label)] = "training"
+    kind: Annotated[str, Field(max_length=32), AfterValidator(is_label)] = "training"
     queue: Label = "default"
     priority: Annotated[Whole, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)] = 0
     priority_class: LabelOrNothing = ""
+    volumes: Annotated[tuple[Volume, ...], Field(max_length=MAX_VOLUMES)] = ()
     tasks: Annotated[tuple[TaskSpec, ...], Field(min_length=1, max_length=MAX_TASKS)]
     min_available: Annotated[Whole, Field(ge=1)] | None = None
     min_success: Annotated[Whole, Field(ge=1)] | None = None
@@ -277,7 +248,15 @@ class JobSpec(BaseModel):
     @property
     def remarks(self) -> tuple[str, ...]:
         """What in the job has no effect, or another one than it may seem, as sentences that begin with the place."""
-        return tuple(f"{remark.path}: {remark.message}" for remark in frameworks.remarks(self))
+        return tuple(f"{remark.path}: {remark.message}" for remark in self.placed_remarks())
+
+    def placed_remarks(self) -> list[Problem]:
+        """The remarks, each with its path."""
+        of_volumes = [
+            Problem(join("volumes", remark.path), remark.message)
+            for remark in volumes.remarks(self.volumes, self.tasks)
+        ]
+        return [*frameworks.remarks(self), *of_volumes]
 
     def document(self) -> dict[str, Any]:
         """As JSON-like data without what is left at its default; `parse` reads it back."""
@@ -329,11 +308,19 @@ class JobSpec(BaseModel):
     def _commands_of_plugins(cls, document: Any) -> Any:  # noqa: ANN401  (whatever was sent)
         return _with_commands(document) if isinstance(document, Mapping) else document
 
+    @field_validator("volumes")
+    @classmethod
+    def _volumes_have_names(cls, value: tuple[Volume, ...]) -> tuple[Volume, ...]:
+        _raise_any(volumes.repeated(value))
+        return tuple(sorted(value, key=lambda volume: volume.name))
+
     @field_validator("tasks")
     @classmethod
     def _tasks_agree(cls, value: tuple[TaskSpec, ...], info: ValidationInfo) -> tuple[TaskSpec, ...]:
         problems = _repeated_names(value) + _long_host_names(str(info.data.get("name", "")), value)
         problems += _unknown_dependencies(value) or _circles(value)
+        if "volumes" in info.data:
+            problems += volumes.unfitting(info.data["volumes"], value)
         total = sum(task.replicas for task in value)
         if total > MAX_REPLICAS:
             problems.append(
@@ -395,6 +382,16 @@ class JobSpec(BaseModel):
             )
         _raise_any(problems)
         return value
+
+    @model_validator(mode="after")
+    def _volumes_are_mounted(self) -> "JobSpec":
+        """Each by somebody, and nowhere over a file of the job or of its plugins."""
+        if self.volumes:
+            files = [*self.files, *(frameworks.files(self) if self.plugins else ())]
+            unused, hiding = volumes.unused(self.volumes, self.tasks), volumes.over_files(self.tasks, files)
+            placed = [*(("volumes", one) for one in unused), *(("tasks", one) for one in hiding)]
+            _raise_any([Problem(join(part, one.path), one.message) for part, one in placed])
+        return self
 
     @model_validator(mode="after")
     def _files_leave_room(self) -> "JobSpec":

@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hekla.domain import frameworks
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.jobspec import MAX_REPLICAS, MAX_TASKS, JobSpec, TaskSpec, Whole
+from hekla.domain.jobspec import MAX_REPLICAS, MAX_TASKS, JobSpec, TaskSpec
 from hekla.domain.policies import Action, Event
+from hekla.domain.texts import Whole
 from hekla.domain.validation import explain, join, no_task
 
 _SIZES = ("replicas", "min_available")

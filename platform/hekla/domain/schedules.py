@@ -16,7 +16,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from hekla.domain import cron
 from hekla.domain.cron import Cron
 from hekla.domain.errors import Invalid
-from hekla.domain.jobspec import JobSpec, Label, Whole
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.texts import Label, Whole
 from hekla.domain.validation import Inconsistent, explain
 
 MAX_NAME = 40

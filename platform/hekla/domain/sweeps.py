@@ -30,8 +30,9 @@ from pydantic import (
 )
 
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.jobspec import JobSpec, Label, TaskSpec, Text, Whole
+from hekla.domain.jobspec import JobSpec, TaskSpec
 from hekla.domain.sentences import said
+from hekla.domain.texts import Label, Text, Whole
 from hekla.domain.validation import Inconsistent, explain, join, nearest, shown
 
 MAX_NAME = 40

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.domain.jobconfigs import VERSION_1, VERSION_2, spec_of
-from tests.domain.specs import SPECS
+from tests.domain.specs import SPECS, with_volumes
 
 from hekla.domain import formats
 from hekla.domain.errors import Invalid
@@ -30,6 +30,7 @@ HELD_BY_ALL = (
 )
 HELD_OF_TASKS = (
     "replicas", "command", "resources", "env", "environment", "image", "working_dir", "node_selector", "grace_seconds",
+    "volume_mounts",
 )  # fmt: skip
 
 
@@ -42,7 +43,8 @@ def held(spec, tasks, **more):
         | ({"replicas": 1} if name in LEADERS else {})
         for place, (name, policies) in enumerate(tasks)
     ]
-    return JobSpec.parse({key: document[key] for key in HELD_BY_ALL if key in document} | {"tasks": named} | more)
+    head = {key: document[key] for key in HELD_BY_ALL if key in document}
+    return JobSpec.parse(with_volumes(head | {"tasks": named}) | more)
 
 
 @st.composite
@@ -94,8 +96,8 @@ def train_jobs(draw):
     torchrun = ["--master=node", f"--nnodes={spec.tasks[0].replicas}", "--nproc-per-node=4"]
     plugins = draw(st.sampled_from([{"pytorch": torchrun}, {"jax": ["--worker=node"]}]))
     job = held(spec, [("node", [RESTARTS])], plugins=plugins, max_retry=6, ttl_seconds_after_finished=None, files={})
-    plain = {"working_dir": "", "node_selector": {}, "grace_seconds": 30}
-    return job.model_copy(update={"tasks": (job.tasks[0].model_copy(update=plain),)})
+    plain = {"working_dir": "", "node_selector": {}, "grace_seconds": 30, "volume_mounts": ()}
+    return job.model_copy(update={"tasks": (job.tasks[0].model_copy(update=plain),), "volumes": ()})
 
 
 def mpi(_chosen):

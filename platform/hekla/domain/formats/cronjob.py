@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-from hekla.domain import frameworks
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import yaml_text
 from hekla.domain.formats.fields import Fields, Findings, not_one, wrong_version
-from hekla.domain.formats.files import ConfigMaps
+from hekla.domain.formats.files import Companions, is_companion
 from hekla.domain.formats.reading import Reading, without_none
 from hekla.domain.formats.volcano import VOLCANO
-from hekla.domain.formats.writing import config_map, filled
+from hekla.domain.formats.writing import companions, filled
 from hekla.domain.schedules import ScheduleSpec
 from hekla.domain.sentences import said
 from hekla.domain.validation import shown
@@ -43,24 +42,25 @@ def is_schedule(document: object) -> bool:
 def load_schedule(text: str | bytes) -> LoadedSchedule:
     """The schedule in a YAML (or JSON) stream. Raises Invalid with every problem and its path in the manifest."""
     findings = Findings()
-    manifest, config_maps = _sorted_out(yaml_text.read(text), findings)
-    reading = Reading(config_maps, findings)
+    manifest, beside = _sorted_out(yaml_text.read(text), findings)
+    reading = Reading(beside, findings)
     document = _read(reading, manifest)
     manifest.close()
     findings.origins["job.files"] = "data"
     try:
-        spec = ScheduleSpec.parse(without_none({**document, "job": {**document["job"], "files": config_maps.files}}))
+        mounted = {"files": beside.files, "volumes": reading.volumes.documents()}
+        spec = ScheduleSpec.parse(without_none({**document, "job": {**document["job"], **mounted}}))
     except Invalid as error:
         findings.raise_any(error)
         raise
     findings.raise_any()
-    for remark in frameworks.remarks(spec.job):
+    for remark in spec.job.placed_remarks():
         findings.remark(f"job.{remark.path}", remark.message)
     return LoadedSchedule(spec, findings.warnings())
 
 
 def dump_schedule(spec: ScheduleSpec) -> str:
-    """The schedule as a CronJob, with a ConfigMap of the job's files."""
+    """The schedule as a CronJob, with the ConfigMap and the claims of its job."""
     job = spec.job.model_copy(update={"name": spec.name})
     template = VOLCANO.write(job)
     template["metadata"].pop("name")
@@ -74,7 +74,7 @@ def dump_schedule(spec: ScheduleSpec) -> str:
             "jobTemplate": filled(**template),
         },
     }
-    return yaml_text.write([*([config_map(job)] if job.files else []), manifest])
+    return yaml_text.write([*companions(job), manifest])
 
 
 def _read(reading: Reading, manifest: Fields) -> dict[str, Any]:
@@ -102,11 +102,11 @@ def _template(reading: Reading, template: Fields) -> dict[str, Any]:
     return without_none(document)
 
 
-def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Fields, ConfigMaps]:
-    """The one CronJob of a stream, and its ConfigMaps; a sentence where there is no such one."""
-    found, maps = [], ConfigMaps(findings)
+def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Fields, Companions]:
+    """The one CronJob of a stream, and what its pods mount; a sentence where there is no such one."""
+    found, maps = [], Companions(findings)
     for number, document in enumerate(documents, start=1):
-        if isinstance(document, dict) and document.get("kind") == "ConfigMap":
+        if is_companion(document):
             maps.add(document)
         elif is_schedule(document):
             found.append(document)

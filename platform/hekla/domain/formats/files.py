@@ -1,24 +1,44 @@
-"""Files that a manifest ships in ConfigMaps and mounts into the folder in which its containers work."""
+"""What a pod template mounts: files from ConfigMaps of the stream, in the folder in which it works, and volumes."""
 
-from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from hekla.domain.formats import volumes
 from hekla.domain.formats.fields import Fields, Findings
 from hekla.domain.sentences import said
-from hekla.domain.validation import shown
+from hekla.domain.validation import join, shown
+from hekla.domain.volumes import WORK
+
+_KINDS = ("ConfigMap", volumes.CLAIM)
 
 
-class ConfigMaps:
-    """The ConfigMaps of a stream by name, and the files that were mounted from them."""
+class Companions:
+    """What stands in a stream beside its jobs: ConfigMaps and claims by name, and the files that were mounted."""
 
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
         self.files: dict[str, Any] = {}
+        self.claims: dict[str, dict[str, Any]] = {}
         self._data: dict[str, dict[str, Any]] = {}
 
-    def add(self, document: Mapping[str, Any]) -> None:
-        """Take one ConfigMap of the stream."""
+    def add(self, document: dict[str, Any]) -> None:
+        """Take one of them."""
+        if document["kind"] == volumes.CLAIM:
+            self._add_claim(document)
+        else:
+            self._add_config_map(document)
+
+    def _add_claim(self, document: dict[str, Any]) -> None:
+        name = Fields(document, volumes.CLAIM, self.findings).fields("metadata").text("name")
+        fields = Fields(document, f"{volumes.CLAIM} {name}", self.findings)
+        if volumes.is_deleted_with_job(document):
+            self.claims[name] = volumes.claim(fields.fields("spec"))
+        else:
+            self.findings.not_honoured(
+                fields.path, said("make it in the cluster itself; jobs can mount it by its name.")
+            )
+
+    def _add_config_map(self, document: dict[str, Any]) -> None:
         name = Fields(document, "ConfigMap", self.findings).fields("metadata").text("name")
         fields = Fields(document, f"ConfigMap {name}", self.findings)
         fields.ignore("apiVersion", "kind", "metadata")
@@ -36,11 +56,22 @@ class ConfigMaps:
             self.findings.problem(where, told)
 
 
-class Mounts:
-    """The volumes of one pod template that are ConfigMaps of the stream; the others are reported."""
+def is_companion(document: object) -> bool:
+    """Whether this stands in a stream for what its jobs mount."""
+    return isinstance(document, dict) and document.get("kind") in _KINDS
 
-    def __init__(self, pod: Fields, config_maps: ConfigMaps) -> None:
-        self.config_maps, self.findings = config_maps, pod.findings
+
+class Mounts:
+    """The volumes of one pod template; those that are nothing for jobs are reported.
+
+    `volume_mounts`: what of the job's volumes the container mounts, once it is settled.
+    """
+
+    def __init__(self, pod: Fields, companions: Companions, kept: volumes.Volumes) -> None:
+        self.companions, self.findings = companions, pod.findings
+        self.volume_mounts: list[dict[str, Any]] = []
+        self._kept = kept
+        self._sources: dict[str, tuple[dict[str, Any], bool, str]] = {}
         self._texts: dict[str, dict[str, Any]] = {}
         self._reported: set[str] = set()
         for volume in pod.list_of_fields("volumes"):
@@ -48,22 +79,31 @@ class Mounts:
 
     def _add(self, volume: Fields) -> None:
         name = volume.text("name")
+        if (found := self._kept.source(volume)) is not None:
+            self._sources[name] = (*found, volume.path)
+            volume.close()
+            return
         source = volume.fields("configMap")
-        data = self.config_maps.get(source.text("name")) if "configMap" in volume else None
+        data = self.companions.get(source.text("name")) if "configMap" in volume else None
         if data is None:
-            missing, other = said("the text holds no such ConfigMap."), said("only ConfigMaps in the same text are.")
-            self.findings.not_honoured(volume.path, missing if "configMap" in volume else other)
+            self.findings.not_honoured(volume.path, _why_not(volume))
             self._reported.add(name)
             return
         self._texts[name] = _chosen(source, data)
         source.close()
         volume.close()
 
-    def settle(self, container: Fields, working_dir: object, command: list[Any]) -> object:
-        """Mount what the container mounts; answers its working folder, as seen from the folder of the pod's files."""
+    def settle(self, container: Fields, working_dir: object, command: list[Any], target: str) -> object:
+        """Mount what the container mounts; answers its working folder, as seen from the folder of the pod's files.
+
+        `target`: the place of its task in the JobSpec.
+        """
         mounts: list[tuple[Fields, str, PurePosixPath]] = []
         for mount in container.list_of_fields("volumeMounts"):
             name, path = mount.text("name"), mount.text("mountPath")
+            if name in self._sources:
+                self._add_mount(mount, name, target)
+                continue
             mount.ignore("readOnly")
             if name in self._texts:
                 mounts.append((mount, name, PurePosixPath(path)))
@@ -75,8 +115,19 @@ class Mounts:
         root = _root([path for _, _, path in mounts], working_dir)
         for mount, name, folder in mounts:
             self._mount(mount, name, folder, root)
+        for one in self.volume_mounts:
+            one["mount_path"] = _below_work(root, one["mount_path"])
         self._look_for_absolute_paths(container, command, root)
         return _seen_from(root, working_dir)
+
+    def _add_mount(self, mount: Fields, name: str, target: str) -> None:
+        source, is_read_only, path = self._sources[name]
+        at = join(target, "volume_mounts", len(self.volume_mounts))
+        self.findings.origins |= {at: mount.path, join(at, "mount_path"): mount.at("mountPath")}
+        given = {"sub_path": mount.take("subPath"), "read_only": mount.take("readOnly") or is_read_only or None}
+        document = {"name": self._kept.keep(name, source, path), "mount_path": mount.take("mountPath"), **given}
+        self.volume_mounts.append({name: value for name, value in document.items() if value is not None})
+        mount.close()
 
     def _mount(self, mount: Fields, name: str, path: PurePosixPath, root: PurePosixPath) -> None:
         if not path.is_relative_to(root):
@@ -90,7 +141,7 @@ class Mounts:
         for key, text in self._texts[name].items():
             target = str(folder / key)
             self.findings.origins[f"files.{target}"] = f"data.{key}"
-            self.config_maps.mount(target, text, mount.path)
+            self.companions.mount(target, text, mount.path)
 
     def _look_for_absolute_paths(self, container: Fields, command: list[Any], root: PurePosixPath) -> None:
         if any(isinstance(word, str) and f"{root}/" in word for word in command):
@@ -118,6 +169,21 @@ def _root(mounted: list[PurePosixPath], working_dir: str | None) -> PurePosixPat
     if working_dir and any(path.is_relative_to(working_dir) for path in mounted):
         return PurePosixPath(working_dir)
     return mounted[0]
+
+
+def _below_work(root: PurePosixPath, path: object) -> object:
+    """Where a volume is in the pod whose working folder is what the template calls `root`."""
+    if not isinstance(path, str) or not PurePosixPath(path).is_relative_to(root):
+        return path
+    return str(WORK / PurePosixPath(path).relative_to(root))
+
+
+def _why_not(volume: Fields) -> str:
+    if "configMap" in volume:
+        return said("the text holds no such ConfigMap.")
+    if "hostPath" in volume:
+        return said("folders of the machines themselves are not for jobs; mount a claim, or an emptyDir.")
+    return said("only claims by name, emptyDirs and ConfigMaps in the same text are.")
 
 
 def _seen_from(root: PurePosixPath, working_dir: str | None) -> str | None:

@@ -13,7 +13,7 @@ from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.domain.flows import FlowSpec, Probe, Retain, StepSpec
 from hekla.domain.formats import manifests, yaml_text
 from hekla.domain.formats.fields import Fields, Findings, wrong_version
-from hekla.domain.formats.files import ConfigMaps
+from hekla.domain.formats.files import Companions, is_companion
 from hekla.domain.formats.manifests import FLOW_KINDS
 from hekla.domain.formats.reading import Reading, without_none
 from hekla.domain.formats.volcano import VOLCANO
@@ -74,11 +74,14 @@ def dump_flow(flow: FlowSpec, templates: Sequence[JobSpec] = ()) -> str:
 
 
 def _sorted_out(documents: list[Any], findings: Findings) -> tuple[list[Any], list[Any], list[Any]]:
-    """Templates, flows and ConfigMaps of a stream; a sentence where there is nothing to be done."""
-    found: dict[str, list[Any]] = {_TEMPLATE: [], _FLOW: [], "ConfigMap": []}
+    """Templates, flows and what templates mount, of a stream; a sentence where there is nothing to be done."""
+    found: dict[str, list[Any]] = {_TEMPLATE: [], _FLOW: []}
+    beside: list[Any] = []
     for number, document in enumerate(documents, start=1):
         kind = document.get("kind") if isinstance(document, dict) else None
-        if isinstance(kind, str) and kind in found:
+        if is_companion(document):
+            beside.append(document)
+        elif isinstance(kind, str) and kind in found:
             found[kind].append(document)
             _check_version(document, findings)
         else:
@@ -87,7 +90,7 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[list[Any], li
             findings.not_honoured(f"document {number}", told)
     if len(found[_FLOW]) > 1 or not (found[_FLOW] or found[_TEMPLATE]):
         raise Invalid([Problem("", _not_expected(len(found[_FLOW])))])
-    return found[_TEMPLATE], found[_FLOW], found["ConfigMap"]
+    return found[_TEMPLATE], found[_FLOW], beside
 
 
 def _not_expected(flows: int) -> str:
@@ -130,7 +133,7 @@ def _flow(document: dict[str, Any], findings: Findings) -> FlowSpec | None:
     findings.origins |= {"name": "metadata.name", "retain": "spec.jobRetainPolicy", "steps": "spec.flows"}
     steps = [_step(step, join("steps", place), findings) for place, step in enumerate(spec.list_of_fields("flows"))]
     asked = {"name": metadata.take("name"), "retain": spec.take("jobRetainPolicy") or None, "steps": steps}
-    Reading(ConfigMaps(findings), findings).close_metadata(metadata, metadata.mapping("annotations"))
+    Reading(Companions(findings), findings).close_metadata(metadata, metadata.mapping("annotations"))
     spec.close()
     flow.close()
     try:

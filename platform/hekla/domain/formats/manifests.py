@@ -1,4 +1,5 @@
-"""One YAML (or JSON) stream in or out: one job of whichever kind, and ConfigMaps with the files that its pods mount.
+"""One YAML (or JSON) stream in or out: one job of whichever kind, and beside it the ConfigMaps and claims that its pods
+mount.
 
 A PodGroup beside the job says how its pods are placed (`podgroup`).
 
@@ -10,17 +11,16 @@ forgotten here.
 from dataclasses import dataclass
 from typing import Any
 
-from hekla.domain import frameworks
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import podgroup, registry, yaml_text
 from hekla.domain.formats.base import Format, Loaded
 from hekla.domain.formats.fields import Fields, Findings, wrong_version
-from hekla.domain.formats.files import ConfigMaps
+from hekla.domain.formats.files import Companions, is_companion
 from hekla.domain.formats.losses import losses
 from hekla.domain.formats.queue_manifest import holds_queues
 from hekla.domain.formats.reading import Reading, without_none
 from hekla.domain.formats.volcano import VOLCANO
-from hekla.domain.formats.writing import config_map
+from hekla.domain.formats.writing import companions
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.sentences import said, sentence
 from hekla.domain.sweeps import MAX_JOBS, MAX_PROBLEMS
@@ -55,10 +55,10 @@ def load_documents(documents: list[Any]) -> Loaded:
     if len(documents) == 1 and _is_spec(documents[0]):
         return _load_spec(documents[0])
     findings = Findings()
-    job, groups, config_maps = _sorted_out(documents, findings)
+    job, groups, beside = _sorted_out(documents, findings)
     form, group = _format_of(job), podgroup.chosen(job, groups, findings)
     job = podgroup.without_name(job, group) if group else job
-    reading, manifest = Reading(config_maps, findings), Fields(job, "", findings)
+    reading, manifest = Reading(beside, findings), Fields(job, "", findings)
     if not form.recognise:
         manifest.ignore("apiVersion", "kind", "status")
     document = form.read(reading, manifest)
@@ -67,12 +67,12 @@ def load_documents(documents: list[Any]) -> Loaded:
         group.apply(reading, document)
     findings.origins["files"] = "data"
     try:
-        spec = JobSpec.parse(without_none({**document, "files": config_maps.files}))
+        spec = JobSpec.parse(without_none({**document, "files": beside.files, "volumes": reading.volumes.documents()}))
     except Invalid as error:
         findings.raise_any(error)
         raise
     findings.raise_any()
-    for remark in frameworks.remarks(spec):
+    for remark in spec.placed_remarks():
         findings.remark(remark.path, remark.message)
     if group:
         group.compare(spec)
@@ -82,12 +82,12 @@ def load_documents(documents: list[Any]) -> Loaded:
 def load_many(text: str | bytes) -> tuple[Loaded, ...]:
     """Every job in a YAML (or JSON) stream: manifests of any kind, and documents of a JobSpec, in their order.
 
-    ConfigMaps serve all jobs of the stream, PodGroups those whose pods name them. Raises Invalid with every problem and
-    its path, such as `document 3.spec`.
+    ConfigMaps and claims serve all jobs of the stream, PodGroups those whose pods name them. Raises Invalid with every
+    problem and its path, such as `document 3.spec`.
     """
     documents = yaml_text.read(text)
-    maps = [one for one in documents if _is_config_map(one)]
-    numbered = [(number, one) for number, one in enumerate(documents, start=1) if not _is_config_map(one)]
+    maps = [one for one in documents if is_companion(one)]
+    numbered = [(number, one) for number, one in enumerate(documents, start=1) if not is_companion(one)]
     jobs = [(number, one) for number, one in numbered if not podgroup.is_group(one)]
     groups = [one for _, one in numbered if podgroup.is_group(one)]
     if groups and not jobs:
@@ -131,10 +131,6 @@ def _is_spec(document: Any) -> bool:  # noqa: ANN401  (whatever the YAML holds)
     return isinstance(document, dict) and "tasks" in document and "apiVersion" not in document
 
 
-def _is_config_map(document: Any) -> bool:  # noqa: ANN401  (whatever the YAML holds)
-    return isinstance(document, dict) and document.get("kind") == "ConfigMap"
-
-
 def write(spec: JobSpec, form: Format = VOLCANO) -> Written:
     """The job as a manifest of that kind. Raises Invalid where the kind cannot hold it at all."""
     text = _text(spec, form)
@@ -156,19 +152,19 @@ def dump_whole(spec: JobSpec) -> str:
 
 
 def documents(spec: JobSpec, form: Format = VOLCANO) -> list[dict[str, Any]]:
-    """The job as the documents of a stream: its files where it has some, and itself at the end."""
+    """The job as the documents of a stream: its files and claims where it has some, and itself at the end."""
     head = {} if form.recognise else {"apiVersion": form.api_version, "kind": form.kind}
     job = {**head, **form.write(spec)}
-    return [*([config_map(spec)] if spec.files and form.mounts_files else []), job]
+    return [*(companions(spec) if form.mounts_files else []), job]
 
 
 def _text(spec: JobSpec, form: Format) -> str:
     return yaml_text.write(documents(spec, form))
 
 
-def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, list[Any], ConfigMaps]:
-    """The one job of a stream, its PodGroups and its ConfigMaps; a sentence where there is no such job."""
-    jobs, groups, maps = [], [], ConfigMaps(findings)
+def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, list[Any], Companions]:
+    """The one job of a stream, its PodGroups and what its pods mount; a sentence where there is no such job."""
+    jobs, groups, maps = [], [], Companions(findings)
     for number, document in enumerate(documents, start=1):
         if not isinstance(document, dict):
             raise _refusal(
@@ -178,7 +174,7 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, list[Any
                     given=shown(document),
                 )
             )
-        if document.get("kind") == "ConfigMap":
+        if is_companion(document):
             maps.add(document)
         elif podgroup.is_group(document):
             groups.append(document)

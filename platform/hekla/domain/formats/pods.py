@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
-from hekla.domain.formats import words, writing
+from hekla.domain.formats import volumes, words, writing
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.files import Mounts
 from hekla.domain.formats.reading import Reading
@@ -41,7 +41,7 @@ def read(
 
 
 def _pod(reading: Reading, pod: Fields, target: str, main: str, *, commanded: bool) -> dict[str, Any]:
-    mounts = Mounts(pod, reading.config_maps)
+    mounts = Mounts(pod, reading.companions, reading.volumes)
     containers = pod.list_of_fields("containers")
     if not containers:
         reading.findings.problem(pod.at("containers"), said("A container must be given: it says what to run."))
@@ -88,7 +88,8 @@ def container(
     }
     if mounts:
         working_dir = reading.take(fields, "workingDir", join(target, "working_dir"))
-        document["working_dir"] = mounts.settle(fields, working_dir, command)
+        document["working_dir"] = mounts.settle(fields, working_dir, command, target)
+        document["volume_mounts"] = mounts.volume_mounts or None
     fields.close()
     return document
 
@@ -145,7 +146,7 @@ def write(
         terminationGracePeriodSeconds=task.grace_seconds,
         nodeSelector=dict(task.node_selector),
         containers=[_written_container(task, spec, name or task.name, port)],
-        volumes=[writing.files_volume(spec)] if spec.files else [],
+        volumes=[*([writing.files_volume(spec)] if spec.files else []), *volumes.written(task, spec)],
     )
     return writing.filled(metadata=writing.filled(annotations=annotations), spec=pod)
 
@@ -159,7 +160,7 @@ def _written_container(task: TaskSpec, spec: JobSpec, name: str, port: tuple[str
         env=variables(task),
         ports=[{"name": port[0], "containerPort": port[1]}] if port else [],
         resources=amounts(task),
-        volumeMounts=[{"name": "files", "mountPath": words.FOLDER}] if spec.files else [],
+        volumeMounts=[*([writing.files_mount(spec)] if spec.files else []), *volumes.mounts(task.volume_mounts)],
     )
 
 
@@ -177,4 +178,4 @@ def _working_dir(task: TaskSpec, spec: JobSpec) -> str | None:
     """Without files a pod's own folder needs no name; with them it is where they are mounted."""
     if not spec.files or task.working_dir.startswith("/"):
         return task.working_dir or None
-    return f"{words.FOLDER}/{task.working_dir}".rstrip("/")
+    return f"{writing.folder(spec)}/{task.working_dir}".rstrip("/")

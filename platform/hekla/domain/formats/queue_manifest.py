@@ -12,7 +12,7 @@ from typing import Any
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import words, yaml_text
 from hekla.domain.formats.fields import Fields, Findings, not_one, wrong_version
-from hekla.domain.formats.files import ConfigMaps
+from hekla.domain.formats.files import Companions
 from hekla.domain.formats.reading import Reading, without_none
 from hekla.domain.formats.writing import filled
 from hekla.domain.sentences import said, sentence
@@ -61,7 +61,7 @@ def load_queue(text: str | bytes) -> LoadedQueue:
     findings = Findings()
     queue = Fields(_sorted_out(yaml_text.read(text), findings), "", findings)
     queue.ignore("apiVersion", "kind")
-    reading = Reading(ConfigMaps(findings), findings)
+    reading = Reading(Companions(findings), findings)
     document = {**_metadata(reading, queue.fields("metadata")), **_spec(reading, queue.fields("spec"))}
     document["state"] = _STATES.get(str(queue.fields("status").take("state")))
     queue.close()

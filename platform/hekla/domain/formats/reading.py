@@ -7,7 +7,8 @@ from typing import Any
 from hekla.domain import frameworks
 from hekla.domain.formats import words
 from hekla.domain.formats.fields import Fields, Findings
-from hekla.domain.formats.files import ConfigMaps
+from hekla.domain.formats.files import Companions
+from hekla.domain.formats.volumes import Volumes
 from hekla.domain.sentences import said, sentence
 from hekla.domain.validation import join, shown
 
@@ -18,10 +19,13 @@ _WORDS = {"kind": words.KIND, "description": words.DESCRIPTION, "priority": word
 
 
 class Reading:
-    """The ConfigMaps of the stream, the findings, the environment that the job names for all its tasks, its secrets."""
+    """What stands beside the job in the stream, the findings, and what belongs to the job as a whole: its volumes, its
+    secrets, the environment that it names for all its tasks.
+    """
 
-    def __init__(self, config_maps: ConfigMaps, findings: Findings) -> None:
-        self.config_maps, self.findings = config_maps, findings
+    def __init__(self, companions: Companions, findings: Findings) -> None:
+        self.companions, self.findings = companions, findings
+        self.volumes = Volumes(findings, companions.claims)
         self.environment: object = None
         self.secrets: dict[str, str] = {}
 

@@ -9,6 +9,9 @@ ENVIRONMENT = "hekla.io/environment"
 DEADLINE = "hekla.io/active-deadline-seconds"
 """For kinds without a field for it."""
 
+DELETED_WITH_JOB = "hekla.io/deleted-with-job"
+"""On a claim that stands beside the job for which it is made."""
+
 QUEUE = "scheduling.volcano.sh/queue-name"
 GANG = "scheduling.volcano.sh/group-min-member"
 """Volcano's, for workloads that know neither queue nor gang."""

@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hekla.domain.formats import words
+from hekla.domain.formats import volumes, words
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.volumes import WORK
 
 _CONFIG_KEY = re.compile(r"[-._A-Za-z0-9]+")
 
@@ -43,12 +44,33 @@ def config_map(spec: JobSpec) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": _config_name(spec)}, "data": data}
 
 
+def companions(spec: JobSpec) -> list[dict[str, Any]]:
+    """What stands beside the job for its pods to mount."""
+    return [*([config_map(spec)] if spec.files else []), *volumes.written_claims(spec)]
+
+
+def folder(spec: JobSpec) -> str:
+    """Where the job's files are mounted: with volumes around them, where they are in a pod of ours."""
+    return str(WORK) if spec.volumes else words.FOLDER
+
+
+def files_mount(spec: JobSpec) -> dict[str, str]:
+    """Where containers have the job's files."""
+    return {"name": _files_name(spec), "mountPath": folder(spec)}
+
+
 def files_volume(spec: JobSpec) -> dict[str, Any]:
     """The volume that holds the job's files at their paths."""
     keys = _keys(spec)
     plain = keys == list(spec.files)
     items = [{"key": key, "path": path} for key, path in zip(keys, spec.files, strict=True)]
-    return {"name": "files", "configMap": filled(name=_config_name(spec), items=[] if plain else items)}
+    return {"name": _files_name(spec), "configMap": filled(name=_config_name(spec), items=[] if plain else items)}
+
+
+def _files_name(spec: JobSpec) -> str:
+    """One that no volume of the job has."""
+    taken = {volume.name for volume in spec.volumes}
+    return next(name for name in ("files", *(f"files-{n}" for n in range(len(taken)))) if name not in taken)
 
 
 def _keys(spec: JobSpec) -> list[str]:

@@ -1,0 +1,147 @@
+"""Volumes of pod templates and of Volcano's Jobs, in and out.
+
+A claim that is made for a job stands in a stream beside it, as a PersistentVolumeClaim with the annotation
+`hekla.io/deleted-with-job`; a claim without it is nobody's to make or to delete here.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from hekla.domain.formats import words
+from hekla.domain.formats.fields import Fields, Findings
+from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.validation import join
+from hekla.domain.volumes import Volume, VolumeClaim, VolumeMount, is_mounted
+
+CLAIM = "PersistentVolumeClaim"
+Document = dict[str, Any]
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+class Volumes:
+    """The volumes of one job. Templates say them anew each; those that are alike are one."""
+
+    def __init__(self, findings: Findings, claims: dict[str, Document]) -> None:
+        self._findings, self._claims = findings, claims
+        self._found: dict[str, Document] = {}
+
+    def documents(self) -> list[Document]:
+        """As the document of a JobSpec has them."""
+        return [{"name": name, **source} for name, source in self._found.items()]
+
+    def keep(self, wanted: str, source: Document, path: str) -> str:
+        """The name under which the job has this volume: the wanted one, unless another is called so."""
+        base = wanted if _NAME.fullmatch(wanted) else "volume"
+        names = (base, *(f"{base[:58]}-{number}" for number in range(2, len(self._found) + 3)))
+        name = next(name for name in names if self._found.get(name, source) == source)
+        if name not in self._found:
+            self._findings.origins[join("volumes", len(self._found))] = path
+            self._findings.origins[join("volumes", name)] = path
+            self._found[name] = source
+        return name
+
+    def source(self, volume: Fields) -> tuple[Document, bool] | None:
+        """What is behind a volume of a template, and whether it is only to be read; None: nothing that jobs have."""
+        if "persistentVolumeClaim" in volume:
+            claim = volume.fields("persistentVolumeClaim")
+            name, read_only = claim.text("claimName"), bool(claim.take("readOnly"))
+            claim.close()
+            made = self._claims.get(name)
+            return ({"volume_claim": made} if made else {"volume_claim_name": name}), read_only
+        if "emptyDir" in volume:
+            empty = volume.fields("emptyDir")
+            given = {"medium": empty.take("medium"), "size_limit": empty.take("sizeLimit")}
+            empty.close()
+            return {"empty_dir": {name: value for name, value in given.items() if value not in (None, "")}}, False
+        return None
+
+    def of_job(self, volume: Fields, place: int) -> Document:
+        """A volume that a Volcano Job has for all of its tasks, as each of them mounts it."""
+        name, path = volume.text("volumeClaimName"), volume.take("mountPath")
+        source: Document = {"volume_claim_name": name} if name else {}
+        if "volumeClaim" in volume:
+            source["volume_claim"] = claim(volume.fields("volumeClaim"))
+        volume.close()
+        return {"name": self.keep(name or f"volume-{place}", source, volume.path), "mount_path": path}
+
+
+def is_deleted_with_job(document: Document) -> bool:
+    """Whether the claim was written beside a job that makes it and deletes it."""
+    metadata = document.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return isinstance(annotations, dict) and annotations.get(words.DELETED_WITH_JOB) == "true"
+
+
+def claim(spec: Fields) -> Document:
+    """What a claim's own `spec` asks for."""
+    resources = spec.fields("resources")
+    requests = resources.mapping("requests")
+    given = {
+        "storage": requests.get("storage"),
+        "access_modes": spec.take("accessModes"),
+        "storage_class": spec.take("storageClassName"),
+    }
+    resources.close()
+    spec.close()
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def written(task: TaskSpec, spec: JobSpec) -> list[Document]:
+    """The volumes that a task's template needs."""
+    return [{"name": one.name, **_source(spec, one)} for one in spec.volumes if is_mounted(task, one.name)]
+
+
+def mounts(given: Iterable[VolumeMount]) -> list[Document]:
+    """Where a container has its volumes."""
+    return [
+        {
+            "name": mount.name,
+            "mountPath": mount.mount_path,
+            **({"subPath": mount.sub_path} if mount.sub_path else {}),
+            **({"readOnly": True} if mount.read_only else {}),
+        }
+        for mount in given
+    ]
+
+
+def written_claims(spec: JobSpec) -> list[Document]:
+    """The claims that are made for the job."""
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": CLAIM,
+            "metadata": {"name": claim_name(spec, volume), "annotations": {words.DELETED_WITH_JOB: "true"}},
+            "spec": claim_spec(volume.volume_claim),
+        }
+        for volume in spec.volumes
+        if volume.volume_claim
+    ]
+
+
+def claim_spec(wanted: VolumeClaim) -> Document:
+    """The `spec` of a claim."""
+    return {
+        "accessModes": [str(mode) for mode in wanted.access_modes],
+        "resources": {"requests": {"storage": wanted.storage}},
+        **({"storageClassName": wanted.storage_class} if wanted.storage_class else {}),
+    }
+
+
+def empty_dir(volume: Volume) -> Document:
+    """The source of a volume that begins empty."""
+    wanted = volume.empty_dir
+    given = {"medium": str(wanted.medium), "sizeLimit": wanted.size_limit} if wanted else {}
+    return {"emptyDir": {name: value for name, value in given.items() if value}}
+
+
+def claim_name(spec: JobSpec, volume: Volume) -> str:
+    """How the claim is called that is made for this job."""
+    return f"{spec.name}-{volume.name}"
+
+
+def _source(spec: JobSpec, volume: Volume) -> Document:
+    if volume.empty_dir is not None:
+        return empty_dir(volume)
+    return {"persistentVolumeClaim": {"claimName": volume.volume_claim_name or claim_name(spec, volume)}}

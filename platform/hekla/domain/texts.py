@@ -1,0 +1,45 @@
+"""Kinds of text and number of which documents that people send are made."""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from hekla.domain.sentences import said
+from hekla.domain.validation import is_text, shown
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+
+
+def is_label(text: str) -> str:
+    """The text, if it can be a label of DNS but for its length. Raises ValueError."""
+    if not _LABEL.fullmatch(text):
+        raise ValueError(
+            said(
+                "{text} is not a name: use small letters a–z, digits and hyphens, with a letter or digit at both ends.",
+                text=shown(text),
+            )
+        )
+    return text
+
+
+def _label_or_nothing(text: str) -> str:
+    return text and is_label(text)
+
+
+def _number_as_text(value: object) -> object:
+    """YAML and JSON write `cpu: 2` without quotes; what is meant is clear."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _printable(text: str) -> str:
+    if not is_text(text):
+        raise ValueError(said("The character NUL, or half of a character, cannot be passed to a program."))
+    return text
+
+
+Text = Annotated[str, AfterValidator(_printable)]
+Amount = Annotated[Text, BeforeValidator(_number_as_text)]
+Label = Annotated[str, Field(min_length=1, max_length=63), AfterValidator(is_label)]
+LabelOrNothing = Annotated[str, Field(max_length=63), AfterValidator(_label_or_nothing)]
+Whole = Annotated[int, Field(strict=True)]

@@ -1,0 +1,233 @@
+"""Volumes of a job, and where its tasks mount them. The words are those of Volcano and of Kubernetes.
+
+A volume is one of three: a claim that is there already, by its name; a claim that is made for the job, shared by its
+pods and deleted with the job; an empty directory that each pod has for itself, on disk or in memory.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from hekla.domain.errors import Problem
+from hekla.domain.resources import parse_quantity
+from hekla.domain.sentences import said
+from hekla.domain.texts import Amount, Label, Text
+from hekla.domain.validation import Inconsistent, join, nearest, shown
+
+if TYPE_CHECKING:
+    from hekla.domain.jobspec import TaskSpec
+
+MAX_VOLUMES = 32
+WORK = PurePosixPath("/work")
+"""The working folder of a pod that has a root of its own."""
+SHARED_MEMORY = PurePosixPath("/dev/shm")  # noqa: S108  (a place in pods, nothing is written here)
+_OBJECT = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_OF_THE_SYSTEM = (PurePosixPath("/proc"), PurePosixPath("/sys"), PurePosixPath("/dev"))
+
+
+def _size(text: str) -> str:
+    """An amount of bytes, above zero."""
+    try:
+        size = parse_quantity("memory", text)
+    except ValueError as error:
+        raise ValueError(said("{sentence}.", sentence=error)) from error
+    if size < 1:
+        raise ValueError(said("This must be more than nothing, such as 8Gi."))
+    return text
+
+
+def _size_or_nothing(text: str) -> str:
+    return text and _size(text)
+
+
+def _object_name(text: str) -> str:
+    if text and not _OBJECT.fullmatch(text):
+        raise ValueError(said("{text} cannot be the name of an object of Kubernetes.", text=shown(text)))
+    return text
+
+
+def _mount_path(text: str) -> str:
+    path = PurePosixPath(text)
+    if not path.is_absolute() or ".." in path.parts or ":" in text:
+        raise ValueError(said("This must be an absolute path such as /data, without “..” and without a colon."))
+    place = PurePosixPath("/", *path.parts[1:])
+    if place == PurePosixPath("/"):
+        raise ValueError(said("A volume cannot be in place of the whole root; mount it at a folder such as /data."))
+    if any(place.is_relative_to(one) for one in _OF_THE_SYSTEM) and not place.is_relative_to(SHARED_MEMORY):
+        raise ValueError(said("{path} belongs to the system. Only /dev/shm can be mounted there.", path=place))
+    if WORK.is_relative_to(place):
+        raise ValueError(said("{path} is the pod's working folder, with the job's files; mount below it.", path=place))
+    return str(place)
+
+
+def _sub_path(text: str) -> str:
+    path = PurePosixPath(text)
+    if path.is_absolute() or ".." in path.parts:
+        raise ValueError(said("This must be a relative path within the volume, without “..”."))
+    return str(path) if path.parts else ""
+
+
+Size = Annotated[Amount, Field(max_length=64), AfterValidator(_size)]
+SizeOrNothing = Annotated[Amount, Field(max_length=64), AfterValidator(_size_or_nothing)]
+ObjectName = Annotated[str, Field(max_length=253), AfterValidator(_object_name)]
+
+
+class AccessMode(StrEnum):
+    """From how many machines at once a claim can be mounted, and how. Each is a wish: the storage class decides."""
+
+    READ_WRITE_ONCE = "ReadWriteOnce"
+    READ_ONLY_MANY = "ReadOnlyMany"
+    READ_WRITE_MANY = "ReadWriteMany"
+    READ_WRITE_ONCE_POD = "ReadWriteOncePod"
+
+
+class Medium(StrEnum):
+    """Where an empty directory lies."""
+
+    DISK = ""
+    MEMORY = "Memory"
+
+
+class VolumeClaim(BaseModel):
+    """A claim to be made. `storage_class`: empty for the cluster's usual one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    storage: Size
+    access_modes: Annotated[tuple[AccessMode, ...], Field(min_length=1, max_length=4)] = (AccessMode.READ_WRITE_ONCE,)
+    storage_class: ObjectName = ""
+
+
+class EmptyDir(BaseModel):
+    """A folder that begins empty and ends with its pod. One in memory counts as memory of the pod."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    medium: Medium = Medium.DISK
+    size_limit: SizeOrNothing = ""
+
+
+class Volume(BaseModel):
+    """What tasks mount by its name: exactly one of the three is given."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Label
+    volume_claim_name: ObjectName = ""
+    volume_claim: VolumeClaim | None = None
+    empty_dir: EmptyDir | None = None
+
+    @model_validator(mode="after")
+    def _is_one_thing(self) -> "Volume":
+        if sum(bool(one) for one in (self.volume_claim_name, self.volume_claim, self.empty_dir is not None)) != 1:
+            told = said(
+                "Say one of volume_claim_name (a claim that is there), volume_claim (one made for the job), empty_dir."
+            )
+            raise Inconsistent([Problem("", told)])
+        return self
+
+    @property
+    def can_be_shared(self) -> bool:
+        """Whether pods on several machines can have it at once, as far as it says so itself."""
+        modes = self.volume_claim.access_modes if self.volume_claim else (AccessMode.READ_WRITE_MANY,)
+        return bool({AccessMode.READ_ONLY_MANY, AccessMode.READ_WRITE_MANY} & set(modes))
+
+    @property
+    def is_for_one_pod(self) -> bool:
+        """Whether one pod alone can have it."""
+        return self.volume_claim is not None and set(self.volume_claim.access_modes) == {AccessMode.READ_WRITE_ONCE_POD}
+
+
+class VolumeMount(BaseModel):
+    """Where the pods of a task have a volume. `sub_path`: the folder within the volume, if not all of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Label
+    mount_path: Annotated[Text, Field(max_length=1024), AfterValidator(_mount_path)]
+    sub_path: Annotated[Text, Field(max_length=1024), AfterValidator(_sub_path)] = ""
+    read_only: bool = False
+
+
+def repeated(volumes: Sequence[Volume]) -> list[Problem]:
+    """Volumes that are called like others before them, by their paths in the list."""
+    names = [volume.name for volume in volumes]
+    return [
+        Problem(join(place, "name"), said("Another volume is called {name} already.", name=shown(name)))
+        for place, name in enumerate(names)
+        if name in names[:place]
+    ]
+
+
+def unfitting(volumes: Sequence[Volume], tasks: Sequence["TaskSpec"]) -> list[Problem]:
+    """Mounts that cannot be, by their paths in the list of tasks."""
+    names = [volume.name for volume in volumes]
+    alone = {volume.name for volume in volumes if volume.is_for_one_pod}
+    pods = {name: sum(task.replicas for task in tasks if is_mounted(task, name)) for name in alone}
+    found: list[Problem] = []
+    for place, task in enumerate(tasks):
+        paths: list[str] = []
+        for number, mount in enumerate(task.volume_mounts):
+            at = join(place, "volume_mounts", number)
+            if mount.name not in names:
+                found.append(Problem(join(at, "name"), _no_volume(mount.name, names)))
+            if mount.mount_path in paths:
+                told = said("Another volume of the task is at {path} already.", path=mount.mount_path)
+                found.append(Problem(join(at, "mount_path"), told))
+            if pods.get(mount.name, 0) > 1:
+                told = said("A volume of the mode ReadWriteOncePod is for one pod, and several would mount it.")
+                found.append(Problem(join(at, "name"), told))
+            paths.append(mount.mount_path)
+    return found
+
+
+def unused(volumes: Sequence[Volume], tasks: Sequence["TaskSpec"]) -> list[Problem]:
+    """Volumes that nobody mounts, by their names."""
+    return [
+        Problem(volume.name, said("No task mounts the volume {name}.", name=shown(volume.name)))
+        for volume in volumes
+        if not any(is_mounted(task, volume.name) for task in tasks)
+    ]
+
+
+def over_files(tasks: Sequence["TaskSpec"], files: Iterable[str]) -> list[Problem]:
+    """Mounts that would hide a file of the job or lie within one, by their paths in the list of tasks."""
+    paths = [WORK / name for name in files]
+    return [
+        Problem(
+            join(place, "volume_mounts", number, "mount_path"),
+            said("The job's file {path} lies there.", path=file.relative_to(WORK)),
+        )
+        for place, task in enumerate(tasks)
+        for number, mount in enumerate(task.volume_mounts)
+        for file in paths
+        if file.is_relative_to(mount.mount_path) or PurePosixPath(mount.mount_path).is_relative_to(file)
+    ]
+
+
+def remarks(volumes: Sequence[Volume], tasks: Sequence["TaskSpec"]) -> Iterator[Problem]:
+    """What may keep pods from having their volumes, by the names of those."""
+    for volume in volumes:
+        pods = sum(task.replicas for task in tasks if is_mounted(task, volume.name))
+        if pods > 1 and not volume.can_be_shared:
+            told = said(
+                "A claim of the mode ReadWriteOnce can be mounted on one machine only, and {pods} pods mount it; "
+                "pods on other machines wait. ReadWriteMany is for many machines.",
+                pods=pods,
+            )
+            yield Problem(volume.name, told)
+
+
+def is_mounted(task: "TaskSpec", name: str) -> bool:
+    """Whether the task mounts the volume of that name."""
+    return any(mount.name == name for mount in task.volume_mounts)
+
+
+def _no_volume(name: str, names: Sequence[str]) -> str:
+    if hint := nearest(name, names):
+        return said("No volume is called {name}{hint}", name=shown(name), hint=hint)
+    return said("The job has no volume called {name}.", name=shown(name))

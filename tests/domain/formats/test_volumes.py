@@ -1,0 +1,176 @@
+"""Volumes in manifests: what of them becomes a job's, and that it is written back."""
+
+import pytest
+
+from hekla.domain import formats
+from hekla.domain.errors import Invalid
+from hekla.domain.jobspec import JobSpec
+
+FORM = {form.word: form for form in formats.FORMATS}
+POD = """
+        spec:
+          containers:
+          - name: {container}
+            command: [python, train.py]
+            volumeMounts:
+            - {{name: shm, mountPath: /dev/shm}}
+            - {{name: data, mountPath: /data, subPath: imagenet, readOnly: true}}
+          volumes:
+          - {{name: shm, emptyDir: {{medium: Memory, sizeLimit: 8Gi}}}}
+          - {{name: data, persistentVolumeClaim: {{claimName: data-sets}}}}
+          - {{name: unused, emptyDir: {{}}}}
+"""
+TORCH = f"""
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {{name: a}}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      replicas: 1
+      template: {POD.format(container="pytorch")}
+    Worker:
+      replicas: 2
+      template: {POD.format(container="pytorch")}
+"""
+PLAIN = f"""
+apiVersion: batch/v1
+kind: Job
+metadata: {{name: a}}
+spec:
+  template: {POD.format(container="main")}
+"""
+VOLCANO = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: a}
+spec:
+  volumes:
+  - {mountPath: /data, volumeClaimName: data-sets}
+  - mountPath: /out
+    volumeClaim: {accessModes: [ReadWriteMany], storageClassName: nfs, resources: {requests: {storage: 5Gi}}}
+  tasks:
+  - name: ps
+    template: {spec: {containers: [{command: [run]}]}}
+  - name: worker
+    template: {spec: {containers: [{command: [run]}]}}
+"""
+SHM = {"name": "shm", "empty_dir": {"medium": "Memory", "size_limit": "8Gi"}}
+DATA = {"name": "data", "volume_claim_name": "data-sets"}
+MOUNTS = [
+    {"name": "shm", "mount_path": "/dev/shm"},
+    {"name": "data", "mount_path": "/data", "sub_path": "imagenet", "read_only": True},
+]
+
+
+@pytest.mark.parametrize("text", [TORCH, PLAIN])
+def test_claims_and_empty_directories_of_a_pod_template_become_the_jobs_volumes(text):
+    loaded = formats.load(text)
+    document = loaded.spec.document()
+    assert document["volumes"] == [DATA, SHM]
+    assert all(task["volume_mounts"] == MOUNTS for task in document["tasks"])
+    assert not [told for told in loaded.warnings if "olume" in told]
+
+
+def test_a_claim_that_is_mounted_read_only_as_a_whole_is_so_in_all_places():
+    text = PLAIN.replace(", readOnly: true", "").replace("claimName: data-sets", "claimName: data-sets, readOnly: true")
+    assert formats.load(text).spec.document()["tasks"][0]["volume_mounts"] == MOUNTS
+
+
+def test_volumes_of_a_volcano_job_are_mounted_by_all_its_tasks():
+    loaded = formats.load(VOLCANO)
+    document = loaded.spec.document()
+    claim = {"storage": "5Gi", "access_modes": ["ReadWriteMany"], "storage_class": "nfs"}
+    assert document["volumes"] == [
+        {"name": "data-sets", "volume_claim_name": "data-sets"},
+        {"name": "volume-1", "volume_claim": claim},
+    ]
+    mounts = [{"name": "data-sets", "mount_path": "/data"}, {"name": "volume-1", "mount_path": "/out"}]
+    assert [task["volume_mounts"] for task in document["tasks"]] == [mounts, mounts]
+    assert loaded.warnings == ()
+
+
+def test_volumes_of_one_name_that_differ_from_template_to_template_stay_two():
+    first, second = TORCH.split("    Worker:")
+    spec = formats.load(f"{first}    Worker:{second.replace('8Gi', '1Gi')}").spec
+    assert {volume.name: volume.empty_dir.size_limit for volume in spec.volumes if volume.empty_dir} == {
+        "shm": "8Gi",
+        "shm-2": "1Gi",
+    }
+    assert [task.volume_mounts[0].name for task in spec.tasks] == ["shm", "shm-2"]
+
+
+FILES = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: a}
+spec:
+  template:
+    spec:
+      containers:
+      - name: main
+        command: [python, train.py]
+        workingDir: /code
+        volumeMounts: [{name: code, mountPath: /code}, {name: out, mountPath: /code/out}]
+      volumes: [{name: code, configMap: {name: m}}, {name: out, emptyDir: {}}]
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {train.py: "1"}}
+"""
+
+
+def test_a_volume_below_the_folder_of_the_files_stays_beside_them():
+    spec = formats.load(FILES).spec
+    assert (list(spec.files), spec.tasks[0].volume_mounts[0].mount_path) == (["train.py"], "/work/out")
+
+
+JOB = JobSpec.parse(
+    {
+        "name": "a",
+        "files": {"train.py": "1"},
+        "volumes": [{"name": "files", "volume_claim": {"storage": "5Gi", "access_modes": ["ReadWriteMany"]}}, DATA],
+        "tasks": [
+            {
+                "name": "main",
+                "command": ["run"],
+                "volume_mounts": [
+                    {"name": "files", "mount_path": "/work/out"},
+                    {"name": "data", "mount_path": "/workspace"},
+                ],
+            }
+        ],
+    }
+)
+
+
+@pytest.mark.parametrize("word", ["volcano", "job"])
+def test_a_claim_made_for_the_job_is_written_beside_it_and_comes_back_as_such(word):
+    written = formats.write(JOB, FORM[word])
+    assert "name: a-files" in written.text
+    assert "kind: PersistentVolumeClaim" in written.text
+    assert formats.load(written.text).spec.volumes == JOB.volumes
+    assert formats.load(written.text).spec.tasks[0].volume_mounts == JOB.tasks[0].volume_mounts
+
+
+def test_a_claim_that_somebody_else_keeps_is_not_made_here_and_is_mounted_by_its_name():
+    claim = "{kind: PersistentVolumeClaim, metadata: {name: data-sets}, spec: {resources: {requests: {storage: 1}}}}"
+    (loaded,) = formats.load_many(f"{claim}\n---{PLAIN}")
+    assert loaded.spec.volumes[0].volume_claim_name == "data-sets"
+    assert [told for told in loaded.warnings if "PersistentVolumeClaim data-sets: not honoured: make it in" in told]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path", "sentence"),
+    [
+        ("/dev/shm", "/proc/x", "volumeMounts[0].mountPath", "belongs to the system"),
+        ("mountPath: /data", "mountPath: data", "volumeMounts[1].mountPath", "an absolute path"),
+        ("sizeLimit: 8Gi", "sizeLimit: lots", "volumes[0]", "is not an amount"),
+        ("medium: Memory", "medium: HugePages", "volumes[0]", "is not one of"),
+        ("claimName: data-sets", "claimName: Data_Sets", "volumes[1]", "name of an object"),
+    ],
+)
+def test_what_is_wrong_with_a_volume_is_told_at_its_place_in_the_manifest(old, new, path, sentence):
+    with pytest.raises(Invalid) as raised:
+        formats.load(PLAIN.replace(old, new))
+    (problem,) = raised.value.problems
+    assert path in problem.path
+    assert sentence in problem.message
