@@ -7,7 +7,7 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,10 +72,13 @@ class Fleet:
             yield made
         plane.remove_nodes(added)
 
-    def submit(self, name: str, replicas: int, seconds: float, *, exit_code: int = 0, **more: Any) -> Job:
+    def submit(
+        self, name: str, replicas: int, seconds: float, *, exit_code: int = 0, mounts: Sequence[Any] = (), **more: Any
+    ) -> Job:
         """A gang: all of it, or nothing. Its pods know each other, and it brings a file, as many jobs do."""
         env = {"HEKLA_SIM_SECONDS": f"{seconds:.2f}", "HEKLA_SIM_EXIT": str(exit_code)}
         task = {"name": "w", "replicas": replicas, "command": ["x"], "resources": {"cpu": "1"}, "env": env}
+        task |= {"volume_mounts": list(mounts)}
         common = {"plugins": {"svc": []}, "files": {"note": "text"}, "max_retry": 1}
         document = {"name": name, "tasks": [task], **common, **more}
         spec = JobSpec.parse(document)

@@ -26,6 +26,8 @@ SEED = int(os.environ.get("HEKLA_SEED", "3"))
 EACH = 2
 """Jobs in each phase."""
 _MOST_REQUESTS = 16
+CLAIM = [{"name": "out", "volume_claim": {"storage": "1Gi"}}]
+MOUNTS = [{"name": "out", "mount_path": "/out"}]
 
 pytestmark = pytest.mark.kubernetes
 
@@ -102,8 +104,8 @@ class Phases:
         return [*self.ended, *self.running, *self.stopping, *self.bound, *self.pending]
 
     def _submit(self, phase: str, seconds: float, at: int) -> Job:
-        """With a file, and with keys that are a secret."""
-        return self._fleet.submit(f"{phase}-{at}", 2, seconds, plugins={"ssh": []})
+        """With a file, with keys that are a secret, and with a claim that is made for it."""
+        return self._fleet.submit(f"{phase}-{at}", 2, seconds, plugins={"ssh": []}, volumes=CLAIM, mounts=MOUNTS)
 
     def _judge(self, asked: Asked) -> Fate:
         """Nothing is bound or stopped any more."""
@@ -121,7 +123,7 @@ def test_of_jobs_deleted_in_any_phase_nothing_is_left_though_the_controller_dies
 ) -> None:
     phases = Phases(fleet)
     there = {one.partition("/")[0] for one in fleet.left()}
-    assert there == {"pods", "services", "networkpolicies", "configmaps", "secrets"}
+    assert there == {"pods", "services", "networkpolicies", "configmaps", "secrets", "persistentvolumeclaims"}
     Job.objects.filter(phase__in=["pending", "running", "aborting"]).update(phase="failed", finished_at=clock.now())
     for job in phases.all:
         fleet.delete(job)

@@ -35,7 +35,7 @@ _CONTROLLERS = (
     "namespace", "serviceaccount", "serviceaccount-token", "root-ca-certificate-publisher", "garbage-collector",
     "pod-garbage-collector", "resourcequota", "job", "cronjob", "ttl-after-finished", "endpoints", "endpointslice",
     "replicaset", "deployment", "statefulset", "disruption", "clusterrole-aggregation", "node-lifecycle",
-    "taint-eviction",
+    "taint-eviction", "persistentvolumeclaim-protection",
 )  # fmt: skip
 _ALLOCATABLE = {"cpu": "8", "memory": "32Gi", "pods": "110"}
 

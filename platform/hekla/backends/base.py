@@ -15,6 +15,7 @@ from hekla.backends.lines import Command, Line
 from hekla.domain.phases import PodPhase
 from hekla.domain.replicas import Replica
 from hekla.domain.resources import Resources
+from hekla.domain.volumes import Volume, VolumeMount
 
 Item = TypeVar("Item")
 
@@ -60,6 +61,7 @@ class PodOrder:
 
     `secrets` are files like `files`, for the pod's own eyes: they are in no record that is read by others.
     `mounts` are folders of files by the absolute paths at which a pod with a root of its own finds them too.
+    `volumes` are those of its job that `volume_mounts` name.
     `has_peers`: other pods of its job are told its address; `is_closed`: and nobody else is to reach it.
     `priority`: for machines that choose whom to end; None where the job names no class.
     """
@@ -78,6 +80,8 @@ class PodOrder:
     working_dir: str = ""
     grace_seconds: float = 30.0
     mounts: Mapping[str, str] = field(default_factory=dict)
+    volumes: Sequence[Volume] = ()
+    volume_mounts: Sequence[VolumeMount] = ()
     has_peers: bool = True
     is_closed: bool = False
     priority: PodPriority | None = None

@@ -23,6 +23,7 @@ from hekla.domain.errors import NotFound
 from hekla.domain.frameworks import settings_for, tell_addresses
 from hekla.domain.phases import PodPhase
 from hekla.domain.secrets import filled
+from hekla.domain.volumes import is_mounted
 
 log = logging.getLogger(__name__)
 
@@ -105,6 +106,8 @@ def order_of(
         secrets={name: text for name, text in told.secrets.items() if name not in spec.files},
         hosts=told.hosts,
         mounts=told.mounts,
+        volumes=[volume for volume in spec.volumes if is_mounted(task, volume.name)],
+        volume_mounts=task.volume_mounts,
         resources=task.request,
         environment=Environment(task.environment, requirements) if task.environment else None,
         image=task.image,

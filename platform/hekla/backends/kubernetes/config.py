@@ -11,6 +11,7 @@ from hekla.domain.validation import Inconsistent
 
 MAX_PREFIX = 40
 """Of the 63 characters of a namespace's name, where those of a tenant are to follow."""
+_OBJECT = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 _NAME = r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$"
 
 
@@ -47,7 +48,9 @@ class KubernetesConfig(config.Config):
     `namespaces`: whether all pods are in that one namespace, or those of each tenant in one of its own, whose name
     begins with it. `tenant_role`: the ClusterRole which we give ourselves in each of those. `adopted`: which pods of
     others our engine places too; none where it is not said. `priority_classes`: whether pods whose job names a priority
-    class have that of the cluster, or one that we make; where our engine places them.
+    class have that of the cluster, or one that we make; where our engine places them. `claims`: the
+    PersistentVolumeClaims of a namespace that tenants share which jobs of all of them may mount; in a namespace of its
+    own a tenant has all that are there.
     """
 
     kubeconfig: Annotated[str, Field(pattern=rf"^$|{_NAME}", max_length=63)] = ""
@@ -57,6 +60,7 @@ class KubernetesConfig(config.Config):
     scheduler: Literal["hekla", "volcano"] = "hekla"
     adopted: AdoptedConfig | None = None
     namespaces: Literal["shared", "tenant"] = "shared"
+    claims: Annotated[tuple[Annotated[str, Field(pattern=_OBJECT, max_length=253)], ...], Field(max_length=1000)] = ()
     tenant_role: Annotated[str, Field(min_length=1, max_length=253)] = "hekla-tenants"
     priority_classes: bool = False
 

@@ -1,7 +1,7 @@
 """The kinds of objects that belong to a job beside its pods, and where the API has them."""
 
-SERVICES, POLICIES = "services", "networkpolicies"
-OF_JOBS = (SERVICES, POLICIES)
+SERVICES, POLICIES, CLAIMS = "services", "networkpolicies", "persistentvolumeclaims"
+OF_JOBS = (SERVICES, POLICIES, CLAIMS)
 ATTACHED = (*OF_JOBS, "configmaps", "secrets")
 _CORE = "/api/v1"
 _GROUPS = {POLICIES: "/apis/networking.k8s.io/v1"}

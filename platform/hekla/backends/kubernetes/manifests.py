@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from hekla.backends.base import PodKey, PodOrder, StartRefused
-from hekla.backends.kubernetes import folders, kinds, names, walls
+from hekla.backends.kubernetes import folders, kinds, names, volumes, walls
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.places import Places
@@ -27,6 +27,8 @@ class Manifests:
     def pod(self, order: PodOrder, *, priority_class: str = "") -> Json:
         """The pod, not bound to a node yet. Raises StartRefused where Kubernetes cannot run such a one."""
         _check(order)
+        for claim in () if self._is_apart(order.key) else volumes.named(order):
+            volumes.check_claim(claim, self._config)
         amounts = {name: text for name, text in order.resources.quantities().items() if name != "pods"}
         container = {
             "name": names.MAIN,
@@ -88,6 +90,8 @@ class Manifests:
             yield kinds.POLICIES, self.policy(order.key.job)
         if order.has_peers:
             yield kinds.SERVICES, self.service(order.key.job)
+        for claim in volumes.claims(self._cluster, order):
+            yield kinds.CLAIMS, claim
 
     def service(self, job: str) -> Json:
         """What gives the pods of a job their names, also before they are ready: they may wait for each other."""
@@ -151,6 +155,7 @@ def _check(order: PodOrder) -> None:
         if path.is_absolute() or ".." in path.parts or not path.parts:
             raise StartRefused(f"“{name[:80]}” is not a file below the working folder.")
     folders.check(order)
+    volumes.check(order)
 
 
 def _volumes(order: PodOrder) -> list[Json]:
@@ -159,7 +164,7 @@ def _volumes(order: PodOrder) -> list[Json]:
         made.append({"name": _FILES, "configMap": {"name": order.key.name}})
     if order.secrets:
         made.append({"name": _SECRETS, "secret": {"secretName": order.key.name, "defaultMode": folders.FOR_ALL}})
-    return made + folders.volumes(order)
+    return made + folders.volumes(order) + volumes.volumes(order)
 
 
 def _mounts(order: PodOrder) -> list[Json]:
@@ -167,7 +172,7 @@ def _mounts(order: PodOrder) -> list[Json]:
         {"name": volume, "mountPath": str(WORK / name), "subPath": folders.entry(name)}
         for volume, content in ((_FILES, order.files), (_SECRETS, order.secrets))
         for name in content
-    ] + folders.mounts(order)
+    ] + [*folders.mounts(order), *volumes.mounts(order)]
 
 
 def _encoded(content: Mapping[str, str]) -> dict[str, str]:

@@ -75,6 +75,11 @@ def host_of(address: str) -> str:
     return address.partition(".")[0]
 
 
+def claim_of(job: str, volume: str) -> str:
+    """The claim that is made for this volume of a job."""
+    return f"{service_of(job)}-{volume}"
+
+
 def service_of(job: str) -> str:
     """The headless service under which the pods of a job have their names."""
     return f"job-{job}"

@@ -55,6 +55,7 @@ NEEDED = (
     Right("get", "pods/log"),
     *(Right(verb, way) for way in ("pods/exec", "pods/portforward") for verb in ("create", "get")),
     *(Right(verb, kind, group=kinds.group(kind)) for kind in kinds.ATTACHED for verb in ("create", "list", "delete")),
+    Right("get", kinds.CLAIMS),
     *(Right(verb, kinds.POLICIES, group=kinds.group(kinds.POLICIES)) for verb in ("get", "patch")),
 )
 _OF_OTHERS = (

@@ -1,10 +1,11 @@
 """How a pod comes to run: it is made, then what belongs to it, then it is bound. Who finds it half done goes on."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable
 
 from hekla.backends.base import BackendError, PodKey, PodOrder, StartRefused
-from hekla.backends.kubernetes import kinds
+from hekla.backends.kubernetes import kinds, volumes
 from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, FORBIDDEN, INVALID, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.flight import Flight
@@ -30,8 +31,8 @@ class Starting:
     ) -> None:
         self._flight, self._cache, self._manifests, self._finder = flight, cache, manifests, finder
         self._homes, self._priorities, self._has_run = homes, priorities, has_run
-        self._served: set[tuple[str, str]] = set()
-        self._doors: dict[tuple[str, str], asyncio.Lock] = {}
+        self._served: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        self._doors: dict[tuple[str, str, str], asyncio.Lock] = {}
 
     async def start(self, order: PodOrder) -> None:
         """Make the pod and what belongs to it, and bind it, as far as this is not done. Raises as the contract says."""
@@ -49,16 +50,18 @@ class Starting:
         await self._bind(pod, order.node)
 
     def forget_service(self, job: str) -> None:
-        """It was deleted, as was what keeps others out: a pod of this job that starts again needs them anew."""
-        self._served -= {(job, kind) for kind in kinds.OF_JOBS}
+        """It was deleted, as was all that its job has: a pod of this job that starts again needs it anew."""
+        self._served.pop(job, None)
 
     async def _made(self, order: PodOrder) -> Seen | None:
         """The pod, made now or before. Raises StartRefused where the server takes no such pod."""
         priority_class = await self._priorities.class_for(order.priority)
         manifest = self._manifests.pod(order, priority_class=priority_class)
-        for kind, shared in self._manifests.of_job(order):
-            await self._make_shared(order.key, kind, shared)
+        for claim in volumes.named(order):
+            await self._look_for(order.key, claim)
         try:
+            for kind, shared in self._manifests.of_job(order):
+                await self._make_shared(order.key, kind, shared)
             made = await self._priorities.heard(
                 priority_class, lambda: self._flight.create_once(f"{self._finder.place(order.key)}/pods", manifest)
             )
@@ -67,7 +70,7 @@ class Starting:
                 self.forget_service(order.key.job)
                 self._priorities.forget(order.priority)
             if error.status in (INVALID, BAD_REQUEST):
-                raise StartRefused(f"Kubernetes does not take this pod: {error}") from error
+                raise StartRefused(f"Kubernetes does not take this pod, or what its job has: {error}") from error
             raise
         return self._cache.put(made) if made else await self._looked_up(order.key)
 
@@ -91,14 +94,25 @@ class Starting:
 
     async def _make_shared(self, key: PodKey, kind: str, manifest: Json) -> None:
         """What the job has for all its pods; who comes while it is made waits for it."""
-        this = key.job, kind
-        if this in self._served:
+        this = kind, str(manifest["metadata"]["name"])
+        if this in self._served[key.job]:
             return
-        async with self._doors.setdefault(this, asyncio.Lock()):
-            if this not in self._served:
+        door = (key.job, *this)
+        async with self._doors.setdefault(door, asyncio.Lock()):
+            if this not in self._served[key.job]:
                 await self._flight.create_once(kinds.path(self._finder.place(key), kind), manifest)
-                self._served.add(this)
-        self._doors.pop(this, None)
+                self._served[key.job].add(this)
+        self._doors.pop(door, None)
+
+    async def _look_for(self, key: PodKey, claim: str) -> None:
+        """Once a job: its pods would wait for ever for a claim that is not there. Raises StartRefused."""
+        this = kinds.CLAIMS, claim
+        if this in self._served[key.job]:
+            return
+        place = self._finder.place(key)
+        if await self._flight.find(f"{place}/{kinds.CLAIMS}/{claim}") is None:
+            raise StartRefused(f"There is no claim “{claim}” in the namespace {place.rpartition('/')[2]}.")
+        self._served[key.job].add(this)
 
     async def _looked_up(self, key: PodKey) -> Seen | None:
         found = await self._flight.find(self._finder.pod(key))

@@ -1,0 +1,75 @@
+"""Volumes that a job asks for: claims that are there, claims made for the job, and empty directories.
+
+A claim of the job is made before the first pod that mounts it, names the node of that pod, as the cluster's own
+scheduler would, and so is provisioned where it can be reached from there, also where its class waits for that.
+"""
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from hekla.backends.base import PodOrder, StartRefused
+from hekla.backends.kubernetes import names
+from hekla.backends.kubernetes.api import Json
+from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.domain.formats import volumes as written
+
+_SELECTED_NODE = "volume.kubernetes.io/selected-node"
+
+
+def volumes(order: PodOrder) -> list[Json]:
+    """One for each that the pod mounts."""
+    return [{"name": _name(number), **source} for number, source in enumerate(_sources(order))]
+
+
+def mounts(order: PodOrder) -> list[Json]:
+    """Where the container has them."""
+    numbers = {volume.name: number for number, volume in enumerate(order.volumes)}
+    return [{**one, "name": _name(numbers[one["name"]])} for one in written.mounts(order.volume_mounts)]
+
+
+def claims(cluster: str, order: PodOrder) -> Iterator[Json]:
+    """The claims of the pod's job that it mounts."""
+    labels = names.job_labels(cluster, order.key.job)
+    for volume in order.volumes:
+        if volume.volume_claim:
+            name = names.claim_of(order.key.job, volume.name)
+            meta = {"name": name, "labels": labels, "annotations": {_SELECTED_NODE: order.node}}
+            spec = written.claim_spec(volume.volume_claim)
+            yield {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
+
+
+def named(order: PodOrder) -> Iterator[str]:
+    """The claims that must be there already."""
+    return (volume.volume_claim_name for volume in order.volumes if volume.volume_claim_name)
+
+
+def check(order: PodOrder) -> None:
+    """Raise StartRefused for a volume in the place of something else."""
+    taken = {str(PurePosixPath(path)) for path in order.mounts}
+    if hidden := next((mount for mount in order.volume_mounts if mount.mount_path in taken), None):
+        raise StartRefused(f"Nothing can be mounted at “{hidden.mount_path}”: a plugin of the job has its files there.")
+
+
+def check_claim(name: str, config: KubernetesConfig) -> None:
+    """Raise StartRefused for a claim of the namespace of all tenants that is not therefore for all of them.
+
+    The console's own data may be among those.
+    """
+    if name and name not in config.claims:
+        raise StartRefused(
+            f"The claim “{name}” is not for jobs of this cluster. Those that are stand in the cluster's configuration, "
+            "under “claims”."
+        )
+
+
+def _sources(order: PodOrder) -> Iterator[Json]:
+    for volume in order.volumes:
+        if volume.empty_dir is not None:
+            yield written.empty_dir(volume)
+        else:
+            claim = volume.volume_claim_name or names.claim_of(order.key.job, volume.name)
+            yield {"persistentVolumeClaim": {"claimName": claim}}
+
+
+def _name(number: int) -> str:
+    return f"volume-{number}"
