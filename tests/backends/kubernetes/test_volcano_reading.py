@@ -134,7 +134,27 @@ def test_files_of_two_jobs_of_one_name_do_not_meet() -> None:
     made = [
         VolcanoManifests("c1", KubernetesConfig()).job(uid, spec(files={"a.py": "1"}))[1] for uid in (UID, "f" * 32)
     ]
-    assert len({files["metadata"]["name"] for files in made if files}) == 2
+    assert len({files["metadata"]["name"] for companions in made for _, files in companions}) == 2
+
+
+def test_volumes_are_those_of_its_templates_and_claims_are_made_beside_it() -> None:
+    claim = {"name": "out", "volume_claim": {"storage": "5Gi"}}
+    mounts = [{"name": "out", "mount_path": "/out"}, {"name": "data", "mount_path": "/data", "read_only": True}]
+    task = {"name": "main", "command": ["x"], "volume_mounts": mounts}
+    volumes = [claim, {"name": "data", "volume_claim_name": "data-sets"}]
+    asked = JobSpec.parse({"name": "job", "tasks": [task], "volumes": volumes})
+    manifest, companions = VolcanoManifests("c1", KubernetesConfig(claims=("data-sets",))).job(UID, asked)
+    pod = manifest["spec"]["tasks"][0]["template"]["spec"]
+    assert pod["volumes"] == [
+        {"name": "data", "persistentVolumeClaim": {"claimName": "data-sets"}},
+        {"name": "out", "persistentVolumeClaim": {"claimName": "job-01234567-out"}},
+    ]
+    assert [one["mountPath"] for one in pod["containers"][0]["volumeMounts"]] == ["/out", "/data"]
+    ((kind, made),) = companions
+    assert (kind, made["metadata"]["name"]) == ("persistentvolumeclaims", "job-01234567-out")
+    assert made["metadata"]["labels"] == {names.CLUSTER: "c1", names.JOB: UID}
+    with pytest.raises(StartRefused, match="“data-sets” is not for jobs of this cluster"):
+        VolcanoManifests("c1", KubernetesConfig()).job(UID, asked)
 
 
 @pytest.mark.parametrize(

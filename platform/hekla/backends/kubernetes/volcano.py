@@ -121,15 +121,15 @@ class VolcanoBackend(KubernetesBackend):
     # Jobs
 
     def submit(self, job: str, spec: JobSpec) -> None:
-        """The files first, since pods wait for them. Whoever submitted it before needs nothing more."""
-        manifest, files = self._volcano.job(job, spec)
-        if files:
-            self._create_once(f"{self._place}/configmaps", files)
+        """Files and claims first, since pods wait for them. Whoever submitted it before needs nothing more."""
+        manifest, companions = self._volcano.job(job, spec)
         try:
+            for kind, companion in companions:
+                self._create_once(f"{self._place}/{kind}", companion)
             self._api.create(self._jobs, manifest, fieldValidation="Strict")
         except ApiError as error:
             if error.status in (INVALID, BAD_REQUEST):
-                raise StartRefused(f"Volcano does not take this job: {error}") from error
+                raise StartRefused(f"Volcano does not take this job, or what its pods mount: {error}") from error
             if error.status != CONFLICT:
                 raise
 

@@ -1,13 +1,15 @@
 """From jobs and queues of the console to objects of Volcano."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from hekla.backends.base import StartRefused
 from hekla.backends.entrusted import QueueOrder
-from hekla.backends.kubernetes import names
+from hekla.backends.kubernetes import kinds, names, volumes
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.manifests import literally
+from hekla.domain.formats import volumes as claims
 from hekla.domain.formats import writing
 from hekla.domain.formats.volcano import VOLCANO
 from hekla.domain.jobspec import JobSpec
@@ -27,12 +29,13 @@ class VolcanoManifests:
     def __init__(self, cluster: str, config: KubernetesConfig) -> None:
         self._cluster, self._config = cluster, config
 
-    def job(self, uid: str, spec: JobSpec) -> tuple[Json, Json | None]:
-        """The Job, and the config map with its files where it has any. Raises StartRefused for what cannot run there.
+    def job(self, uid: str, spec: JobSpec) -> tuple[Json, list[tuple[str, Json]]]:
+        """The Job, and by their kinds the objects that its pods mount. Raises StartRefused for what cannot run there.
 
         What Volcano's webhooks would fill in is filled in: a cluster may be without them.
         """
         _check(spec)
+        self._check_claims(spec)
         named = spec.model_copy(update={"name": name_of(uid, spec.name)})
         _check_host_names(named)
         manifest: Json = {"apiVersion": VOLCANO.api_version, "kind": VOLCANO.kind, **VOLCANO.write(named)}
@@ -42,7 +45,7 @@ class VolcanoManifests:
         manifest["spec"]["minAvailable"] = spec.gang_minimum
         for task in manifest["spec"]["tasks"]:
             self._complete(task, labels)
-        return manifest, self._files(named, labels)
+        return manifest, list(_companions(named, labels))
 
     def _complete(self, task: Json, labels: dict[str, str]) -> None:
         template = task["template"]
@@ -58,12 +61,9 @@ class VolcanoManifests:
         if self._config.node_labels:
             template["spec"].setdefault("nodeSelector", {}).update(self._config.node_labels)
 
-    def _files(self, spec: JobSpec, labels: dict[str, str]) -> Json | None:
-        if not spec.files:
-            return None
-        manifest = writing.config_map(spec)
-        manifest["metadata"]["labels"] = labels
-        return manifest
+    def _check_claims(self, spec: JobSpec) -> None:
+        for volume in spec.volumes:
+            volumes.check_claim(volume.volume_claim_name, self._config)
 
     def command(self, job: Json, action: Action, api_version: str) -> Json:
         """What asks Volcano's controller for an action; its name says what it is about, so that there is one of it."""
@@ -104,6 +104,13 @@ def queue_manifest(order: QueueOrder, cluster: str, api_version: str) -> Json:
 def name_of(uid: str, name: str) -> str:
     """Two tenants may have jobs of one name, and all are in one namespace; a long name leaves less room for tasks."""
     return f"{name[:20].rstrip('-')}-{uid[:8]}"
+
+
+def _companions(spec: JobSpec, labels: dict[str, str]) -> Iterator[tuple[str, Json]]:
+    """The config map with the job's files, and the claims that are made for it."""
+    for manifest in writing.companions(spec):
+        kind = kinds.CLAIMS if manifest["kind"] == claims.CLAIM else "configmaps"
+        yield kind, manifest | {"metadata": {"name": manifest["metadata"]["name"], "labels": labels}}
 
 
 def _check(spec: JobSpec) -> None:
