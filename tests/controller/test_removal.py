@@ -41,7 +41,7 @@ class Crashes:
         self._wrap(monkeypatch, BaseDatabaseWrapper, "commit")
         for name in ("remove", "remove_logs", "stop", "forget"):
             self._wrap(monkeypatch, type(backend_of(world.cluster)), name)
-        for name in ("delete", "strip", "drop_drafts"):
+        for name in ("delete", "strip", "drop_what_is_no_pods"):
             self._wrap(monkeypatch, local_removal, name)
 
     def at(self, step: int, do: Callable[[], None]) -> bool:

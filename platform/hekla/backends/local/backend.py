@@ -218,7 +218,7 @@ class LocalBackend:
             entry.unlink(missing_ok=True)
         for folder in folders:
             removal.strip(folder)
-        removal.drop_drafts(self._pods / job)
+        removal.drop_what_is_no_pods(self._pods / job)
 
     def remove_logs(self, job: str, *, tenant: str = "") -> None:  # noqa: ARG002
         """Delete the job's folder. Raises BackendError as `remove` does."""

@@ -4,7 +4,9 @@
     lock         held by the shim for its whole life; the system releases it, however the shim ends
     stop.json    the pod is to end; written before the shim is told, so a shim that comes later finds it
     status.json  what is so, replaced whole at each change
-    log, hosts, work/, tmp/
+    log, hosts, work/, tmp/, volumes/
+
+Beside the folders of a job's pods lies `.claims`, with the volumes that they share.
 
 Whoever judges a pod asks for the holder of the lock *before* it reads the status: a status that is not final and was
 read after the lock was found free can never change by itself again.
@@ -20,6 +22,7 @@ import struct
 import sys
 from typing import TypedDict, cast
 
+CLAIMS = ".claims"
 FINAL = frozenset({"succeeded", "failed", "lost"})
 _FLOCK = "qqihh" if sys.platform == "darwin" else "hhqqi"
 
@@ -83,6 +86,8 @@ class PodFolder:
         self.hosts = os.path.join(path, "hosts")
         self.work = os.path.join(path, "work")
         self.tmp = os.path.join(path, "tmp")
+        self.volumes = os.path.join(path, "volumes")
+        self.claims = os.path.join(os.path.dirname(path), CLAIMS)
         self._order = os.path.join(path, "order.json")
         self._status = os.path.join(path, "status.json")
         self._stop = os.path.join(path, "stop.json")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hekla.backends.base import BackendError
 from hekla.backends.local import limits
-from hekla.backends.local.podfolder import PodFolder
+from hekla.backends.local.podfolder import CLAIMS, PodFolder
 
 _ROUNDS = 3
 _DRAFT = ".draft-"
@@ -27,9 +27,9 @@ def strip(folder: PodFolder) -> None:
             delete(Path(entry.path))
 
 
-def drop_drafts(job: Path) -> None:
-    """Delete folders that were being written when their writer died. Raises BackendError."""
-    for path in job.glob(f"{_DRAFT}*"):
+def drop_what_is_no_pods(job: Path) -> None:
+    """Delete the job's volumes, and folders that were being written when their writer died. Raises BackendError."""
+    for path in (job / CLAIMS, *job.glob(f"{_DRAFT}*")):
         delete(path)
 
 
@@ -38,7 +38,8 @@ def holds_more_than_logs(job: Path) -> bool:
     with contextlib.suppress(FileNotFoundError):
         for pod in os.scandir(job):
             lasting = PodFolder(pod.path).lasting
-            if pod.name.startswith(_DRAFT) or any(entry.path not in lasting for entry in os.scandir(pod.path)):
+            is_no_pod = pod.name.startswith((_DRAFT, CLAIMS))
+            if is_no_pod or any(entry.path not in lasting for entry in os.scandir(pod.path)):
                 return True
     return False
 

@@ -1,0 +1,55 @@
+"""Volumes of pods that share the root of their machine: folders, to which links in the working folder lead.
+
+A claim that is made for a job is a folder beside its pods, which goes with the job; an empty directory is one beside
+the pod's working folder, and on disk whatever its medium. Sizes and `read_only` are not enforced. Nothing can be
+mounted elsewhere than below the working folder, but for /dev/shm, which the machine has anyway.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from hekla.backends.base import PodOrder, StartRefused
+from hekla.backends.local.podfolder import PodFolder
+from hekla.domain.volumes import SHARED_MEMORY, WORK, Volume, VolumeMount
+
+
+def check(order: PodOrder) -> None:
+    """Raises StartRefused for what no folder can stand for."""
+    for volume, mount in _mounted(order):
+        if volume.volume_claim_name:
+            raise StartRefused(
+                f"The claim “{volume.volume_claim_name}” is one of a Kubernetes cluster; pods of this machine read its "
+                "folders as they are."
+            )
+        if _is_of_the_machine(volume, mount):
+            continue
+        path = PurePosixPath(mount.mount_path)
+        if not path.is_relative_to(WORK):
+            raise StartRefused(
+                f"Pods of this machine share its root, so nothing can be mounted at “{path}”. Mount the volume below "
+                f"the working folder, such as at {WORK}/{volume.name}."
+            )
+        if any(path.is_relative_to(other.mount_path) for other in order.volume_mounts if other is not mount):
+            raise StartRefused(f"“{path}” lies within another volume, which cannot be on this machine.")
+
+
+def write(order: PodOrder, draft: PodFolder, final: PodFolder) -> None:
+    """Make the folders and the links to them. The pod's folder is filled as `draft` and renamed to `final` later."""
+    claims = Path(final.claims)
+    for volume, mount in _mounted(order):
+        if _is_of_the_machine(volume, mount):
+            continue
+        made, seen = (claims, claims) if volume.volume_claim else (Path(draft.volumes), Path(final.volumes))
+        (made / volume.name / mount.sub_path).mkdir(parents=True, exist_ok=True)
+        link = Path(draft.work) / PurePosixPath(mount.mount_path).relative_to(WORK)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(seen / volume.name / mount.sub_path)
+
+
+def _mounted(order: PodOrder) -> Iterator[tuple[Volume, VolumeMount]]:
+    volumes = {volume.name: volume for volume in order.volumes}
+    return ((volumes[mount.name], mount) for mount in order.volume_mounts)
+
+
+def _is_of_the_machine(volume: Volume, mount: VolumeMount) -> bool:
+    return volume.empty_dir is not None and mount.mount_path == str(SHARED_MEMORY)
