@@ -5,7 +5,7 @@ lines in its own way, and a single line holds none. Nothing here is trusted: it 
 """
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -17,10 +17,13 @@ from hekla.domain.policies import RESTART_ON_LOSS
 
 FIELD_OF_RESOURCE = {"cpu": "cpu", "memory": "memory", "nvidia.com/gpu": "gpus"}
 Rest = dict[str, Any]
-_JOB = {"min_success": int, "annotations": dict, "policies": list, "plugins": dict, "files": dict, "description": str}
+_JOB = {"min_success": int, "annotations": dict, "policies": list, "plugins": dict, "files": dict, "description": str,
+    "volumes": list,
+}  # fmt: skip
 _TASK = {
     "policies": list, "max_retry": int, "node_selector": dict, "grace_seconds": int, "partition_size": int,
     "resources": dict, "env": dict, "command": list, "image": str, "working_dir": str,
+    "volume_mounts": list,
 }  # fmt: skip
 _WORDS = {
     "min_success": gettext_lazy("successes that are enough"),
@@ -29,6 +32,8 @@ _WORDS = {
     "plugins": gettext_lazy("plugins and their arguments"),
     "files": gettext_lazy("files"),
     "description": gettext_lazy("description"),
+    "volumes": gettext_lazy("volumes"),
+    "volume_mounts": gettext_lazy("mounted volumes"),
     "max_retry": gettext_lazy("restarts of a pod"),
     "node_selector": gettext_lazy("node labels"),
     "grace_seconds": gettext_lazy("time to end"),
@@ -89,7 +94,7 @@ def of_job(spec: JobSpec) -> Rest:
     plugins = {name: list(arguments) for name, arguments in spec.plugins.items()}
     usual = merged_plugins({}, framework_of(plugins))
     return {
-        **{name: document[name] for name in ("min_success", "annotations") if name in document},
+        **{name: document[name] for name in ("min_success", "annotations", "volumes") if name in document},
         **{name: value for name, value in kept.items() if value},
         **({"plugins": plugins} if list(plugins.items()) != list(usual.items()) else {}),
     }
@@ -108,8 +113,18 @@ def of_task(task: TaskSpec) -> Rest:
         "command": [*task.command] if any("\r" in word for word in task.command) else [],
         **{name: text for name in ("image", "working_dir") if not is_line(text := getattr(task, name))},
     }
-    plain = ("policies", "max_retry", "node_selector", "grace_seconds", "partition_size")
+    plain = ("policies", "max_retry", "node_selector", "grace_seconds", "partition_size", "volume_mounts")
     return {name: document[name] for name in plain if name in document} | {n: v for n, v in kept.items() if v}
+
+
+def with_its_volumes(job: Rest, tasks: Sequence[Rest]) -> Rest:
+    """The job's document without volumes whose last task was taken out of the form, where they cannot be seen."""
+    if "volumes" not in job:
+        return job
+    mounts = (mount for task in tasks for mount in task.get("volume_mounts", ()))
+    names = [mount.get("name") for mount in mounts if isinstance(mount, dict)]
+    kept = [one for one in job["volumes"] if not isinstance(one, dict) or one.get("name") in names]
+    return job | {"volumes": kept}
 
 
 def restarts(spec: JobSpec) -> bool:

@@ -55,7 +55,7 @@ class SubmissionForm:
         job, typed = self.job.document(), [form.cleaned_data for form in self.files]
         files = {given["name"]: given["text"] for given in typed if given.get("name")}
         tasks = [task.document() for task in self.tasks]
-        return {**job, "tasks": tasks, "files": job.get("files", {}) | files}
+        return {**carried.with_its_volumes(job, tasks), "tasks": tasks, "files": job.get("files", {}) | files}
 
     def typed(self) -> "First":
         """What stands in the fields, right or wrong, for a form that begins with it."""

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from hekla.apps import downloads
-from hekla.apps.jobs import exports, gantt, podstory, selectors, services, shown
+from hekla.apps.jobs import exports, gantt, podstory, selectors, services, shown, volumes
 from hekla.apps.jobs.forms import LogSearchForm
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.priority_form import PriorityForm
@@ -55,7 +55,8 @@ def _detail(
     context = shown.detail(job, request.GET, may_act=may_act)
     context |= gantt.chart(job, request.GET, now=clock.now(), course=context["course"], pods=context["attempts"])
     spec = _spec(job)
-    context |= {"since": since, "asked": spec, "manifest": formats.dump(spec), "size": size}
+    context |= {"since": since, "asked": spec, "volumes": volumes.shown(spec)}
+    context |= {"manifest": formats.dump(spec), "size": size}
     context |= {"query": _gantt_query(request)}
     context["priority"] = priority
     context |= {"size_remarks": services.scaling_remarks(job, context["attempts"]) if size else ()}

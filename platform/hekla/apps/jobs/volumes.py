@@ -1,0 +1,54 @@
+"""Volumes of a job in words."""
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.volumes import Medium, Volume
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where pods of a task have a volume."""
+
+    task: str
+    path: str
+    is_read_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A volume as a page tells of it."""
+
+    name: str
+    words: str
+    places: tuple[Place, ...]
+
+
+def shown(spec: JobSpec) -> list[Shown]:
+    """All of the job."""
+    return [Shown(volume.name, _words(volume), _places(spec, volume.name)) for volume in spec.volumes]
+
+
+def _words(volume: Volume) -> str:
+    if volume.volume_claim:
+        return _("a claim of %(size)s, deleted with the job") % {"size": volume.volume_claim.storage}
+    if volume.empty_dir is None:
+        return _("the claim %(name)s") % {"name": volume.volume_claim_name}
+    in_memory, size = volume.empty_dir.medium is Medium.MEMORY, volume.empty_dir.size_limit
+    if not size:
+        return _("memory of each pod") if in_memory else _("an empty folder of each pod")
+    bounded = {"size": size}
+    if in_memory:
+        return _("memory of each pod, at most %(size)s") % bounded
+    return _("an empty folder of each pod, at most %(size)s") % bounded
+
+
+def _places(spec: JobSpec, name: str) -> tuple[Place, ...]:
+    return tuple(
+        Place(task.name, mount.mount_path, mount.read_only)
+        for task in spec.tasks
+        for mount in task.volume_mounts
+        if mount.name == name
+    )

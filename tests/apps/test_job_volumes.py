@@ -1,0 +1,72 @@
+"""Volumes of a job are told on its page and go along with a copy of it."""
+
+import re
+from collections.abc import Callable
+from types import SimpleNamespace
+
+from django.http import QueryDict
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People
+from tests.apps.test_submission import form_of, posted
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs import services
+from hekla.apps.jobs.filling import filled
+from hekla.apps.jobs.submission_form import First
+from hekla.domain.jobspec import JobSpec
+from hekla.lib import clock
+
+As = Callable[[User], Client]
+SPEC = JobSpec.parse(
+    {
+        "name": "mounting",
+        "volumes": [
+            {"name": "data", "volume_claim_name": "imagenet"},
+            {"name": "out", "volume_claim": {"storage": "5Gi", "access_modes": ["ReadWriteMany"]}},
+            {"name": "shm", "empty_dir": {"medium": "Memory", "size_limit": "8Gi"}},
+            {"name": "tmp", "empty_dir": {}},
+        ],
+        "tasks": [
+            {
+                "name": "ps",
+                "command": ["run"],
+                "volume_mounts": [
+                    {"name": "data", "mount_path": "/data", "read_only": True},
+                    {"name": "shm", "mount_path": "/dev/shm"},
+                ],
+            },
+            {
+                "name": "worker",
+                "command": ["run"],
+                "volume_mounts": [
+                    {"name": "out", "mount_path": "/work/out"},
+                    {"name": "tmp", "mount_path": "/scratch"},
+                ],
+            },
+        ],
+    }
+)
+
+
+def test_the_page_of_a_job_says_what_is_mounted_where(people: People, as_: As) -> None:
+    job = services.submit(spec=SPEC, tenant=people.lab, user=people.alice, now=clock.now())
+    page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
+    words = " ".join(re.sub("<[^>]*>", " ", page).split())
+    for told in (
+        "Volume data the claim imagenet /data ps · read only",
+        "Volume out a claim of 5Gi, deleted with the job /work/out worker",
+        "Volume shm memory of each pod, at most 8Gi /dev/shm ps",
+        "Volume tmp an empty folder of each pod /scratch worker",
+    ):
+        assert told in words
+
+
+def test_volumes_whose_last_task_is_taken_out_of_the_form_go_with_it() -> None:
+    first = filled(SPEC)
+    form = form_of(None, First(first.job, first.tasks[1:], first.files))
+    data = QueryDict(mutable=True)
+    data.update(posted(SimpleNamespace(job=form.job, tasks=form.tasks, files=form.files)).dict())
+    spec = form_of(data, First()).spec()
+    assert spec is not None
+    assert [volume.name for volume in spec.volumes] == ["out", "tmp"]
