@@ -74,6 +74,7 @@ def submit(world: World, name: str = "one", **fields: Any) -> Job:
         "replicas": fields.pop("replicas", 1),
         "resources": {"cpu": fields.pop("cpu", "1")},
         "env": env,
+        "volume_mounts": fields.pop("mounts", []),
     }
     spec = JobSpec.parse({"name": name, "tasks": [task], **fields})
     return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
@@ -327,6 +328,26 @@ def test_files_of_a_job_are_there_before_its_pods_and_go_with_it(led, plane, vol
     led.turn_until(lambda: Job.objects.get(pk=job.pk).cleaned_at is not None)
     assert plane.request("GET", maps)["items"] == []
     assert audit.findings() == []
+
+
+def test_a_job_with_memory_for_its_pods_runs_there(led, plane, volcano_namespace) -> None:
+    shm = [{"name": "shm", "empty_dir": {"medium": "Memory", "size_limit": "1Gi"}}]
+    job = submit(led, volumes=shm, mounts=[{"name": "shm", "mount_path": "/dev/shm"}])
+    until(led, job, JobPhase.COMPLETED)
+
+
+def test_a_claim_of_a_job_is_made_before_it_and_goes_with_it(led, plane, volcano_namespace) -> None:
+    """Nobody provisions claims here, so its pod waits."""
+    claim = [{"name": "out", "volume_claim": {"storage": "1Gi"}}]
+    job = submit(led, volumes=claim, mounts=[{"name": "out", "mount_path": "/out"}])
+    labelled = f"labelSelector=hekla.dev/job={job.uid.hex}"
+    place = f"/api/v1/namespaces/{volcano_namespace}/persistentvolumeclaims?{labelled}"
+    led.turn_until(lambda: len(at(plane, volcano_namespace)) > 0)
+    assert len(plane.request("GET", place)["items"]) == 1
+    ask(led, job, Action.TERMINATE_JOB)
+    until(led, job, JobPhase.TERMINATED)
+    services.delete(Job.objects.get(pk=job.pk), user=led.alice, now=clock.now())
+    led.turn_until(lambda: plane.request("GET", place)["items"] == [])
 
 
 def test_job_plugins_are_volcanos_own(led, plane, volcano_namespace) -> None:

@@ -210,7 +210,7 @@ class KubernetesBackend:
         for namespace in places:
             for kind in kinds.ATTACHED:
                 self._delete_all(kinds.path(path(namespace), kind), wanted)
-        self._starting.forget_service(job)
+        self._starting.forget_job(job)
         self._await_end(wanted, tenant)
         self._cache.dismiss(left)
 

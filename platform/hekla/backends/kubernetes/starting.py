@@ -49,7 +49,7 @@ class Starting:
         await self._flight.leave()  # it may have been over, and deleted, before we made it anew
         await self._bind(pod, order.node)
 
-    def forget_service(self, job: str) -> None:
+    def forget_job(self, job: str) -> None:
         """It was deleted, as was all that its job has: a pod of this job that starts again needs it anew."""
         self._served.pop(job, None)
 
@@ -67,7 +67,7 @@ class Starting:
             )
         except ApiError as error:
             if error.status in (FORBIDDEN, NOT_FOUND):  # what it needs may be gone, such as its namespace
-                self.forget_service(order.key.job)
+                self.forget_job(order.key.job)
                 self._priorities.forget(order.priority)
             if error.status in (INVALID, BAD_REQUEST):
                 raise StartRefused(f"Kubernetes does not take this pod, or what its job has: {error}") from error
@@ -105,12 +105,13 @@ class Starting:
         self._doors.pop(door, None)
 
     async def _look_for(self, key: PodKey, claim: str) -> None:
-        """Once a job: its pods would wait for ever for a claim that is not there. Raises StartRefused."""
+        """Once a job: pods that are not there yet would wait for a claim for ever. Raises StartRefused."""
         this = kinds.CLAIMS, claim
         if this in self._served[key.job]:
             return
         place = self._finder.place(key)
-        if await self._flight.find(f"{place}/{kinds.CLAIMS}/{claim}") is None:
+        is_there = await self._flight.find(f"{place}/{kinds.CLAIMS}/{claim}")
+        if not is_there and not await self._looked_up(key):
             raise StartRefused(f"There is no claim “{claim}” in the namespace {place.rpartition('/')[2]}.")
         self._served[key.job].add(this)
 
