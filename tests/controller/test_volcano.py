@@ -1,6 +1,8 @@
 """A cluster that Volcano leads: what people see of their jobs is what the real Volcano does with them."""
 
+import contextlib
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from django.urls import reverse
 from django.utils.html import escape
 from tests.controller import conftest
 from tests.controller.conftest import World
-from tests.kubernetes.control_plane import LOG_LINES, ControlPlane
+from tests.kubernetes.control_plane import LOG_LINES, ControlPlane, RequestRefused
 from tests.kubernetes.volcano.processes import Volcano
 
 from hekla.apps.jobs import audit as rows
@@ -33,6 +35,7 @@ from hekla.lib import clock
 SIZE = {"cpu": "4", "memory": "8Gi", "pods": "20"}
 SAID = "".join(f"{line}\n" for line in LOG_LINES).encode()
 _JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/{}/jobs"
+_GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups"
 _QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 
 
@@ -102,6 +105,28 @@ def runs(plane: ControlPlane, namespace: str, name: str) -> bool:
     return states[name].get("phase") == "Running"
 
 
+def groups(volcano: Volcano, namespace: str) -> list[dict[str, Any]]:
+    return volcano.plane.request("GET", _GROUPS.format(namespace))["items"]
+
+
+def lose_sight(volcano: Volcano, namespace: str) -> None:
+    """What befalls a job that restarts while the scheduler looks at it: its PodGroup is Pending when it is deleted.
+
+    Its controller mostly takes that one for the next one then, and waits. If it made the next one, that is taken away.
+    """
+    plane, place = volcano.plane, _GROUPS.format(namespace)
+    (old,) = groups(volcano, namespace)
+    change = {"status": {"phase": "Pending"}}
+    named = f"{place}/{old['metadata']['name']}"
+    plane.request("PATCH", named, change, content_type="application/merge-patch+json")
+    plane.wait_until(lambda: at(plane, namespace)[0]["status"]["state"]["phase"] == "Restarting", 90.0)
+    uid = old["metadata"]["uid"]
+    plane.wait_until(lambda: uid not in [one["metadata"]["uid"] for one in groups(volcano, namespace)], 60.0)
+    time.sleep(2.0)
+    with contextlib.suppress(RequestRefused):  # it is mostly gone
+        plane.request("DELETE", named)
+
+
 def log_of(world: World, job: Job, *, attempt: int) -> bytes:
     key = PodKey(job.uid.hex, "main", 0, attempt)
     return backend_of(world.cluster).logs(key, offset=0, limit=1000).data
@@ -162,6 +187,22 @@ def test_a_policy_is_volcanos_to_carry_out_and_is_carried_out_once(led) -> None:
     assert phase(job) == JobPhase.ABORTED
     assert [pod.exit_code for pod in job.pods.all()] == [7]
     assert not Event.objects.filter(kind="JobPhaseChanged", payload__new="restarting").exists()
+    assert rows.findings() == []
+
+
+def test_a_restart_that_volcano_has_lost_sight_of_goes_on(led, volcano, volcano_namespace) -> None:
+    policies = [{"events": ["PodFailed"], "action": "RestartJob"}]
+    job = submit(led, seconds=5, exit_code=7, max_retry=2, policies=policies)
+    until(led, job, JobPhase.RUNNING)
+    volcano.stop_scheduler()
+    try:
+        lose_sight(volcano, volcano_namespace)
+    finally:
+        volcano.start_scheduler()
+    until(led, job, JobPhase.FAILED)
+    led.turn_until(lambda: all(pod.is_final for pod in job.pods.all()))
+    assert [pod.exit_code for pod in job.pods.order_by("attempt")] == [7, 7]
+    assert Job.objects.get(pk=job.pk).retry_count == 2
     assert rows.findings() == []
 
 

@@ -30,7 +30,10 @@ class QueueOrder:
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """How a job stands there. `waits`: why it does not start, in its leader's words; empty where it is not known."""
+    """How a job stands there. `waits`: why it does not start, in its leader's words; empty where it is not known.
+
+    `is_forgotten`: its leader waits for nothing and does nothing; asked to `SYNC_JOB` it looks at the job again.
+    """
 
     phase: JobPhase
     gang_phase: GangPhase
@@ -38,6 +41,7 @@ class JobReport:
     reason: str = ""
     message: str = ""
     waits: str = ""
+    is_forgotten: bool = False
 
 
 @dataclass(frozen=True, slots=True)

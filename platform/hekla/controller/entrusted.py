@@ -21,6 +21,7 @@ from hekla.backends.entrusted import JobBackend, JobReport, PodReport, QueueOrde
 from hekla.controller.observations import Hold, sighting
 from hekla.domain.lifecycle import entrusted
 from hekla.domain.phases import GangPhase, JobPhase
+from hekla.domain.policies import Action
 from hekla.lib import clock
 
 log = logging.getLogger(__name__)
@@ -72,7 +73,7 @@ def _lead(hold: Hold, backend: JobBackend, job: Job, report: JobReport | None, p
         told = _gone(phase)
     else:
         told = _standing(report)
-        if action := entrusted.due(phase, job.reason, report.phase):
+        if action := entrusted.due(phase, job.reason, report.phase) or (report.is_forgotten and Action.SYNC_JOB):
             backend.ask(job.uid.hex, action)
     _take_down(hold, job, told, pods)
 

@@ -14,6 +14,7 @@ from hekla.backends.kubernetes.volcano_manifests import VolcanoManifests, queue_
 from hekla.backends.kubernetes.volcano_reading import (
     difference,
     job_report,
+    lacks_group,
     last_words,
     needs_words,
     new_pod,
@@ -52,6 +53,18 @@ def sent(job_spec: JobSpec, **config: Any) -> dict[str, Any]:
 
 def test_a_job_that_no_controller_has_seen_waits() -> None:
     assert job_report({"metadata": {}}, None).phase is JobPhase.PENDING
+
+
+@pytest.mark.parametrize("phase", ["Restarting", "Pending"])
+def test_a_job_that_begins_again_without_a_group_is_looked_after(phase: str) -> None:
+    assert lacks_group(job(phase, version=1), None)
+    assert not lacks_group(job(phase, version=1), group("Pending"))
+    assert not lacks_group(job(phase), None), "Volcano has not begun with it yet"
+
+
+@pytest.mark.parametrize("phase", ["Running", "Aborted", "Completed", "Failed"])
+def test_a_job_that_has_no_need_of_a_group_is_left_alone(phase: str) -> None:
+    assert not lacks_group(job(phase, version=1), None)
 
 
 def test_a_waiting_job_says_what_its_group_says() -> None:

@@ -34,6 +34,14 @@ class Volcano:
         for part in self._parts:
             part.stop()
 
+    def stop_scheduler(self) -> None:
+        """From now on its controllers are alone; where they have been already, nothing."""
+        self._parts[1].stop()
+
+    def start_scheduler(self) -> None:
+        """Start it once more."""
+        self._parts[1].start(self.plane.home)
+
     def log(self) -> str:
         """The end of what its programs said."""
         return "\n".join(part.tail() for part in self._parts)

@@ -7,6 +7,7 @@ templates; the number of the attempt is put onto each once, and then it is a pod
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ _KNOWN = {_BATCH: "v1alpha1", _SCHEDULING: "v1beta1", _BUS: "v1alpha1"}
 """The versions that we write; where a server has others only, it says itself what it does not know of ours."""
 _ASK_AGAIN_SECONDS = 10.0
 _QUEUE_HOLDS_SECONDS = 30.0
+_GROUP_COMES_SECONDS = 5.0
 
 
 class VolcanoBackend(KubernetesBackend):
@@ -41,6 +43,7 @@ class VolcanoBackend(KubernetesBackend):
         self._versions: dict[str, str] = {}
         self._asked: dict[tuple[str, Action], float] = {}
         self._kept: dict[str, tuple[QueueOrder, float]] = {}
+        self._groupless: dict[str, float] = {}
 
     # Pods are Volcano's to make and to end
 
@@ -149,7 +152,13 @@ class VolcanoBackend(KubernetesBackend):
         """Each with what its PodGroup says; events are asked only where that is not enough."""
         jobs = {one["metadata"]["labels"][names.JOB]: one for one in self._jobs_listed(self._ours)}
         groups = {one["metadata"]["labels"].get(names.JOB): one for one in self._groups()} if jobs else {}
-        reports = {uid: volcano_reading.job_report(job, groups.get(uid)) for uid, job in jobs.items()}
+        forgotten = self._forgotten(
+            {uid for uid, job in jobs.items() if volcano_reading.lacks_group(job, groups.get(uid))}
+        )
+        reports = {
+            uid: replace(volcano_reading.job_report(job, groups.get(uid)), is_forgotten=uid in forgotten)
+            for uid, job in jobs.items()
+        }
         mute = [uid for uid, told in reports.items() if volcano_reading.needs_words(told)]
         if not mute:
             return reports
@@ -157,6 +166,17 @@ class VolcanoBackend(KubernetesBackend):
         return reports | {
             uid: volcano_reading.with_words(reports[uid], said, jobs[uid], groups.get(uid)) for uid in mute
         }
+
+    def _forgotten(self, groupless: set[str]) -> set[str]:
+        """Those that have been without a PodGroup for long.
+
+        Volcano kills a job by deleting its pods and then its PodGroup, and makes the PodGroup anew when it looks at the
+        job next. Where it looks before it has seen the deletion, and its scheduler has put the old one back to Pending
+        in between, it takes that for the new one and waits for it, for ever, since no deletion of one wakes it.
+        """
+        now = time.monotonic()
+        self._groupless = {uid: self._groupless.get(uid, now) for uid in groupless}
+        return {uid for uid, since in self._groupless.items() if now - since >= _GROUP_COMES_SECONDS}
 
     def remove(self, job: str, *, tenant: str = "") -> None:
         """The Job first, so that nobody makes its pods again; they are deleted with their logs kept."""

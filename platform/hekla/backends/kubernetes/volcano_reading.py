@@ -28,6 +28,13 @@ def job_report(job: Json, group: Json | None) -> JobReport:
     )
 
 
+def lacks_group(job: Json, group: Json | None) -> bool:
+    """Whether it was killed to begin again, and has no PodGroup by which Volcano would begin."""
+    status = job.get("status") or {}
+    phase = _phase((status.get("state") or {}).get("phase"))
+    return group is None and phase in (JobPhase.PENDING, JobPhase.RESTARTING) and bool(status.get("version"))
+
+
 def _phase(word: object) -> JobPhase:
     """One that no controller has seen yet has none."""
     try:
