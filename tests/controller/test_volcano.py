@@ -29,7 +29,7 @@ from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import Action
-from hekla.domain.scaling import Size
+from hekla.domain.scaling import Size, TaskSize
 from hekla.lib import clock
 
 SIZE = {"cpu": "4", "memory": "8Gi", "pods": "20"}
@@ -132,6 +132,10 @@ def log_of(world: World, job: Job, *, attempt: int) -> bytes:
     return backend_of(world.cluster).logs(key, offset=0, limit=1000).data
 
 
+def resize(world: World, job: Job, size: TaskSize) -> None:
+    services.scale(job, Size(tasks={"main": size}), user=world.alice, now=clock.now())
+
+
 def ask(world: World, job: Job, action: Action) -> None:
     services.command(job, action, user=world.alice, now=clock.now())
 
@@ -187,6 +191,43 @@ def test_a_policy_is_volcanos_to_carry_out_and_is_carried_out_once(led) -> None:
     assert phase(job) == JobPhase.ABORTED
     assert [pod.exit_code for pod in job.pods.all()] == [7]
     assert not Event.objects.filter(kind="JobPhaseChanged", payload__new="restarting").exists()
+    assert rows.findings() == []
+
+
+def test_a_job_that_a_person_restarts_begins_again_once(led) -> None:
+    job = submit(led, seconds=1000, replicas=2)
+    until(led, job, JobPhase.RUNNING)
+    led.turn_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).count() == 2)
+    ask(led, job, Action.RESTART_JOB)
+    assert phase(job) == JobPhase.RESTARTING
+    led.turn_until(lambda: job.pods.filter(attempt=2, phase=PodPhase.RUNNING).count() == 2)
+    until(led, job, JobPhase.RUNNING)
+    assert {(pod.phase, pod.stop_reason) for pod in job.pods.filter(attempt=1)} == {
+        (PodPhase.FAILED, "RestartRequested")
+    }
+    turns.run(led.cluster)
+    assert Job.objects.get(pk=job.pk).retry_count == 1
+    assert job.pods.count() == 4
+    ask(led, job, Action.RESTART_JOB)
+    led.turn_until(lambda: job.pods.filter(attempt=3, phase=PodPhase.RUNNING).count() == 2)
+    until(led, job, JobPhase.RUNNING)
+    with pytest.raises(Refused, match="at number 3"):
+        ask(led, Job.objects.get(pk=job.pk), Action.RESTART_JOB)
+    assert audit.findings() == []
+
+
+def test_a_wish_is_withdrawn_where_the_cluster_knows_no_commands(led, monkeypatch) -> None:
+    job = submit(led, seconds=1000)
+    until(led, job, JobPhase.RUNNING)
+    backend = backend_of(led.cluster)
+    monkeypatch.setitem(backend._versions, "bus.volcano.sh", "bus.volcano.sh/v0")
+    ask(led, job, Action.ABORT_JOB)
+    until(led, job, JobPhase.RUNNING)
+    row = Job.objects.get(pk=job.pk)
+    assert row.reason == "NotAsked"
+    assert "does not know the Commands" in row.message
+    ask(led, job, Action.ABORT_JOB)
+    until(led, job, JobPhase.ABORTED)
     assert rows.findings() == []
 
 
@@ -294,12 +335,49 @@ def test_what_this_volcano_does_not_know_fails_the_job_with_its_sentence(led, mo
 def test_what_volcano_cannot_be_asked_for_is_refused(led) -> None:
     job = submit(led, seconds=1000)
     until(led, job, JobPhase.RUNNING)
-    with pytest.raises(Refused, match="Abort the job and resume it"):
-        ask(led, job, Action.RESTART_JOB)
-    with pytest.raises(Refused, match="its size"):
-        services.scale(job, Size(tasks={}), user=led.alice, now=clock.now())
-    with pytest.raises(Refused, match="its priority"):
+    with pytest.raises(Refused, match="as a whole only"):
+        services.command(job, Action.RESTART_TASK, task="main", user=led.alice, now=clock.now())
+    with pytest.raises(Refused, match="PriorityClass"):
         services.set_priority(job, 5, user=led.alice, now=clock.now())
+
+
+def test_the_page_says_what_cannot_be_asked_of_volcano_and_shows_no_way_to_it(led, client) -> None:
+    job = submit(led, seconds=1000, max_retry=1)
+    until(led, job, JobPhase.RUNNING)
+    client.force_login(led.alice, backend="django.contrib.auth.backends.ModelBackend")
+    page = client.get(reverse("jobs:detail", args=[job.uid])).content.decode()
+    assert "It goes by the PriorityClass that the job names" in page
+    assert reverse("jobs:priority", args=[job.uid]) not in page
+    assert escape("at number 1 (max_retry) the job fails") in page
+    assert 'value="RestartJob"' not in page
+    assert 'value="AbortJob"' in page
+    assert reverse("jobs:scale", args=[job.uid]) in page
+
+
+def test_a_job_gets_another_size_there_and_keeps_it(led, plane, volcano_namespace) -> None:
+    job = submit(led, seconds=1000, replicas=2)
+    until(led, job, JobPhase.RUNNING)
+    resize(led, job, TaskSize(replicas=3, min_available=1))
+    led.turn_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).count() == 3)
+    (there,) = at(plane, volcano_namespace)
+    task = there["spec"]["tasks"][0]
+    assert (task["replicas"], task["minAvailable"], there["spec"]["minAvailable"]) == (3, 1, 1)
+    turns.forget_all()
+    turns.run(led.cluster)
+    assert at(plane, volcano_namespace)[0]["metadata"]["generation"] == there["metadata"]["generation"]
+    resize(led, job, TaskSize(replicas=1))
+    led.turn_until(lambda: sorted(pod.phase for pod in job.pods.all()) == ["failed", "failed", "running"])
+    assert {pod.index for pod in job.pods.filter(phase=PodPhase.RUNNING)} == {0}
+    assert Job.objects.get(pk=job.pk).retry_count == 0
+    assert audit.findings() == []
+
+
+def test_how_many_partitions_a_task_has_is_not_changed_there(led) -> None:
+    task = {"name": "main", "command": ["x"], "replicas": 2, "partition_size": 1, "resources": {"cpu": "1"}}
+    spec = JobSpec.parse({"name": "one", "tasks": [task]})
+    job = services.submit(spec=spec, tenant=led.tenant, user=led.alice, now=clock.now())
+    with pytest.raises(Refused, match="how many partitions"):
+        resize(led, job, TaskSize(replicas=3))
 
 
 def test_a_controller_that_begins_anew_counts_no_pod_twice(led) -> None:

@@ -8,10 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from hekla.backends.base import Backend, Observation, PodKey
+from hekla.backends.base import Backend, BackendError, Observation, PodKey
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import GangPhase, JobPhase
 from hekla.domain.policies import Action
+
+
+class NotAskable(BackendError):
+    """The leader there takes no wishes at all, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +33,24 @@ class QueueOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class JobSize:
+    """How large a job is: of each task its replicas and how few of them will do; `least`: how few will do together."""
+
+    tasks: Mapping[str, tuple[int, int]]
+    least: int
+
+    @classmethod
+    def of(cls, spec: JobSpec) -> "JobSize":
+        """As it is to be."""
+        return cls({task.name: (task.replicas, task.minimum) for task in spec.tasks}, spec.gang_minimum)
+
+
+@dataclass(frozen=True, slots=True)
 class JobReport:
     """How a job stands there. `waits`: why it does not start, in its leader's words; empty where it is not known.
 
     `is_forgotten`: its leader waits for nothing and does nothing; asked to `SYNC_JOB` it looks at the job again.
+    `size`: how large it is there; None where that is not known.
     """
 
     phase: JobPhase
@@ -42,6 +60,7 @@ class JobReport:
     message: str = ""
     waits: str = ""
     is_forgotten: bool = False
+    size: JobSize | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +94,13 @@ class JobBackend(Backend, Protocol):
         """Take the job in unless it is there. Raises StartRefused where it never can be, BackendError."""
 
     def ask(self, job: str, action: Action) -> None:
-        """Have the leader do this to the job. Raises BackendError.
+        """Have the leader do this to the job. Raises NotAskable, BackendError.
 
         Who asks again while it has not begun asks for nothing more.
         """
+
+    def resize(self, job: str, size: JobSize) -> None:
+        """Make the job as large as this, if it is there; of its tasks no other thing changes. Raises BackendError."""
 
     def jobs(self) -> Mapping[str, JobReport]:
         """All jobs of ours that are there now. Raises BackendError."""

@@ -7,6 +7,7 @@ dies in between leaves nothing behind that the next one would not find.
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import selectors as jobs
@@ -17,7 +18,7 @@ from hekla.apps.jobs.services.entrusted import PodStanding, Standing
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.backends.base import BackendError, PodKey, StartRefused
-from hekla.backends.entrusted import JobBackend, JobReport, PodReport, QueueOrder
+from hekla.backends.entrusted import JobBackend, JobReport, JobSize, NotAskable, PodReport, QueueOrder
 from hekla.controller.observations import Hold, sighting
 from hekla.domain.lifecycle import entrusted
 from hekla.domain.phases import GangPhase, JobPhase
@@ -72,10 +73,33 @@ def _lead(hold: Hold, backend: JobBackend, job: Job, report: JobReport | None, p
     elif report is None:
         told = _gone(phase)
     else:
-        told = _standing(report)
-        if action := entrusted.due(phase, job.reason, report.phase) or (report.is_forgotten and Action.SYNC_JOB):
-            backend.ask(job.uid.hex, action)
+        told = _asked(backend, job, report)
+        _resize(backend, job, report)
     _take_down(hold, job, told, pods)
+
+
+def _asked(backend: JobBackend, job: Job, report: JobReport) -> Standing:
+    """How it stands, after it was asked for what is due."""
+    told, restarted = _standing(report), report.retry_count > job.retry_count
+    action = entrusted.due(JobPhase(job.phase), job.reason, report.phase, restarted=restarted)
+    if action is None and report.is_forgotten:
+        action = Action.SYNC_JOB
+    if action is not None:
+        try:
+            backend.ask(job.uid.hex, action)
+        except NotAskable as refusal:
+            return replace(told, refusal=str(refusal))
+    return told
+
+
+def _resize(backend: JobBackend, job: Job, report: JobReport) -> None:
+    """Only jobs whose size a person changed here: that of others is what it is there. A refusal stops nothing else."""
+    may_change = services.is_scalable(job) and (not report.phase.is_final or report.phase is JobPhase.ABORTED)
+    if may_change and job.revision > 1 and report.size != (size := JobSize.of(spec_of(job))):
+        try:
+            backend.resize(job.uid.hex, size)
+        except BackendError as error:
+            log.warning("could not change the size of %s, will try again: %s", job, error)
 
 
 def _take_down(hold: Hold, job: Job, told: Standing | None, pods: Sequence[PodReport]) -> None:
@@ -91,8 +115,8 @@ def _take_down(hold: Hold, job: Job, told: Standing | None, pods: Sequence[PodRe
 def _is_to_be_submitted(job: Job, pods: Sequence[PodReport]) -> bool:
     """It has not been there, or it was aborted before it ever was; a job that waits may be submitted once more."""
     is_new = job.phase == JobPhase.PENDING and job.gang_phase == GangPhase.PENDING and not pods
-    is_resumed = job.phase == JobPhase.RESTARTING and entrusted.is_resumption(job.reason)
-    return (is_new or is_resumed) and job.deleted_at is None
+    begins = job.phase == JobPhase.RESTARTING and entrusted.is_beginning(job.reason)
+    return (is_new or begins) and job.deleted_at is None
 
 
 def _submitted(backend: JobBackend, job: Job) -> Standing | None:

@@ -76,9 +76,14 @@ def without_what_changes(spec: JobSpec) -> dict[str, Any]:
     return {**document, "tasks": tasks, "min_available": None, "priority": None, "priority_class": None}
 
 
-def remarks(spec: JobSpec) -> tuple[str, ...]:
-    """What pods that run do not learn of a change of size; nothing where all of them begin again."""
-    if any(Event.JOB_UPDATED in rule.events and rule.action is Action.RESTART_JOB for rule in spec.policies):
+def remarks(spec: JobSpec, *, acts_on_updates: bool = True) -> tuple[str, ...]:
+    """What pods that run do not learn of a change of size; nothing where all of them begin again.
+
+    `acts_on_updates`: policies about JobUpdated are carried out, which Volcano does not do.
+    """
+    if acts_on_updates and any(
+        Event.JOB_UPDATED in rule.events and rule.action is Action.RESTART_JOB for rule in spec.policies
+    ):
         return ()
     return tuple(frameworks.scaling_remarks(spec))
 

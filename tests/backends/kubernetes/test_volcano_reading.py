@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hekla.backends.base import BackendError, StartRefused
-from hekla.backends.entrusted import QueueOrder
+from hekla.backends.entrusted import JobSize, QueueOrder
 from hekla.backends.kubernetes import names, volcano_reading
 from hekla.backends.kubernetes.api import ApiError
 from hekla.backends.kubernetes.config import KubernetesConfig
@@ -18,6 +18,7 @@ from hekla.backends.kubernetes.volcano_reading import (
     last_words,
     needs_words,
     new_pod,
+    size_of,
     with_words,
 )
 from hekla.domain.jobspec import JobSpec
@@ -65,6 +66,18 @@ def test_a_job_that_begins_again_without_a_group_is_looked_after(phase: str) -> 
 @pytest.mark.parametrize("phase", ["Running", "Aborted", "Completed", "Failed"])
 def test_a_job_that_has_no_need_of_a_group_is_left_alone(phase: str) -> None:
     assert not lacks_group(job(phase, version=1), None)
+
+
+def test_a_job_is_as_large_there_as_it_was_sent_and_as_it_was_changed() -> None:
+    first, then = spec(replicas=3), spec(replicas=4, min_available=2)
+    there = {**sent(first), "metadata": {"uid": "u", "resourceVersion": "1"}}
+    assert size_of(there) == JobSize.of(first)
+    change = VolcanoManifests("c1", KubernetesConfig()).resized(there, JobSize.of(then))
+    changed = {"spec": {**there["spec"], **change["spec"]}}
+    assert size_of(changed) == JobSize.of(then)
+    assert change["metadata"] == there["metadata"], "not of a job that somebody else changed meanwhile"
+    (old,), (new,) = there["spec"]["tasks"], changed["spec"]["tasks"]
+    assert {name for name in new if new[name] != old.get(name)} == {"replicas", "minAvailable"}
 
 
 def test_a_waiting_job_says_what_its_group_says() -> None:

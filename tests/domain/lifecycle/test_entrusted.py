@@ -63,8 +63,37 @@ def test_what_is_over_here_is_ended_there_and_stays_as_it_is(over) -> None:
     assert not follows(over, "DeadlineExceeded", JobPhase.TERMINATED)
 
 
+@pytest.mark.parametrize("theirs", [PENDING, RUNNING])
+def test_a_restart_is_asked_for_until_it_is_counted_and_never_after(theirs) -> None:
+    wished = wish(job(), Action.RESTART_JOB)
+    assert wished.phase is RESTARTING
+    assert due(wished.phase, wished.reason, theirs) is Action.RESTART_JOB
+    assert due(wished.phase, wished.reason, theirs, restarted=True) is None
+    assert due(wished.phase, wished.reason, RESTARTING) is None
+    assert follows(wished.phase, wished.reason, theirs, restarted=True)
+
+
+def test_a_job_that_was_resumed_and_halted_again_before_anybody_looked_is_not_resumed_twice() -> None:
+    wished = wish(job(ABORTED), Action.RESUME_JOB)
+    assert due(wished.phase, wished.reason, ABORTED, restarted=True) is None
+    assert follows(wished.phase, wished.reason, ABORTED, restarted=True)
+
+
+def test_a_restart_that_nobody_saw_is_told() -> None:
+    assert follows(RUNNING, "Running", RUNNING, restarted=True)
+    assert not follows(RUNNING, "Running", RUNNING)
+    assert not follows(RESTARTING, "RestartRequested", RESTARTING, restarted=True), "it is on its way"
+
+
+@pytest.mark.parametrize(("phase", "action"), [(RUNNING, Action.RESTART_JOB), (ABORTED, Action.RESUME_JOB)])
+def test_a_beginning_at_which_volcano_would_let_the_job_fail_is_refused(phase, action) -> None:
+    assert wish(job(phase, retry_count=1), action).phase is RESTARTING
+    with pytest.raises(Refused, match="at number 3"):
+        wish(job(phase, retry_count=2), action)
+
+
 def test_what_cannot_be_asked_of_volcano_is_refused() -> None:
-    with pytest.raises(Refused, match="cannot be asked"):
+    with pytest.raises(Refused, match="as a whole only"):
         wish(job(), Action.RESTART_POD)
     with pytest.raises(ImpossibleTransition):
         wish(job(JobPhase.COMPLETED), Action.ABORT_JOB)

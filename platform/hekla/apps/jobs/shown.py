@@ -11,7 +11,7 @@ from hekla.apps.jobs.facts import all_pod_facts, is_wanted, job_facts, spec_of
 from hekla.apps.jobs.failures import Explanation
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.sentences import together
-from hekla.domain.lifecycle import TRANSITIONS, stage_of
+from hekla.domain.lifecycle import TRANSITIONS, entrusted, stage_of
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import Action
 from hekla.lib import clock
@@ -55,6 +55,7 @@ def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, A
     given = receipts.given(job) if any(pod.evicted for pod in pods) else []
     gained = receipts.gained(job)
     course = selectors.course(job)
+    actions, withheld = _possible(job, offered(job)) if may_act and job.deleted_at is None else ([], "")
     return {
         "job": job,
         "spec": job.spec,
@@ -68,7 +69,8 @@ def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, A
         "receipts": sorted([*given, *gained], key=lambda receipt: -receipt.number)[: receipts.MOST],
         "standing": receipts.standing(job, given),
         "more_events": not all_events and len(shown) == _MOST_EVENTS,
-        "actions": offered(job) if may_act and job.deleted_at is None else [],
+        "actions": actions,
+        "withheld": withheld,
         "may_delete": may_act and job.is_final and job.deleted_at is None,
         "deletion": deletion(job),
         "failures": _failures(job, current),
@@ -130,6 +132,14 @@ def offered(job: Job) -> list[str]:
     look = TRANSITIONS.get((phase, Action.SYNC_JOB))
     moves = {action: TRANSITIONS.get((phase, action)) for action in _OFFERED}
     return [str(action) for action, move in moves.items() if move is not None and move is not look]
+
+
+def _possible(job: Job, actions: list[str]) -> tuple[list[str], str]:
+    """Those that whoever leads the job would carry out, and why not another."""
+    if not job.cluster.leads_jobs:
+        return actions, ""
+    refusals = {action: entrusted.refusal(job_facts(job), Action(action)) for action in actions}
+    return [action for action in actions if not refusals[action]], next(filter(None, refusals.values()), "")
 
 
 def strips(job: Job, current: Sequence[Pod]) -> list[TaskStrip]:

@@ -50,7 +50,8 @@ def _detail(
     """
     if may_act and size is None and services.is_scalable(job):
         size = SizeForm(job=job)
-    if may_act and priority is None and services.has_priority(job):
+    fixed = services.fixed_since(job) if may_act else ""
+    if may_act and priority is None and services.has_priority(job) and not fixed:
         priority = PriorityForm(job=job)
     context = shown.detail(job, request.GET, may_act=may_act)
     context |= gantt.chart(job, request.GET, now=clock.now(), course=context["course"], pods=context["attempts"])
@@ -58,7 +59,7 @@ def _detail(
     context |= {"since": since, "asked": spec, "volumes": volumes.shown(spec)}
     context |= {"manifest": formats.dump(spec), "size": size}
     context |= {"query": _gantt_query(request)}
-    context["priority"] = priority
+    context |= {"priority": priority, "priority_is_fixed": fixed}
     context |= {"size_remarks": services.scaling_remarks(job, context["attempts"]) if size else ()}
     return render(request, "jobs/detail.html", context)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hekla.backends.base import BackendError, Inventory, PodKey, PodOrder, StartRefused, one_by_one
-from hekla.backends.entrusted import JobReport, NewPod, PodReport, QueueOrder
+from hekla.backends.entrusted import JobReport, JobSize, NewPod, NotAskable, PodReport, QueueOrder
 from hekla.backends.kubernetes import names, volcano_reading
 from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, INVALID, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.backend import KubernetesBackend
@@ -27,8 +27,17 @@ _BATCH, _SCHEDULING, _BUS = "batch.volcano.sh", "scheduling.volcano.sh", "bus.vo
 _KNOWN = {_BATCH: "v1alpha1", _SCHEDULING: "v1beta1", _BUS: "v1alpha1"}
 """The versions that we write; where a server has others only, it says itself what it does not know of ours."""
 _ASK_AGAIN_SECONDS = 10.0
+_RESTART_AGAIN_SECONDS = 60.0
+"""Volcano deletes a Command before it does what it says, so one that is gone may be lost or not done yet. To restart
+twice would cost more than to wait.
+"""
 _QUEUE_HOLDS_SECONDS = 30.0
 _GROUP_COMES_SECONDS = 5.0
+_NO_COMMANDS = "The cluster does not know the Commands of Volcano, so nothing can be asked of this job there"
+
+
+class NotInstalled(BackendError):
+    """The server does not know a group of Volcano's API."""
 
 
 class VolcanoBackend(KubernetesBackend):
@@ -41,7 +50,7 @@ class VolcanoBackend(KubernetesBackend):
         self._volcano = VolcanoManifests(cluster, self._config)
         self._has_listed = False
         self._versions: dict[str, str] = {}
-        self._asked: dict[tuple[str, Action], float] = {}
+        self._asked: dict[tuple[str, Action], float] = {}  # until when nobody asks again
         self._kept: dict[str, tuple[QueueOrder, float]] = {}
         self._groupless: dict[str, float] = {}
 
@@ -138,15 +147,39 @@ class VolcanoBackend(KubernetesBackend):
 
     def ask(self, job: str, action: Action) -> None:
         """By a Command of which there is one at a time. What it ends takes its log along, so that is kept before."""
-        asked = self._asked.get((job, action))
-        if asked is not None and time.monotonic() - asked < _ASK_AGAIN_SECONDS:
-            return
+        for found in self._jobs_listed(names.selector(names.job_labels(self._cluster, job))):
+            asked = f"{found['metadata']['uid']} {(found.get('status') or {}).get('version')}", action
+            if time.monotonic() < self._asked.get(asked, 0.0):
+                continue
+            self._keep_logs_of(job)
+            self._command(found, action)
+            patience = _RESTART_AGAIN_SECONDS if action is Action.RESTART_JOB else _ASK_AGAIN_SECONDS
+            self._asked = {one: until for one, until in self._asked.items() if until > time.monotonic()}
+            self._asked[asked] = time.monotonic() + patience
+
+    def _command(self, job: Json, action: Action) -> None:
+        """Raises NotAskable where this server knows no Commands."""
+        version = self._command_version()
+        place = f"/apis/{version}/namespaces/{self._config.namespace}/commands"
+        try:
+            self._create_once(place, self._volcano.command(job, action, version))
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                self._versions.pop(_BUS, None)
+                raise NotAskable(_NO_COMMANDS) from error
+            raise
+
+    def _command_version(self) -> str:
+        try:
+            return self._version_of(_BUS)
+        except NotInstalled as error:
+            raise NotAskable(_NO_COMMANDS) from error
+
+    def resize(self, job: str, size: JobSize) -> None:
+        """Volcano makes pods that are missing, and deletes those with the highest numbers."""
         for found in self._jobs_listed(names.selector(names.job_labels(self._cluster, job))):
             self._keep_logs_of(job)
-            version = self._version_of(_BUS)
-            place = f"/apis/{version}/namespaces/{self._config.namespace}/commands"
-            self._create_once(place, self._volcano.command(found, action, version))
-        self._asked[job, action] = time.monotonic()
+            self._api.patch(f"{self._jobs}/{found['metadata']['name']}", self._volcano.resized(found, size))
 
     def jobs(self) -> Mapping[str, JobReport]:
         """Each with what its PodGroup says; events are asked only where that is not enough."""
@@ -233,7 +266,7 @@ class VolcanoBackend(KubernetesBackend):
                 told = self._api.get(f"/apis/{group}")
             except ApiError as error:
                 if error.status == NOT_FOUND:
-                    raise BackendError(f"The cluster does not know {group}: Volcano is not installed there") from error
+                    raise NotInstalled(f"The cluster does not know {group}: Volcano is not installed there") from error
                 raise
             ours = f"{group}/{_KNOWN[group]}"
             has_ours = any(one["groupVersion"] == ours for one in told["versions"])

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hekla.backends.base import StartRefused
-from hekla.backends.entrusted import QueueOrder
+from hekla.backends.entrusted import JobSize, QueueOrder
 from hekla.backends.kubernetes import kinds, names, volumes
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
@@ -65,6 +65,12 @@ class VolcanoManifests:
         for volume in spec.volumes:
             volumes.check_claim(volume.volume_claim_name, self._config)
 
+    def resized(self, job: Json, size: JobSize) -> Json:
+        """The merge patch that gives the job that size, unless it has changed since it was read."""
+        tasks = [{**task, **_numbers(task, *size.tasks[task["name"]])} for task in job["spec"]["tasks"]]
+        meta = {name: job["metadata"][name] for name in ("uid", "resourceVersion")}
+        return {"metadata": meta, "spec": {"minAvailable": size.least, "tasks": tasks}}
+
     def command(self, job: Json, action: Action, api_version: str) -> Json:
         """What asks Volcano's controller for an action; its name says what it is about, so that there is one of it."""
         meta = job["metadata"]
@@ -99,6 +105,12 @@ def queue_manifest(order: QueueOrder, cluster: str, api_version: str) -> Json:
     }
     meta = {"name": order.name, "labels": {names.CLUSTER: cluster}}
     return {"apiVersion": api_version, "kind": "Queue", "metadata": meta, "spec": spec}
+
+
+def _numbers(task: Json, replicas: int, least: int) -> Json:
+    """What is not said of a task stays unsaid where it means the same."""
+    is_said = "minAvailable" in task or least != replicas
+    return {"replicas": replicas, **({"minAvailable": least} if is_said else {})}
 
 
 def name_of(uid: str, name: str) -> str:

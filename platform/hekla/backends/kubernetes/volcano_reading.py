@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hekla.backends.entrusted import JobReport, NewPod, PodReport
+from hekla.backends.entrusted import JobReport, JobSize, NewPod, PodReport
 from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.reading import Seen
@@ -25,7 +25,16 @@ def job_report(job: Json, group: Json | None) -> JobReport:
         reason=str(state.get("reason") or ""),
         message=str(state.get("message") or "")[:_MOST],
         waits=_condition(group) if phase is JobPhase.PENDING else "",
+        size=size_of(job),
     )
+
+
+def size_of(job: Json) -> JobSize:
+    """A task that says no minimum needs all of its replicas."""
+    spec = job.get("spec") or {}
+    tasks = {task["name"]: (int(task.get("replicas") or 0), task) for task in spec.get("tasks") or ()}
+    sizes = {name: (count, int(task.get("minAvailable", count))) for name, (count, task) in tasks.items()}
+    return JobSize(sizes, int(spec.get("minAvailable") or 0))
 
 
 def lacks_group(job: Json, group: Json | None) -> bool:

@@ -9,7 +9,7 @@ from hekla.apps.jobs.services.lists import arrange, delete_view, save_view
 from hekla.apps.jobs.services.many import submit_many, try_out_many
 from hekla.apps.jobs.services.moving import move
 from hekla.apps.jobs.services.observations import observe
-from hekla.apps.jobs.services.priority import has_priority, set_priority
+from hekla.apps.jobs.services.priority import fixed_since, has_priority, set_priority
 from hekla.apps.jobs.services.removal import (
     delete,
     delete_expired,
@@ -42,6 +42,7 @@ __all__ = [
     "delete_view",
     "end",
     "end_pods",
+    "fixed_since",
     "follow",
     "has_priority",
     "is_scalable",

@@ -23,12 +23,15 @@ from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 from hekla.domain.replicas import Replica
 
 _FIELDS = (*POD_FIELDS, "node", "bound_at")
-ENDED_THERE = "LeaderStops"
+ENDED_THERE, NOT_ASKED = "LeaderStops", "NotAsked"
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How the job stands with its leader. `waits`: why it does not start, in the leader's words."""
+    """How the job stands with its leader. `waits`: why it does not start, in the leader's words.
+
+    `refusal`: why the leader cannot be asked for what a person wishes; the wish is then withdrawn.
+    """
 
     phase: JobPhase
     gang_phase: GangPhase
@@ -36,6 +39,7 @@ class Standing:
     reason: str = ""
     message: str = ""
     waits: str = ""
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +77,11 @@ def follow(
 
 def _follow_job(job: Job, pods: list[Pod], told: Standing, now: datetime) -> bool:
     outcome = entrusted.standing(job_facts(job))
-    if entrusted.follows(JobPhase(job.phase), job.reason, told.phase):
-        outcome = replace(
-            entrusted.standing(job_facts(job), _steps(job, pods, told)),
-            retry_count=max(job.retry_count, told.restarts),
-        )
+    if told.refusal and entrusted.is_wish(job.reason) and not job.is_final:
+        outcome = entrusted.standing(job_facts(job), (Step(told.phase, NOT_ASKED, told.refusal),))
+    elif entrusted.follows(JobPhase(job.phase), job.reason, told.phase, restarted=told.restarts > job.retry_count):
+        outcome = entrusted.standing(job_facts(job), _steps(job, pods, told))
+        outcome = replace(outcome, retry_count=told.restarts)
     gang_phase = GangPhase.COMPLETED if job.is_final and job.phase != JobPhase.ABORTED else told.gang_phase
     changed = write(job, pods, replace(outcome, gang_phase=gang_phase), actor=CONTROLLER, now=now)
     if write_waiting(job, _waiting(job, told), now):

@@ -36,8 +36,8 @@ def set_priority(job: Job, priority: int, *, user: User, now: datetime, seen: in
             raise Refused(_("Others made the pods of this job; their priority is what the pods say."))
         if not has_priority(job):
             raise Refused(_("The job is over, so its priority matters no more. Clone it to run it with another one."))
-        if job.cluster.leads_jobs:
-            raise Refused(_("Volcano leads this job; its priority cannot be changed from here."))
+        if reason := fixed_since(job):
+            raise Refused(reason)
         require_unchanged(job, seen)
         changed = {"priority": priority, "priority_class": ""}
         old, new = job.priority, JobSpec.parse({**spec_of(job).document(), **changed})
@@ -57,6 +57,16 @@ def _require_offered(job: Job, priority: int, user: User) -> None:
     may_all = accounts.may(user, Permission.ACT_ON_ANY_JOB) or priority < job.priority
     if not may_all and (problems := [*priorities.offer_to(job.tenant).problems_of(priority)]):
         raise Invalid(problems)
+
+
+def fixed_since(job: Job) -> str:
+    """Why nobody can change its priority though it matters; empty where one can."""
+    if not (has_priority(job) and job.cluster.leads_jobs):
+        return ""
+    return _(
+        "Volcano leads this job. It goes by the PriorityClass that the job names in the cluster and not by numbers, so "
+        "it cannot be given one here. Clone the job to run it with another class."
+    )
 
 
 def has_priority(job: Job) -> bool:

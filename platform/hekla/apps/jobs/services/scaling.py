@@ -48,6 +48,7 @@ def scale(job: Job, size: Size, *, user: User, now: datetime, seen: int | None =
         old, new = spec_of(job), scaling.resized(spec_of(job), size)
         changes = scaling.changes(old, new)
         if changes:
+            _require_possible_there(job, old, changes)
             _require_room(job, old, new)
             _change(job, new, changes, actor_of(user), now)
     return job
@@ -61,17 +62,27 @@ def is_scalable(job: Job) -> bool:
 def remarks(job: Job, pods: Iterable[Pod] | None = None) -> tuple[str, ...]:
     """What the pods of the job that live do not learn of a change of its size. `pods`: where all were read already."""
     lives = selectors.has_living_pods(job) if pods is None else any(not pod.is_final for pod in pods)
-    return scaling.remarks(spec_of(job)) if lives else ()
+    if not lives:
+        return ()
+    return scaling.remarks(spec_of(job), acts_on_updates=not job.cluster.leads_jobs)
 
 
 def _require_open(job: Job, seen: int | None) -> None:
-    if job.cluster.leads_jobs:
-        raise Refused(_("Volcano leads this job; its size cannot be changed from here."))
     if job.is_adopted:
         raise Refused(_("Others made the pods of this job; how many there are is theirs to say."))
     if not is_scalable(job):
         raise Refused(_("The job is over, so its size is what it was. Clone it to run it in another one."))
     require_unchanged(job, seen)
+
+
+def _require_possible_there(job: Job, old: JobSpec, changes: Mapping[str, tuple[int, int]]) -> None:
+    """Volcano lets everything change but how many partitions a task has. Raises Refused."""
+    divided = [task.name for task in old.tasks if task.partition_size and f"{task.name}.replicas" in changes]
+    if job.cluster.leads_jobs and divided:
+        raise Refused(
+            _("Volcano leads this job and does not change how many partitions a task has: %(task)s keeps its replicas.")
+            % {"task": divided[0]}
+        )
 
 
 def require_unchanged(job: Job, seen: int | None) -> None:
@@ -100,6 +111,8 @@ def _change(job: Job, new: JobSpec, changes: Mapping[str, tuple[int, int]], acto
     job.save(update_fields=["spec", "replicas", "revision", "reserved_slots"])
     told = {name: events.Change(old=before, new=after) for name, (before, after) in changes.items()}
     tell(job, events.JobChanged(changes=told, revision=job.revision), actor=actor, now=now)
+    if job.cluster.leads_jobs:
+        return  # the controller passes it on, and follows what becomes of it
     _follow(job, pods, [task.name for task in new.tasks if f"{task.name}.replicas" in changes], actor, now)
 
 
