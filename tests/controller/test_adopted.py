@@ -500,6 +500,37 @@ def test_a_budget_keeps_a_pod_of_ours_too_but_not_from_a_person(
     assert audit.findings() == []
 
 
+def ours(world: World, name: str, replicas: int, cpu: str, priority: int) -> Job:
+    """A job of ours of which one pod would do."""
+    task = {"name": "main", "command": ["x"], "resources": {"cpu": cpu}, "replicas": replicas, "min_available": 1}
+    spec = JobSpec.parse({"name": name, "tasks": [task], "priority": priority})
+    return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+
+
+def test_of_several_pods_of_ours_no_more_go_at_once_than_a_budget_allows(
+    shared, small_cluster, given_namespace
+) -> None:
+    """Each of them might go alone."""
+    clusters.set_policy(shared.cluster, PREEMPTING, note="", by=shared.alice, actor=PLATFORM, now=clock.now())
+    job = ours(shared, "crowd", 4, "1", 0)
+    running = Pod.objects.filter(job=job, phase=PodPhase.RUNNING)
+    shared.turn_until(lambda: running.count() == 4)
+    kept = budget(small_cluster, given_namespace, {"hekla.dev/job": job.uid.hex}, 3)
+    small_cluster.wait_until(lambda: small_cluster.request("GET", kept)["status"].get("disruptionsAllowed") == 1, 60.0)
+    urgent(shared)
+    shared.turn_until(lambda: Event.objects.filter(kind="PodSpared").exists())
+    assert not Event.objects.filter(kind="PodEvicted").exists(), "two would have to go"
+    assert running.count() == 4
+    ours(shared, "small", 1, "1", 2000)
+    ours(shared, "next", 1, "1", 1999)
+    shared.turn_until(lambda: stands("small") == JobPhase.RUNNING)
+    for _ in range(3):
+        turns.run(shared.cluster)
+    assert (running.count(), stands("next"), stands("urgent")) == (3, JobPhase.PENDING, JobPhase.PENDING)
+    assert Event.objects.filter(kind="PodEvicted").count() == 1
+    assert audit.findings() == []
+
+
 def test_nobody_ends_or_makes_such_a_job_from_the_console(shared, small_cluster, others) -> None:
     make(small_cluster, others, pod("theirs"))
     shared.turn_until(lambda: stands("theirs") == JobPhase.RUNNING)

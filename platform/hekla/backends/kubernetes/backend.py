@@ -111,7 +111,7 @@ class KubernetesBackend:
 
     def kept(self, keys: Sequence[PodKey], *, meanwhile: Callable[[], None]) -> Mapping[PodKey, str]:
         """As the server says of each at this moment."""
-        return Budgets(self._flight, self._finder).kept(keys, meanwhile)
+        return Budgets(self._flight, self._cache, self._finder, self._cluster).kept(keys, meanwhile)
 
     def observe(self, since: str | None) -> Observations:
         """All pods as the server has them, or those that changed after the cursor."""

@@ -1,19 +1,34 @@
-"""Whether a pod of ours may be taken from its work: the Eviction API is asked, and nothing is evicted by that.
+"""Whether pods of ours may be taken from their work: the Eviction API is asked, and nothing is evicted by that.
 
-What ends a pod of ours is its deadline (see `ending`), of which budgets of disruptions know nothing. Each pod is asked
-for as if it went alone.
+What ends a pod of ours is its deadline (see `ending`), of which budgets of disruptions know nothing until it has ended.
+The server answers for each pod as if it went alone; how many may go together, and beside those that are on their way
+out, is counted here. Budgets select by labels, and of ours those are counted that we gave.
 """
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from hekla.backends.base import PodKey
+from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.api import ApiError, Json
+from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.places import Finder
+from hekla.backends.kubernetes.reading import Seen
+from hekla.domain.phases import PodPhase
 
 log = logging.getLogger(__name__)
 TOO_MANY_REQUESTS = 429
+_BUDGETS = "/apis/policy/v1/namespaces/{}/poddisruptionbudgets"
+_NO_ROOM = "Cannot evict pod as it would violate the pod's disruption budget {}, beside others that leave."
+_MATCHES: Mapping[str, Callable[[str | None, Sequence[str]], bool]] = {
+    "In": lambda value, values: value in values,
+    "NotIn": lambda value, values: value not in values,
+    "Exists": lambda value, _values: value is not None,
+    "DoesNotExist": lambda value, _values: value is None,
+}
 
 
 def eviction(name: str, namespace: str, uid: str) -> Json:
@@ -26,29 +41,95 @@ def eviction(name: str, namespace: str, uid: str) -> Json:
     }
 
 
+@dataclass(slots=True)
+class _Budget:
+    """`allowed`: how many of its pods may be disrupted, as the server counts; `taken`: how many we have counted."""
+
+    name: str
+    selector: Json | None
+    allowed: int
+    taken: int = 0
+
+    @property
+    def is_used_up(self) -> bool:
+        """By what we have counted: of a pod that goes alone the server has said that it may."""
+        return 0 < self.taken >= self.allowed
+
+    def covers(self, labels: Mapping[str, str]) -> bool:
+        """Whether it counts pods with these labels. Without a selector it counts none, by an empty one all."""
+        if self.selector is None:
+            return False
+        wanted = self.selector.get("matchLabels") or {}
+        return all(labels.get(name) == value for name, value in wanted.items()) and all(
+            _MATCHES[one["operator"]](labels.get(one["key"]), one.get("values") or ())
+            for one in self.selector.get("matchExpressions") or ()
+        )
+
+
 class Budgets:
     """Those of one cluster."""
 
-    def __init__(self, flight: Flight, finder: Finder) -> None:
-        self._flight, self._finder = flight, finder
+    def __init__(self, flight: Flight, cache: Cache, finder: Finder, cluster: str) -> None:
+        self._flight, self._cache, self._finder, self._cluster = flight, cache, finder, cluster
 
     def kept(self, keys: Sequence[PodKey], meanwhile: Callable[[], None]) -> Mapping[PodKey, str]:
         """Those that are not to go now, and why. Where the server does not say, nothing keeps a pod."""
         found: dict[PodKey, str] = {}
-        for key, error in self._flight.each(self._ask, [key for key in keys if self._is_at_work(key)], meanwhile):
+        pods = [pod for key in keys if (pod := self._finder.seen(key)) and _is_at_work(pod)]
+        for pod, error in self._flight.each(self._ask, pods, meanwhile):
             if isinstance(error, ApiError) and error.status == TOO_MANY_REQUESTS:
-                found[key] = str(error)
+                found[pod.key] = str(error)
             elif error is not None:
-                log.info("whether %s may go cannot be asked: %s", key.name, error)
+                log.info("whether %s may go cannot be asked: %s", pod.name, error)
+        return found | self._overdrawn([pod for pod in pods if pod.key not in found], meanwhile)
+
+    async def _ask(self, pod: Seen) -> None:
+        body = eviction(pod.name, pod.namespace, pod.uid)
+        await self._flight.create(f"{pod.path}/eviction?dryRun=All", body)
+
+    def _overdrawn(self, going: Sequence[Seen], meanwhile: Callable[[], None]) -> dict[PodKey, str]:
+        """Each may go alone: those for whom the others leave no room."""
+        budgets = self._listed({pod.namespace for pod in going}, meanwhile)
+        if not budgets:
+            return {}
+        leaving = (pod for pod in self._cache.all() if pod.is_stopping and not pod.is_gone)
+        for pod in leaving:
+            for budget in self._over(pod, budgets):
+                budget.taken += 1
+        return dict(self._counted(going, budgets))
+
+    def _counted(self, going: Sequence[Seen], budgets: Mapping[str, Sequence[_Budget]]) -> list[tuple[PodKey, str]]:
+        kept: list[tuple[PodKey, str]] = []
+        for pod in going:
+            over = self._over(pod, budgets)
+            if full := [budget for budget in over if budget.is_used_up]:
+                kept.append((pod.key, _NO_ROOM.format(full[0].name)))
+                continue
+            for budget in over:
+                budget.taken += 1
+        return kept
+
+    def _over(self, pod: Seen, budgets: Mapping[str, Sequence[_Budget]]) -> list[_Budget]:
+        """The budgets that lose something when this pod goes: of one that is not at work yet, or any more, none."""
+        if pod.observation.phase is not PodPhase.RUNNING:
+            return []
+        labels = names.labels(self._cluster, pod.key)
+        return [budget for budget in budgets.get(pod.namespace, ()) if budget.covers(labels)]
+
+    def _listed(self, namespaces: set[str], meanwhile: Callable[[], None]) -> Mapping[str, Sequence[_Budget]]:
+        found: dict[str, list[_Budget]] = defaultdict(list)
+
+        async def look(namespace: str) -> None:
+            for one in (await self._flight.get(_BUDGETS.format(namespace))).get("items") or ():
+                allowed = int((one.get("status") or {}).get("disruptionsAllowed") or 0)
+                found[namespace].append(_Budget(one["metadata"]["name"], one["spec"].get("selector"), allowed))
+
+        for namespace, error in self._flight.each(look, sorted(namespaces), meanwhile):
+            if error is not None:
+                log.info("the budgets of disruptions in %s cannot be seen: %s", namespace, error)
         return found
 
-    def _is_at_work(self, key: PodKey) -> bool:
-        """One that was asked to end is ending already."""
-        pod = self._finder.seen(key)
-        return pod is not None and pod.is_bound and not (pod.is_stopping or pod.is_gone)
 
-    async def _ask(self, key: PodKey) -> None:
-        pod = self._finder.seen(key)
-        if pod is not None:
-            body = eviction(pod.name, pod.namespace, pod.uid)
-            await self._flight.create(f"{pod.path}/eviction?dryRun=All", body)
+def _is_at_work(pod: Seen) -> bool:
+    """One that was asked to end is ending already."""
+    return pod.is_bound and not (pod.is_stopping or pod.is_gone)

@@ -52,6 +52,7 @@ NEEDED = (
     *(Right(verb, "pods") for verb in _OF_PODS),
     Right("create", "pods/binding"),
     Right("create", "pods/eviction"),
+    Right("list", "poddisruptionbudgets", group="policy"),
     Right("get", "pods/log"),
     *(Right(verb, way) for way in ("pods/exec", "pods/portforward") for verb in ("create", "get")),
     *(Right(verb, kind, group=kinds.group(kind)) for kind in kinds.ATTACHED for verb in ("create", "list", "delete")),
