@@ -100,6 +100,21 @@ def test_volumes_of_one_name_that_differ_from_template_to_template_stay_two():
     assert [task.volume_mounts[0].name for task in spec.tasks] == ["shm", "shm-2"]
 
 
+CLAIM = """
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: %s, annotations: {hekla.io/deleted-with-job: "true"}}
+spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}
+"""
+
+
+def test_two_claims_that_ask_for_the_same_stay_two() -> None:
+    text = TORCH.replace("claimName: data-sets", "claimName: one", 1).replace("claimName: data-sets", "claimName: two")
+    spec = formats.load(f"{CLAIM % 'one'}---{CLAIM % 'two'}---{text}").spec
+    assert [volume.name for volume in spec.volumes if volume.volume_claim] == ["data", "data-2"]
+    assert [task.volume_mounts[1].name for task in spec.tasks] == ["data", "data-2"]
+
+
 FILES = """
 apiVersion: batch/v1
 kind: Job

@@ -35,7 +35,7 @@ class Volumes:
         """The name under which the job has this volume: the wanted one, unless another is called so."""
         base = wanted if _NAME.fullmatch(wanted) else "volume"
         names = (base, *(f"{base[:58]}-{number}" for number in range(2, len(self._found) + 3)))
-        name = next(name for name in names if self._found.get(name, source) == source)
+        name = next(name for name in names if _is_same(self._found.get(name, source), source))
         if name not in self._found:
             self._findings.origins[join("volumes", len(self._found))] = path
             self._findings.origins[join("volumes", name)] = path
@@ -49,7 +49,7 @@ class Volumes:
             name, read_only = claim.text("claimName"), bool(claim.take("readOnly"))
             claim.close()
             made = self._claims.get(name)
-            return ({"volume_claim": made} if made else {"volume_claim_name": name}), read_only
+            return ({"volume_claim_name": name} if made is None else {"volume_claim": made}), read_only
         if "emptyDir" in volume:
             empty = volume.fields("emptyDir")
             given = {"medium": empty.take("medium"), "size_limit": empty.take("sizeLimit")}
@@ -65,6 +65,11 @@ class Volumes:
             source["volume_claim"] = claim(volume.fields("volumeClaim"))
         volume.close()
         return {"name": self.keep(name or f"volume-{place}", source, volume.path), "mount_path": path}
+
+
+def _is_same(one: Document, other: Document) -> bool:
+    """Two claims that ask for the same are two all the same."""
+    return one == other and one.get("volume_claim") is other.get("volume_claim")
 
 
 def is_deleted_with_job(document: Document) -> bool:
