@@ -33,7 +33,6 @@ from hekla.project.config import Config
 _KNOWN = {field.validation_alias or f"HEKLA_{name.upper()}" for name, field in Config.model_fields.items()}
 _OF_OTHERS = {"FORWARDED_ALLOW_IPS", "PGOPTIONS", "POD_IP"}  # uvicorn's, libpq's, and one that another names
 _NOT_OF_A_CLUSTER = {"HEKLA_HOME", "HEKLA_DEBUG", "HEKLA_CHECK_ENGINE"}  # the image's, and for developers
-_OF_FILES = {"namespaceForEachTenant": "rights-tenants.yaml", "priorityClasses": "rights-priorities.yaml"}
 EVERY = pytest.mark.parametrize("values", [MINIMAL, full()], ids=["minimal", "full"])
 
 
@@ -209,14 +208,19 @@ def test_changed_settings_start_every_process_anew(helm: Path, change: Object) -
 
 
 @pytest.mark.parametrize(
-    "files", [("rights.yaml",), ("rights.yaml", "rights-tenants.yaml"), ("rights.yaml", "rights-priorities.yaml")]
+    ("more", "switched"),
+    [
+        ((), {}),
+        (("rights-tenants.yaml",), {"jobs__namespaceForEachTenant": True}),
+        (("rights-volcano.yaml",), {"jobs__scheduledByVolcano": True}),
+        (("rights-priorities.yaml",), {"jobs__priorityClasses": True}),
+    ],
 )
-def test_rights_are_those_of_the_files_for_clusters(helm: Path, files: tuple[str, ...]) -> None:
-    texts = [(CHECKOUT / "deploy" / "kubernetes" / file).read_text() for file in files]
+def test_rights_are_those_of_the_files_for_clusters(helm: Path, more: tuple[str, ...], switched: Object) -> None:
+    texts = [(CHECKOUT / "deploy" / "kubernetes" / file).read_text() for file in ("rights.yaml", *more)]
     documents = [one for text in texts for one in yaml.safe_load_all(text)]
     wanted = [one for one in documents if one["kind"] not in ("Namespace", "ServiceAccount")]
-    more = {f"jobs__{value}": True for value, file in _OF_FILES.items() if file in files}
-    values = changed(jobs__namespace="hekla", **more)
+    values = changed(jobs__namespace="hekla", **switched)
     made = render(helm, values, namespace="hekla")
     for one in wanted:
         (found,) = [other for other in of_kind(made, one["kind"]) if alike(one, other)]
@@ -249,6 +253,11 @@ def alike(one: Object, other: Object) -> bool:
         return [name.rpartition(":")[2] for name in (of["metadata"]["name"], of.get("roleRef", {}).get("name", ""))]
 
     return names(one) == names(other)
+
+
+def test_volcano_and_a_namespace_for_each_tenant_exclude_each_other(helm: Path) -> None:
+    with pytest.raises(Refused, match="exclude each other"):
+        render(helm, changed(jobs__namespaceForEachTenant=True, jobs__scheduledByVolcano=True))
 
 
 def test_without_jobs_of_this_cluster_nothing_has_rights_in_it(helm: Path) -> None:

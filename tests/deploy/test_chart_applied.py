@@ -2,15 +2,25 @@
 
 import base64
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 import pytest
 from tests.deploy.chart import CHART, MINIMAL, OF_FILES, Object, full, of_kind, render, run
 from tests.kubernetes.control_plane import ControlPlane, RequestRefused
+from tests.kubernetes.volcano.processes import Volcano
 
-from hekla.backends.kubernetes.rights import NEEDED
+from hekla.backends.base import PodKey
+from hekla.backends.entrusted import JobSize, QueueOrder
+from hekla.backends.kubernetes.rights import NEEDED, NEEDED_WITH_VOLCANO
+from hekla.backends.kubernetes.volcano import VolcanoBackend
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import JobPhase
+from hekla.domain.policies import Action
+from hekla.lib import clock
 
 _STRICT = "fieldManager=test&fieldValidation=Strict&force=true"
 _POD: Object = {
@@ -98,11 +108,20 @@ def guarded(control_plane: ControlPlane, namespace: str) -> str:
 def installed(
     request: pytest.FixtureRequest, helm: Path, control_plane: ControlPlane, guarded: str
 ) -> Iterator[Installed]:
-    values = {**(MINIMAL if request.param == "minimal" else full())}
-    values["jobs"] = {**values.get("jobs", {}), "namespace": f"{guarded}-jobs"}
-    objects = render(helm, values, *OF_FILES, namespace=guarded)
+    yield from release(helm, control_plane, guarded, MINIMAL if request.param == "minimal" else full())
+
+
+@pytest.fixture
+def with_volcano(helm: Path, volcano: Volcano, guarded: str) -> Iterator[Installed]:
+    """Where Volcano is installed, which is to schedule the jobs."""
+    yield from release(helm, volcano.plane, guarded, {**MINIMAL, "jobs": {"scheduledByVolcano": True}})
+
+
+def release(helm: Path, plane: ControlPlane, namespace: str, values: Mapping[str, Any]) -> Iterator[Installed]:
+    jobs = {**values.get("jobs", {}), "namespace": f"{namespace}-jobs"}
+    objects = render(helm, {**values, "jobs": jobs}, *OF_FILES, namespace=namespace)
     of_prometheus = ("PodMonitor", "PrometheusRule")  # kinds of an operator that is not here
-    made = Installed(control_plane, guarded, [one for one in objects if one["kind"] not in of_prometheus])
+    made = Installed(plane, namespace, [one for one in objects if one["kind"] not in of_prometheus])
     made.apply()
     yield made
     made.remove()
@@ -141,6 +160,60 @@ def test_the_account_may_do_nothing_else(installed: Installed) -> None:
     assert not installed.may("create", "pods/attach", installed.jobs)
     assert not installed.may("delete", "nodes")
     assert not installed.may("create", "clusterrolebindings")
+
+
+def test_the_account_may_do_what_jobs_of_volcano_need(with_volcano: Installed) -> None:
+    for right in NEEDED_WITH_VOLCANO:
+        place = "" if right.everywhere else with_volcano.jobs
+        assert with_volcano.may(right.verb, right.resource, place, right.group), right
+
+
+def test_the_account_may_do_nothing_else_with_what_is_volcanos(with_volcano: Installed) -> None:
+    for verb in ("create", "list", "patch", "delete"):
+        assert not with_volcano.may(verb, "jobs", "default", "batch.volcano.sh")
+        assert not with_volcano.may(verb, "jobs", with_volcano.jobs, "batch")
+    for verb in ("get", "list", "delete"):
+        assert not with_volcano.may(verb, "commands", with_volcano.jobs, "bus.volcano.sh")
+    for verb in ("create", "patch", "update", "delete"):
+        assert not with_volcano.may(verb, "podgroups", with_volcano.jobs, "scheduling.volcano.sh")
+        assert not with_volcano.may(verb, "events", with_volcano.jobs)
+    assert not with_volcano.may("create", "commands", "default", "bus.volcano.sh")
+    assert not with_volcano.may("delete", "queues", "", "scheduling.volcano.sh")
+
+
+def test_without_volcano_the_account_may_do_nothing_with_what_is_its(installed: Installed) -> None:
+    for right in set(NEEDED_WITH_VOLCANO) - set(NEEDED):
+        place = "" if right.everywhere else installed.jobs
+        assert not installed.may(right.verb, right.resource, place, right.group), right
+
+
+def test_with_its_token_a_job_is_led_from_its_queue_to_its_end(with_volcano: Installed, tmp_path: Path) -> None:
+    plane, place = with_volcano.plane, with_volcano.jobs
+    (tmp_path / "kubeconfigs").mkdir()
+    (tmp_path / "kubeconfigs" / "test").write_text(json.dumps(plane.kubeconfig(with_volcano.token())))
+    config = {"kubeconfig": "test", "namespace": place, "scheduler": "volcano"}
+    backend = VolcanoBackend(cluster=with_volcano.namespace, config=config, home=tmp_path, clock=clock.now)
+    job, queue = uuid4().hex, QueueOrder(with_volcano.namespace, weight=1, priority=0, reclaimable=True)
+    task = {"name": "main", "command": ["x"], "resources": {"cpu": "1"}}
+    spec = JobSpec.parse({"name": "one", "queue": queue.name, "files": {"a": "b"}, "tasks": [task]})
+    larger = JobSpec.parse({**spec.document(), "tasks": [{**task, "replicas": 2}]})
+    try:
+        backend.keep_queue(queue)
+        backend.submit(job, spec)
+        plane.wait_until(lambda: backend.jobs()[job].phase is JobPhase.RUNNING, 90)
+        (pod,) = backend.newcomers()
+        backend.count(pod, PodKey(job, "main", 0, 1))
+        assert [one.observation.key.job for one in backend.pods(fresh=True)] == [job]
+        backend.keep_queue(replace(queue, weight=2))
+        backend.resize(job, JobSize.of(larger))
+        assert backend.jobs()[job].size == JobSize.of(larger)
+        backend.ask(job, Action.ABORT_JOB)
+        plane.wait_until(lambda: backend.jobs()[job].phase is JobPhase.ABORTED, 90)
+        backend.remove(job)
+        assert backend.jobs() == {}
+    finally:
+        backend.close()
+        plane.request("DELETE", f"/apis/scheduling.volcano.sh/v1beta1/queues/{queue.name}")
 
 
 def test_with_its_token_a_pod_is_made_where_jobs_are_and_no_secret_is_read_elsewhere(installed: Installed) -> None:

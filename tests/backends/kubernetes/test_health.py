@@ -19,7 +19,13 @@ from hekla.backends.kubernetes.rights import NEEDED, NEEDED_FOR_QUEUES, Right, n
 from hekla.backends.registry import health
 from hekla.project.checkout import CHECKOUT
 
-_OF_THE_CLUSTER = ("hekla-machines", "hekla-namespaces", "hekla-priorities", "hekla-adopted-queues")
+_OF_THE_CLUSTER = (
+    "hekla-machines",
+    "hekla-namespaces",
+    "hekla-priorities",
+    "hekla-adopted-queues",
+    "hekla-volcano-queues",
+)
 
 
 def asked(plane: ControlPlane, home: Path, namespace: str, token: str) -> Health:
@@ -56,6 +62,22 @@ def test_what_is_needed_for_namespaces_of_tenants_is_what_the_second_file_gives(
 def test_what_is_needed_for_priority_classes_is_what_their_file_gives() -> None:
     given, more = of_file("rights.yaml"), of_file("rights-priorities.yaml")
     assert set.union(*given.values(), *more.values()) == set(needed(KubernetesConfig(priority_classes=True)))
+
+
+def test_what_is_needed_where_volcano_schedules_is_what_its_file_gives() -> None:
+    given = {**of_file("rights.yaml"), **of_file("rights-volcano.yaml")}
+    assert set.union(*given.values()) == set(needed(KubernetesConfig(scheduler="volcano")))
+
+
+def test_rights_on_the_objects_of_volcano_that_are_missing_are_told(
+    small_cluster: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    key = keys.of_kubeconfig(json.dumps(small_cluster.kubeconfig(small_cluster.tenants_token))).text()
+    config = {"namespace": namespace, "scheduler": "volcano"}
+    found = health("kubernetes", config=config, home=tmp_path, key=key)
+    assert {"create jobs", "patch jobs", "create commands", "list podgroups", "list events", "patch queues *"} <= set(
+        found.missing
+    )
 
 
 def test_what_is_needed_for_pods_of_others_is_what_its_file_gives() -> None:

@@ -1,6 +1,6 @@
 """What Hekla must be allowed in a cluster, as `deploy/kubernetes/rights.yaml` gives it; and what it must be allowed
-beside that where each tenant has a namespace of its own, as `rights-tenants.yaml` there gives it, and where pods have
-priority classes, as `rights-priorities.yaml` does.
+beside that where each tenant has a namespace of its own, as `rights-tenants.yaml` there gives it, where pods have
+priority classes, as `rights-priorities.yaml` does, or where Volcano schedules, as `rights-volcano.yaml` does.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -59,6 +59,16 @@ NEEDED = (
     Right("get", kinds.CLAIMS),
     *(Right(verb, kinds.POLICIES, group=kinds.group(kinds.POLICIES)) for verb in ("get", "patch")),
 )
+_QUEUES_OF_VOLCANO = tuple(
+    Right(verb, "queues", everywhere=True, group="scheduling.volcano.sh") for verb in ("create", "get", "patch")
+)
+_JOBS_OF_VOLCANO = (
+    *(Right(verb, "jobs", group="batch.volcano.sh") for verb in ("create", "list", "patch", "delete")),
+    Right("create", "commands", group="bus.volcano.sh"),
+    Right("list", "podgroups", group="scheduling.volcano.sh"),
+    Right("list", "events"),
+)
+NEEDED_WITH_VOLCANO = (*NEEDED, *_QUEUES_OF_VOLCANO, *_JOBS_OF_VOLCANO)
 _OF_OTHERS = (
     ("list", "pods"),
     ("watch", "pods"),
@@ -92,8 +102,10 @@ def needed_for_others(namespace: str, *, has_groups: bool) -> list[Right]:
 
 def needed(config: KubernetesConfig) -> tuple[Right, ...]:
     """All that a cluster with this configuration takes, where we ourselves do not give it to us."""
+    if config.scheduler == "volcano":
+        return NEEDED_WITH_VOLCANO
     more = () if config.namespaces == "shared" else _for_tenants(config.tenant_role)
-    return (*NEEDED, *more, *(_FOR_PRIORITIES if config.priority_classes and config.scheduler == "hekla" else ()))
+    return (*NEEDED, *more, *(_FOR_PRIORITIES if config.priority_classes else ()))
 
 
 def _for_tenants(role: str) -> Iterator[Right]:
