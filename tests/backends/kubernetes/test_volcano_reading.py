@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hekla.backends.base import BackendError, StartRefused
-from hekla.backends.entrusted import JobSize, QueueOrder
+from hekla.backends.entrusted import JobSize, NotAskable, QueueOrder
 from hekla.backends.kubernetes import names, volcano_reading
 from hekla.backends.kubernetes.api import ApiError
 from hekla.backends.kubernetes.config import KubernetesConfig
@@ -23,6 +23,7 @@ from hekla.backends.kubernetes.volcano_reading import (
 )
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import GangPhase, JobPhase
+from hekla.domain.policies import Action
 from hekla.lib.clock import now
 
 UID = "0123456789abcdef0123456789abcdef"
@@ -230,3 +231,37 @@ def test_a_cluster_without_volcano_is_said_to_be_one(tmp_path) -> None:
     vars(backend)["_api"] = Told()
     with pytest.raises(BackendError, match="Volcano is not installed there"):
         backend._version_of("batch.volcano.sh")
+
+
+class Partly:
+    """An API server that has these groups of Volcano and no others, with one job; it takes nothing new."""
+
+    def __init__(self, *groups: str) -> None:
+        self.groups = groups
+
+    def get(self, path: str) -> dict[str, Any]:
+        group = path.removeprefix("/apis/")
+        if group not in self.groups:
+            raise ApiError(404, "NotFound", "")
+        return Told("v1alpha1").get(path)
+
+    def pages(self, path: str, **_parameters: str) -> list[dict[str, Any]]:
+        labels = {names.JOB: UID}
+        meta = {"name": "job", "uid": "j", "resourceVersion": "1", "labels": labels}
+        return [{"items": [{**job("Running"), "metadata": meta}]}] if path.endswith("/jobs") else [{"items": []}]
+
+    def create(self, path: str, _manifest: dict[str, Any]) -> dict[str, Any]:
+        raise ApiError(404, "NotFound", "the server could not find the requested resource")
+
+
+_LEAST = ("batch.volcano.sh", "scheduling.volcano.sh")
+
+
+@pytest.mark.parametrize("groups", [_LEAST, (*_LEAST, "bus.volcano.sh")], ids=["no group", "no kind"])
+def test_jobs_are_followed_where_there_are_no_commands_and_to_ask_for_something_is_refused(groups, tmp_path) -> None:
+    """Kinds of flows and all others are never asked for."""
+    backend = VolcanoBackend(cluster="c1", config={"scheduler": "volcano"}, home=tmp_path, clock=now)
+    vars(backend)["_api"] = Partly(*groups)
+    assert backend.jobs()[UID].phase is JobPhase.RUNNING
+    with pytest.raises(NotAskable, match="does not know the Commands of Volcano"):
+        backend.ask(UID, Action.ABORT_JOB)
