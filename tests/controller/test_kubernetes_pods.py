@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from tests.controller.conftest import World
 from tests.kubernetes.control_plane import ControlPlane
+from tests.kubernetes.plugin import _give, give_inside
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.jobs import services
@@ -103,3 +104,22 @@ def test_pods_of_a_job_go_by_the_value_that_its_class_had_when_it_was_submitted(
     world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.RUNNING)
     (found,) = backend_of(world.cluster)._api.get(f"/api/v1/namespaces/{one_machine['namespace']}/pods")["items"]
     assert (found["spec"]["priority"], found["spec"]["preemptionPolicy"]) == (4321, "Never")
+
+
+def test_a_port_of_a_job_is_reached_from_outside_until_the_job_is_deleted(world, one_machine, small_cluster) -> None:
+    plane, namespace = small_cluster, one_machine["namespace"]
+    _give(plane, "rights-ports.yaml")
+    give_inside(plane, "rights-ports.yaml", namespace)
+    ingress = {"domain": "jobs.example.org", "class_name": "nginx", "namespace": "ingress-nginx"}
+    config = {**one_machine, "ingress": ingress}
+    clusters.change(world.cluster, {"config": config}, actor=PLATFORM, now=clock.now())
+    task = {"name": "main", "command": ["x"], "ports": {"board": 6006}, "env": {"HEKLA_SIM_SECONDS": "1"}}
+    job = submit(world, "", tasks=[task])
+    world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.COMPLETED)
+    place = f"/apis/networking.k8s.io/v1/namespaces/{namespace}/ingresses"
+    (found,) = plane.request("GET", place)["items"]
+    assert [rule["host"] for rule in found["spec"]["rules"]] == [f"{job.uid.hex}-board.jobs.example.org"]
+    services.delete(job, user=world.alice, now=clock.now())
+    world.turn_until(lambda: not plane.request("GET", place)["items"])
+    left = plane.request("GET", f"/api/v1/namespaces/{namespace}/services")["items"]
+    assert [one for one in left if one["metadata"]["name"].startswith("port-")] == []

@@ -214,6 +214,7 @@ def test_changed_settings_start_every_process_anew(helm: Path, change: Object) -
         (("rights-tenants.yaml",), {"jobs__namespaceForEachTenant": True}),
         (("rights-volcano.yaml",), {"jobs__scheduledByVolcano": True}),
         (("rights-priorities.yaml",), {"jobs__priorityClasses": True}),
+        (("rights-ports.yaml",), {"jobs__portsOutside": True}),
     ],
 )
 def test_rights_are_those_of_the_files_for_clusters(helm: Path, more: tuple[str, ...], switched: Object) -> None:

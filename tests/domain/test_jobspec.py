@@ -225,3 +225,31 @@ def test_a_task_is_found_by_its_name():
     assert spec.task("worker").command == ("python", "train.py")
     with pytest.raises(KeyError):
         spec.task("ps")
+
+
+def with_ports(*tasks: dict[str, int]) -> JobSpec:
+    made = [{"name": f"task-{place}", "command": ["x"], "ports": ports} for place, ports in enumerate(tasks)]
+    return JobSpec.parse({"name": "one", "tasks": made})
+
+
+def test_a_task_may_name_ports() -> None:
+    assert with_ports({"board": 6006, "x": 1}, {"api-2": 65535}).tasks[1].ports == {"api-2": 65535}
+
+
+@pytest.mark.parametrize("name", ["", "Board", "-board", "board-", "a.b", "a" * 16])
+def test_a_ports_name_is_part_of_a_hosts_name(name: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        with_ports({name: 6006})
+    assert [problem.path for problem in refused.value.problems] == [f"tasks.0.ports.{name}".rstrip(".")]
+
+
+@pytest.mark.parametrize("number", [0, 65536, "80"])
+def test_a_port_is_a_number_that_ports_have(number: object) -> None:
+    with pytest.raises(Invalid):
+        with_ports({"board": number})
+
+
+def test_two_tasks_cannot_have_a_port_of_one_name() -> None:
+    with pytest.raises(Invalid) as refused:
+        with_ports({"board": 1}, {"board": 2})
+    assert [problem.path for problem in refused.value.problems] == ["tasks.1.ports.board"]

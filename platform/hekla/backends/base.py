@@ -63,7 +63,8 @@ class PodOrder:
     `mounts` are folders of files by the absolute paths at which a pod with a root of its own finds them too.
     `volumes` are those of its job that `volume_mounts` name.
     `has_peers`: other pods of its job are told its address; `is_closed`: and nobody else is to reach it.
-    `priority`: for machines that choose whom to end; None where the job names no class.
+    `priority`: for machines that choose whom to end; None where the job names no class. `ports`: by name those at which
+    it serves people outside, where the cluster leads them there.
     """
 
     key: PodKey
@@ -85,6 +86,7 @@ class PodOrder:
     has_peers: bool = True
     is_closed: bool = False
     priority: PodPriority | None = None
+    ports: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,6 +116,7 @@ def order_of(
         has_peers=len(hosts) > 1,
         is_closed=told.is_closed,
         priority=PodPriority(spec.priority_class, job.priority) if spec.priority_class else None,
+        ports=task.ports,
     )
 
 

@@ -39,6 +39,8 @@ MAX_FILE_BYTES = 256 * 1024
 MAX_ENV_BYTES = 128 * 1024
 MAX_JOB_NAME = 53
 MAX_HOST_NAME = 63
+MAX_PORT_NAME = 15
+"""What leads people to a port has its name beside the uid of its job."""
 MAX_RETRY = 1000
 SESSION = "debugging"
 """The kind of jobs that are there to be looked into."""
@@ -48,6 +50,7 @@ ADOPTED = "adopted"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _RESOURCE = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _NODE_LABEL = _RESOURCE
+_PORT = re.compile(rf"[a-z0-9]([a-z0-9-]{{0,{MAX_PORT_NAME - 2}}}[a-z0-9])?")
 
 
 def _folder(path: str) -> str:
@@ -96,6 +99,7 @@ class TaskSpec(BaseModel):
     depends_on: Dependency | None = None
     partition_size: Annotated[Whole, Field(ge=1)] | None = None
     volume_mounts: Annotated[tuple[VolumeMount, ...], Field(max_length=MAX_VOLUMES)] = ()
+    ports: Annotated[dict[str, Annotated[Whole, Field(ge=1, le=65_535)]], Field(max_length=8)] = {}
 
     @field_validator("min_available")
     @classmethod
@@ -173,6 +177,13 @@ class TaskSpec(BaseModel):
     def _is_not_zero(cls, value: int) -> int:
         if value == 0:
             raise ValueError(said("This must be at least 1, or -1 for no limit."))
+        return value
+
+    @field_validator("ports")
+    @classmethod
+    def _are_ports(cls, value: dict[str, int]) -> dict[str, int]:
+        sentence = said("A port's name has at most {most} small letters, digits and dashes.", most=MAX_PORT_NAME)
+        _raise_any([Problem(name, sentence) for name in value if not _PORT.fullmatch(name)])
         return value
 
     @cached_property
@@ -318,6 +329,7 @@ class JobSpec(BaseModel):
     @classmethod
     def _tasks_agree(cls, value: tuple[TaskSpec, ...], info: ValidationInfo) -> tuple[TaskSpec, ...]:
         problems = _repeated_names(value) + _long_host_names(str(info.data.get("name", "")), value)
+        problems += _repeated_ports(value)
         problems += _unknown_dependencies(value) or _circles(value)
         if "volumes" in info.data:
             problems += volumes.unfitting(info.data["volumes"], value)
@@ -456,6 +468,15 @@ def _repeated_names(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
         Problem(join(place, "name"), said("Another task is called {name} already.", name=shown(name)))
         for place, name in enumerate(names)
         if name in names[:place]
+    ]
+
+
+def _repeated_ports(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
+    return [
+        Problem(join(place, "ports", name), said("Another task has a port called {name}.", name=shown(name)))
+        for place, task in enumerate(tasks)
+        for name in task.ports
+        if any(name in other.ports for other in tasks[:place])
     ]
 
 

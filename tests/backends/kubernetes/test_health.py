@@ -14,7 +14,7 @@ from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.backends.base import Health, Trouble
 from hekla.backends.kubernetes import keys
-from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.config import IngressConfig, KubernetesConfig
 from hekla.backends.kubernetes.rights import NEEDED, NEEDED_FOR_QUEUES, Right, needed, needed_for_others
 from hekla.backends.registry import health
 from hekla.project.checkout import CHECKOUT
@@ -78,6 +78,12 @@ def test_rights_on_the_objects_of_volcano_that_are_missing_are_told(
     assert {"create jobs", "patch jobs", "create commands", "list podgroups", "list events", "patch queues *"} <= set(
         found.missing
     )
+
+
+def test_what_is_needed_for_ports_outside_is_what_their_file_gives() -> None:
+    given, more = of_file("rights.yaml"), of_file("rights-ports.yaml")
+    ingress = IngressConfig(domain="jobs.example.org", class_name="nginx", namespace="ingress-nginx")
+    assert set.union(*given.values(), *more.values()) == set(needed(KubernetesConfig(ingress=ingress)))
 
 
 def test_what_is_needed_for_pods_of_others_is_what_its_file_gives() -> None:

@@ -22,7 +22,7 @@ _JOB = {"min_success": int, "annotations": dict, "policies": list, "plugins": di
 }  # fmt: skip
 _TASK = {
     "policies": list, "max_retry": int, "node_selector": dict, "grace_seconds": int, "partition_size": int,
-    "resources": dict, "env": dict, "command": list, "image": str, "working_dir": str,
+    "ports": dict, "resources": dict, "env": dict, "command": list, "image": str, "working_dir": str,
     "volume_mounts": list,
 }  # fmt: skip
 _WORDS = {
@@ -38,6 +38,7 @@ _WORDS = {
     "node_selector": gettext_lazy("node labels"),
     "grace_seconds": gettext_lazy("time to end"),
     "partition_size": gettext_lazy("partitions"),
+    "ports": gettext_lazy("ports"),
     "resources": gettext_lazy("resources"),
     "env": gettext_lazy("variables of several lines"),
     "command": gettext_lazy("line ends of the command"),
@@ -113,7 +114,7 @@ def of_task(task: TaskSpec) -> Rest:
         "command": [*task.command] if any("\r" in word for word in task.command) else [],
         **{name: text for name in ("image", "working_dir") if not is_line(text := getattr(task, name))},
     }
-    plain = ("policies", "max_retry", "node_selector", "grace_seconds", "partition_size", "volume_mounts")
+    plain = ("policies", "max_retry", "node_selector", "grace_seconds", "partition_size", "volume_mounts", "ports")
     return {name: document[name] for name in plain if name in document} | {n: v for n, v in kept.items() if v}
 
 

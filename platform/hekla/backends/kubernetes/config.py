@@ -12,6 +12,7 @@ from hekla.domain.validation import Inconsistent
 MAX_PREFIX = 40
 """Of the 63 characters of a namespace's name, where those of a tenant are to follow."""
 _OBJECT = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
+_DOMAIN = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"
 _NAME = r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$"
 
 
@@ -38,6 +39,19 @@ class AdoptedConfig(config.Config):
     shows_queues: bool = False
 
 
+class IngressConfig(config.Config):
+    """How people outside of the cluster come to ports that jobs name; whoever reaches the proxy reaches them.
+
+    `domain`: below which each port has a host of its own; all such names must lead to the proxy. `class_name`: which
+    proxy, as Ingresses name it. `namespace`: where that runs. `tls`: it serves these hosts by HTTPS.
+    """
+
+    domain: Annotated[str, Field(pattern=_DOMAIN, max_length=200)]
+    class_name: Annotated[str, Field(pattern=_NAME)]
+    namespace: Annotated[str, Field(pattern=_NAME)]
+    tls: bool = False
+
+
 class KubernetesConfig(config.Config):
     """Where its API server is and whose pods are ours.
 
@@ -50,7 +64,8 @@ class KubernetesConfig(config.Config):
     others our engine places too; none where it is not said. `priority_classes`: whether pods whose job names a priority
     class have that of the cluster, or one that we make; where our engine places them. `claims`: the
     PersistentVolumeClaims of a namespace that tenants share which jobs of all of them may mount; in a namespace of its
-    own a tenant has all that are there.
+    own a tenant has all that are there. `ingress`: how people outside reach ports of jobs; they do not where it is not
+    said.
     """
 
     kubeconfig: Annotated[str, Field(pattern=rf"^$|{_NAME}", max_length=63)] = ""
@@ -63,6 +78,15 @@ class KubernetesConfig(config.Config):
     claims: Annotated[tuple[Annotated[str, Field(pattern=_OBJECT, max_length=253)], ...], Field(max_length=1000)] = ()
     tenant_role: Annotated[str, Field(min_length=1, max_length=253)] = "hekla-tenants"
     priority_classes: bool = False
+    ingress: IngressConfig | None = None
+
+    @model_validator(mode="after")
+    def _check_ingress(self) -> Self:
+        """Where we make the pods, with rights in one namespace."""
+        if self.ingress is not None and (self.namespaces != "shared" or self.scheduler != "hekla"):
+            sentence = said("Ports are led outside only where Hekla places pods, all in one namespace.")
+            raise Inconsistent([Problem("ingress", sentence)])
+        return self
 
     @model_validator(mode="after")
     def _check_namespaces(self) -> Self:

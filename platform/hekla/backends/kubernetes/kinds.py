@@ -1,10 +1,10 @@
 """The kinds of objects that belong to a job beside its pods, and where the API has them."""
 
-SERVICES, POLICIES, CLAIMS = "services", "networkpolicies", "persistentvolumeclaims"
+SERVICES, POLICIES, CLAIMS, INGRESSES = "services", "networkpolicies", "persistentvolumeclaims", "ingresses"
 OF_JOBS = (SERVICES, POLICIES, CLAIMS)
 ATTACHED = (*OF_JOBS, "configmaps", "secrets")
 _CORE = "/api/v1"
-_GROUPS = {POLICIES: "/apis/networking.k8s.io/v1"}
+_GROUPS = dict.fromkeys((POLICIES, INGRESSES), "/apis/networking.k8s.io/v1")
 
 
 def path(place: str, kind: str) -> str:

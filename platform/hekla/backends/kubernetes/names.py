@@ -80,6 +80,11 @@ def claim_of(job: str, volume: str) -> str:
     return f"{service_of(job)}-{volume}"
 
 
+def door_of(job: str, port: str) -> str:
+    """What leads people from outside to a port of a job."""
+    return f"port-{job}-{port}"
+
+
 def service_of(job: str) -> str:
     """The headless service under which the pods of a job have their names."""
     return f"job-{job}"

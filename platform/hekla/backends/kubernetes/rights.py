@@ -1,6 +1,7 @@
 """What Hekla must be allowed in a cluster, as `deploy/kubernetes/rights.yaml` gives it; and what it must be allowed
 beside that where each tenant has a namespace of its own, as `rights-tenants.yaml` there gives it, where pods have
-priority classes, as `rights-priorities.yaml` does, or where Volcano schedules, as `rights-volcano.yaml` does.
+priority classes, as `rights-priorities.yaml` does, where ports of jobs are reached from outside, as `rights-ports.yaml`
+does, or where Volcano schedules, as `rights-volcano.yaml` does.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -88,6 +89,8 @@ _FOR_PRIORITIES = tuple(
     Right(verb, "priorityclasses", everywhere=True, group="scheduling.k8s.io") for verb in ("create", "get")
 )
 
+_FOR_PORTS = (Right("create", kinds.INGRESSES, group=kinds.group(kinds.INGRESSES)),)
+
 
 def needed_for_others(namespace: str, *, has_groups: bool) -> list[Right]:
     """What placing others' pods there takes, as `deploy/kubernetes/rights-adopted.yaml` gives it.
@@ -105,7 +108,8 @@ def needed(config: KubernetesConfig) -> tuple[Right, ...]:
     if config.scheduler == "volcano":
         return NEEDED_WITH_VOLCANO
     more = () if config.namespaces == "shared" else _for_tenants(config.tenant_role)
-    return (*NEEDED, *more, *(_FOR_PRIORITIES if config.priority_classes else ()))
+    priorities = _FOR_PRIORITIES if config.priority_classes else ()
+    return (*NEEDED, *more, *priorities, *(_FOR_PORTS if config.ingress else ()))
 
 
 def _for_tenants(role: str) -> Iterator[Right]:

@@ -1,0 +1,55 @@
+"""The page of a job leads to the ports that it names, where its cluster leads people there."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People
+
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.models import Job
+from hekla.domain.policies import Action
+from hekla.lib import clock
+
+As = Callable[[User], Client]
+_INGRESS = {"domain": "jobs.example.org", "class_name": "nginx", "namespace": "ingress-nginx"}
+_TASK = {"name": "main", "command": ["true"], "ports": {"board": 6006}}
+
+
+def on_kubernetes(ingress: Any) -> None:
+    Cluster.objects.update(kind=Cluster.Kind.KUBERNETES, config={"ingress": ingress} if ingress else {})
+
+
+def page(as_: As, user: User, job: Job) -> str:
+    return as_(user).get(reverse("jobs:detail", args=[job.uid])).content.decode()
+
+
+@pytest.mark.parametrize(("tls", "scheme"), [(False, "http"), (True, "https")])
+def test_who_may_see_the_job_finds_the_link(people: People, as_: As, tls: bool, scheme: str) -> None:
+    job = people.submit(tasks=[_TASK])
+    on_kubernetes({**_INGRESS, "tls": tls})
+    assert f'href="{scheme}://{job.uid.hex}-board.jobs.example.org/"' in page(as_, people.bob, job)
+
+
+@pytest.mark.parametrize("ingress", [None, "nonsense", {"domain": 5}])
+def test_where_nobody_is_led_there_is_no_link(people: People, as_: As, ingress: Any) -> None:
+    job = people.submit(tasks=[_TASK])
+    on_kubernetes(ingress)
+    assert f"{job.uid.hex}-board" not in page(as_, people.alice, job)
+
+
+def test_a_job_that_is_over_has_no_link(people: People, as_: As) -> None:
+    job = people.submit(tasks=[_TASK])
+    jobs.command(job, Action.ABORT_JOB, user=people.alice, now=clock.now())
+    on_kubernetes(_INGRESS)
+    assert f"{job.uid.hex}-board" not in page(as_, people.alice, job)
+
+
+def test_the_form_keeps_ports_when_a_job_is_edited_and_run_again(people: People, as_: As) -> None:
+    job = people.submit(tasks=[_TASK])
+    found = as_(people.alice).get(f"{reverse('jobs:submit')}?clone={job.uid}").content.decode()
+    assert "board&quot;: 6006" in found
