@@ -207,7 +207,7 @@ def test_with_its_token_a_job_is_led_from_its_queue_to_its_end(with_volcano: Ins
         backend.keep_queue(replace(queue, weight=2))
         backend.resize(job, JobSize.of(larger))
         assert backend.jobs()[job].size == JobSize.of(larger)
-        backend.ask(job, Action.ABORT_JOB)
+        backend.ask(job, Action.ABORT_JOB, restarts=0)
         plane.wait_until(lambda: backend.jobs()[job].phase is JobPhase.ABORTED, 90)
         backend.remove(job)
         assert backend.jobs() == {}

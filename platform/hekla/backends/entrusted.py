@@ -93,8 +93,8 @@ class JobBackend(Backend, Protocol):
     def submit(self, job: str, spec: JobSpec) -> None:
         """Take the job in unless it is there. Raises StartRefused where it never can be, BackendError."""
 
-    def ask(self, job: str, action: Action) -> None:
-        """Have the leader do this to the job. Raises NotAskable, BackendError.
+    def ask(self, job: str, action: Action, *, restarts: int) -> None:
+        """Have the leader do this to the job, if it counts so many restarts still. Raises NotAskable, BackendError.
 
         Who asks again while it has not begun asks for nothing more.
         """

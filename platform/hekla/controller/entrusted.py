@@ -86,7 +86,7 @@ def _asked(backend: JobBackend, job: Job, report: JobReport) -> Standing:
         action = Action.SYNC_JOB
     if action is not None:
         try:
-            backend.ask(job.uid.hex, action)
+            backend.ask(job.uid.hex, action, restarts=report.retry_count)
         except NotAskable as refusal:
             return replace(told, refusal=str(refusal))
     return told

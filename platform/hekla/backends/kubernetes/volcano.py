@@ -145,11 +145,13 @@ class VolcanoBackend(KubernetesBackend):
             if error.status != CONFLICT:
                 raise
 
-    def ask(self, job: str, action: Action) -> None:
+    def ask(self, job: str, action: Action, *, restarts: int) -> None:
         """By a Command of which there is one at a time. What it ends takes its log along, so that is kept before."""
         for found in self._jobs_listed(names.selector(names.job_labels(self._cluster, job))):
-            asked = f"{found['metadata']['uid']} {(found.get('status') or {}).get('version')}", action
-            if time.monotonic() < self._asked.get(asked, 0.0):
+            status = found.get("status") or {}
+            asked = f"{found['metadata']['uid']} {status.get('version')}", action
+            has_moved = int(status.get("retryCount") or 0) != restarts
+            if has_moved or time.monotonic() < self._asked.get(asked, 0.0):
                 continue
             self._keep_logs_of(job)
             self._command(found, action)
