@@ -194,7 +194,7 @@ def test_a_pod_that_ended_and_is_deleted_before_anybody_looks_counts_as_what_it_
     shared, small_cluster, others, code, end
 ) -> None:
     make(small_cluster, others, pod("short", seconds="2", exit_code=code))
-    shared.turn_until(lambda: stands("short") == JobPhase.RUNNING)
+    shared.turn_until(Pod.objects.exclude(phase=PodPhase.PENDING).exists)
     small_cluster.wait_until(
         lambda: at(small_cluster, others, "short")["status"]["phase"] in ("Succeeded", "Failed"), 120.0
     )
