@@ -366,6 +366,9 @@ def test_a_job_gets_another_size_there_and_keeps_it(led, plane, volcano_namespac
     resize(led, job, TaskSize(replicas=1))
     led.turn_until(lambda: sorted(pod.phase for pod in job.pods.all()) == ["failed", "failed", "running"])
     assert {pod.index for pod in job.pods.filter(phase=PodPhase.RUNNING)} == {0}
+    kept = [backend_of(led.cluster).logs(PodKey(job.uid.hex, "main", at, 1), offset=0, limit=1000) for at in range(3)]
+    assert [chunk.data for chunk in kept] == [SAID, SAID, SAID]
+    assert [chunk.complete for chunk in kept] == [False, True, True], "who stays goes on to write"
     assert Job.objects.get(pk=job.pk).retry_count == 0
     assert audit.findings() == []
 

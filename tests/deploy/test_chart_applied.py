@@ -211,9 +211,9 @@ def test_with_its_token_a_job_is_led_from_its_queue_to_its_end(with_volcano: Ins
         backend.count(pod, PodKey(job, "main", 0, 1))
         assert [one.observation.key.job for one in backend.pods(fresh=True)] == [job]
         backend.keep_queue(replace(queue, weight=2))
-        backend.resize(job, JobSize.of(larger))
+        backend.resize(job, JobSize.of(larger), meanwhile=lambda: None)
         assert backend.jobs()[job].size == JobSize.of(larger)
-        backend.ask(job, Action.ABORT_JOB, restarts=0)
+        backend.ask(job, Action.ABORT_JOB, restarts=0, meanwhile=lambda: None)
         plane.wait_until(lambda: backend.jobs()[job].phase is JobPhase.ABORTED, 90)
         backend.remove(job)
         assert backend.jobs() == {}

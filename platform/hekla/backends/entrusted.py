@@ -4,7 +4,7 @@ It stands beside `base.Backend`, whose methods about machines, logs and removal 
 the console's own identifiers, as in `PodKey`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -43,6 +43,10 @@ class JobSize:
     def of(cls, spec: JobSpec) -> "JobSize":
         """As it is to be."""
         return cls({task.name: (task.replicas, task.minimum) for task in spec.tasks}, spec.gang_minimum)
+
+    def has(self, task: str, index: int) -> bool:
+        """Whether there is such a replica in a job of this size."""
+        return index < self.tasks.get(task, (0, 0))[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +97,18 @@ class JobBackend(Backend, Protocol):
     def submit(self, job: str, spec: JobSpec) -> None:
         """Take the job in unless it is there. Raises StartRefused where it never can be, BackendError."""
 
-    def ask(self, job: str, action: Action, *, restarts: int) -> None:
+    def ask(self, job: str, action: Action, *, restarts: int, meanwhile: Callable[[], None]) -> None:
         """Have the leader do this to the job, if it counts so many restarts still. Raises NotAskable, BackendError.
 
+        `meanwhile` is called at least each second and right before, and stops it by what it raises.
         Who asks again while it has not begun asks for nothing more.
         """
 
-    def resize(self, job: str, size: JobSize) -> None:
-        """Make the job as large as this, if it is there; of its tasks no other thing changes. Raises BackendError."""
+    def resize(self, job: str, size: JobSize, *, meanwhile: Callable[[], None]) -> None:
+        """Make the job as large as this, if it is there; of its tasks no other thing changes. Raises BackendError.
+
+        `meanwhile` as with `ask`.
+        """
 
     def jobs(self) -> Mapping[str, JobReport]:
         """All jobs of ours that are there now. Raises BackendError."""

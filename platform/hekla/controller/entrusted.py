@@ -73,12 +73,12 @@ def _lead(hold: Hold, backend: JobBackend, job: Job, report: JobReport | None, p
     elif report is None:
         told = _gone(phase)
     else:
-        told = _asked(backend, job, report)
-        _resize(backend, job, report)
+        told = _asked(hold, backend, job, report)
+        _resize(hold, backend, job, report)
     _take_down(hold, job, told, pods)
 
 
-def _asked(backend: JobBackend, job: Job, report: JobReport) -> Standing:
+def _asked(hold: Hold, backend: JobBackend, job: Job, report: JobReport) -> Standing:
     """How it stands, after it was asked for what is due."""
     told, restarted = _standing(report), report.retry_count > job.retry_count
     action = entrusted.due(JobPhase(job.phase), job.reason, report.phase, restarted=restarted)
@@ -86,18 +86,18 @@ def _asked(backend: JobBackend, job: Job, report: JobReport) -> Standing:
         action = Action.SYNC_JOB
     if action is not None:
         try:
-            backend.ask(job.uid.hex, action, restarts=report.retry_count)
+            backend.ask(job.uid.hex, action, restarts=report.retry_count, meanwhile=hold.require)
         except NotAskable as refusal:
             return replace(told, refusal=str(refusal))
     return told
 
 
-def _resize(backend: JobBackend, job: Job, report: JobReport) -> None:
+def _resize(hold: Hold, backend: JobBackend, job: Job, report: JobReport) -> None:
     """Only jobs whose size a person changed here: that of others is what it is there. A refusal stops nothing else."""
     may_change = services.is_scalable(job) and (not report.phase.is_final or report.phase is JobPhase.ABORTED)
     if may_change and job.revision > 1 and report.size != (size := JobSize.of(spec_of(job))):
         try:
-            backend.resize(job.uid.hex, size)
+            backend.resize(job.uid.hex, size, meanwhile=hold.require)
         except BackendError as error:
             log.warning("could not change the size of %s, will try again: %s", job, error)
 

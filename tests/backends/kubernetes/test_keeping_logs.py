@@ -14,6 +14,7 @@ from hekla.backends.kubernetes import backend as module
 from hekla.backends.kubernetes import silence
 from hekla.backends.kubernetes.api import Api, ApiError
 from hekla.backends.kubernetes.flight import Flight
+from hekla.backends.kubernetes.spool import Spool
 
 AWAY = ApiError(500, "InternalError", "dial tcp 10.0.0.1:10250: i/o timeout")
 NO_ANSWER = BackendError("The API server does not answer: ReadTimeout")
@@ -143,3 +144,18 @@ def test_a_full_disk_loses_no_log_and_is_not_filled_further(cloud, monkeypatch) 
     assert not [path for path in (cloud.home / "kubernetes").rglob("*") if path.is_file()]
     cloud.backend.forget([key])
     assert (cloud.seen(key), cloud.log(key)) == (None, log)
+
+
+def test_what_was_drafted_of_a_log_counts_only_where_the_pod_is_gone_before_it_is_kept(tmp_path: Path) -> None:
+    spool, stays, goes = Spool(tmp_path), PodKey("job", "main", 0, 1), PodKey("job", "main", 1, 1)
+    for key in (stays, goes):
+        spool.draft(key, b"a")
+        spool.draft(key, b"ab")
+        assert not spool.has(key), "a pod of which there is a log has run"
+    spool.keep(stays, b"abc")
+    spool.keep_draft(stays)
+    spool.keep_draft(goes)
+    assert [spool.read(key, 0, 9).data for key in (stays, goes)] == [b"abc", b"ab"]
+    assert [path.name for path in (tmp_path / "job").iterdir() if path.name.startswith(".")] == []
+    spool.keep_draft(PodKey("job", "main", 2, 1))
+    assert not spool.has(PodKey("job", "main", 2, 1))

@@ -63,6 +63,11 @@ class Ending:
         if not self._spool.has(pod.key):
             self._spool.keep(pod.key, await self._last_log(pod))
 
+    async def draft_log(self, pod: Seen) -> None:
+        """What it wrote until now, if it is about to go together with its log. Raises BackendError as `keep_log`."""
+        if pod.is_bound and not pod.is_gone and not self._spool.has(pod.key):
+            self._spool.draft(pod.key, await self._last_log(pod))
+
     async def _bury(self, key: PodKey, reason: str) -> None:
         async with self._homes.entered(key.tenant):
             tombstone = self._manifests.tombstone(key, reason)

@@ -101,8 +101,11 @@ class VolcanoBackend(KubernetesBackend):
         """Keep their logs. The pods are left to Volcano, which would take their deletion for an eviction."""
         wanted = set(keys)
         for pod in self._cache.all():
-            if pod.key in wanted and self._tries_to_keep_log(pod):
-                self._cache.dismiss([pod])
+            if pod.key in wanted:
+                if pod.is_gone:
+                    self._spool.keep_draft(pod.key)
+                if self._tries_to_keep_log(pod):
+                    self._cache.dismiss([pod])
 
     def _tries_to_keep_log(self, pod: Seen) -> bool:
         try:
@@ -145,23 +148,36 @@ class VolcanoBackend(KubernetesBackend):
             if error.status != CONFLICT:
                 raise
 
-    def ask(self, job: str, action: Action, *, restarts: int) -> None:
-        """By a Command of which there is one at a time. What it ends takes its log along, so that is kept before."""
-        for found in self._jobs_listed(names.selector(names.job_labels(self._cluster, job))):
-            status = found.get("status") or {}
-            asked = f"{found['metadata']['uid']} {status.get('version')}", action
-            has_moved = int(status.get("retryCount") or 0) != restarts
-            if has_moved or time.monotonic() < self._asked.get(asked, 0.0):
-                continue
-            self._keep_logs_of(job)
-            self._command(found, action)
+    def ask(self, job: str, action: Action, *, restarts: int, meanwhile: Callable[[], None]) -> None:
+        """By a Command of which there is one at a time.
+
+        What it ends takes its log along, so that is drafted before. This may take long, so the job is looked at again.
+        """
+        if not self._due(job, action, restarts):
+            return
+        version = self._command_version()
+        self._draft_logs([pod for pod in self._cache.all() if pod.key.job == job], meanwhile)
+        due = self._due(job, action, restarts)
+        meanwhile()
+        for found, asked in due:
+            self._command(found, action, version)
             patience = _RESTART_AGAIN_SECONDS if action is Action.RESTART_JOB else _ASK_AGAIN_SECONDS
             self._asked = {one: until for one, until in self._asked.items() if until > time.monotonic()}
             self._asked[asked] = time.monotonic() + patience
 
-    def _command(self, job: Json, action: Action) -> None:
+    def _due(self, job: str, action: Action, restarts: int) -> list[tuple[Json, tuple[str, Action]]]:
+        """The job, with what it is to be asked, unless it has restarted since or was asked lately."""
+        due = []
+        for found in self._jobs_listed(names.selector(names.job_labels(self._cluster, job))):
+            status = found.get("status") or {}
+            asked = f"{found['metadata']['uid']} {status.get('version')}", action
+            has_moved = int(status.get("retryCount") or 0) != restarts
+            if not has_moved and time.monotonic() >= self._asked.get(asked, 0.0):
+                due.append((found, asked))
+        return due
+
+    def _command(self, job: Json, action: Action, version: str) -> None:
         """Raises NotAskable where this server knows no Commands."""
-        version = self._command_version()
         place = f"/apis/{version}/namespaces/{self._config.namespace}/commands"
         try:
             self._create_once(place, self._volcano.command(job, action, version))
@@ -177,15 +193,17 @@ class VolcanoBackend(KubernetesBackend):
         except NotInstalled as error:
             raise NotAskable(_NO_COMMANDS) from error
 
-    def resize(self, job: str, size: JobSize) -> None:
-        """Volcano makes pods that are missing, and deletes those with the highest numbers."""
+    def resize(self, job: str, size: JobSize, *, meanwhile: Callable[[], None]) -> None:
+        """Volcano makes pods that are missing, and deletes those with the highest numbers: their logs are drafted."""
+        own = (pod for pod in self._cache.all() if pod.key.job == job)
+        self._draft_logs([pod for pod in own if not size.has(pod.key.task, pod.key.index)], meanwhile)
         for found in self._jobs_listed(names.selector(names.job_labels(self._cluster, job))):
-            self._keep_logs_of(job)
+            meanwhile()
             self._api.patch(f"{self._jobs}/{found['metadata']['name']}", self._volcano.resized(found, size))
 
     def jobs(self) -> Mapping[str, JobReport]:
         """Each with what its PodGroup says; events are asked only where that is not enough."""
-        jobs = {one["metadata"]["labels"][names.JOB]: one for one in self._jobs_listed(self._ours)}
+        jobs = {one["metadata"]["labels"][names.JOB]: one for one in self._jobs_listed(f"{self._ours},{names.JOB}")}
         groups = {one["metadata"]["labels"].get(names.JOB): one for one in self._groups()} if jobs else {}
         forgotten = self._forgotten(
             {uid for uid, job in jobs.items() if volcano_reading.lacks_group(job, groups.get(uid))}
@@ -224,13 +242,16 @@ class VolcanoBackend(KubernetesBackend):
     def inventory(self, *, fresh: bool = True) -> Inventory:
         """With the jobs themselves."""
         there = super().inventory(fresh=fresh)
-        jobs = {one["metadata"]["labels"][names.JOB] for one in self._jobs_listed(self._ours)}
+        listed = self._jobs_listed(f"{self._ours},{names.JOB}")
+        jobs = {one["metadata"]["labels"][names.JOB] for one in listed}
         return Inventory(there.alive, there.kept | jobs, there.logged | jobs)
 
-    def _keep_logs_of(self, job: str) -> None:
-        for pod in self._cache.all():
-            if pod.key.job == job:
-                self._tries_to_keep_log(pod)
+    def _draft_logs(self, pods: Sequence[Seen], meanwhile: Callable[[], None]) -> None:
+        if not pods:
+            return
+        for pod, error in self._flight.each(self._ending.draft_log, pods, meanwhile):
+            if error is not None:
+                log.info("could not draft the log of %s: %s", pod.name, error)
 
     # The server
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from hekla.backends.base import StartRefused
+from hekla.backends.base import BackendError, StartRefused
 from hekla.backends.entrusted import JobSize, QueueOrder
 from hekla.backends.kubernetes import kinds, names, volumes
 from hekla.backends.kubernetes.api import Json
@@ -66,7 +66,12 @@ class VolcanoManifests:
             volumes.check_claim(volume.volume_claim_name, self._config)
 
     def resized(self, job: Json, size: JobSize) -> Json:
-        """The merge patch that gives the job that size, unless it has changed since it was read."""
+        """The merge patch that gives the job that size, unless it has changed since it was read.
+
+        Raises BackendError where somebody gave it other tasks, of which no size is known here.
+        """
+        if {task["name"] for task in job["spec"]["tasks"]} != size.tasks.keys():
+            raise BackendError("Somebody has changed the tasks of the job in the cluster")
         tasks = [{**task, **_numbers(task, *size.tasks[task["name"]])} for task in job["spec"]["tasks"]]
         meta = {name: job["metadata"][name] for name in ("uid", "resourceVersion")}
         return {"metadata": meta, "spec": {"minAvailable": size.least, "tasks": tasks}}

@@ -81,7 +81,7 @@ def _follow_job(job: Job, pods: list[Pod], told: Standing, now: datetime) -> boo
         outcome = entrusted.standing(job_facts(job), (Step(told.phase, NOT_ASKED, told.refusal),))
     elif entrusted.follows(JobPhase(job.phase), job.reason, told.phase, restarted=told.restarts > job.retry_count):
         outcome = entrusted.standing(job_facts(job), _steps(job, pods, told))
-        outcome = replace(outcome, retry_count=told.restarts)
+        outcome = replace(outcome, retry_count=max(job.retry_count, told.restarts))
     gang_phase = GangPhase.COMPLETED if job.is_final and job.phase != JobPhase.ABORTED else told.gang_phase
     changed = write(job, pods, replace(outcome, gang_phase=gang_phase), actor=CONTROLLER, now=now)
     if write_waiting(job, _waiting(job, told), now):
