@@ -26,6 +26,14 @@ GROUP = GroupRef("team-a", GroupKind.OWNER, "train", "1")
 POD = OthersPod("u", "team-a", "train-0", GROUP, AT, PodPhase.PENDING, AT, request={"cpu": "1"})
 
 
+@pytest.mark.parametrize("name", ["train", "a/b", "/", "a//", ""])
+def test_a_group_is_found_again_by_its_key_whatever_it_is_called(name: str) -> None:
+    """Names of groups come from annotations, which may hold anything."""
+    for owner in ("", "5d1b"):
+        ref = GroupRef("team-a", GroupKind.POD_GROUP, name, owner)
+        assert GroupRef.of(ref.key) == ref
+
+
 def spec(minimum: int = 1, count: int = 2) -> JobSpec:
     roles = Roles(None)
     task = roles.task_of(POD) or ""

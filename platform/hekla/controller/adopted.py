@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from django.db import IntegrityError
+from django.db import DataError, IntegrityError
 from django.utils import translation
 
 from hekla.apps.adopted import selectors, services
@@ -57,7 +57,7 @@ def follow(cluster: Cluster, hold: Hold, *, now: datetime) -> None:
     adoption, memory = _of(hold.backend), _memory_of(hold)
     if adoption is None and (memory.has_begun or not isinstance(hold.backend, AdoptingBackend)):
         return
-    known = [_ref(key) for key in selectors.open_groups(cluster.pk)]
+    known = [GroupRef.of(key) for key in selectors.open_groups(cluster.pk)]
     look = _look(cluster, adoption, known, memory) if adoption else Look(Rules({}, "", ""), {}, None, {}, frozenset())
     refs = {ref.key: ref for ref in (*known, *look.new, *look.pods) if look.can_tell(ref)}
     memory.refused = {}
@@ -96,7 +96,7 @@ def _at_home(cluster: Cluster, memory: Others, pods: Sequence[OthersPod]) -> Ite
     for pod in pods:
         key = memory.homes.get(pod.uid, pod.group.key)
         if key is not None:
-            yield pod if key == pod.group.key else replace(pod, group=_ref(key))
+            yield pod if key == pod.group.key else replace(pod, group=GroupRef.of(key))
 
 
 def _of(backend: Backend) -> Adoption | None:
@@ -112,11 +112,6 @@ def _by_group(pods: Iterable[OthersPod]) -> dict[GroupRef, list[OthersPod]]:
     for pod in sorted(pods, key=lambda pod: pod.uid):
         found[pod.group].append(pod)
     return found
-
-
-def _ref(key: str) -> GroupRef:
-    namespace, kind, name, owner = key.split("/")
-    return GroupRef(namespace, GroupKind(kind), name, owner)
 
 
 def _take(
@@ -137,7 +132,7 @@ def _take(
     except HeklaError as refusal:
         memory.refused[key] = str(refusal)
         return False
-    except IntegrityError as error:  # one group that nobody understands is not to stop all others
+    except (IntegrityError, DataError) as error:  # one group that nobody understands is not to stop all others
         log.exception("the group %s cannot be taken in", key)
         memory.refused[key] = str(error)
         return False

@@ -41,6 +41,13 @@ class GroupRef:
         """The same for the same group."""
         return "/".join((self.namespace, self.kind, self.name, self.owner))
 
+    @classmethod
+    def of(cls, key: str) -> "GroupRef":
+        """The group with that key. In its name alone a slash may stand, as an annotation may say anything."""
+        namespace, kind, rest = key.split("/", 2)
+        name, owner = rest.rsplit("/", 1)
+        return cls(namespace, GroupKind(kind), name, owner)
+
 
 @dataclass(frozen=True, slots=True)
 class OthersPod:

@@ -54,6 +54,7 @@ _LISTED = (
     *("queue__name", "cluster__name", "cluster__kind", "owner__username", "owner__display_name"),
     *("submitted_at", "started_at", "finished_at", "deleted_at"),
 )
+_UID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
 _NUMBER_AT_END = re.compile(r"-\d+$")
 _AT_REST = [JobPhase.PENDING.value, JobPhase.RESTARTING.value]
 _WAITING = {"phase": JobPhase.PENDING, "deleted_at": None}
@@ -341,14 +342,19 @@ def placement(job: Job) -> Placement | None:
 
 def by_uids(cluster_id: int, uids: Collection[str]) -> list[Job]:
     """These jobs of a cluster, in the order of their submission."""
-    found = Job.objects.filter(cluster_id=cluster_id, uid__in=uids)
+    found = Job.objects.filter(cluster_id=cluster_id, uid__in=_uids(uids))
     return list(found.select_related("queue", "owner", "tenant").order_by("id"))
 
 
 def gone_among(cluster_id: int, *, kept: Collection[str], logged: Collection[str]) -> list[Job]:
     """Those of `kept` that are cleaned, and of `logged` those whose logs are purged: all that is to be gone."""
-    is_gone = Q(uid__in=kept, cleaned_at__isnull=False) | Q(uid__in=logged, logs_purged_at__isnull=False)
+    is_gone = Q(uid__in=_uids(kept), cleaned_at__isnull=False) | Q(uid__in=_uids(logged), logs_purged_at__isnull=False)
     return list(Job.objects.filter(is_gone, cluster_id=cluster_id).select_related("tenant").order_by("id"))
+
+
+def _uids(told: Iterable[str]) -> list[UUID]:
+    """Those that can be the uid of a job: in a cluster anybody may put anything onto an object."""
+    return [UUID(text) for text in told if _UID.fullmatch(text)]
 
 
 def unfinished_pods(cluster_id: int) -> list[Pod]:

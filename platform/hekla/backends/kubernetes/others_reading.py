@@ -16,6 +16,8 @@ _QUEUE = "scheduling.volcano.sh/queue-name"
 _ROLES = ("volcano.sh/task-spec", "training.kubeflow.org/replica-type", "role", "app.kubernetes.io/component")
 _CONDITION, _WAITS = "PodScheduled", "Unschedulable"
 MOST = 500
+_MOST_NAME = 253
+"""Of objects; annotations may say more."""
 
 
 def others_pod(pod: Json) -> OthersPod:
@@ -59,7 +61,7 @@ def _controller(meta: Json) -> Json:
 def _group(meta: Json, maker: Json) -> GroupRef:
     namespace, labels = meta["namespace"], meta.get("labels") or {}
     if name := next(_told(meta, _GROUP), "") or labels.get(_GROUP_LABEL, ""):
-        return GroupRef(namespace, GroupKind.POD_GROUP, name)
+        return GroupRef(namespace, GroupKind.POD_GROUP, name[:_MOST_NAME])
     if name := labels.get(_JOB_NAME, ""):
         return GroupRef(namespace, GroupKind.JOB_NAME, name, maker.get("uid", ""))
     if maker:
