@@ -8,6 +8,7 @@ from tests.backends.conftest import Place
 from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.plugin import _give, give_inside
 
+from hekla.backends.kubernetes.api import ApiError
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.registry import open_backend
 from hekla.domain.errors import Invalid
@@ -139,6 +140,21 @@ def test_pods_run_where_the_right_to_it_is_missing(closed, small_cluster) -> Non
     key = closed.started(closed.long(ports=_PORTS))
     assert closed.until(key, PodPhase.RUNNING)
     assert there(small_cluster, closed, "ingresses") == []
+
+
+@pytest.mark.kubernetes
+@pytest.mark.parametrize("status", [400, 409, 500])
+def test_pods_run_where_the_server_does_not_take_the_host(status: int, cloud, plane, monkeypatch) -> None:
+    """As those who admit objects answer, where another has that host, or where they are away."""
+    create = cloud.backend._flight.create_once
+
+    async def without_ingress(path: str, body: Any) -> Any:
+        if path.endswith("/ingresses"):
+            raise ApiError(status, "", "admission webhook denied the request")
+        return await create(path, body)
+
+    monkeypatch.setattr(cloud.backend._flight, "create_once", without_ingress)
+    assert cloud.until(cloud.started(cloud.long(ports=_PORTS)), PodPhase.RUNNING)
 
 
 @pytest.mark.parametrize("more", [{"namespaces": "tenant"}, {"scheduler": "volcano"}])

@@ -9,7 +9,7 @@ import time
 
 from hekla.backends.base import PodOrder
 from hekla.backends.kubernetes import kinds, names
-from hekla.backends.kubernetes.api import FORBIDDEN, INVALID, ApiError, Json
+from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.config import IngressConfig
 from hekla.backends.kubernetes.flight import Flight
 from hekla.domain.ports import host
@@ -48,7 +48,7 @@ class Doors:
         try:
             await self._open(config, order, name, port, place)
         except ApiError as error:
-            if error.status not in (FORBIDDEN, INVALID):
+            if error.status == NOT_FOUND:  # its namespace, which is not there for the pod either
                 raise
             log.warning("port %s of job %s cannot be reached from outside: %s", name, order.key.job, error)
             return time.monotonic() + _AGAIN_SECONDS

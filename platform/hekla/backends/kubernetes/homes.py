@@ -26,6 +26,11 @@ _HOLDS_WITHIN = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """A right that was given holds as soon as the server has heard of it."""
 
 
+def is_over_quota(refusal: ApiError) -> bool:
+    """Whether all that is missing is room in a quota."""
+    return refusal.status == FORBIDDEN and _OVER_QUOTA in str(refusal)
+
+
 class Homes:
     """Of one cluster. `role`: the ClusterRole with what we need in the namespace of a tenant."""
 
@@ -58,8 +63,8 @@ class Homes:
         try:
             yield
         except ApiError as error:
-            _, over, which = str(error).partition(_OVER_QUOTA)
-            if error.status == FORBIDDEN and over:
+            if is_over_quota(error):
+                _, over, which = str(error).partition(_OVER_QUOTA)
                 raise StartDelayed(f"{over}{which}") from error
             if error.status in (FORBIDDEN, NOT_FOUND):  # somebody may have deleted the namespace
                 self._furnished.discard(tenant)

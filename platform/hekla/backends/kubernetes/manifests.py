@@ -52,8 +52,8 @@ class Manifests:
         return pod
 
     def tombstone(self, key: PodKey, reason: str) -> Json:
-        """In place of a pod that is never to run: it is never bound."""
-        resources = self._resources(key, {})
+        """In place of a pod that is never to run: it is never bound, and takes nothing of any quota but its number."""
+        resources = {"requests": walls.NOTHING, "limits": walls.NOTHING}
         container = {"name": names.MAIN, "image": self._config.image, "resources": resources}
         return self._pod(key, {"containers": [container]}, {names.STOPPED: reason})
 

@@ -10,7 +10,7 @@ from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, FORBIDDEN, INVA
 from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.doors import Doors
 from hekla.backends.kubernetes.flight import Flight
-from hekla.backends.kubernetes.homes import Homes
+from hekla.backends.kubernetes.homes import Homes, is_over_quota
 from hekla.backends.kubernetes.manifests import Manifests
 from hekla.backends.kubernetes.places import Finder
 from hekla.backends.kubernetes.priorities import Priorities
@@ -70,7 +70,7 @@ class Starting:
                 priority_class, lambda: self._flight.create_once(f"{self._finder.place(order.key)}/pods", manifest)
             )
         except ApiError as error:
-            if error.status in (FORBIDDEN, NOT_FOUND):  # what it needs may be gone, such as its namespace
+            if error.status in (FORBIDDEN, NOT_FOUND) and not is_over_quota(error):  # what it needs may be gone
                 self.forget_job(order.key.job)
                 self._priorities.forget(order.priority)
             if error.status in (INVALID, BAD_REQUEST):
