@@ -76,8 +76,11 @@ class Adoption(Protocol):
     def advance_group(self, group: PodGroup, phase: str) -> None:
         """Write how far the group is, for those who wait for it. Raises BackendError where that cannot be done."""
 
-    def show_queues(self, queues: Sequence[ShownQueue]) -> None:
-        """Others see these queues in the cluster, and none of ours that is not among them. Raises BackendError."""
+    def show_queues(self, queues: Sequence[ShownQueue], *, meanwhile: Callable[[], None]) -> None:
+        """Others see these queues in the cluster, and none of ours that is not among them. Raises BackendError.
+
+        `meanwhile` is called before each write, and stops it by what it raises.
+        """
 
 
 @runtime_checkable

@@ -30,7 +30,8 @@ def show(cluster: Cluster, hold: Hold, picture: Picture) -> None:
     adoption = hold.backend.adoption if isinstance(hold.backend, AdoptingBackend) else None
     memory = hold.memory.queues_shown
     if memory.by is not adoption:
-        _leave(hold, memory.by, adoption)
+        if not _has_left(hold, memory.by, adoption):
+            return
         memory = hold.memory.queues_shown = QueuesShown(by=adoption)
     if adoption is None or not adoption.shows_queues:
         return
@@ -42,25 +43,25 @@ def show(cluster: Cluster, hold: Hold, picture: Picture) -> None:
     _tell(hold, adoption, _standings(known, picture))
 
 
-def _leave(hold: Hold, before: Adoption | None, now: Adoption | None) -> None:
+def _has_left(hold: Hold, before: Adoption | None, now: Adoption | None) -> bool:
     """Who shows them no more takes them away. A process that begins does not know who did, and asks who might have."""
     if now is not None and now.shows_queues:
-        return
-    if (last := before or now) is not None:
-        _tell(hold, last, [])
+        return True
+    last = before or now
+    return last is None or _tell(hold, last, [])
 
 
-def _tell(hold: Hold, adoption: Adoption, standings: Sequence[ShownQueue]) -> None:
-    """What went wrong is told when it begins to; nothing else waits for it."""
+def _tell(hold: Hold, adoption: Adoption, standings: Sequence[ShownQueue]) -> bool:
+    """Whether it was done. What went wrong is told when it begins to; nothing else waits for it."""
     memory, problem = hold.memory.queues_shown, ""
-    hold.require()
     try:
-        adoption.show_queues(standings)
+        adoption.show_queues(standings, meanwhile=hold.require)
     except BackendError as error:
         problem = str(error)
-    if problem and problem != memory.problem and standings:
+    if problem and problem != memory.problem:
         log.warning("the queues cannot be shown in the cluster, will try again: %s", problem)
     memory.problem = problem
+    return not problem
 
 
 def _standings(known: Iterable[Queue], picture: Picture) -> list[ShownQueue]:

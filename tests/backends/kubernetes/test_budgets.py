@@ -8,7 +8,7 @@ import pytest
 from hekla.backends.base import Observation, PodKey
 from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.api import ApiError, Json
-from hekla.backends.kubernetes.budgets import TOO_MANY_REQUESTS, Budgets
+from hekla.backends.kubernetes.budgets import Budgets, is_kept
 from hekla.backends.kubernetes.reading import Seen
 from hekla.domain.phases import PodPhase
 from hekla.lib.clock import now
@@ -47,7 +47,7 @@ class World:
 
     async def create(self, path: str, _body: Json) -> None:
         if any(name in path for name in self.forbidden):
-            raise ApiError(TOO_MANY_REQUESTS, "TooManyRequests", "Cannot evict pod")
+            raise ApiError(429, "TooManyRequests", "Cannot evict pod")
 
     async def get(self, _path: str) -> Json:
         if self.trouble:
@@ -126,3 +126,10 @@ def test_one_that_goes_alone_may_go_as_the_server_says(world: World) -> None:
 def test_where_budgets_cannot_be_listed_each_is_asked_for_as_if_it_went_alone(world: World) -> None:
     world.trouble = LIST_FAILS
     assert world.kept(world.pod(0), world.pod(1)) == set()
+
+
+def test_a_server_that_is_asked_too_much_at_once_is_no_budget_that_refuses() -> None:
+    assert is_kept(
+        ApiError(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
+    )
+    assert not is_kept(ApiError(429, "", "The API server answers with 429"))

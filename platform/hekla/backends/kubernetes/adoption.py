@@ -14,7 +14,7 @@ from hekla.backends.adopted import EvictionRefused, ShownQueue
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes import others_reading
 from hekla.backends.kubernetes.api import CONFLICT, NOT_FOUND, Api, ApiError, Json
-from hekla.backends.kubernetes.budgets import TOO_MANY_REQUESTS, eviction
+from hekla.backends.kubernetes.budgets import eviction, is_kept
 from hekla.backends.kubernetes.config import AdoptedConfig
 from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.others import Others
@@ -128,9 +128,9 @@ class KubernetesAdoption:
         self._api.patch(path, {"status": {"phase": phase}})
         self._groups.pop(group.namespace, None)
 
-    def show_queues(self, queues: Sequence[ShownQueue]) -> None:
+    def show_queues(self, queues: Sequence[ShownQueue], *, meanwhile: Callable[[], None]) -> None:
         """As objects of Volcano's kind, which need not run."""
-        self._queues.show(queues)
+        self._queues.show(queues, meanwhile)
 
     def close(self) -> None:
         """End the watches."""
@@ -156,7 +156,7 @@ class KubernetesAdoption:
         try:
             await self._unless_gone(self._flight.create(f"{_path_of(pod)}/eviction{how}", body))
         except ApiError as error:
-            if error.status == TOO_MANY_REQUESTS:
+            if is_kept(error):
                 raise EvictionRefused(str(error)) from error
             raise
 

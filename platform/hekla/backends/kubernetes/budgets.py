@@ -20,7 +20,7 @@ from hekla.backends.kubernetes.reading import Seen
 from hekla.domain.phases import PodPhase
 
 log = logging.getLogger(__name__)
-TOO_MANY_REQUESTS = 429
+_TOO_MANY_REQUESTS, _REASON = 429, "TooManyRequests"
 _BUDGETS = "/apis/policy/v1/namespaces/{}/poddisruptionbudgets"
 _NO_ROOM = "Cannot evict pod as it would violate the pod's disruption budget {}, beside others that leave."
 _MATCHES: Mapping[str, Callable[[str | None, Sequence[str]], bool]] = {
@@ -39,6 +39,11 @@ def eviction(name: str, namespace: str, uid: str) -> Json:
         "metadata": {"name": name, "namespace": namespace},
         "deleteOptions": {"preconditions": {"uid": uid}},
     }
+
+
+def is_kept(refusal: ApiError) -> bool:
+    """Whether a budget refuses. A server that is asked for too much at once answers with that number alone."""
+    return refusal.status == _TOO_MANY_REQUESTS and refusal.reason == _REASON
 
 
 @dataclass(slots=True)
@@ -77,7 +82,7 @@ class Budgets:
         found: dict[PodKey, str] = {}
         pods = [pod for key in keys if (pod := self._finder.seen(key)) and _is_at_work(pod)]
         for pod, error in self._flight.each(self._ask, pods, meanwhile):
-            if isinstance(error, ApiError) and error.status == TOO_MANY_REQUESTS:
+            if isinstance(error, ApiError) and is_kept(error):
                 found[pod.key] = str(error)
             elif error is not None:
                 log.info("whether %s may go cannot be asked: %s", pod.name, error)

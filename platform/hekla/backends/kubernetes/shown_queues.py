@@ -6,12 +6,11 @@ Objects without our label are never touched.
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hekla.backends.adopted import ShownQueue
-from hekla.backends.base import BackendError
 from hekla.backends.kubernetes import names, volcano_reading, walls
-from hekla.backends.kubernetes.api import CONFLICT, NOT_FOUND, Api, ApiError, Json
+from hekla.backends.kubernetes.api import CONFLICT, FORBIDDEN, NOT_FOUND, Api, ApiError, Json
 from hekla.backends.kubernetes.volcano_manifests import queue_manifest
 from hekla.domain.phases import GangPhase
 
@@ -28,14 +27,32 @@ class ShownQueues:
         self._api, self._cluster = api, cluster
         self._told: set[str] = set()
 
-    def show(self, queues: Sequence[ShownQueue]) -> None:
-        """These are there as they are, and no others of ours. Raises BackendError."""
-        found = self._ours()
+    def show(self, queues: Sequence[ShownQueue], meanwhile: Callable[[], None]) -> None:
+        """These are there as they are, and no others of ours. Raises BackendError.
+
+        One that the server refuses keeps no other from being shown.
+        """
+        found = self._ours() if queues else self._left()
         wanted = {queue.order.name: queue for queue in queues if self._can_be_named(queue.order.name)}
         for name, queue in wanted.items():
-            self._keep(queue, found.get(name))
+            meanwhile()
+            try:
+                self._keep(queue, found.get(name))
+            except ApiError as error:
+                self._tell_once(name, str(error))
         for name in found.keys() - wanted.keys():
+            meanwhile()
             self._api.delete(f"{_PLACE}/{name}")
+
+    def _left(self) -> Mapping[str, Json]:
+        """What is still to be taken away: nothing where we may not look, or where there is no such kind."""
+        try:
+            return self._ours()
+        except ApiError as error:
+            if error.status not in (FORBIDDEN, NOT_FOUND):
+                raise
+            log.info("whether queues are still shown in the cluster cannot be seen: %s", error)
+            return {}
 
     def _ours(self) -> Mapping[str, Json]:
         wanted = names.selector({names.CLUSTER: self._cluster})
@@ -43,7 +60,8 @@ class ShownQueues:
             pages = list(self._api.pages(_PLACE, labelSelector=wanted))
         except ApiError as error:
             if error.status == NOT_FOUND:
-                raise BackendError("The cluster does not know the kind Queue of Volcano") from error
+                message = "The cluster does not know the kind Queue of Volcano"
+                raise ApiError(NOT_FOUND, error.reason, message) from error
             raise
         return {one["metadata"]["name"]: one for page in pages for one in page.get("items") or ()}
 
