@@ -67,3 +67,57 @@ def test_shared_memory_is_the_machines_own(local) -> None:
 def test_what_a_machine_cannot_mount_is_refused_with_the_reason(local, wanted, words) -> None:
     with pytest.raises(StartRefused, match=words):
         local.backend.start(local.order(**wanted))
+
+
+@pytest.mark.parametrize("source", [SCRATCH, CLAIM])
+@pytest.mark.parametrize("folder", ["out", "out/deep/sub"])
+def test_the_working_folder_may_be_a_volume_or_within_one(local, source, folder) -> None:
+    wanted = volumes(source, "/work/out")
+    script = f"echo 1 > last && cat $HOME/{folder}/last"
+    assert said(local, 0, script, working_dir=folder, **wanted) == "1"
+
+
+def test_the_working_folder_may_be_within_a_part_of_a_volume(local) -> None:
+    assert said(local, 0, "echo 1 > last", working_dir="out/sub", **volumes(CLAIM, "/work/out", sub_path="a")) == ""
+    assert said(local, 1, "cat out/a/sub/last", **volumes(CLAIM, "/work/out")) == "1"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        (volumes(CLAIM, "/work/v", sub_path="a"), "“a” of the volume “v” cannot be made: “a” is there"),
+        (volumes(CLAIM, "/work/v", sub_path="a/b"), "“a/b” of the volume “v” cannot be made: “a” is there"),
+        ({"working_dir": "out/a/b", **volumes(CLAIM, "/work/out")}, "The working folder “out/a/b” cannot be made"),
+    ],
+)
+def test_a_file_of_an_earlier_pod_in_the_place_of_a_folder_is_told(local, wanted, words) -> None:
+    said(local, 0, "echo 1 > out/a", **volumes(CLAIM, "/work/out"))
+    with pytest.raises(StartRefused, match=words):
+        local.backend.start(local.order(1, **wanted))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ({"working_dir": "etc/one"}, "“etc/one” cannot be made"),
+        (volumes(SCRATCH, "/work/etc"), "Nothing can be mounted at “/work/etc”"),
+        (volumes(SCRATCH, "/work/etc/one/b"), "“/work/etc/one/b” cannot be made: “etc/one” is there"),
+    ],
+)
+def test_a_file_of_the_job_in_the_place_of_a_folder_is_told(local, wanted, words) -> None:
+    with pytest.raises(StartRefused, match=words):
+        local.backend.start(local.order(files={"etc/one": "1"}, **wanted))
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"files": {"é" * 128: ""}},
+        {"working_dir": f"a/{'x' * 256}"},
+        volumes(SCRATCH, f"/work/{'x' * 256}/b"),
+        volumes(CLAIM, "/work/a", sub_path="x" * 256),
+    ],
+)
+def test_a_name_that_no_file_system_takes_is_refused(local, wanted) -> None:
+    with pytest.raises(StartRefused, match="may have 255 bytes"):
+        local.backend.start(local.order(**wanted))

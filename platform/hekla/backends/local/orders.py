@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from hekla.backends.base import Environment, PodOrder, StartRefused
-from hekla.backends.local import limits, volumes
+from hekla.backends.local import folders, limits, volumes
 from hekla.backends.local.podfolder import EnvironmentOrder, Order, PodFolder, boot_id
 from hekla.backends.local.processes import HOSTS_FILE, MARK
 
@@ -36,6 +36,8 @@ def check(order: PodOrder) -> None:
         raise StartRefused("The working folder may not lead upwards (“..”)")
     _check_files({**order.files, **order.secrets})
     volumes.check(order)
+    mounted = (path for mount in order.volume_mounts for path in (mount.mount_path, mount.sub_path))
+    folders.check((*order.files, *order.secrets, order.working_dir, *mounted))
     for requirement in order.environment.requirements if order.environment else ():
         if "\n" in requirement or requirement.lstrip().startswith("-"):
             raise StartRefused(f"“{requirement[:80]}” is not a requirement; options are not taken here")
@@ -54,9 +56,9 @@ def write(
         path.write_text(content, encoding="utf-8", newline="")
     for name, content in order.secrets.items():
         _write_secret(work / name, content)
-    if not PurePosixPath(order.working_dir).is_absolute():
-        (work / order.working_dir).mkdir(parents=True, exist_ok=True)
     volumes.write(order, folder, PodFolder(final))
+    if not PurePosixPath(order.working_dir).is_absolute():
+        volumes.write_working_dir(order, folder)
     Path(folder.hosts).write_text(_hosts(order.hosts), encoding="utf-8")
     environment = _environment(order.environment, environments)
     made = _order(order, PodFolder(final), environment, wake)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from hekla.backends.base import PodOrder, StartRefused
+from hekla.backends.local import folders
 from hekla.backends.local.podfolder import PodFolder
 from hekla.domain.volumes import SHARED_MEMORY, WORK, Volume, VolumeMount
 
@@ -34,16 +35,41 @@ def check(order: PodOrder) -> None:
 
 
 def write(order: PodOrder, draft: PodFolder, final: PodFolder) -> None:
-    """Make the folders and the links to them. The pod's folder is filled as `draft` and renamed to `final` later."""
-    claims = Path(final.claims)
-    for volume, mount in _mounted(order):
-        if _is_of_the_machine(volume, mount):
-            continue
-        made, seen = (claims, claims) if volume.volume_claim else (Path(draft.volumes), Path(final.volumes))
-        (made / volume.name / mount.sub_path).mkdir(parents=True, exist_ok=True)
-        link = Path(draft.work) / PurePosixPath(mount.mount_path).relative_to(WORK)
-        link.parent.mkdir(parents=True, exist_ok=True)
-        link.symlink_to(seen / volume.name / mount.sub_path)
+    """Make the folders and the links to them. The pod's folder is filled as `draft` and renamed to `final` later.
+
+    Raises StartRefused where something else is in the place of one; OSError.
+    """
+    for volume, mount in _linked(order):
+        part = PurePosixPath(mount.sub_path)
+        folders.make(_place(volume, draft), part, f"The folder “{part}” of the volume “{volume.name}”")
+        link = PurePosixPath(mount.mount_path).relative_to(WORK)
+        folders.make(Path(draft.work), link.parent, f"The mount path “{mount.mount_path}”")
+        try:
+            (Path(draft.work) / link).symlink_to(_place(volume, final) / part)
+        except FileExistsError as error:
+            sentence = f"Nothing can be mounted at “{mount.mount_path}”: files of the job are there."
+            raise StartRefused(sentence) from error
+
+
+def write_working_dir(order: PodOrder, draft: PodFolder) -> None:
+    """Make the working folder where it really lies: links into the final folder lead nowhere yet.
+
+    Raises StartRefused where something else is in its place; OSError.
+    """
+    root, wanted = Path(draft.work), WORK / order.working_dir
+    below = wanted.relative_to(WORK)
+    for volume, mount in _linked(order):
+        if wanted.is_relative_to(mount.mount_path):
+            root, below = _place(volume, draft) / mount.sub_path, wanted.relative_to(mount.mount_path)
+    folders.make(root, below, f"The working folder “{order.working_dir}”")
+
+
+def _place(volume: Volume, folder: PodFolder) -> Path:
+    return Path(folder.claims if volume.volume_claim else folder.volumes) / volume.name
+
+
+def _linked(order: PodOrder) -> Iterator[tuple[Volume, VolumeMount]]:
+    return ((volume, mount) for volume, mount in _mounted(order) if not _is_of_the_machine(volume, mount))
 
 
 def _mounted(order: PodOrder) -> Iterator[tuple[Volume, VolumeMount]]:
