@@ -11,8 +11,8 @@ from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.places import Places
 from hekla.backends.kubernetes.reading import Seen
+from hekla.domain.volumes import WORK
 
-WORK = PurePosixPath("/work")
 _FILES, _SECRETS = "files", "secrets"
 MAX_FILES_BYTES = 900_000
 """What fits into one object of the API server's store, with room for its frame."""
