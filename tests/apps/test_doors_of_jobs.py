@@ -1,12 +1,14 @@
 """The page of a job leads to the ports that it names, where its cluster leads people there."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.test_submission import posted
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster
@@ -51,5 +53,8 @@ def test_a_job_that_is_over_has_no_link(people: People, as_: As) -> None:
 
 def test_the_form_keeps_ports_when_a_job_is_edited_and_run_again(people: People, as_: As) -> None:
     job = people.submit(tasks=[_TASK])
-    found = as_(people.alice).get(f"{reverse('jobs:submit')}?clone={job.uid}").content.decode()
-    assert "board&quot;: 6006" in found
+    shown = as_(people.alice).get(f"{reverse('jobs:submit')}?clone={job.uid}").context
+    form = SimpleNamespace(job=shown["form"], tasks=shown["tasks"], files=shown["files"])
+    as_(people.alice).post(reverse("jobs:submit"), posted(form))
+    (again,) = Job.objects.exclude(pk=job.pk)
+    assert again.spec["tasks"][0]["ports"] == {"board": 6006}
