@@ -256,9 +256,20 @@ def alike(one: Object, other: Object) -> bool:
     return names(one) == names(other)
 
 
-def test_volcano_and_a_namespace_for_each_tenant_exclude_each_other(helm: Path) -> None:
-    with pytest.raises(Refused, match="exclude each other"):
-        render(helm, changed(jobs__namespaceForEachTenant=True, jobs__scheduledByVolcano=True))
+@pytest.mark.parametrize(
+    ("switched", "told"),
+    [
+        (("namespaceForEachTenant", "scheduledByVolcano"), "exclude each other"),
+        (("portsOutside", "namespaceForEachTenant"), "jobs.portsOutside excludes"),
+        (("portsOutside", "scheduledByVolcano"), "jobs.portsOutside excludes"),
+        (("showsQueues",), "needs jobs.adoptedNamespaces"),
+    ],
+)
+def test_rights_that_no_configuration_uses_are_refused(helm: Path, switched: tuple[str, ...], told: str) -> None:
+    values = {f"jobs__{name}": True for name in switched}
+    with pytest.raises(Refused, match=told):
+        render(helm, changed(**values))
+    assert render(helm, changed(jobs__enabled=False, **values))
 
 
 def test_without_jobs_of_this_cluster_nothing_has_rights_in_it(helm: Path) -> None:

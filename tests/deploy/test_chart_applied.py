@@ -15,7 +15,8 @@ from tests.kubernetes.volcano.processes import Volcano
 
 from hekla.backends.base import PodKey
 from hekla.backends.entrusted import JobSize, QueueOrder
-from hekla.backends.kubernetes.rights import NEEDED, NEEDED_WITH_VOLCANO
+from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.rights import NEEDED, NEEDED_WITH_VOLCANO, needed
 from hekla.backends.kubernetes.volcano import VolcanoBackend
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
@@ -117,6 +118,12 @@ def with_volcano(helm: Path, volcano: Volcano, guarded: str) -> Iterator[Install
     yield from release(helm, volcano.plane, guarded, {**MINIMAL, "jobs": {"scheduledByVolcano": True}})
 
 
+@pytest.fixture
+def with_ports(helm: Path, control_plane: ControlPlane, guarded: str) -> Iterator[Installed]:
+    """Where people outside reach ports that jobs name."""
+    yield from release(helm, control_plane, guarded, {**MINIMAL, "jobs": {"portsOutside": True}})
+
+
 def release(helm: Path, plane: ControlPlane, namespace: str, values: Mapping[str, Any]) -> Iterator[Installed]:
     jobs = {**values.get("jobs", {}), "namespace": f"{namespace}-jobs"}
     objects = render(helm, {**values, "jobs": jobs}, *OF_FILES, namespace=namespace)
@@ -160,6 +167,15 @@ def test_the_account_may_do_nothing_else(installed: Installed) -> None:
     assert not installed.may("create", "pods/attach", installed.jobs)
     assert not installed.may("delete", "nodes")
     assert not installed.may("create", "clusterrolebindings")
+
+
+def test_the_account_may_lead_ports_outside_where_jobs_are_and_only_there(with_ports: Installed) -> None:
+    ingress = {"domain": "jobs.example.org", "class_name": "nginx", "namespace": "ingress-nginx"}
+    more = set(needed(KubernetesConfig.model_validate({"ingress": ingress}))) - set(NEEDED)
+    assert more
+    for right in more:
+        assert with_ports.may(right.verb, right.resource, with_ports.jobs, right.group), right
+        assert not with_ports.may(right.verb, right.resource, with_ports.namespace, right.group), right
 
 
 def test_the_account_may_do_what_jobs_of_volcano_need(with_volcano: Installed) -> None:
