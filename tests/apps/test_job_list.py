@@ -10,13 +10,16 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.db import connection
 from django.http import HttpResponse, QueryDict
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
-from hekla.apps.jobs import listing, services, table_file
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs import facts, listing, selectors, services, shown, table_file
 from hekla.apps.jobs.filters import order
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.models import Event
@@ -175,6 +178,24 @@ def test_queries_do_not_grow_with_rows(
     client.get(reverse("accounts:visits"))  # once a minute it is noted that somebody is here
     with django_assert_max_num_queries(13 if "q=" in query else 12):
         client.get(f"{reverse(LIST)}?{query}")
+
+
+def test_what_volcano_would_not_do_is_not_offered_and_costs_one_query_for_all(
+    people: People, django_assert_num_queries: Callable[[int], Any]
+) -> None:
+    for number in range(1, 6):
+        people.submit(f"job-{number}", max_retry=2)
+    Job.objects.update(phase="running")
+    Job.objects.filter(name="job-5").update(retry_count=1)
+    found = selectors.listed(Job.objects.select_related("tenant", "queue", "cluster", "owner").order_by("name"))
+    with CaptureQueriesContext(connection) as before:
+        shown.rows(found, lambda _job: True)
+    Cluster.objects.update(kind="kubernetes", config={"scheduler": "volcano"})
+    facts._cached_spec.cache_clear()
+    with django_assert_num_queries(len(before) + 1):
+        rows = shown.rows(found.all(), lambda _job: True)
+    offered = [[action for action, *_ in row["actions"]] for row in rows]
+    assert offered == [["AbortJob", "RestartJob"]] * 4 + [["AbortJob"]]
 
 
 @pytest.mark.parametrize(

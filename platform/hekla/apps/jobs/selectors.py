@@ -51,8 +51,9 @@ MOST_EVICTIONS = 500
 _COURSE = ("JobWaits", "JobPhaseChanged", "GangPhaseChanged")
 _LISTED = (
     *("uid", "name", "kind", "priority", "replicas", "phase", "reason", "waiting", "tenant__slug", "tenant__name"),
-    *("queue__name", "cluster__name", "cluster__kind", "owner__username", "owner__display_name"),
+    *("queue__name", "cluster__name", "cluster__kind", "cluster__config", "owner__username", "owner__display_name"),
     *("submitted_at", "started_at", "finished_at", "deleted_at"),
+    *("gang_phase", "version", "revision", "retry_count", "deadline_at"),
 )
 _UID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
 _NUMBER_AT_END = re.compile(r"-\d+$")

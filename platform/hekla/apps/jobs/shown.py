@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from hekla.apps.jobs import doors, failures, many_logs, pieces, prospects, receipts, ribbon, selectors, story, wording
-from hekla.apps.jobs.facts import all_pod_facts, is_wanted, job_facts, spec_of
+from hekla.apps.jobs.facts import all_pod_facts, is_wanted, job_facts, read_specs, spec_of
 from hekla.apps.jobs.failures import Explanation
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.sentences import together
@@ -175,7 +175,7 @@ def _square(task: str, index: int, pod: Pod | None, place: str) -> dict[str, Any
 def rows(jobs: Iterable[Job], may_act: Callable[[Job], bool] = lambda _job: False) -> list[dict[str, Any]]:
     """Jobs as rows of a list: each with how many of its pods run or are done, and what the person may do to it."""
     jobs = list(jobs)
-    counts = selectors.pod_counts(jobs)
+    counts, actions = selectors.pod_counts(jobs), _all_possible(jobs, may_act)
     words = {
         "AbortJob": (_("Abort"), "abort"),
         "ResumeJob": (_("Resume"), "play"),
@@ -187,11 +187,18 @@ def rows(jobs: Iterable[Job], may_act: Callable[[Job], bool] = lambda _job: Fals
             "place": pieces.address("jobs:detail", job.uid),
             "counts": counts[job.pk],
             "busy": _busy(counts[job.pk]),
-            "may_act": (theirs := job.deleted_at is None and may_act(job)),
-            "actions": [(word, *words[word]) for word in offered(job)] if theirs else [],
+            "may_act": job.pk in actions,
+            "actions": [(word, *words[word]) for word in actions.get(job.pk, ())],
         }
         for job in jobs
     ]
+
+
+def _all_possible(jobs: Iterable[Job], may_act: Callable[[Job], bool]) -> dict[int, list[str]]:
+    """What is offered for each of these jobs on which the person may act; specifications are read together."""
+    wanted = {job: offered(job) for job in jobs if job.deleted_at is None and may_act(job)}
+    read_specs(job for job, actions in wanted.items() if actions and job.cluster.leads_jobs)
+    return {job.pk: _possible(job, actions)[0] for job, actions in wanted.items()}
 
 
 def _busy(counts: dict[str, int]) -> int:
