@@ -62,6 +62,7 @@ TASK = st.integers(1, 5).flatmap(
             "node_selector": st.dictionaries(st.sampled_from(["gpu", "hekla.io/zone"]), TEXTS),
             "grace_seconds": st.integers(0, 600),
             "partition_size": st.sampled_from([1, replicas]),
+            "ports": st.dictionaries(st.sampled_from(["board", "metrics", "p-8"]), st.integers(1, 65_535), max_size=2),
             "volume_mounts": st.lists(MOUNT, max_size=3, unique_by=lambda mount: mount["mount_path"]),
         },
     )
@@ -74,6 +75,15 @@ def _named(tasks):
         {"name": name, **task, **({"depends_on": _on(tasks[:place], waits)} if waits and place else {})}
         for place, (name, task, waits) in enumerate(tasks)
     ]
+
+
+def with_own_ports(tasks):
+    """The tasks, without the ports that one before them has already."""
+    taken = set()
+    for task in tasks:
+        ports = {name: port for name, port in task.get("ports", {}).items() if name not in taken}
+        taken |= set(ports)
+        yield {**task, "ports": ports}
 
 
 def with_volumes(document):
@@ -108,5 +118,5 @@ DOCUMENTS = st.fixed_dictionaries(
         "plugins": st.sampled_from([{}, {"env": []}, {"env": [], "svc": ["--inject-hosts-env=false"]}]),
         "files": st.dictionaries(PATHS, LINES, max_size=3),
     },
-).map(lambda fields: with_volumes({**fields, "tasks": _named(fields["tasks"])}))
+).map(lambda fields: with_volumes({**fields, "tasks": list(with_own_ports(_named(fields["tasks"])))}))
 SPECS = DOCUMENTS.map(JobSpec.parse)

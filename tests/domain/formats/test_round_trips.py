@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.domain.jobconfigs import VERSION_1, VERSION_2, spec_of
-from tests.domain.specs import SPECS, with_volumes
+from tests.domain.specs import SPECS, with_own_ports, with_volumes
 
 from hekla.domain import formats
 from hekla.domain.errors import Invalid
@@ -30,7 +30,7 @@ HELD_BY_ALL = (
 )
 HELD_OF_TASKS = (
     "replicas", "command", "resources", "env", "environment", "image", "working_dir", "node_selector", "grace_seconds",
-    "volume_mounts",
+    "volume_mounts", "ports",
 )  # fmt: skip
 
 
@@ -44,7 +44,7 @@ def held(spec, tasks, **more):
         for place, (name, policies) in enumerate(tasks)
     ]
     head = {key: document[key] for key in HELD_BY_ALL if key in document}
-    return JobSpec.parse(with_volumes(head | {"tasks": named}) | more)
+    return JobSpec.parse(with_volumes(head | {"tasks": list(with_own_ports(named))}) | more)
 
 
 @st.composite
@@ -96,7 +96,7 @@ def train_jobs(draw):
     torchrun = ["--master=node", f"--nnodes={spec.tasks[0].replicas}", "--nproc-per-node=4"]
     plugins = draw(st.sampled_from([{"pytorch": torchrun}, {"jax": ["--worker=node"]}]))
     job = held(spec, [("node", [RESTARTS])], plugins=plugins, max_retry=6, ttl_seconds_after_finished=None, files={})
-    plain = {"working_dir": "", "node_selector": {}, "grace_seconds": 30, "volume_mounts": ()}
+    plain = {"working_dir": "", "node_selector": {}, "grace_seconds": 30, "volume_mounts": (), "ports": {}}
     return job.model_copy(update={"tasks": (job.tasks[0].model_copy(update=plain),), "volumes": ()})
 
 

@@ -447,3 +447,49 @@ def test_annotations_for_the_scheduler_go_in_and_out():
     loaded = formats.load(DIGITS.replace("    hekla.io/priority", near))
     assert loaded.spec.annotations == {"volcano.sh/task-topology-affinity": "ps,worker"}
     assert formats.load(formats.dump(loaded.spec)).spec == loaded.spec
+
+
+A_BOARD = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: a}
+spec:
+  tasks:
+  - name: main
+    template:
+      metadata: {annotations: {hekla.io/ports: %s}}
+      spec: {containers: [{command: [run], ports: [{name: debug, containerPort: 5678}]}]}
+"""
+
+
+def test_a_task_serves_at_the_ports_of_its_annotation_and_not_at_those_that_a_container_declares() -> None:
+    loaded = formats.load(A_BOARD % '"board=6006, metrics=9090"')
+    assert loaded.spec.tasks[0].ports == {"board": 6006, "metrics": 9090}
+    assert loaded.warnings == ()
+    assert "hekla.io/ports: board=6006,metrics=9090" in formats.dump(loaded.spec)
+    assert formats.load(A_BOARD % '""').spec.tasks[0].ports == {}
+
+
+def test_ports_stay_when_a_part_of_the_job_is_changed() -> None:
+    spec = formats.load(A_BOARD % '"board=6006"').spec
+    changed = formats.patched(spec, {"spec": {"tasks": {"main": {"replicas": 2}}}}).spec
+    assert changed.tasks[0].ports == {"board": 6006}
+
+
+@pytest.mark.parametrize(
+    ("annotation", "sentence"),
+    [
+        ('"6006"', "ports by names"),
+        ('"board=6006,board=6007"', "ports by names"),
+        ('"board=6006,"', "ports by names"),
+        ("6006", "ports by names"),
+        ('"board=70000"', "65535"),
+        ('"Board=6006"', "small letters"),
+    ],
+)
+def test_ports_that_cannot_be_are_told_at_the_annotation(annotation, sentence) -> None:
+    with pytest.raises(Invalid) as raised:
+        formats.load(A_BOARD % annotation)
+    (problem,) = raised.value.problems
+    assert problem.path.startswith("spec.tasks[0].template.metadata.annotations.hekla.io/ports")
+    assert sentence in problem.message.replace(",", "")

@@ -1,5 +1,6 @@
 """Pod templates in and out: the same in every kind of manifest, as they are Kubernetes' own."""
 
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -9,7 +10,9 @@ from hekla.domain.formats.files import Mounts
 from hekla.domain.formats.reading import Reading
 from hekla.domain.jobspec import JobSpec, TaskSpec
 from hekla.domain.sentences import said
-from hekla.domain.validation import join
+from hekla.domain.validation import join, shown
+
+_PORT = re.compile(r"(?P<name>[^=\s]+)=(?P<number>\d{1,5})", re.ASCII)
 
 
 def read(
@@ -29,7 +32,10 @@ def read(
     metadata, pod = template.fields("metadata"), template.fields("spec")
     annotations = metadata.mapping("annotations")
     reading.findings.origins[join(target, "environment")] = f"{metadata.at('annotations')}.{words.ENVIRONMENT}"
-    document = {"environment": annotations.pop(words.ENVIRONMENT, reading.environment)}
+    document = {
+        "environment": annotations.pop(words.ENVIRONMENT, reading.environment),
+        "ports": _ports(reading, metadata, annotations, join(target, "ports")),
+    }
     reading.close_metadata(metadata, annotations)
     policy = pod.take("restartPolicy")
     if policy is not None and policy not in restarts:
@@ -38,6 +44,20 @@ def read(
     document |= _pod(reading, pod, target, main, commanded=commanded)
     template.close()
     return document
+
+
+def _ports(reading: Reading, metadata: Fields, annotations: dict[str, Any], target: str) -> dict[str, int] | None:
+    """The ports at which the task serves. Those that containers declare are not meant to be opened to people."""
+    text = annotations.pop(words.PORTS, None)
+    reading.findings.origins[target] = path = f"{metadata.at('annotations')}.{words.PORTS}"
+    pairs = [_PORT.fullmatch(part.strip()) for part in text.split(",")] if isinstance(text, str) and text else []
+    ports = {pair["name"]: int(pair["number"]) for pair in pairs if pair}
+    if text not in (None, "") and not (pairs and len(ports) == len(pairs)):
+        told = said(
+            "This must be ports by names of their own, such as board=6006,metrics=9090, not {given}.", given=shown(text)
+        )
+        reading.findings.problem(path, told)
+    return ports or None
 
 
 def _pod(reading: Reading, pod: Fields, target: str, main: str, *, commanded: bool) -> dict[str, Any]:
@@ -140,7 +160,7 @@ def write(
     task: TaskSpec, spec: JobSpec, *, name: str = "", restart: str | None = "Never", port: tuple[str, int] | None = None
 ) -> dict[str, Any]:
     """The pod template of a task. `name` is its container's, if not the task's; `port` one that it listens on."""
-    annotations = {words.ENVIRONMENT: task.environment} if task.environment else {}
+    annotations = writing.filled(**{words.ENVIRONMENT: task.environment or None, words.PORTS: _written_ports(task)})
     pod = writing.filled(
         restartPolicy=restart,
         terminationGracePeriodSeconds=task.grace_seconds,
@@ -149,6 +169,10 @@ def write(
         volumes=[*([writing.files_volume(spec)] if spec.files else []), *volumes.written(task, spec)],
     )
     return writing.filled(metadata=writing.filled(annotations=annotations), spec=pod)
+
+
+def _written_ports(task: TaskSpec) -> str | None:
+    return ",".join(f"{name}={number}" for name, number in task.ports.items()) or None
 
 
 def _written_container(task: TaskSpec, spec: JobSpec, name: str, port: tuple[str, int] | None) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Volcano Jobs (`batch.volcano.sh/v1alpha1`): the kind that holds every job whole.
 
 What it cannot say otherwise stands in annotations: on the Job `hekla.io/kind`, `hekla.io/description`,
-`hekla.io/priority`, `hekla.io/active-deadline-seconds`; on the Job or a pod template `hekla.io/environment`.
+`hekla.io/priority`, `hekla.io/active-deadline-seconds`; on the Job or a pod template `hekla.io/environment`; on a pod
+template `hekla.io/ports`.
 Annotations for plugins of the scheduler (`words.SCHEDULING`) stay as they are.
 """
 

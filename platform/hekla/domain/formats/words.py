@@ -9,6 +9,9 @@ ENVIRONMENT = "hekla.io/environment"
 DEADLINE = "hekla.io/active-deadline-seconds"
 """For kinds without a field for it."""
 
+PORTS = "hekla.io/ports"
+"""On a pod template: the ports of its task by their names, as in `board=6006,metrics=9090`."""
+
 DELETED_WITH_JOB = "hekla.io/deleted-with-job"
 """On a claim that stands beside the job for which it is made."""
 
