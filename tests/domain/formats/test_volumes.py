@@ -138,6 +138,36 @@ def test_a_volume_below_the_folder_of_the_files_stays_beside_them():
     assert (list(spec.files), spec.tasks[0].volume_mounts[0].mount_path) == (["train.py"], "/work/out")
 
 
+BESIDE_FILES = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: a}
+spec:
+  volumes: [{mountPath: /workspace/out, volumeClaimName: data-sets}, {mountPath: /data, volumeClaimName: other}]
+  tasks:
+  - name: main
+    template:
+      spec:
+        containers:
+        - command: [python, train.py]
+          volumeMounts: [{name: code, mountPath: /workspace}]
+        volumes: [{name: code, configMap: {name: m}}]
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {train.py: "1"}}
+"""
+
+
+def test_a_volume_of_the_whole_job_stays_beside_the_files_of_a_template_too() -> None:
+    spec = formats.load(BESIDE_FILES).spec
+    assert [mount.mount_path for mount in spec.tasks[0].volume_mounts] == ["/work/out", "/data"]
+
+
+def test_what_is_wrong_with_a_volume_of_the_whole_job_is_told_at_its_place_in_the_manifest() -> None:
+    with pytest.raises(Invalid) as raised:
+        formats.load(VOLCANO.replace("mountPath: /data", "mountPath: data"))
+    assert {problem.path for problem in raised.value.problems} == {"spec.volumes[0].mountPath"}
+
+
 JOB = JobSpec.parse(
     {
         "name": "a",

@@ -1,5 +1,6 @@
 """What a pod template mounts: files from ConfigMaps of the stream, in the folder in which it works, and volumes."""
 
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -64,13 +65,16 @@ def is_companion(document: object) -> bool:
 class Mounts:
     """The volumes of one pod template; those that are nothing for jobs are reported.
 
-    `volume_mounts`: what of the job's volumes the container mounts, once it is settled.
+    `shared`: what the containers of all templates mount. `volume_mounts`: what of the job's volumes the container
+    mounts, once it is settled.
     """
 
-    def __init__(self, pod: Fields, companions: Companions, kept: volumes.Volumes) -> None:
+    def __init__(
+        self, pod: Fields, companions: Companions, kept: volumes.Volumes, shared: Iterable[volumes.Wanted]
+    ) -> None:
         self.companions, self.findings = companions, pod.findings
         self.volume_mounts: list[dict[str, Any]] = []
-        self._kept = kept
+        self._kept, self._shared = kept, shared
         self._sources: dict[str, tuple[dict[str, Any], bool, str]] = {}
         self._texts: dict[str, dict[str, Any]] = {}
         self._reported: set[str] = set()
@@ -99,10 +103,11 @@ class Mounts:
         `target`: the place of its task in the JobSpec.
         """
         mounts: list[tuple[Fields, str, PurePosixPath]] = []
+        wanted: list[volumes.Wanted] = []
         for mount in container.list_of_fields("volumeMounts"):
             name, path = mount.text("name"), mount.text("mountPath")
             if name in self._sources:
-                self._add_mount(mount, name, target)
+                wanted.append(self._wanted(mount, name))
                 continue
             mount.ignore("readOnly")
             if name in self._texts:
@@ -110,24 +115,30 @@ class Mounts:
                 mount.close()
             elif name not in self._reported:
                 self.findings.not_honoured(mount.path, said("there is no volume {name}.", name=shown(name)))
-        if not mounts or not isinstance(working_dir, str | None):
-            return working_dir
-        root = _root([path for _, _, path in mounts], working_dir)
-        for mount, name, folder in mounts:
-            self._mount(mount, name, folder, root)
-        for one in self.volume_mounts:
-            one["mount_path"] = _below_work(root, one["mount_path"])
-        self._look_for_absolute_paths(container, command, root)
-        return _seen_from(root, working_dir)
+        root, seen = WORK, working_dir
+        if mounts and isinstance(working_dir, str | None):
+            root = _root([path for _, _, path in mounts], working_dir)
+            seen = _seen_from(root, working_dir)
+            for mount, name, folder in mounts:
+                self._mount(mount, name, folder, root)
+            self._look_for_absolute_paths(container, command, root)
+        for one in (*wanted, *self._shared):
+            self._add_mount(one, _below_work(root, one.path), target)
+        return seen
 
-    def _add_mount(self, mount: Fields, name: str, target: str) -> None:
-        source, is_read_only, path = self._sources[name]
-        at = join(target, "volume_mounts", len(self.volume_mounts))
-        self.findings.origins |= {at: mount.path, join(at, "mount_path"): mount.at("mountPath")}
-        given = {"sub_path": mount.take("subPath"), "read_only": mount.take("readOnly") or is_read_only or None}
-        document = {"name": self._kept.keep(name, source, path), "mount_path": mount.take("mountPath"), **given}
-        self.volume_mounts.append({name: value for name, value in document.items() if value is not None})
+    def _wanted(self, mount: Fields, name: str) -> volumes.Wanted:
+        source, is_read_only, volume_at = self._sources[name]
+        path, read_only = mount.take("mountPath"), mount.take("readOnly") or is_read_only or None
+        more = {"sub_path": mount.take("subPath"), "read_only": read_only}
         mount.close()
+        return volumes.Wanted(name, source, path, volume_at, mount.path, mount.at("mountPath"), more)
+
+    def _add_mount(self, wanted: volumes.Wanted, path: object, target: str) -> None:
+        at = join(target, "volume_mounts", len(self.volume_mounts))
+        self.findings.origins |= {at: wanted.at, join(at, "mount_path"): wanted.path_at}
+        name = self._kept.keep(wanted.name, wanted.source, wanted.volume_at)
+        document = {"name": name, "mount_path": path, **wanted.more}
+        self.volume_mounts.append({field: value for field, value in document.items() if value is not None})
 
     def _mount(self, mount: Fields, name: str, path: PurePosixPath, root: PurePosixPath) -> None:
         if not path.is_relative_to(root):

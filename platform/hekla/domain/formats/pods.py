@@ -61,7 +61,7 @@ def _ports(reading: Reading, metadata: Fields, annotations: dict[str, Any], targ
 
 
 def _pod(reading: Reading, pod: Fields, target: str, main: str, *, commanded: bool) -> dict[str, Any]:
-    mounts = Mounts(pod, reading.companions, reading.volumes)
+    mounts = Mounts(pod, reading.companions, reading.volumes, reading.mounts)
     containers = pod.list_of_fields("containers")
     if not containers:
         reading.findings.problem(pod.at("containers"), said("A container must be given: it says what to run."))

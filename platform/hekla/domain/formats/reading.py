@@ -8,7 +8,7 @@ from hekla.domain import frameworks
 from hekla.domain.formats import words
 from hekla.domain.formats.fields import Fields, Findings
 from hekla.domain.formats.files import Companions
-from hekla.domain.formats.volumes import Volumes
+from hekla.domain.formats.volumes import Volumes, Wanted
 from hekla.domain.sentences import said, sentence
 from hekla.domain.validation import join, shown
 
@@ -20,13 +20,14 @@ _WORDS = {"kind": words.KIND, "description": words.DESCRIPTION, "priority": word
 
 class Reading:
     """What stands beside the job in the stream, the findings, and what belongs to the job as a whole: its volumes, its
-    secrets, the environment that it names for all its tasks.
+    secrets, the environment that it names for all its tasks, and what all of them mount.
     """
 
     def __init__(self, companions: Companions, findings: Findings) -> None:
         self.companions, self.findings = companions, findings
         self.volumes = Volumes(findings, companions.claims)
         self.environment: object = None
+        self.mounts: list[Wanted] = []
         self.secrets: dict[str, str] = {}
 
     def take(self, fields: Fields, name: str, target: str, *, zero_is_default: bool = False) -> Any:  # noqa: ANN401

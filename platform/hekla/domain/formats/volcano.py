@@ -7,7 +7,7 @@ Annotations for plugins of the scheduler (`words.SCHEDULING`) stay as they are.
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any
 
 from hekla.domain import frameworks
@@ -31,9 +31,10 @@ def _read(reading: Reading, job: Fields) -> dict[str, Any]:
     document = {**head, **_job_fields(reading, spec)}
     reading.findings.origins["tasks"] = spec.at("tasks")
     commands = frameworks.commands(document["plugins"])
+    reading.mounts = [
+        reading.volumes.of_job(volume, place) for place, volume in enumerate(spec.list_of_fields("volumes"))
+    ]
     tasks = [_task(reading, task, place, commands) for place, task in enumerate(spec.list_of_fields("tasks"))]
-    shared = list(_volumes(reading, spec))
-    tasks = [task | {"volume_mounts": [*task.get("volume_mounts", ()), *shared]} for task in tasks]
     spec.close()
     return {**document, "tasks": tasks}
 
@@ -52,12 +53,6 @@ def _job_fields(reading: Reading, spec: Fields) -> dict[str, Any]:
         "policies": _policies(reading, spec, "policies"),
         "plugins": _plugins(reading, spec),
     }
-
-
-def _volumes(reading: Reading, spec: Fields) -> Iterator[dict[str, Any]]:
-    """What each task mounts."""
-    for place, volume in enumerate(spec.list_of_fields("volumes")):
-        yield reading.volumes.of_job(volume, place)
 
 
 def _plugins(reading: Reading, spec: Fields) -> dict[str, Any]:

@@ -6,6 +6,7 @@ A claim that is made for a job stands in a stream beside it, as a PersistentVolu
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from hekla.domain.formats import words
@@ -18,6 +19,23 @@ CLAIM = "PersistentVolumeClaim"
 Document = dict[str, Any]
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A mount that a manifest asks for, before it is known whether the job can have it.
+
+    `name` is what the manifest calls its volume, `volume_at`, `at` and `path_at` are the places of the volume, of the
+    mount and of its path in the manifest; `more` is the rest of the mount as a JobSpec has it.
+    """
+
+    name: str
+    source: Document
+    path: object
+    volume_at: str
+    at: str
+    path_at: str
+    more: Document = field(default_factory=dict)
 
 
 class Volumes:
@@ -57,14 +75,14 @@ class Volumes:
             return {"empty_dir": {name: value for name, value in given.items() if value not in (None, "")}}, False
         return None
 
-    def of_job(self, volume: Fields, place: int) -> Document:
+    def of_job(self, volume: Fields, place: int) -> Wanted:
         """A volume that a Volcano Job has for all of its tasks, as each of them mounts it."""
         name, path = volume.text("volumeClaimName"), volume.take("mountPath")
         source: Document = {"volume_claim_name": name} if name else {}
         if "volumeClaim" in volume:
             source["volume_claim"] = claim(volume.fields("volumeClaim"))
         volume.close()
-        return {"name": self.keep(name or f"volume-{place}", source, volume.path), "mount_path": path}
+        return Wanted(name or f"volume-{place}", source, path, volume.path, volume.path, volume.at("mountPath"))
 
 
 def _is_same(one: Document, other: Document) -> bool:
