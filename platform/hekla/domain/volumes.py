@@ -55,13 +55,21 @@ def _mount_path(text: str) -> str:
     if not path.is_absolute() or ".." in path.parts or ":" in text:
         raise ValueError(said("This must be an absolute path such as /data, without “..” and without a colon."))
     place = PurePosixPath("/", *path.parts[1:])
-    if place == PurePosixPath("/"):
-        raise ValueError(said("A volume cannot be in place of the whole root; mount it at a folder such as /data."))
-    if any(place.is_relative_to(one) for one in _OF_THE_SYSTEM) and not place.is_relative_to(SHARED_MEMORY):
-        raise ValueError(said("{path} belongs to the system. Only /dev/shm can be mounted there.", path=place))
-    if WORK.is_relative_to(place):
-        raise ValueError(said("{path} is the pod's working folder, with the job's files; mount below it.", path=place))
+    if why := out_of_reach(place):
+        raise ValueError(why)
     return str(place)
+
+
+def out_of_reach(place: PurePosixPath, called: str = "") -> str:
+    """Why no volume can be at an absolute path; nothing where one can. `called`: the path as the reader knows it."""
+    path = called or place
+    if place == PurePosixPath("/"):
+        return said("A volume cannot be in place of the whole root; mount it at a folder such as /data.")
+    if any(place.is_relative_to(one) for one in _OF_THE_SYSTEM) and not place.is_relative_to(SHARED_MEMORY):
+        return said("{path} belongs to the system. Only /dev/shm can be mounted there.", path=path)
+    if WORK.is_relative_to(place):
+        return said("{path} is the pod's working folder, with the job's files; mount below it.", path=path)
+    return ""
 
 
 def _sub_path(text: str) -> str:

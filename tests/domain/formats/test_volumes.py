@@ -168,6 +168,67 @@ def test_what_is_wrong_with_a_volume_of_the_whole_job_is_told_at_its_place_in_th
     assert {problem.path for problem in raised.value.problems} == {"spec.volumes[0].mountPath"}
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("mountPath: /dev/shm", "mountPath: /work", "volumeMounts[0]: not honoured: /work is the pod's working folder"),
+        ("mountPath: /dev/shm", "mountPath: /", "volumeMounts[0]: not honoured: A volume cannot be in place"),
+        (
+            "mountPath: /dev/shm",
+            "mountPath: /dev/hugepages",
+            "volumeMounts[0]: not honoured: /dev/hugepages belongs to",
+        ),
+        ("mountPath: /dev/shm", "mountPath: /proc/x", "volumeMounts[0]: not honoured: /proc/x belongs to the system"),
+        ("medium: Memory", "medium: HugePages", "volumes[0]: not honoured: an emptyDir is on disk, or in memory"),
+        ("medium: Memory", "medium: HugePages-2Mi", "volumes[0]: not honoured: an emptyDir is on disk, or in memory"),
+    ],
+)
+def test_a_volume_that_cannot_be_had_is_left_out_and_told(old: str, new: str, told: str) -> None:
+    loaded = formats.load(PLAIN.replace(old, new))
+    assert loaded.spec.document()["volumes"] == [DATA]
+    assert [mount.name for mount in loaded.spec.tasks[0].volume_mounts] == ["data"]
+    assert len([warning for warning in loaded.warnings if told in warning]) == 1
+
+
+@pytest.mark.parametrize("size", ["0", "0Gi"])
+def test_a_size_of_zero_is_no_limit_as_in_kubernetes(size: str) -> None:
+    loaded = formats.load(PLAIN.replace("8Gi", size))
+    assert loaded.spec.document()["volumes"][1] == {"name": "shm", "empty_dir": {"medium": "Memory"}}
+    assert [warning for warning in loaded.warnings if "sizeLimit: not honoured: zero is no limit" in warning]
+
+
+@pytest.mark.parametrize("source", ["emptyDir: {}", "persistentVolumeClaim: {claimName: data-sets}"])
+@pytest.mark.parametrize(
+    ("code", "working_dir", "out"), [("/workspace", "", "/workspace/"), ("/workspace/code", "/workspace", "/workspace")]
+)
+def test_a_volume_at_the_folder_that_the_pod_works_in_is_left_out_and_told(code, working_dir, out, source) -> None:
+    text = FILES.replace("mountPath: /code/out", f"mountPath: {out}").replace(
+        "mountPath: /code}", f"mountPath: {code}}}"
+    )
+    text = text.replace("workingDir: /code", f"workingDir: '{working_dir}'").replace("emptyDir: {}", source)
+    loaded = formats.load(text)
+    assert (loaded.spec.volumes, loaded.spec.tasks[0].volume_mounts) == ((), ())
+    (told,) = [warning for warning in loaded.warnings if "volumeMounts[1]: not honoured" in warning]
+    assert f"{out} is the pod's working folder" in told
+
+
+def test_of_two_volumes_at_one_path_that_of_the_template_is_mounted_and_the_other_told_once() -> None:
+    both = BESIDE_FILES.replace("configMap: {name: m}", "emptyDir: {}").replace("/workspace/out", "/workspace/")
+    loaded = formats.load(both)
+    assert [mount.name for mount in loaded.spec.tasks[0].volume_mounts] == ["code", "other"]
+    (told,) = [warning for warning in loaded.warnings if "already" in warning]
+    assert told == "spec.volumes[0]: not honoured: Another volume of the task is at /workspace/ already."
+    tasks = VOLCANO.replace("mountPath: /data", "mountPath: /work")
+    assert len([warning for warning in formats.load(tasks).warnings if "spec.volumes[0]" in warning]) == 1
+
+
+def test_volumes_beyond_as_many_as_a_job_may_have_are_left_out_and_told() -> None:
+    many = "".join(f"\n  - {{mountPath: /v{number}, volumeClaimName: v{number}}}" for number in range(33))
+    loaded = formats.load(VOLCANO.replace("volumes:", f"volumes:{many}"))
+    assert len(loaded.spec.volumes) == len(loaded.spec.tasks[1].volume_mounts) == 32
+    assert [warning for warning in loaded.warnings if "spec.volumes[32]: not honoured" in warning]
+
+
 JOB = JobSpec.parse(
     {
         "name": "a",
@@ -206,10 +267,8 @@ def test_a_claim_that_somebody_else_keeps_is_not_made_here_and_is_mounted_by_its
 @pytest.mark.parametrize(
     ("old", "new", "path", "sentence"),
     [
-        ("/dev/shm", "/proc/x", "volumeMounts[0].mountPath", "belongs to the system"),
         ("mountPath: /data", "mountPath: data", "volumeMounts[1].mountPath", "an absolute path"),
         ("sizeLimit: 8Gi", "sizeLimit: lots", "volumes[0]", "is not an amount"),
-        ("medium: Memory", "medium: HugePages", "volumes[0]", "is not one of"),
         ("claimName: data-sets", "claimName: Data_Sets", "volumes[1]", "name of an object"),
     ],
 )

@@ -36,10 +36,11 @@ class Findings:
         self.ignored.append(f"{self.place_of(path)}: {message}")
 
     def warnings(self) -> tuple[str, ...]:
-        """What has no effect; of very many only the first, and how many more there are."""
-        more = len(self.ignored) - MAX_WARNINGS
+        """What has no effect, each thing once; of very many only the first, and how many more there are."""
+        told_once = list(dict.fromkeys(self.ignored))
+        more = len(told_once) - MAX_WARNINGS
         told = said("… and {more} more fields are not honoured.", more=more)
-        return (*self.ignored[:MAX_WARNINGS], *([told] if more > 0 else []))
+        return (*told_once[:MAX_WARNINGS], *([told] if more > 0 else []))
 
     def place_of(self, path: str) -> str:
         """The manifest's path for a path in the JobSpec: that of the nearest part whose origin is known."""

@@ -8,7 +8,7 @@ from hekla.domain.formats import volumes
 from hekla.domain.formats.fields import Fields, Findings
 from hekla.domain.sentences import said
 from hekla.domain.validation import join, shown
-from hekla.domain.volumes import WORK
+from hekla.domain.volumes import MAX_VOLUMES, WORK, out_of_reach
 
 _KINDS = ("ConfigMap", volumes.CLAIM)
 
@@ -78,6 +78,7 @@ class Mounts:
         self._sources: dict[str, tuple[dict[str, Any], bool, str]] = {}
         self._texts: dict[str, dict[str, Any]] = {}
         self._reported: set[str] = set()
+        self._places: set[PurePosixPath] = set()
         for volume in pod.list_of_fields("volumes"):
             self._add(volume)
 
@@ -134,11 +135,32 @@ class Mounts:
         return volumes.Wanted(name, source, path, volume_at, mount.path, mount.at("mountPath"), more)
 
     def _add_mount(self, wanted: volumes.Wanted, path: object, target: str) -> None:
+        """Take a mount, or say why the task goes without."""
+        if why := self._why_left_out(wanted, path):
+            self.findings.not_honoured(wanted.at, why)
+            return
+        name = self._kept.keep(wanted.name, wanted.source, wanted.volume_at)
+        if name is None:
+            self.findings.not_honoured(wanted.at, said("a job has at most {most} volumes.", most=MAX_VOLUMES))
+            return
         at = join(target, "volume_mounts", len(self.volume_mounts))
         self.findings.origins |= {at: wanted.at, join(at, "mount_path"): wanted.path_at}
-        name = self._kept.keep(wanted.name, wanted.source, wanted.volume_at)
         document = {"name": name, "mount_path": path, **wanted.more}
         self.volume_mounts.append({field: value for field, value in document.items() if value is not None})
+
+    def _why_left_out(self, wanted: volumes.Wanted, path: object) -> str:
+        """Nothing where the mount can be had, and where its path is none at all, which is a mistake."""
+        if not isinstance(path, str) or not path.startswith("/"):
+            return ""
+        place = PurePosixPath("/", *PurePosixPath(path).parts[1:])
+        if place in self._places:
+            return said("Another volume of the task is at {path} already.", path=wanted.path)
+        if why := out_of_reach(place, str(wanted.path)):
+            return why
+        if len(self.volume_mounts) == MAX_VOLUMES:
+            return said("a task mounts at most {most} volumes.", most=MAX_VOLUMES)
+        self._places.add(place)
+        return ""
 
     def _mount(self, mount: Fields, name: str, path: PurePosixPath, root: PurePosixPath) -> None:
         if not path.is_relative_to(root):
@@ -192,6 +214,8 @@ def _below_work(root: PurePosixPath, path: object) -> object:
 def _why_not(volume: Fields) -> str:
     if "configMap" in volume:
         return said("the text holds no such ConfigMap.")
+    if "emptyDir" in volume:
+        return said("an emptyDir is on disk, or in memory (medium: Memory), and on nothing else.")
     if "hostPath" in volume:
         return said("folders of the machines themselves are not for jobs; mount a claim, or an emptyDir.")
     return said("only claims by name, emptyDirs and ConfigMaps in the same text are.")

@@ -12,8 +12,10 @@ from typing import Any
 from hekla.domain.formats import words
 from hekla.domain.formats.fields import Fields, Findings
 from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.resources import parse_quantity
+from hekla.domain.sentences import said
 from hekla.domain.validation import join
-from hekla.domain.volumes import Volume, VolumeClaim, VolumeMount, is_mounted
+from hekla.domain.volumes import MAX_VOLUMES, Medium, Volume, VolumeClaim, VolumeMount, is_mounted
 
 CLAIM = "PersistentVolumeClaim"
 Document = dict[str, Any]
@@ -49,12 +51,17 @@ class Volumes:
         """As the document of a JobSpec has them."""
         return [{"name": name, **source} for name, source in self._found.items()]
 
-    def keep(self, wanted: str, source: Document, path: str) -> str:
-        """The name under which the job has this volume: the wanted one, unless another is called so."""
+    def keep(self, wanted: str, source: Document, path: str) -> str | None:
+        """The name under which the job has this volume: the wanted one, unless another is called so.
+
+        None: the job has as many as it may have.
+        """
         base = wanted if _NAME.fullmatch(wanted) else "volume"
         names = (base, *(f"{base[:58]}-{number}" for number in range(2, len(self._found) + 3)))
         name = next(name for name in names if _is_same(self._found.get(name, source), source))
         if name not in self._found:
+            if len(self._found) == MAX_VOLUMES:
+                return None
             self._findings.origins[join("volumes", len(self._found))] = path
             self._findings.origins[join("volumes", name)] = path
             self._found[name] = source
@@ -69,11 +76,20 @@ class Volumes:
             made = self._claims.get(name)
             return ({"volume_claim_name": name} if made is None else {"volume_claim": made}), read_only
         if "emptyDir" in volume:
-            empty = volume.fields("emptyDir")
-            given = {"medium": empty.take("medium"), "size_limit": empty.take("sizeLimit")}
-            empty.close()
-            return {"empty_dir": {name: value for name, value in given.items() if value not in (None, "")}}, False
+            return self._empty_dir(volume.fields("emptyDir"))
         return None
+
+    def _empty_dir(self, empty: Fields) -> tuple[Document, bool] | None:
+        """None where it lies on something that is neither disk nor memory."""
+        medium, limit = empty.take("medium"), empty.take("sizeLimit")
+        if medium not in (None, *Medium):
+            return None
+        if _is_zero(limit):
+            self._findings.not_honoured(empty.at("sizeLimit"), said("zero is no limit."))
+            limit = None
+        empty.close()
+        given = {"medium": medium, "size_limit": limit}
+        return {"empty_dir": {name: value for name, value in given.items() if value not in (None, "")}}, False
 
     def of_job(self, volume: Fields, place: int) -> Wanted:
         """A volume that a Volcano Job has for all of its tasks, as each of them mounts it."""
@@ -88,6 +104,13 @@ class Volumes:
 def _is_same(one: Document, other: Document) -> bool:
     """Two claims that ask for the same are two all the same."""
     return one == other and one.get("volume_claim") is other.get("volume_claim")
+
+
+def _is_zero(size: object) -> bool:
+    try:
+        return parse_quantity("memory", str(size)) == 0
+    except ValueError:
+        return False
 
 
 def is_deleted_with_job(document: Document) -> bool:
