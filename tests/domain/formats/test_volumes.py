@@ -190,6 +190,13 @@ def test_a_volume_that_cannot_be_had_is_left_out_and_told(old: str, new: str, to
     assert len([warning for warning in loaded.warnings if told in warning]) == 1
 
 
+def test_a_claim_of_which_a_folder_by_variables_is_asked_for_is_not_mounted_as_a_whole() -> None:
+    loaded = formats.load(PLAIN.replace("subPath: imagenet", "subPathExpr: $(NAME)"))
+    assert [mount.name for mount in loaded.spec.tasks[0].volume_mounts] == ["shm"]
+    (told,) = [told for told in loaded.warnings if "volumeMounts[1]" in told]
+    assert "not honoured: a path of variables" in told
+
+
 @pytest.mark.parametrize("size", ["0", "0Gi"])
 def test_a_size_of_zero_is_no_limit_as_in_kubernetes(size: str) -> None:
     loaded = formats.load(PLAIN.replace("8Gi", size))

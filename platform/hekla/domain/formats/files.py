@@ -108,7 +108,7 @@ class Mounts:
         for mount in container.list_of_fields("volumeMounts"):
             name, path = mount.text("name"), mount.text("mountPath")
             if name in self._sources:
-                wanted.append(self._wanted(mount, name))
+                wanted += self._wanted(mount, name)
                 continue
             mount.ignore("readOnly")
             if name in self._texts:
@@ -127,12 +127,16 @@ class Mounts:
             self._add_mount(one, _below_work(root, one.path), target)
         return seen
 
-    def _wanted(self, mount: Fields, name: str) -> volumes.Wanted:
+    def _wanted(self, mount: Fields, name: str) -> list[volumes.Wanted]:
+        """The mount of a volume that jobs have; nothing where all of it would be mounted in place of a part."""
+        if "subPathExpr" in mount:
+            self.findings.not_honoured(mount.path, said("a path of variables cannot be had; name it as subPath."))
+            return []
         source, is_read_only, volume_at = self._sources[name]
         path, read_only = mount.take("mountPath"), mount.take("readOnly") or is_read_only or None
         more = {"sub_path": mount.take("subPath"), "read_only": read_only}
         mount.close()
-        return volumes.Wanted(name, source, path, volume_at, mount.path, mount.at("mountPath"), more)
+        return [volumes.Wanted(name, source, path, volume_at, mount.path, mount.at("mountPath"), more)]
 
     def _add_mount(self, wanted: volumes.Wanted, path: object, target: str) -> None:
         """Take a mount, or say why the task goes without."""
