@@ -115,6 +115,23 @@ def test_two_claims_that_ask_for_the_same_stay_two() -> None:
     assert [task.volume_mounts[1].name for task in spec.tasks] == ["data", "data-2"]
 
 
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        (
+            f"{CLAIM % 'data-sets'}---{PLAIN}".replace("spec: {acc", "spec: {storageClassName: '', acc"),
+            "data-sets.spec",
+        ),
+        (VOLCANO.replace("storageClassName: nfs", "storageClassName: ''"), "spec.volumes[1].volumeClaim"),
+    ],
+)
+def test_a_claim_for_which_no_class_is_asked_tells_that_it_gets_the_usual_one(text: str, path: str) -> None:
+    loaded = formats.load(text)
+    assert [claim.storage_class for volume in loaded.spec.volumes if (claim := volume.volume_claim)] == [""]
+    assert [told for told in loaded.warnings if f"{path}.storageClassName: not honoured: a claim without" in told]
+    assert "storageClassName" not in formats.dump(loaded.spec)
+
+
 FILES = """
 apiVersion: batch/v1
 kind: Job

@@ -129,6 +129,9 @@ def claim(spec: Fields) -> Document:
         "access_modes": spec.take("accessModes"),
         "storage_class": spec.take("storageClassName"),
     }
+    if given["storage_class"] == "":
+        why = said("a claim without a class cannot be asked for; it gets the usual one of the cluster.")
+        spec.findings.not_honoured(spec.at("storageClassName"), why)
     resources.close()
     spec.close()
     return {name: value for name, value in given.items() if value is not None}
