@@ -5,6 +5,7 @@ import pytest
 from hekla.domain import formats
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.schedules import ScheduleSpec
 
 FORM = {form.word: form for form in formats.FORMATS}
 POD = """
@@ -130,6 +131,25 @@ def test_a_claim_for_which_no_class_is_asked_tells_that_it_gets_the_usual_one(te
     assert [claim.storage_class for volume in loaded.spec.volumes if (claim := volume.volume_claim)] == [""]
     assert [told for told in loaded.warnings if f"{path}.storageClassName: not honoured: a claim without" in told]
     assert "storageClassName" not in formats.dump(loaded.spec)
+
+
+def test_a_claim_for_a_job_that_no_job_mounts_is_told() -> None:
+    told = "PersistentVolumeClaim stray: not honoured: no job mounts it, so it is not made."
+    beside = f"{CLAIM % 'stray'}---{CLAIM % 'data-sets'}---"
+    assert [one for one in formats.load(beside + PLAIN).warnings if "no job mounts" in one] == [told]
+    mounts_none = PLAIN.replace("name: a}", "name: b}").replace("claimName: data-sets", "claimName: another")
+    first, second = formats.load_many(f"{beside}{mounts_none}---{PLAIN}")
+    assert [one for one in (*first.warnings, *second.warnings) if "no job mounts" in one] == [told]
+
+
+def test_a_claim_that_the_template_of_no_schedule_or_flow_mounts_is_told() -> None:
+    told = "PersistentVolumeClaim stray: not honoured: no job mounts it, so it is not made."
+    spec = formats.load(f"{CLAIM % 'data-sets'}---{PLAIN}").spec
+    schedule = ScheduleSpec.parse({"name": "a", "cron": "0 5 * * *", "job": spec.document() | {"name": "a"}})
+    for text in (formats.dump_schedule(schedule), formats.dump_template(spec)):
+        load = formats.load_schedule if "CronJob" in text else formats.load_flow
+        assert not [one for one in load(text).warnings if "no job mounts" in one]
+        assert [one for one in load(f"{CLAIM % 'stray'}---\n{text}").warnings if "no job mounts" in one] == [told]
 
 
 FILES = """

@@ -13,12 +13,14 @@ from hekla.domain.jobspec import JobSpec
 class Loaded:
     """The job that a manifest describes, and a sentence for everything in it that has no effect here.
 
-    `secrets` are values that its commands speak of, which are no part of the job (`domain.secrets`).
+    `secrets` are values that its commands speak of, which are no part of the job (`domain.secrets`). `mounted` are the
+    names of the claims beside it that are made for it.
     """
 
     spec: JobSpec
     warnings: tuple[str, ...]
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    mounted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import yaml_text
 from hekla.domain.formats.fields import Fields, Findings, not_one, wrong_version
-from hekla.domain.formats.files import Companions, is_companion
+from hekla.domain.formats.files import Companions, is_companion, report_unmounted
 from hekla.domain.formats.reading import Reading, without_none
 from hekla.domain.formats.volcano import VOLCANO
 from hekla.domain.formats.writing import companions, filled
@@ -42,10 +42,12 @@ def is_schedule(document: object) -> bool:
 def load_schedule(text: str | bytes) -> LoadedSchedule:
     """The schedule in a YAML (or JSON) stream. Raises Invalid with every problem and its path in the manifest."""
     findings = Findings()
-    manifest, beside = _sorted_out(yaml_text.read(text), findings)
+    documents = yaml_text.read(text)
+    manifest, beside = _sorted_out(documents, findings)
     reading = Reading(beside, findings)
     document = _read(reading, manifest)
     manifest.close()
+    report_unmounted(documents, reading.volumes.mounted_claims(), findings)
     findings.origins["job.files"] = "data"
     try:
         mounted = {"files": beside.files, "volumes": reading.volumes.documents()}

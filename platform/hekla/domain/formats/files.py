@@ -1,6 +1,6 @@
 """What a pod template mounts: files from ConfigMaps of the stream, in the folder in which it works, and volumes."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -55,6 +55,15 @@ class Companions:
         if self.files.setdefault(path, text) != text:
             told = said("Another file is at {path} already: all pods of a job get the same files.", path=shown(path))
             self.findings.problem(where, told)
+
+
+def report_unmounted(documents: Iterable[Any], mounted: Collection[str], findings: Findings) -> None:
+    """Report the claims of a stream that would be made for a job if one did mount them."""
+    for document in documents:
+        if is_companion(document) and document["kind"] == volumes.CLAIM and volumes.is_deleted_with_job(document):
+            name = Fields(document, volumes.CLAIM, Findings()).fields("metadata").text("name")
+            if name not in mounted:
+                findings.not_honoured(f"{volumes.CLAIM} {name}", said("no job mounts it, so it is not made."))
 
 
 def is_companion(document: object) -> bool:

@@ -12,8 +12,9 @@ from typing import Any
 from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.domain.flows import FlowSpec, Probe, Retain, StepSpec
 from hekla.domain.formats import manifests, yaml_text
+from hekla.domain.formats.base import Loaded
 from hekla.domain.formats.fields import Fields, Findings, wrong_version
-from hekla.domain.formats.files import Companions, is_companion
+from hekla.domain.formats.files import Companions, is_companion, report_unmounted
 from hekla.domain.formats.manifests import FLOW_KINDS
 from hekla.domain.formats.reading import Reading, without_none
 from hekla.domain.formats.volcano import VOLCANO
@@ -50,7 +51,9 @@ def load_flow(text: str | bytes) -> LoadedFlow:
     """The templates and the flow in a YAML (or JSON) stream. Raises Invalid with every problem and its path in it."""
     findings = Findings()
     templates, flows, maps = _sorted_out(yaml_text.read(text), findings)
-    specs = [spec for template in templates if (spec := _template(template, maps, findings))]
+    loaded = [one for template in templates if (one := _template(template, maps, findings))]
+    report_unmounted(maps, frozenset[str]().union(*(one.mounted for one in loaded)), findings)
+    specs = [one.spec for one in loaded]
     repeated = {spec.name for spec in specs if [other.name for other in specs].count(spec.name) > 1}
     for name in sorted(repeated):
         findings.problem(f"{_TEMPLATE} {name}", said("The text holds two templates of this name."))
@@ -112,18 +115,18 @@ def _check_version(document: dict[str, Any], findings: Findings) -> None:
         findings.problem("apiVersion", wrong_version(kind, VERSION, version))
 
 
-def _template(document: dict[str, Any], maps: list[Any], findings: Findings) -> JobSpec | None:
+def _template(document: dict[str, Any], maps: list[Any], findings: Findings) -> Loaded | None:
     """The job of a template: its spec is that of a Volcano Job."""
     fields = Fields(document, "", findings)
     where = f"{_TEMPLATE} {fields.fields('metadata').text('name')}".strip()
     job = {**document, "apiVersion": VOLCANO.api_version, "kind": VOLCANO.kind}
     try:
-        loaded = manifests.load_documents([*maps, job])
+        loaded = manifests.load_beside([*maps, job])
     except Invalid as error:
         findings.problems += [Problem(join(where, problem.path), problem.message) for problem in error.problems]
         return None
     findings.ignored += [f"{where}.{warning}" for warning in loaded.warnings]
-    return loaded.spec
+    return loaded
 
 
 def _flow(document: dict[str, Any], findings: Findings) -> FlowSpec | None:

@@ -8,14 +8,14 @@ manifest cannot hold is found by reading back what was written: whatever then di
 forgotten here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import podgroup, registry, yaml_text
 from hekla.domain.formats.base import Format, Loaded
 from hekla.domain.formats.fields import Fields, Findings, wrong_version
-from hekla.domain.formats.files import Companions, is_companion
+from hekla.domain.formats.files import Companions, is_companion, report_unmounted
 from hekla.domain.formats.losses import losses
 from hekla.domain.formats.queue_manifest import holds_queues
 from hekla.domain.formats.reading import Reading, without_none
@@ -52,6 +52,12 @@ def load(text: str | bytes) -> Loaded:
 
 def load_documents(documents: list[Any]) -> Loaded:
     """The job in the documents of a stream, one document of a JobSpec among them. Raises Invalid as `load` does."""
+    loaded = load_beside(documents)
+    return replace(loaded, warnings=(*loaded.warnings, *_unmounted(documents, loaded.mounted)))
+
+
+def load_beside(documents: list[Any]) -> Loaded:
+    """As `load_documents`, where claims may be there for other jobs. Raises Invalid as `load` does."""
     if len(documents) == 1 and _is_spec(documents[0]):
         return _load_spec(documents[0])
     findings = Findings()
@@ -76,7 +82,7 @@ def load_documents(documents: list[Any]) -> Loaded:
         findings.remark(remark.path, remark.message)
     if group:
         group.compare(spec)
-    return Loaded(spec, findings.warnings(), reading.secrets)
+    return Loaded(spec, findings.warnings(), reading.secrets, reading.volumes.mounted_claims())
 
 
 def load_many(text: str | bytes) -> tuple[Loaded, ...]:
@@ -106,7 +112,14 @@ def load_many(text: str | bytes) -> tuple[Loaded, ...]:
             problems += [Problem(join(f"document {number}", each.path), each.message) for each in error.problems]
     if problems:
         raise Invalid(problems[:MAX_PROBLEMS])
-    return tuple(found)
+    told = _unmounted(maps, frozenset[str]().union(*(one.mounted for one in found)))
+    return (replace(found[0], warnings=(*found[0].warnings, *told)), *found[1:])
+
+
+def _unmounted(documents: list[Any], mounted: frozenset[str]) -> tuple[str, ...]:
+    findings = Findings()
+    report_unmounted(documents, mounted, findings)
+    return findings.warnings()
 
 
 def _strays(numbered: list[tuple[int, Any]], jobs: list[Any]) -> list[Problem]:
@@ -119,7 +132,7 @@ def _strays(numbered: list[tuple[int, Any]], jobs: list[Any]) -> list[Problem]:
 
 
 def _load_one(document: Any, beside: list[Any]) -> Loaded:  # noqa: ANN401  (whatever the YAML holds)
-    return _load_spec(document) if _is_spec(document) else load_documents([*beside, document])
+    return _load_spec(document) if _is_spec(document) else load_beside([*beside, document])
 
 
 def _load_spec(document: dict[str, Any]) -> Loaded:

@@ -51,6 +51,11 @@ class Volumes:
         """As the document of a JobSpec has them."""
         return [{"name": name, **source} for name, source in self._found.items()]
 
+    def mounted_claims(self) -> frozenset[str]:
+        """The names of the claims beside the job that it mounts."""
+        made = [source.get("volume_claim") for source in self._found.values()]
+        return frozenset(name for name, one in self._claims.items() if any(one is claim for claim in made))
+
     def keep(self, wanted: str, source: Document, path: str) -> str | None:
         """The name under which the job has this volume: the wanted one, unless another is called so.
 
