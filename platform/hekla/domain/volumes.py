@@ -213,8 +213,13 @@ def over_files(tasks: Sequence["TaskSpec"], files: Iterable[str]) -> list[Proble
         for place, task in enumerate(tasks)
         for number, mount in enumerate(task.volume_mounts)
         for file in paths
-        if file.is_relative_to(mount.mount_path) or PurePosixPath(mount.mount_path).is_relative_to(file)
+        if is_over(PurePosixPath(mount.mount_path), file)
     ]
+
+
+def is_over(place: PurePosixPath, file: PurePosixPath) -> bool:
+    """Whether what is mounted there would hide the file or lie within it."""
+    return file.is_relative_to(place) or place.is_relative_to(file)
 
 
 def remarks(volumes: Sequence[Volume], tasks: Sequence["TaskSpec"]) -> Iterator[Problem]:

@@ -256,6 +256,13 @@ def test_a_volume_at_the_folder_that_the_pod_works_in_is_left_out_and_told(code,
     assert f"{out} is the pod's working folder" in told
 
 
+def test_a_volume_in_which_a_file_of_the_template_lies_is_left_out_and_told() -> None:
+    loaded = formats.load(FILES.replace("mountPath: /code}", "mountPath: /code/out/conf}"))
+    assert (list(loaded.spec.files), loaded.spec.volumes) == (["out/conf/train.py"], ())
+    (told,) = [told for told in loaded.warnings if "volumeMounts[1]: not honoured" in told]
+    assert "The job's file out/conf/train.py lies there." in told
+
+
 def test_of_two_volumes_at_one_path_that_of_the_template_is_mounted_and_the_other_told_once() -> None:
     both = BESIDE_FILES.replace("configMap: {name: m}", "emptyDir: {}").replace("/workspace/out", "/workspace/")
     loaded = formats.load(both)

@@ -8,7 +8,7 @@ from hekla.domain.formats import volumes
 from hekla.domain.formats.fields import Fields, Findings
 from hekla.domain.sentences import said
 from hekla.domain.validation import join, shown
-from hekla.domain.volumes import MAX_VOLUMES, WORK, out_of_reach
+from hekla.domain.volumes import MAX_VOLUMES, WORK, is_over, out_of_reach
 
 _KINDS = ("ConfigMap", volumes.CLAIM)
 
@@ -170,6 +170,8 @@ class Mounts:
             return said("Another volume of the task is at {path} already.", path=wanted.path)
         if why := out_of_reach(place, str(wanted.path)):
             return why
+        if file := next((name for name in self.companions.files if is_over(place, WORK / name)), None):
+            return said("The job's file {path} lies there.", path=file)
         if len(self.volume_mounts) == MAX_VOLUMES:
             return said("a task mounts at most {most} volumes.", most=MAX_VOLUMES)
         self._places.add(place)
