@@ -6,7 +6,18 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from hekla.apps.jobs import doors, failures, many_logs, pieces, prospects, receipts, ribbon, selectors, story, wording
+from hekla.apps.jobs import (
+    failures,
+    many_logs,
+    pieces,
+    port_links,
+    prospects,
+    receipts,
+    ribbon,
+    selectors,
+    story,
+    wording,
+)
 from hekla.apps.jobs.facts import all_pod_facts, is_wanted, job_facts, read_specs, spec_of
 from hekla.apps.jobs.failures import Explanation
 from hekla.apps.jobs.models import Job, Pod
@@ -79,7 +90,7 @@ def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, A
         "placed": prospects.of_job(job, selectors.placement(job)),
         "attempts": pods,
         "ribbon": ribbon.of(job, course, now=clock.now()),
-        "doors": doors.of(job),
+        "port_links": port_links.of(job),
     }
 
 

@@ -36,10 +36,10 @@ from hekla.backends.kubernetes.api import BAD_REQUEST, FORBIDDEN, NOT_FOUND, Api
 from hekla.backends.kubernetes.budgets import Budgets
 from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.config import KubernetesConfig
-from hekla.backends.kubernetes.doors import Doors
 from hekla.backends.kubernetes.ending import MAX_LOG_BYTES, Ending
 from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.homes import Homes
+from hekla.backends.kubernetes.ingresses import Ingresses
 from hekla.backends.kubernetes.manifests import Manifests
 from hekla.backends.kubernetes.places import Finder, Places, path
 from hekla.backends.kubernetes.priorities import Priorities
@@ -273,7 +273,7 @@ class KubernetesBackend:
             self._finder,
             self._homes,
             Priorities(self._flight, self._cluster, is_on=self._config.priority_classes),
-            Doors(self._flight, self._cluster, self._config.ingress),
+            Ingresses(self._flight, self._cluster, self._config.ingress),
             lambda order: self._spool.has(order.key),
         )
 

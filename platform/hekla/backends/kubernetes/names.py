@@ -80,7 +80,7 @@ def claim_of(job: str, volume: str) -> str:
     return f"{service_of(job)}-{volume}"
 
 
-def door_of(job: str, port: str) -> str:
+def ingress_of(job: str, port: str) -> str:
     """What leads people from outside to a port of a job."""
     return f"port-{job}-{port}"
 

@@ -8,9 +8,9 @@ from hekla.backends.base import BackendError, PodKey, PodOrder, StartRefused
 from hekla.backends.kubernetes import kinds, volumes
 from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, FORBIDDEN, INVALID, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.cache import Cache
-from hekla.backends.kubernetes.doors import Doors
 from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.homes import Homes, is_over_quota
+from hekla.backends.kubernetes.ingresses import Ingresses
 from hekla.backends.kubernetes.manifests import Manifests
 from hekla.backends.kubernetes.places import Finder
 from hekla.backends.kubernetes.priorities import Priorities
@@ -28,11 +28,11 @@ class Starting:
         finder: Finder,
         homes: Homes,
         priorities: Priorities,
-        doors: Doors,
+        ingresses: Ingresses,
         has_run: Callable[[PodOrder], bool],
     ) -> None:
         self._flight, self._cache, self._manifests, self._finder = flight, cache, manifests, finder
-        self._homes, self._priorities, self._doors_out, self._has_run = homes, priorities, doors, has_run
+        self._homes, self._priorities, self._ingresses, self._has_run = homes, priorities, ingresses, has_run
         self._served: dict[str, set[tuple[str, str]]] = defaultdict(set)
         self._doors: dict[tuple[str, str, str], asyncio.Lock] = {}
 
@@ -54,7 +54,7 @@ class Starting:
     def forget_job(self, job: str) -> None:
         """It was deleted, as was all that its job has: a pod of this job that starts again needs it anew."""
         self._served.pop(job, None)
-        self._doors_out.forget(job)
+        self._ingresses.forget(job)
 
     async def _made(self, order: PodOrder) -> Seen | None:
         """The pod, made now or before. Raises StartRefused where the server takes no such pod."""
@@ -65,7 +65,7 @@ class Starting:
         try:
             for kind, shared in self._manifests.of_job(order):
                 await self._make_shared(order.key, kind, shared)
-            await self._doors_out.ensure(order, self._finder.place(order.key))
+            await self._ingresses.ensure(order, self._finder.place(order.key))
             made = await self._priorities.heard(
                 priority_class, lambda: self._flight.create_once(f"{self._finder.place(order.key)}/pods", manifest)
             )

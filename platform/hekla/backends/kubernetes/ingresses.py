@@ -20,7 +20,7 @@ _NETWORKING = "networking.k8s.io/v1"
 Port = tuple[str, str]
 
 
-class Doors:
+class Ingresses:
     """Of one cluster. `config`: None where nothing is reached from outside."""
 
     def __init__(self, flight: Flight, cluster: str, config: IngressConfig | None) -> None:
@@ -57,7 +57,7 @@ class Doors:
     async def _open(self, config: IngressConfig, order: PodOrder, name: str, port: int, place: str) -> None:
         """Who is let in first, then where it leads."""
         ours = names.job_labels(self._cluster, order.key.job)
-        meta = {"name": names.door_of(order.key.job, name), "labels": ours}
+        meta = {"name": names.ingress_of(order.key.job, name), "labels": ours}
         pods = {**ours, names.TASK: order.key.task}
         await self._flight.create_once(kinds.path(place, kinds.POLICIES), _policy(meta, pods, ours, port, config))
         made = await self._flight.create_once(f"{place}/services", _service(meta, pods, port))

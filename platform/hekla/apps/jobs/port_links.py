@@ -10,18 +10,18 @@ from hekla.domain.ports import host
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class PortLink:
     """A port by its name, and the address that leads there."""
 
     name: str
     url: str
 
 
-def of(job: Job) -> Sequence[Door]:
+def of(job: Job) -> Sequence[PortLink]:
     """While it is not over; none where its cluster leads nobody there, or nobody can read what the cluster says."""
     told = job.cluster.config.get("ingress") if job.cluster.kind == Cluster.Kind.KUBERNETES else None
     if job.is_final or job.is_adopted or not isinstance(told, Mapping) or not isinstance(told.get("domain"), str):
         return []
     scheme = "https" if told.get("tls") else "http"
     names = [name for task in spec_of(job).tasks for name in task.ports]
-    return [Door(name, f"{scheme}://{host(job.uid.hex, name, told['domain'])}/") for name in names]
+    return [PortLink(name, f"{scheme}://{host(job.uid.hex, name, told['domain'])}/") for name in names]
