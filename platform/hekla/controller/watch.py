@@ -20,6 +20,8 @@ from hekla.lib import clock
 log = logging.getLogger(__name__)
 _BREATH_SECONDS = 0.02
 """Between two wishes of one cluster: more of them than can be granted would bury those that matter."""
+_WHILE_TURNING_SECONDS = 0.1
+"""The same while a turn is under way, which another one follows anyway: to look more often would only slow it down."""
 _stop = threading.Event()
 _watched: set[int] = set()
 
@@ -55,6 +57,14 @@ def _watch_all() -> None:
         _stop.wait(3)
 
 
+def _is_heard(cluster_id: int) -> bool:
+    """Have a turn of this cluster; whether that is one more after a turn that is under way."""
+    is_turning = turns.look_again(cluster_id)
+    if not is_turning:
+        request_turn(cluster_id)
+    return is_turning
+
+
 def _watch(cluster_id: int) -> None:
     """It is looked up anew each time, since how it is reached may have changed: of two that each held to their own
     view of that, each would close what the other has opened.
@@ -62,9 +72,7 @@ def _watch(cluster_id: int) -> None:
     while not _stop.is_set():
         try:
             if backend_of(clusters.by_id(cluster_id)).wait(1.0):
-                if not turns.look_again(cluster_id):
-                    request_turn(cluster_id)
-                _stop.wait(_BREATH_SECONDS)
+                _stop.wait(_WHILE_TURNING_SECONDS if _is_heard(cluster_id) else _BREATH_SECONDS)
         except NotFound:
             return  # it was removed
         except (BackendError, HeklaError, OSError, Error) as error:
