@@ -113,6 +113,10 @@ class ControlPlane:
         return f"https://127.0.0.1:{self._ports['api']}"
 
     @property
+    def _store_is_ready(self) -> str:
+        return f"http://127.0.0.1:{self._ports['etcd']}/readyz"
+
+    @property
     def port_inside(self) -> int:
         """The port of this machine to which every port of every pod leads; nobody listens there but a test."""
         return self._ports["inside"]
@@ -139,7 +143,7 @@ class ControlPlane:
         try:
             self._write_files()
             limit = time.monotonic() + READY_WITHIN_SECONDS
-            self._launch(self._etcd(), limit, self._answers(f"http://127.0.0.1:{self._ports['etcd']}/readyz"))
+            self._launch(self._etcd(), limit, self._answers(self._store_is_ready))
             self._launch(self._api_server(), limit, self._answers(f"{self.url}/readyz"))
             self._launch(self._controller_manager(), limit, self._answers(f"{self._local('controllers')}/healthz"))
             self._launch(self._kwok(), limit, self._answers(f"{self._local('kwok')}/healthz"))
@@ -164,6 +168,28 @@ class ControlPlane:
         """Start it again, on the same address and data, and wait until it answers. Raises ControlPlaneFailed."""
         limit = time.monotonic() + READY_WITHIN_SECONDS
         self._launch(self._parts["kube-apiserver"], limit, self._answers(f"{self.url}/readyz"))
+
+    def keep_store(self) -> None:
+        """Copy all that there is, as a backup does; nothing is served meanwhile."""
+        self._stop_store()
+        shutil.copytree(self._file("etcd"), self._file("backup"))
+        self._start_store()
+
+    def put_back_store(self) -> None:
+        """Serve what was kept, as after a restore: what happened since never was."""
+        self._stop_store()
+        shutil.rmtree(self._file("etcd"))
+        self._file("backup").rename(self._file("etcd"))
+        self._start_store()
+
+    def _stop_store(self) -> None:
+        self.kill_api_server()
+        self._parts["etcd"].stop()
+
+    def _start_store(self) -> None:
+        limit = time.monotonic() + READY_WITHIN_SECONDS
+        self._launch(self._parts["etcd"], limit, self._answers(self._store_is_ready))
+        self.start_api_server()
 
     def request(
         self,

@@ -195,6 +195,28 @@ def test_the_api_server_is_killed_and_comes_back(mortal_control_plane, tmp_path)
     api.close()
 
 
+def test_a_store_that_is_put_back_to_an_earlier_day_is_believed(mortal_control_plane, tmp_path) -> None:
+    """Pods of which newer versions were known, some that were deleted since, and none of those made since."""
+    api, people = Api(reached(mortal_control_plane, tmp_path)), People(mortal_control_plane, "default", seed=2)
+    cache = Cache(api, "/api/v1/namespaces/default/pods", OURS, now)
+    for _ in range(4):
+        people.make()
+    cache.list_now()
+    before = {one.name: one.version for one in cache.all()}
+    mortal_control_plane.keep_store()
+    for _ in range(20):
+        people.act()
+    cache.list_now()
+    known = {one.name: one.version for one in cache.known()}
+    assert any(known.get(name, version) > version for name, version in before.items())
+    mortal_control_plane.put_back_store()
+    mortal_control_plane.wait_until(lambda: {one.name: one.version for one in cache.known()} == before, 60)
+    people.make()
+    compare(cache, mortal_control_plane, "default")
+    cache.close()
+    api.close()
+
+
 def test_no_letter_that_a_person_writes_stops_the_watch(found, control_plane, namespace) -> None:
     """Some letters end a line of text, but not one of a watch."""
     api = Api(found)

@@ -30,6 +30,9 @@ class Server:
         items = [told(name, at) for name, at in there.items()]
         yield {"metadata": {"resourceVersion": str(version)}, "items": items}
 
+    def get(self, _path: str, **_params: int) -> Json:
+        return {"metadata": {"resourceVersion": str(self.listed[0])}}
+
     def watch(self, *_args: Any, **_params: Any) -> Iterator[Json]:
         self.watches += 1
         if self.trouble:
@@ -56,7 +59,7 @@ class Names:
     def known(self) -> Sequence[str]:
         return sorted(self.there)
 
-    def take_list(self, found: Sequence[str], before: Sequence[str]) -> None:
+    def take_list(self, found: Sequence[str], before: Sequence[str], *, was_put_back: bool) -> None:
         self.there = set(found)
 
     def take(self, kind: str, found: str) -> None:
@@ -104,6 +107,17 @@ def test_a_server_that_was_put_back_is_believed(follower, server, names) -> None
     follower.list()
     follower.hear("ADDED", told("c", 31))
     assert names.there == {"b", "c"}
+
+
+def test_a_server_that_was_put_back_is_found_out_when_a_watch_ends(follower, server, names) -> None:
+    server.listed = (50, {"a": 40})
+    follower.list()
+    server.listed = (30, {"b": 2})
+    follower.begin()
+    give_up_at = time.monotonic() + 30
+    while names.there != {"b"}:
+        assert time.monotonic() < give_up_at
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("trouble", [None, BackendError("it is away")])

@@ -2,8 +2,8 @@
 
 What is here is never older than what was here before: an object replaces another of its place only if its version is
 greater, whether a list, the watch or the answer to a write told of it. What is missing from a list was deleted
-meanwhile. Pods of one name in two namespaces are two pods: whoever may make pods in one of them may call them as they
-like.
+meanwhile, also where the server's store was put back to a day on which it was not made yet. Pods of one name in two
+namespaces are two pods: whoever may make pods in one of them may call them as they like.
 """
 
 import threading
@@ -119,9 +119,13 @@ class Cache:
         """As far as the server has them."""
         return [one for one in self._pods.values() if not one.is_gone]
 
-    def take_list(self, found: Sequence[Seen], before: Sequence[Seen]) -> None:
+    def take_list(self, found: Sequence[Seen], before: Sequence[Seen], *, was_put_back: bool) -> None:
         """What is not in the list and was known before is gone."""
         there = {one.place: one.uid for one in found}
+        if was_put_back:
+            self._dismissed.clear()
+            for place in there:
+                self._drop(place)
         for one in found:
             self._keep(one)
         for one in before:

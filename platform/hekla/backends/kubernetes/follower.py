@@ -3,7 +3,8 @@
 A watch that is cut goes on from the last version that was heard; where the server has forgotten that version, all is
 listed anew. A server that says nothing for longer than its own signs of life are apart is asked anew. What was told is
 always whole as of one version: a list that is older than what was heard meanwhile is dropped, and so is what a server
-tells once more.
+tells once more. Only a server whose store was put back to an earlier day is believed with what is older: it would be
+silent about all that it does until it has counted as far as before.
 """
 
 import logging
@@ -30,8 +31,11 @@ class Keeper(Protocol[One]):
     def known(self) -> Sequence[One]:
         """What is there as far as is known, copied."""
 
-    def take_list(self, found: Sequence[One], before: Sequence[One]) -> None:
-        """All that is there. `before`: what was known before it was asked for; others may have come meanwhile."""
+    def take_list(self, found: Sequence[One], before: Sequence[One], *, was_put_back: bool) -> None:
+        """All that is there. `before`: what was known before it was asked for; others may have come meanwhile.
+
+        `was_put_back`: the server's store is older than before, so versions of what is known say nothing of these.
+        """
 
     def take(self, kind: str, found: One) -> None:
         """It was added, modified or deleted, as `kind` says in capitals."""
@@ -75,9 +79,10 @@ class Follower:
         for page in self._api.pages(self._path, **self._asked):
             version = int(page["metadata"]["resourceVersion"])
             found += (one for one in map(self._keeper.read, page.get("items") or ()) if one is not None)
+        was_put_back = heard is not None and version < heard
         with self._lock:
-            if not self._is_behind(version, heard):
-                self._keeper.take_list(found, before)
+            if was_put_back or self._version is None or version >= self._version:
+                self._keeper.take_list(found, before, was_put_back=was_put_back)
                 self._version = version
 
     def hear(self, kind: str, told: Json) -> None:
@@ -98,11 +103,6 @@ class Follower:
             self._api.end_watches()
             self._thread.join(_ENDS_WITHIN_SECONDS)
 
-    def _is_behind(self, version: int, heard: int | None) -> bool:
-        """Whether more was heard since that list was asked for. A server that was put back begins anew."""
-        was_put_back = heard is not None and version < heard
-        return self._version is not None and version < self._version and not was_put_back
-
     def _keep_up(self) -> None:
         pauses = iter(_PAUSES)
         while not self._closing.is_set():
@@ -116,7 +116,7 @@ class Follower:
     def _trouble(self) -> str:
         """Follow until the watch ends; by what it was cut."""
         try:
-            if self._version is None:
+            if self._version is None or self._was_put_back(self._version):
                 self.list()
             self._watch()
         except BackendError as error:
@@ -128,6 +128,11 @@ class Follower:
             self._version = None
             return str(error) or type(error).__name__
         return ""
+
+    def _was_put_back(self, heard: int) -> bool:
+        """Whether the server counts from less than what was heard of it."""
+        told = self._api.get(self._path, limit=1)
+        return int(told["metadata"]["resourceVersion"]) < heard
 
     def _watch(self) -> None:
         for event in self._api.watch(self._path, str(self._version), seconds=_WATCH_SECONDS, **self._asked):

@@ -59,7 +59,13 @@ class Others:
         """Nothing: a list says all that there is."""
         return ()
 
-    def take_list(self, found: Sequence[OthersPod], before: Sequence[OthersPod]) -> None:  # noqa: ARG002
+    def take_list(
+        self,
+        found: Sequence[OthersPod],
+        before: Sequence[OthersPod],  # noqa: ARG002
+        *,
+        was_put_back: bool,  # noqa: ARG002
+    ) -> None:
         """All that there is."""
         last, self._pods = self._pods, {pod.uid: pod for pod in found}
         for pod in last.values():
