@@ -181,11 +181,7 @@ def test_why_the_cluster_does_not_take_its_pods_is_read_on_the_page_of_a_job_and
 ) -> None:
     monkeypatch.setattr(delays, "TOLD_AFTER_SECONDS", 0.0)
     run(apart, first := submit(apart, "1000"))
-    place = f"/api/v1/namespaces/{apart.cluster.config['namespace']}-lab/resourcequotas"
-    small_cluster.request("POST", place, {"metadata": {"name": "theirs"}, "spec": {"hard": {"pods": "1"}}})
-    small_cluster.wait_until(
-        lambda: small_cluster.request("GET", f"{place}/theirs").get("status", {}).get("used") == {"pods": "1"}, 120.0
-    )
+    theirs = filled(apart, small_cluster)
     second = submit(apart, "1000", name="two", replicas=2)
     told = Event.objects.filter(subject=f"job:{second.uid}", kind="JobDelayed")
     apart.turn_until(told.exists)
@@ -194,8 +190,30 @@ def test_why_the_cluster_does_not_take_its_pods_is_read_on_the_page_of_a_job_and
     (line,) = story.lines(list(told))
     assert "exceeded quota: theirs" in line.sentence
     assert second.uid.hex not in line.sentence
-    small_cluster.request("DELETE", f"{place}/theirs")
+    small_cluster.request("DELETE", theirs)
     run(apart, first, second)
+
+
+def test_a_job_for_whose_pods_there_is_no_room_can_be_aborted(apart, small_cluster) -> None:
+    """There is no room either for the pods that stand in the way of those that were not made."""
+    run(apart, submit(apart, "1000"))
+    theirs, before = filled(apart, small_cluster), things(small_cluster, apart, ("pods",))
+    second = submit(apart, "1000", name="two", replicas=2)
+    apart.turn_until(lambda: phases(second) == {PodPhase.BOUND})
+    abort(apart, second)
+    small_cluster.request("DELETE", theirs)
+    for _ in range(3):
+        turns.run(apart.cluster)
+    assert things(small_cluster, apart, ("pods",)) == before
+
+
+def filled(world: World, plane: ControlPlane) -> str:
+    """A quota that somebody else made, with room for the pod that is there and no other."""
+    place = f"/api/v1/namespaces/{world.cluster.config['namespace']}-lab/resourcequotas"
+    plane.request("POST", place, {"metadata": {"name": "theirs"}, "spec": {"hard": {"pods": "1"}}})
+    quota = f"{place}/theirs"
+    plane.wait_until(lambda: plane.request("GET", quota).get("status", {}).get("used") == {"pods": "1"}, 120.0)
+    return quota
 
 
 def test_jobs_that_wait_for_one_another_under_a_quota_all_run(apart) -> None:

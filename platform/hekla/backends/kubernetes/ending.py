@@ -1,9 +1,10 @@
 """How a pod comes to its end, and how it is let go once its end is recorded: its log is kept, then it is deleted."""
 
 import asyncio
+import contextlib
 from collections import defaultdict
 
-from hekla.backends.base import BackendError, PodKey
+from hekla.backends.base import BackendError, PodKey, StartDelayed
 from hekla.backends.kubernetes import names, reading
 from hekla.backends.kubernetes.api import BAD_REQUEST, NOT_FOUND, ApiError
 from hekla.backends.kubernetes.cache import Cache
@@ -29,7 +30,11 @@ class Ending:
         self._asked: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def stop(self, wish: tuple[PodKey, str]) -> None:
-        """Its deadline is now, for that reason. One that was not made yet is made as one that is never bound."""
+        """Its deadline is now, for that reason. One that was not made yet is made as one that is never bound.
+
+        Where a quota on the number of pods has no room for that one either, nothing is there to be ended: whoever
+        would still make the pod, once there is room, asks for leave before binding it.
+        """
         key, reason = wish
         if self._spool.has(key):
             return
@@ -42,7 +47,8 @@ class Ending:
             if pod is not None and reading.is_to_go_on(pod):
                 self._cache.put(await self._flight.patch(self._finder.pod(key), change))
         if pod is None:
-            await self._bury(key, reason)
+            with contextlib.suppress(StartDelayed):
+                await self._bury(key, reason)
 
     async def forget(self, key: PodKey) -> None:
         """Raises BackendError where its log cannot be read now, or the pod not be deleted."""
