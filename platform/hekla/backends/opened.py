@@ -22,12 +22,13 @@ def opened(
     stamp = _digest([kind, name, config, str(home), key])
     with _lock:
         held = _opened.get(cluster_id)
-        if held is None or held[0] != stamp:
-            backend = open_backend(kind, cluster=name, config=config, home=home, clock=clock.now, key=key)
-            if held is not None:
-                held[1].close()
-            held = _opened[cluster_id] = (stamp, backend)
-        return held[1]
+        if held is not None and held[0] == stamp:
+            return held[1]
+        backend = open_backend(kind, cluster=name, config=config, home=home, clock=clock.now, key=key)
+        _opened[cluster_id] = (stamp, backend)
+    if held is not None:
+        held[1].close()  # takes seconds where its watches are slow to end, which others need not wait for
+    return backend
 
 
 def _digest(facts: list[Any]) -> str:
