@@ -14,6 +14,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
+from hekla.domain.phases import JobPhase
 from hekla.domain.policies import Action
 from hekla.lib import clock
 
@@ -26,26 +27,38 @@ def on_kubernetes(ingress: Any) -> None:
     Cluster.objects.update(kind=Cluster.Kind.KUBERNETES, config={"ingress": ingress} if ingress else {})
 
 
+def running(people: People) -> Job:
+    job = people.submit(tasks=[_TASK])
+    Job.objects.filter(pk=job.pk).update(phase=JobPhase.RUNNING)
+    return job
+
+
 def page(as_: As, user: User, job: Job) -> str:
     return as_(user).get(reverse("jobs:detail", args=[job.uid])).content.decode()
 
 
 @pytest.mark.parametrize(("tls", "scheme"), [(False, "http"), (True, "https")])
 def test_who_may_see_the_job_finds_the_link(people: People, as_: As, tls: bool, scheme: str) -> None:
-    job = people.submit(tasks=[_TASK])
+    job = running(people)
     on_kubernetes({**_INGRESS, "tls": tls})
     assert f'href="{scheme}://{job.uid.hex}-board.jobs.example.org/"' in page(as_, people.bob, job)
 
 
 @pytest.mark.parametrize("ingress", [None, "nonsense", {"domain": 5}])
 def test_where_nobody_is_led_there_is_no_link(people: People, as_: As, ingress: Any) -> None:
-    job = people.submit(tasks=[_TASK])
+    job = running(people)
     on_kubernetes(ingress)
     assert f"{job.uid.hex}-board" not in page(as_, people.alice, job)
 
 
-def test_a_job_that_is_over_has_no_link(people: People, as_: As) -> None:
+def test_a_job_that_waits_has_no_link_yet(people: People, as_: As) -> None:
     job = people.submit(tasks=[_TASK])
+    on_kubernetes(_INGRESS)
+    assert f"{job.uid.hex}-board" not in page(as_, people.alice, job)
+
+
+def test_a_job_that_is_over_has_no_link(people: People, as_: As) -> None:
+    job = running(people)
     jobs.command(job, Action.ABORT_JOB, user=people.alice, now=clock.now())
     on_kubernetes(_INGRESS)
     assert f"{job.uid.hex}-board" not in page(as_, people.alice, job)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
+from hekla.domain.phases import JobPhase
 from hekla.domain.ports import host
 
 
@@ -18,9 +19,10 @@ class PortLink:
 
 
 def of(job: Job) -> Sequence[PortLink]:
-    """While it is not over; none where its cluster leads nobody there, or nobody can read what the cluster says."""
+    """While it runs; none where its cluster leads nobody there, or nobody can read what the cluster says."""
     told = job.cluster.config.get("ingress") if job.cluster.kind == Cluster.Kind.KUBERNETES else None
-    if job.is_final or job.is_adopted or not isinstance(told, Mapping) or not isinstance(told.get("domain"), str):
+    is_there = job.phase == JobPhase.RUNNING and not job.is_adopted
+    if not is_there or not isinstance(told, Mapping) or not isinstance(told.get("domain"), str):
         return []
     scheme = "https" if told.get("tls") else "http"
     names = [name for task in spec_of(job).tasks for name in task.ports]
