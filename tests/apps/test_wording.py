@@ -51,6 +51,11 @@ def test_a_quota_is_told_with_its_figures() -> None:
     assert reason("member_quota", **nothing) == told
 
 
+def test_more_than_a_cluster_has_is_not_said_to_be_given_out() -> None:
+    told = "It needs 4 CPU, which is more than the cluster has. It can never start as things are."
+    assert reason("cluster_is_full", "capacity", ever=False) == told
+
+
 def test_a_share_of_which_nothing_is_known_is_not_said_to_be_a_dash() -> None:
     assert reason("queue_share_used", have={}) == "Waits for its queue's share: it needs 4 CPU."
 

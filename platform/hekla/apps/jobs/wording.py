@@ -74,6 +74,7 @@ def reason(data: Mapping[str, Any]) -> str:
         "victims": data.get("victims") or {},
         "used": _used(data),
         "text": data.get("text", ""),
+        "ever": data["ever"],
     }
     sentence = (_BY_CODE.get(data["code"]) or _BY_CAUSE.get(data["cause"], _general))(facts)
     if not data["ever"]:
@@ -135,6 +136,8 @@ def _queue_draining(_facts: dict[str, Any]) -> str:
 
 
 def _cluster_full(facts: dict[str, Any]) -> str:
+    if not facts["ever"]:
+        return _("It needs %(need)s, which is more than the cluster has.") % facts
     return _("Waits for %(need)s; all of the cluster is given out.") % facts
 
 
