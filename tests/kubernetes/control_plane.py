@@ -113,7 +113,7 @@ class ControlPlane:
         return f"https://127.0.0.1:{self._ports['api']}"
 
     @property
-    def _store_is_ready(self) -> str:
+    def _store_readyz(self) -> str:
         return f"http://127.0.0.1:{self._ports['etcd']}/readyz"
 
     @property
@@ -143,7 +143,7 @@ class ControlPlane:
         try:
             self._write_files()
             limit = time.monotonic() + READY_WITHIN_SECONDS
-            self._launch(self._etcd(), limit, self._answers(self._store_is_ready))
+            self._launch(self._etcd(), limit, self._answers(self._store_readyz))
             self._launch(self._api_server(), limit, self._answers(f"{self.url}/readyz"))
             self._launch(self._controller_manager(), limit, self._answers(f"{self._local('controllers')}/healthz"))
             self._launch(self._kwok(), limit, self._answers(f"{self._local('kwok')}/healthz"))
@@ -188,7 +188,7 @@ class ControlPlane:
 
     def _start_store(self) -> None:
         limit = time.monotonic() + READY_WITHIN_SECONDS
-        self._launch(self._parts["etcd"], limit, self._answers(self._store_is_ready))
+        self._launch(self._parts["etcd"], limit, self._answers(self._store_readyz))
         self.start_api_server()
 
     def request(

@@ -57,12 +57,12 @@ def _watch_all() -> None:
         _stop.wait(3)
 
 
-def _is_heard(cluster_id: int) -> bool:
-    """Have a turn of this cluster; whether that is one more after a turn that is under way."""
-    is_turning = turns.look_again(cluster_id)
-    if not is_turning:
-        request_turn(cluster_id)
-    return is_turning
+def _ask_for_turn(cluster_id: int) -> float:
+    """Have one more turn of this cluster. Returns for how many seconds to ask for no other."""
+    if turns.look_again(cluster_id):
+        return _WHILE_TURNING_SECONDS
+    request_turn(cluster_id)
+    return _BREATH_SECONDS
 
 
 def _watch(cluster_id: int) -> None:
@@ -72,7 +72,7 @@ def _watch(cluster_id: int) -> None:
     while not _stop.is_set():
         try:
             if backend_of(clusters.by_id(cluster_id)).wait(1.0):
-                _stop.wait(_WHILE_TURNING_SECONDS if _is_heard(cluster_id) else _BREATH_SECONDS)
+                _stop.wait(_ask_for_turn(cluster_id))
         except NotFound:
             return  # it was removed
         except (BackendError, HeklaError, OSError, Error) as error:
