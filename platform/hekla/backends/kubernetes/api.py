@@ -5,13 +5,15 @@ and the caller's next turn tries again.
 """
 
 import contextlib
-import json
-import socket
+import select
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+from urllib.parse import urlencode
 
-import httpx
+import orjson
+import urllib3
 
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes import instruments
@@ -19,10 +21,13 @@ from hekla.backends.kubernetes.access import Access
 
 Json = dict[str, Any]
 OK_BELOW, BAD_REQUEST, FORBIDDEN, NOT_FOUND, CONFLICT, GONE, INVALID = 400, 400, 403, 404, 409, 410, 422
-_PATIENCE = httpx.Timeout(20.0, connect=5.0)
-_PATIENCE_WITH_MACHINES = httpx.Timeout(4.0)
+_PATIENCE = urllib3.Timeout(connect=5.0, read=20.0)
+_PATIENCE_WITH_MACHINES = urllib3.Timeout(connect=4.0, read=4.0)
 _BOOKMARKS_WITHIN_SECONDS = 150.0
 """A server that shows the signs of life it was asked for does so each minute."""
+_PIECE_BYTES = 1024 * 1024
+_GATHERING_SECONDS = 0.02
+"""What happens so soon after something else is heard of together with what follows."""
 MERGE = "application/merge-patch+json"
 
 
@@ -37,13 +42,10 @@ class ApiError(BackendError):
 class Api:
     """One API server. Any number of threads may ask at once."""
 
-    def __init__(self, access: Access, *, patience: httpx.Timeout = _PATIENCE) -> None:
+    def __init__(self, access: Access, *, patience: urllib3.Timeout = _PATIENCE) -> None:
         self._access, self._patience = access, patience
-        limits = httpx.Limits(max_connections=64, max_keepalive_connections=32)
-        self._client = httpx.Client(
-            base_url=access.server, verify=access.context, timeout=patience, limits=limits, trust_env=False
-        )
-        self._watched: set[socket.socket] = set()
+        self._connections = urllib3.PoolManager(maxsize=32, ssl_context=access.context)
+        self._watched: set[urllib3.BaseHTTPResponse] = set()
         self._watching_ends = threading.Event()
 
     def get(self, path: str, **params: str | int) -> Json:
@@ -62,7 +64,7 @@ class Api:
 
     def text(self, path: str, **params: str | int) -> bytes:
         """What is no JSON, such as a log: it comes from a machine that may be dead, so nobody waits long for it."""
-        return self._answer("GET", path, params=params, timeout=_PATIENCE_WITH_MACHINES).content
+        return self._answer("GET", path, params=params, patience=_PATIENCE_WITH_MACHINES).data
 
     def create(self, path: str, body: Json, **params: str | int) -> Json:
         """A new object. Raises ApiError with CONFLICT where there is one of that name."""
@@ -89,18 +91,15 @@ class Api:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": seconds,
         }
-        timeout = httpx.Timeout(20.0, read=_BOOKMARKS_WITHIN_SECONDS)
+        patience = urllib3.Timeout(connect=5.0, read=_BOOKMARKS_WITHIN_SECONDS)
         try:
-            with self._client.stream(
-                "GET", path, params={**asked, **params}, headers=self._access.header(), timeout=timeout
-            ) as answer:
-                if answer.status_code >= OK_BELOW:
-                    answer.read()
-                    raise refusal(answer.status_code, answer.content)
-                with self._followed(answer):
-                    for line in _lines(answer.iter_bytes()):
-                        yield _event(line)
-        except (httpx.HTTPError, OSError, RuntimeError, ValueError, LookupError, TypeError) as error:
+            answer = self._asked("GET", path, {**asked, **params}, patience=patience, preload_content=False)
+            with self._followed(answer):
+                if answer.status >= OK_BELOW:
+                    raise refusal(answer.status, answer.data)
+                for line in _lines(_gathered(answer)):
+                    yield _event(line)
+        except (urllib3.exceptions.HTTPError, OSError, ValueError, LookupError, TypeError) as error:
             raise unreachable(error) from error
 
     def end_watches(self) -> None:
@@ -110,28 +109,28 @@ class Api:
         database, from which they would then read.
         """
         self._watching_ends.set()
-        for line in list(self._watched):
-            with contextlib.suppress(OSError):
-                socket.socket.shutdown(line, socket.SHUT_RDWR)
+        for answer in list(self._watched):
+            with contextlib.suppress(OSError, ValueError):
+                answer.shutdown()
 
     def close(self) -> None:
         """Let go of all connections. Nobody may be asking at this moment."""
-        self._client.close()
+        self._connections.clear()
 
     @contextlib.contextmanager
-    def _followed(self, answer: httpx.Response) -> Iterator[None]:
-        line = answer.extensions["network_stream"].get_extra_info("socket")
-        self._watched.add(line)
+    def _followed(self, answer: urllib3.BaseHTTPResponse) -> Iterator[None]:
+        self._watched.add(answer)
         try:
             if self._watching_ends.is_set():
                 raise OSError("Nobody watches any more")
             yield
         finally:
-            self._watched.discard(line)
+            self._watched.discard(answer)
+            answer.close()
 
     def _sent(self, method: str, path: str, **more: Any) -> Json:  # noqa: ANN401
         try:
-            found: Json = json.loads(self._answer(method, path, **more).content)
+            found: Json = orjson.loads(self._answer(method, path, **more).data)
         except ValueError as error:
             raise unreachable(error) from error
         return found
@@ -144,23 +143,49 @@ class Api:
         params: Mapping[str, str | int] | None = None,
         body: Json | None = None,
         content_type: str = "application/json",
-        timeout: httpx.Timeout | None = None,
-    ) -> httpx.Response:
+        patience: urllib3.Timeout | None = None,
+    ) -> urllib3.BaseHTTPResponse:
         instruments.count(method, path)
-        headers = {"Accept": "application/json, */*"}
-        content = None if body is None else json.dumps(body).encode()
+        headers = {"Accept": "application/json, */*", "Accept-Encoding": "gzip"}
+        content = None if body is None else orjson.dumps(body)
         if content is not None:
             headers["Content-Type"] = content_type
         try:
-            headers |= self._access.header()
-            answer = self._client.request(
-                method, path, params=params, content=content, headers=headers, timeout=timeout or self._patience
-            )
-        except (httpx.HTTPError, OSError, RuntimeError, ValueError) as error:  # RuntimeError: it was closed meanwhile
+            answer = self._asked(method, path, params, headers, body=content, patience=patience or self._patience)
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise unreachable(error) from error
-        if answer.status_code >= OK_BELOW:
-            raise refusal(answer.status_code, answer.content)
+        if answer.status >= OK_BELOW:
+            raise refusal(answer.status, answer.data)
         return answer
+
+    def _asked(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str | int] | None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        patience: urllib3.Timeout,
+        **more: Any,  # noqa: ANN401
+    ) -> urllib3.BaseHTTPResponse:
+        """Once, and only there: what failed may have been done all the same."""
+        url = f"{self._access.server}{path}" + (f"?{urlencode(params)}" if params else "")
+        headers = {**(headers or {}), **self._access.header()}
+        return self._connections.request(
+            method, url, headers=headers, timeout=patience, retries=False, redirect=False, **more
+        )
+
+
+def _gathered(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    """A thread that is woken for each of a thousand events costs far more than their reading: once it has read all that
+    came, it rests a moment before it waits for more.
+    """
+    arrivals = select.poll()
+    arrivals.register(answer, select.POLLIN)
+    for piece in iter(lambda: answer.read1(_PIECE_BYTES), b""):
+        yield piece
+        if not arrivals.poll(0):
+            time.sleep(_GATHERING_SECONDS)
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -178,7 +203,7 @@ def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 def _event(line: bytes) -> Json:
     """An error comes inside of a stream that began well."""
-    event: Json = json.loads(line)
+    event: Json = orjson.loads(line)
     if event["type"] == "ERROR":
         told = event["object"]
         raise ApiError(int(told.get("code") or 0), str(told.get("reason", "")), str(told.get("message", "")))
@@ -188,7 +213,7 @@ def _event(line: bytes) -> Json:
 def refusal(status: int, content: bytes) -> ApiError:
     """The error that such an answer is."""
     try:
-        told = json.loads(content)
+        told = orjson.loads(content)
     except ValueError:
         told = {}
     found = told if isinstance(told, dict) else {}

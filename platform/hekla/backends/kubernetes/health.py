@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import httpx
+import urllib3
 
 from hekla.backends import config as configuration
 from hekla.backends.base import BackendError, Health, Trouble
@@ -24,7 +24,7 @@ from hekla.backends.kubernetes.keys import KeyRefused
 from hekla.backends.kubernetes.rights import NEEDED_FOR_QUEUES, Right, needed, needed_for_others
 
 PATIENCE_SECONDS = 20.0
-_PATIENCE = httpx.Timeout(10.0, connect=4.0)
+_PATIENCE = urllib3.Timeout(connect=4.0, read=10.0)
 _NOT_KNOWN, _FORBIDDEN = 401, 403
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubject"
 _SAMPLE = {"metadata": {"generateName": "hekla-dry-run-"}}
