@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from threading import Lock
+from threading import Event, Lock
 
 from django.conf import settings
 from django.db import InterfaceError, InternalError, OperationalError
@@ -61,9 +61,10 @@ _SWEEP_EVERY = timedelta(minutes=5)
 
 @dataclass
 class Keeper:
-    """What this process keeps about one cluster between turns."""
+    """What this process keeps about one cluster between turns. `rests`: none is under way here."""
 
     lock: Lock = field(default_factory=Lock)
+    rests: Event = field(default_factory=Event)
     again: bool = False
     memory: Memory = field(default_factory=Memory)
     epoch: int | None = None
@@ -90,6 +91,7 @@ def run(cluster: Cluster) -> None:
     while keeper.again and keeper.lock.acquire(blocking=False):
         try:
             keeper.again = False
+            keeper.rests.clear()
             with TURN_SECONDS.labels(cluster.name).time():
                 _turn(cluster, keeper)
         except leases.LeaseLost:
@@ -99,6 +101,7 @@ def run(cluster: Cluster) -> None:
         except BackendError as error:
             log.warning("cluster %s: its backend cannot answer now: %s", cluster, error)
         finally:
+            keeper.rests.set()
             keeper.lock.release()
 
 
@@ -109,9 +112,16 @@ def look_again(cluster_id: int) -> bool:
     return keeper.lock.locked()
 
 
+def wait_for_rest(cluster_id: int, seconds: float) -> None:
+    """Until the turn is over that is under way here; for so long at most."""
+    _keeper(cluster_id).rests.wait(seconds)
+
+
 def _keeper(cluster_id: int) -> Keeper:
     with _keepers_lock:
-        return _keepers.setdefault(cluster_id, Keeper())
+        if cluster_id not in _keepers:
+            _keepers[cluster_id] = Keeper()
+        return _keepers[cluster_id]
 
 
 def _turn(cluster: Cluster, keeper: Keeper) -> None:

@@ -20,8 +20,8 @@ from hekla.lib import clock
 log = logging.getLogger(__name__)
 _BREATH_SECONDS = 0.02
 """Between two wishes of one cluster: more of them than can be granted would bury those that matter."""
-_WHILE_TURNING_SECONDS = 0.1
-"""The same while a turn is under way, which another one follows anyway: to look more often would only slow it down."""
+_TURNS_FOR_SECONDS = 1.0
+"""After which it is looked up anew also while a turn is under way."""
 _stop = threading.Event()
 _watched: set[int] = set()
 
@@ -57,12 +57,12 @@ def _watch_all() -> None:
         _stop.wait(3)
 
 
-def _ask_for_turn(cluster_id: int) -> float:
-    """Have one more turn of this cluster. Returns for how many seconds to ask for no other."""
+def _ask_for_turn(cluster_id: int) -> None:
+    """Have one more turn of this cluster. One that follows another anyway need not be asked for again before that."""
     if turns.look_again(cluster_id):
-        return _WHILE_TURNING_SECONDS
-    request_turn(cluster_id)
-    return _BREATH_SECONDS
+        turns.wait_for_rest(cluster_id, _TURNS_FOR_SECONDS)
+    else:
+        request_turn(cluster_id)
 
 
 def _watch(cluster_id: int) -> None:
@@ -72,7 +72,8 @@ def _watch(cluster_id: int) -> None:
     while not _stop.is_set():
         try:
             if backend_of(clusters.by_id(cluster_id)).wait(1.0):
-                _stop.wait(_ask_for_turn(cluster_id))
+                _ask_for_turn(cluster_id)
+                _stop.wait(_BREATH_SECONDS)
         except NotFound:
             return  # it was removed
         except (BackendError, HeklaError, OSError, Error) as error:
