@@ -9,7 +9,7 @@ import pytest
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes import flight as module
 from hekla.backends.kubernetes.access import Access
-from hekla.backends.kubernetes.flight import AT_ONCE, Flight
+from hekla.backends.kubernetes.flight import MAX_CHAINS, Flight
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def test_many_are_under_way_at_once_and_no_more_than_there_is_room_for(flight: F
         await asyncio.sleep(0.001)
         under_way -= 1
 
-    assert len(list(flight.each(work, range(5 * AT_ONCE), nothing))) == 5 * AT_ONCE
-    assert most == AT_ONCE
+    assert len(list(flight.each(work, range(5 * MAX_CHAINS), nothing))) == 5 * MAX_CHAINS
+    assert most == MAX_CHAINS
 
 
 def test_an_item_is_asked_for_when_its_time_comes(flight: Flight) -> None:
@@ -64,10 +64,10 @@ def test_an_item_is_asked_for_when_its_time_comes(flight: Flight) -> None:
 
     for _told in flight.each(work, items(), nothing):
         break
-    assert len(asked) <= 2 * AT_ONCE
+    assert len(asked) <= 2 * MAX_CHAINS
 
 
-@pytest.mark.parametrize("begun", [1, AT_ONCE, 3 * AT_ONCE])
+@pytest.mark.parametrize("begun", [1, MAX_CHAINS, 3 * MAX_CHAINS])
 def test_who_is_stopped_meanwhile_begins_nothing_more_and_goes_on_with_nothing(flight: Flight, begun: int) -> None:
     entered: list[int] = []
     written: list[int] = []
@@ -86,7 +86,7 @@ def test_who_is_stopped_meanwhile_begins_nothing_more_and_goes_on_with_nothing(f
     then = len(written)
     list(flight.each(asyncio.sleep, [0.05], nothing))  # the loop goes on; what was cut off does not
     assert len(written) == then
-    assert len(entered) <= begun + 2 * AT_ONCE
+    assert len(entered) <= begun + 2 * MAX_CHAINS
 
 
 def test_a_chain_that_asks_for_leave_goes_on_once_its_owner_was_asked(flight: Flight) -> None:
@@ -167,5 +167,5 @@ def test_who_uses_it_while_it_is_closed_goes_on_to_the_end(flight: Flight) -> No
         if number == 0:
             flight.close()
 
-    assert len(list(flight.each(work, range(3 * AT_ONCE), nothing))) == 3 * AT_ONCE
+    assert len(list(flight.each(work, range(3 * MAX_CHAINS), nothing))) == 3 * MAX_CHAINS
     assert flight._loop is None

@@ -5,13 +5,13 @@ loop runs only while somebody waits for it: there is no thread that could go on 
 """
 
 import asyncio
-import json
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import aiohttp
+import orjson
 
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes import instruments
@@ -19,14 +19,47 @@ from hekla.backends.kubernetes.access import Access
 from hekla.backends.kubernetes.api import CONFLICT, MERGE, NOT_FOUND, OK_BELOW, ApiError, Json, refusal, unreachable
 
 Item = TypeVar("Item")
-Chain = asyncio.Task[Any]
+Chain = asyncio.Task[tuple[Item, BackendError | None]]
 AT_ONCE = 32
-"""More than an API server of two cores can use, and few enough that it serves others beside us."""
+"""Requests: more than an API server of two cores can use, and few enough that it serves others beside us."""
+MAX_CHAINS = 2 * AT_ONCE
+"""While some are at work here, or wait for leave, there are requests of others to be sent."""
 _LOOK_UP_SECONDS = 1.0
 _PATIENCE = aiohttp.ClientTimeout(total=20.0, sock_connect=5.0)
 _PATIENCE_WITH_MACHINES = aiohttp.ClientTimeout(total=4.0)
 _IDLE_SECONDS = 30.0
 """After which a connection is not used again: the server may have closed it, and a creation is not asked for twice."""
+
+
+class _Chains(Generic[Item]):
+    """Those of one call. `stir` is called when one has ended."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        work: Callable[[Item], Coroutine[Any, Any, None]],
+        stir: Callable[[], None],
+    ) -> None:
+        self._loop, self._work, self._stir = loop, work, stir
+        self.under_way: set[Chain[Item]] = set()
+        self._over: list[Chain[Item]] = []
+
+    def begin(self, items: Iterable[Item]) -> None:
+        """A chain for each."""
+        for item in items:
+            chain = self._loop.create_task(_attempt(self._work, item))
+            chain.add_done_callback(self._end)
+            self.under_way.add(chain)
+
+    def ended(self) -> Iterator[tuple[Item, BackendError | None]]:
+        """What came of those that have ended since this was asked last."""
+        over, self._over = self._over, []
+        self.under_way.difference_update(over)
+        yield from (chain.result() for chain in over)
+
+    def _end(self, chain: Chain[Item]) -> None:
+        self._over.append(chain)
+        self._stir()
 
 
 class Flight:
@@ -38,7 +71,7 @@ class Flight:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._session: aiohttp.ClientSession | None = None
         self._gates: list[asyncio.Future[None]] = []
-        self._knocked = asyncio.Event()
+        self._news: asyncio.Future[None] | None = None
         self._is_over = False
 
     def each(
@@ -54,19 +87,19 @@ class Flight:
         """
         with self._turn:
             loop = self._opened_loop()
-            waiting, under_way = iter(items), set[asyncio.Task[tuple[Item, BackendError | None]]]()
+            waiting, chains = iter(items), _Chains(loop, work, self._stir)
+            pulse = loop.create_task(self._pulse())
             try:
                 while True:
                     meanwhile()
                     self._let_go_on()
-                    room = AT_ONCE - len(under_way)
-                    under_way |= {loop.create_task(_attempt(work, item)) for item in islice(waiting, room)}
-                    if not under_way:
+                    chains.begin(islice(waiting, MAX_CHAINS - len(chains.under_way)))
+                    if not chains.under_way:
                         return
-                    done, under_way = loop.run_until_complete(self._some_of(under_way))
-                    yield from (task.result() for task in done)
+                    self._await_news(loop)
+                    yield from chains.ended()
             finally:
-                loop.run_until_complete(_cut_off(under_way))
+                loop.run_until_complete(_cut_off(pulse, *chains.under_way))
                 if self._is_over:
                     self._let_go()
 
@@ -74,7 +107,7 @@ class Flight:
         """Asked for inside of a chain: wait until `meanwhile` was called once more, and did not object."""
         gate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._gates.append(gate)
-        self._knocked.set()
+        self._stir()
         await gate
 
     async def get(self, path: str) -> Json:
@@ -153,7 +186,7 @@ class Flight:
         timeout: aiohttp.ClientTimeout = _PATIENCE,
     ) -> bytes:
         instruments.count(method, path)
-        content = None if body is None else json.dumps(body).encode()
+        content = None if body is None else orjson.dumps(body)
         headers = {"Accept": "application/json, */*", "Content-Type": content_type}
         asked = {"data": content, "params": params, "timeout": timeout, "allow_redirects": False}
         try:
@@ -168,23 +201,29 @@ class Flight:
         return told
 
     def _let_go_on(self) -> None:
-        self._knocked.clear()
         for gate in self._gates:
             if not gate.done():  # cancelled, with its chain
                 gate.set_result(None)
         self._gates.clear()
 
-    async def _some_of(self, chains: set[Chain]) -> tuple[set[Chain], set[Chain]]:
-        """Those that are done, and the others, once one is done or asks for leave."""
-        knock = asyncio.ensure_future(self._knocked.wait())
-        await asyncio.wait({*chains, knock}, timeout=_LOOK_UP_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        knock.cancel()
-        done = {chain for chain in chains if chain.done()}
-        return done, chains - done
+    def _await_news(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Let the chains go on until one has ended or asks for leave, or the pulse beats."""
+        self._news = loop.create_future()
+        loop.run_until_complete(self._news)
+
+    async def _pulse(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_UP_SECONDS)
+            self._stir()
+
+    def _stir(self) -> None:
+        """Something is to be looked at from outside of the loop."""
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
 
     def _opened_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
-            self._loop, self._knocked = asyncio.new_event_loop(), asyncio.Event()
+            self._loop = _new_loop()
         return self._loop
 
     def _opened(self) -> aiohttp.ClientSession:
@@ -198,6 +237,15 @@ class Flight:
         return self._session
 
 
+def _new_loop() -> asyncio.AbstractEventLoop:
+    """The faster one, where there is one for this system."""
+    try:
+        import uvloop  # noqa: PLC0415
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
 async def _attempt(work: Callable[[Item], Coroutine[Any, Any, None]], item: Item) -> tuple[Item, BackendError | None]:
     try:
         await work(item)
@@ -206,7 +254,7 @@ async def _attempt(work: Callable[[Item], Coroutine[Any, Any, None]], item: Item
     return item, None
 
 
-async def _cut_off(tasks: set[asyncio.Task[Any]]) -> None:
+async def _cut_off(*tasks: asyncio.Task[Any]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -214,7 +262,7 @@ async def _cut_off(tasks: set[asyncio.Task[Any]]) -> None:
 
 def _read(told: bytes) -> Json:
     try:
-        found: Json = json.loads(told)
+        found: Json = orjson.loads(told)
     except ValueError as error:
         raise unreachable(error) from error
     return found
