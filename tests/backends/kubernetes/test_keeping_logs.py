@@ -4,8 +4,8 @@ import errno
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx
 import pytest
+import urllib3
 from tests.backends.conftest import Place
 
 from hekla.apps.clusters.leases import LIFETIME
@@ -106,15 +106,15 @@ def test_the_log_of_a_running_pod_that_cannot_be_read_now_is_not_taken_for_empty
 @pytest.mark.kubernetes
 def test_nobody_waits_longer_for_a_dead_machine_than_a_controller_may_be_silent(cloud, monkeypatch) -> None:
     key = ended(cloud)
-    client = cloud.backend._api._client
-    request, patience = client.request, []
+    connections = cloud.backend._api._connections
+    request, patience = connections.request, []
 
-    def noted(*args, timeout: httpx.Timeout, **more) -> httpx.Response:
-        patience.append(timeout.read)
+    def noted(*args, timeout: urllib3.Timeout, **more) -> urllib3.BaseHTTPResponse:
+        patience.append(timeout.read_timeout)
         return request(*args, timeout=timeout, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(client, "request", noted)
+        patch.setattr(connections, "request", noted)
         cloud.log(key)
     assert patience[-1] < LIFETIME.total_seconds()
 
