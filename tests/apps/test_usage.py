@@ -144,9 +144,10 @@ def test_pictures_have_a_unit_a_line_for_what_was_asked_and_gpus_only_where_ther
     asked = {"main-0": Resources.parse({"cpu": "2", "memory": "1Gi"})}
     cpu, memory = pictures.pictures(points, asked)
     assert (cpu.title, memory.title) == ("CPU (cores)", "Memory (MiB)")
-    assert [line["name"] for line in memory.figure["data"]] == ["main-0", "asked for"]
-    assert memory.figure["data"][1]["y"] == [1024, 1024]
-    assert cpu.figure["data"][0]["x"][0] == f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
+    assert [line.name for line in memory.figure.data] == ["main-0", "asked for"]
+    assert memory.figure.data[1].y == (1024, 1024)
+    assert memory.figure.layout.showlegend
+    assert cpu.figure.data[0].x[0] == f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
     with_gpu = [selectors.Point("main-0", when, 0.5, MIB, 0.9, 2**31) for when in at]
     assert [picture.title for picture in pictures.pictures(with_gpu, asked)][2:] == ["GPUs at work", "GPU memory (GiB)"]
     assert pictures.pictures([], asked) == []
@@ -181,8 +182,8 @@ def test_a_large_job_is_shown_by_task(people: People, as_: As) -> None:
     for index in range(9):
         measured(people, *steady(a_pod(job, index, began=NOW - timedelta(minutes=5)), 20))
     page = as_(people.alice).get(reverse("usage:job", args=[job.uid])).content.decode()
-    assert '"name": "main"' in page
-    assert '"name": "main-0"' not in page
+    assert '"name":"main"' in page
+    assert '"name":"main-0"' not in page
 
 
 def test_with_the_history_of_a_job_its_use_goes_too(people: People) -> None:

@@ -65,7 +65,7 @@ def test_text_of_users_stays_text(render, source):
         text=EVIL,
         tasks=[SimpleNamespace(name=EVIL, summary=EVIL, pods=[pod])],
         cells=[{"kind": EVIL, "start": 0, "width": 9, "words": EVIL}],
-        figure={"data": [{"name": EVIL}]},
+        figure=EVIL,
     )
     assert "<script>alert" not in html
     assert EVIL not in html

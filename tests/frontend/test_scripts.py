@@ -6,7 +6,10 @@ import mimetypes
 from pathlib import Path
 
 import pytest
+from django.contrib.staticfiles import finders
 from playwright.sync_api import Browser
+
+from hekla.apps import plots
 
 STATIC = Path(__file__).parents[2] / "static"
 ORIGIN = "http://hekla.test"
@@ -40,15 +43,19 @@ def page(browser: Browser):
     assert page.problems == []
 
 
-def show(page, body, *, attributes="", sockets=None, path="/"):
-    """Shows a page with that body; `sockets` is called with each websocket that it opens."""
+def show(page, body, *, attributes="", sockets=None, path="/", extra=None):
+    """Shows a page with that body; `sockets` is called with each websocket that it opens.
+
+    `extra`: files beside those of static/, by their address.
+    """
+    extra = extra or {}
     html = FRAME.format(head=HEAD, attributes=attributes, body=body, messages=json.dumps(MESSAGES))
 
     def answer(route):
         name = route.request.url.removeprefix(ORIGIN).split("?")[0].lstrip("/")
-        if (STATIC / name).is_file():
+        if (file := extra.get(name, STATIC / name)).is_file():
             kind = mimetypes.guess_type(name)[0]
-            route.fulfill(body=(STATIC / name).read_bytes(), content_type=kind)
+            route.fulfill(body=file.read_bytes(), content_type=kind)
         else:
             route.fulfill(body=html, content_type="text/html", headers={"content-security-policy": POLICY})
 
@@ -412,14 +419,56 @@ def test_a_part_that_could_not_be_had_stays_as_it_is_and_is_asked_for_again(page
     page.wait_for_selector("text=there", timeout=6000)
 
 
-def test_instants_of_a_plot_are_shown_as_the_clock_here_says(page):
+def plot(figure) -> str:
+    """What the component c-plot makes of a figure."""
+    return f"""<figure class="plot" data-plot="p" data-plot-script="/plotly/plotly.min.js">
+    <script type="application/json" id="p">{plots.to_json(figure)}</script>
+    <div class="plot-area" data-plot-area></div></figure>"""
+
+
+def colour_of_line(page) -> str:
+    return page.evaluate("document.querySelector('.scatterlayer .js-line')?.style.stroke ?? ''")
+
+
+def test_a_figure_of_the_server_is_drawn_by_the_script_of_the_wheel_in_the_colours_of_the_theme(page):
+    figure = plots.new_figure(xaxis_type="date", showlegend=True)
+    figure.add_scatter(x=["2026-11-21T12:00:00Z", "2026-11-21T13:00:00Z"], y=[1, 2], mode="lines", name="main-0")
+    radios = "".join(f'<input type="radio" name="t" value="{theme}">' for theme in plots.THEMES)
+    switch = f"<div data-theme-switch>{radios}</div>"
+    loaded = []
+    page.on("request", lambda request: loaded.append(request.url.removeprefix(ORIGIN)))
+    show(page, switch + plot(figure), extra={"plotly/plotly.min.js": Path(finders.find("plotly/plotly.min.js"))})
+    page.check("input[value=light]")
+    until(page, "document.querySelector('.scatterlayer .js-line') !== null")
+    page.wait_for_timeout(100)
+    assert colour_of_line(page) == "rgb(0, 114, 178)"
+    assert "main-0" in page.text_content(".legend")
+    page.check("input[value=dark]")
+    until(page, "document.querySelector('.scatterlayer .js-line').style.stroke === 'rgb(86, 180, 233)'")
+    assert loaded.count("/plotly/plotly.min.js") == 1
+
+
+def test_a_page_without_a_plot_does_not_load_plotly(page):
+    show(page, "<p>x</p>")
+    assert page.evaluate("window.Plotly === undefined && !document.querySelector('script[src*=plotly]')")
+
+
+def test_a_plot_whose_script_does_not_come_points_to_the_table(page):
+    page.add_init_script("window.onunhandledrejection = (event) => { throw event.reason }")
+    show(page, plot(plots.new_figure()))  # the answer is a page, not a script
+    until(page, "document.querySelector('[data-plot-area]').textContent === 'plot_failed'")
+    page.problems.clear()  # the browser's own complaint about the script
+
+
+def test_instants_of_a_plot_are_shown_as_the_clock_here_says(page, tmp_path):
     """The library draws what it is given: text without a zone."""
-    figure = json.dumps({"data": [{"x": ["2026-11-21T12:00:00Z", 3], "y": [1, 2]}]})
-    body = f"""<figure class="plot" data-plot="p"><script type="application/json" id="p">{figure}</script>
-    <div data-plot-area></div></figure>"""
-    page.add_init_script("window.drawn = []; window.Plotly = { react: (area, data) => window.drawn.push(data) };")
-    show(page, body)
-    until(page, "window.drawn.length > 0")
+    figure = plots.new_figure()
+    figure.add_scatter(x=["2026-11-21T12:00:00Z", 3], y=[1, 2])
+    stub = "window.drawn = []; window.Plotly = { react: (area, data) => window.drawn.push(data) };"
+    script = tmp_path / "plotly.min.js"
+    script.write_text(stub)
+    show(page, plot(figure), extra={"plotly/plotly.min.js": script})
+    until(page, "window.drawn?.length > 0")
     shown = page.evaluate("window.drawn[0][0].x")
     local = "new Date(Date.parse('2026-11-21T12:00:00Z') - new Date('2026-11-21').getTimezoneOffset() * 60000)"
     assert shown == [page.evaluate(f"{local}.toISOString().slice(0, -1)"), 3]

@@ -3,15 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
 
+from hekla.apps import plots
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import failures
 from hekla.apps.jobs import selectors as jobs
@@ -60,12 +61,14 @@ class Plot:
         return ", ".join(one.pod for one in self.series)
 
     @property
-    def figure(self) -> dict[str, Any] | None:
-        """Its course as Plotly draws it; None for a single value."""
+    def figure(self) -> SafeString | None:
+        """Its course as JSON for the page's script; None for a single value."""
         if max(len(one.values) for one in self.series) < 2:  # noqa: PLR2004
             return None
-        lines = [{"x": one.steps, "y": one.values, "mode": "lines", "name": one.pod} for one in self.series]
-        return {"data": lines, "layout": {"xaxis": {"title": {"text": "step"}}}}
+        figure = plots.new_figure(xaxis_title_text="step")
+        for one in self.series:
+            figure.add_scatter(x=one.steps, y=one.values, mode="lines", name=one.pod)
+        return plots.to_json(figure)
 
 
 @require_GET

@@ -10,8 +10,10 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
+from hekla.apps import plots
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 from hekla.lib.difference import difference
 from hekla.project.checkout import CHECKOUT
@@ -111,10 +113,9 @@ def cells() -> list[dict[str, Any]]:
     return ribbon
 
 
-def figure() -> dict[str, Any]:
+def figure() -> SafeString:
     """A loss curve for Plotly."""
     steps, losses = zip(*LOSSES, strict=True)
-    return {
-        "data": [{"x": steps, "y": losses, "mode": "lines+markers", "name": "train"}],
-        "layout": {"xaxis": {"title": {"text": "step"}}, "yaxis": {"title": {"text": "loss"}}},
-    }
+    plot = plots.new_figure(xaxis_title_text="step", yaxis_title_text="loss")
+    plot.add_scatter(x=steps, y=losses, mode="lines+markers", name="train")
+    return plots.to_json(plot)

@@ -195,6 +195,11 @@ TIME_ZONE = CONFIG.time_zone
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [CHECKOUT / "static"]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "hekla.apps.plots.PlotlyFinder",
+]
 STATIC_ROOT = CHECKOUT / "static-collected"
 SERVESTATIC_USE_FINDERS = True
 SERVESTATIC_AUTOREFRESH = DEBUG

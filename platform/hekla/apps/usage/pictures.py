@@ -3,13 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
-from typing import Any
+from typing import TYPE_CHECKING
 
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from hekla.apps import plots
 from hekla.apps.jobs import wording
 from hekla.apps.usage.selectors import Point
 from hekla.domain.resources import Resources
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 _SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20))
 Value = Callable[[Point], float | None]
@@ -20,7 +25,12 @@ class Picture:
     """One figure. `title` has the unit in it."""
 
     title: str
-    figure: dict[str, Any]
+    figure: "go.Figure"
+
+    @property
+    def json(self) -> SafeString:
+        """The figure for the page's script."""
+        return plots.to_json(self.figure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +95,27 @@ def _row(line: str, points: Sequence[Point], asked: Resources) -> Row:
 
 
 def _picture(title: str, points: Sequence[Point], value: Value, asked: float | None) -> Picture:
-    lines: list[dict[str, Any]] = [
-        {
-            "x": [point.at.astimezone(UTC).isoformat().replace("+00:00", "Z") for point in some],
-            "y": [_rounded(value(point)) for point in some],
-            "mode": "lines" if len(some) > 1 else "markers",
-            "name": line,
-        }
-        for line, some in _by_line(points).items()
-    ]
+    figure = plots.new_figure(
+        xaxis_type="date", yaxis_rangemode="tozero", legend_orientation="h", legend_y=-0.2, showlegend=False
+    )
+    for line, some in _by_line(points).items():
+        figure.add_scatter(
+            x=[_instant(point) for point in some],
+            y=[_rounded(value(point)) for point in some],
+            mode="lines" if len(some) > 1 else "markers",
+            name=line,
+        )
     if asked is not None:
-        ends = [min(line["x"][0] for line in lines), max(line["x"][-1] for line in lines)]
-        dashes = {"line": {"dash": "dash", "width": 1.5}}
-        lines.append({"x": ends, "y": [asked, asked], "mode": "lines", "name": _("asked for"), **dashes})
-    layout = {"xaxis": {"type": "date"}, "yaxis": {"rangemode": "tozero"}, "showlegend": len(lines) > 1}
-    return Picture(title, {"data": lines, "layout": layout | {"legend": {"orientation": "h", "y": -0.2}}})
+        ends = [min(line.x[0] for line in figure.data), max(line.x[-1] for line in figure.data)]
+        figure.add_scatter(
+            x=ends, y=[asked, asked], mode="lines", name=_("asked for"), line_dash="dash", line_width=1.5
+        )
+    figure.layout.showlegend = len(figure.data) > 1
+    return Picture(title, figure)
+
+
+def _instant(point: Point) -> str:
+    return point.at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _by_line(points: Sequence[Point]) -> dict[str, list[Point]]:

@@ -1,0 +1,89 @@
+"""Figures built by Plotly's package, their JSON, and the script from its wheel."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.contrib.staticfiles import finders
+
+from hekla.apps import plots
+
+ROOT = Path(__file__).parents[2]
+
+
+def decoded(figure) -> dict:
+    return json.loads(plots.to_json(figure))
+
+
+def test_a_figure_is_checked_and_written_with_a_template_for_each_theme():
+    figure = plots.new_figure(xaxis_title_text="step", showlegend=True)
+    figure.add_scatter(x=[1, 2], y=[0.5, None], mode="lines", name="train")
+    written = decoded(figure)
+    assert written["figure"]["layout"] == {"xaxis": {"title": {"text": "step"}}, "showlegend": True}
+    assert written["figure"]["data"] == [
+        {"type": "scatter", "mode": "lines", "name": "train", "x": [1, 2], "y": [0.5, None]}
+    ]
+    assert written["templates"].keys() == {"light", "dark"}
+    with pytest.raises(ValueError, match="mode"):
+        figure.add_scatter(mode="wavy")
+    with pytest.raises(ValueError, match="colour"):
+        plots.new_figure(colour="red")
+
+
+def test_the_json_of_a_figure_cannot_end_the_script_element_that_holds_it():
+    evil = "</script><!--<script>&'\"\u2028"
+    figure = plots.new_figure()
+    figure.add_scatter(x=[1], y=[1], name=evil)
+    text = plots.to_json(figure)
+    assert "<" not in text
+    assert decoded(figure)["figure"]["data"][0]["name"] == evil
+
+
+def test_templates_are_registered_with_plotly():
+    import plotly.io
+
+    figure = plots.new_figure()
+    assert tuple(figure.layout.template.layout.colorway) == plots.THEMES["light"].lines
+    assert plotly.io.templates["hekla_dark"].layout.font.color == plots.THEMES["dark"].text
+
+
+@pytest.mark.parametrize(("theme", "at"), [("light", 0), ("dark", 1)])
+def test_templates_have_the_colours_of_the_pages(theme, at):
+    tokens = (ROOT / "static" / "css" / "variables.css").read_text()
+    pairs = {name: both for name, *both in re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\);", tokens)}
+    expected = plots.THEMES[theme]
+    assert expected.lines == tuple(pairs[f"plot-{number}"][at] for number in range(1, 8))
+    assert (expected.grid, expected.text) == (pairs["line"][at], pairs["muted"][at])
+
+
+def test_plotly_is_imported_with_the_first_figure_only():
+    code = (
+        "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'hekla.project.settings'\n"
+        "from hekla.project.asgi import application\n"
+        "from django.urls import get_resolver; get_resolver().url_patterns\n"
+        "from django.contrib.staticfiles import finders; assert finders.find('plotly/plotly.min.js')\n"
+        "print('plotly' in sys.modules)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "platform")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.split() == ["False"]
+
+
+def test_the_script_comes_from_the_wheel_and_nothing_else_of_it_does(client):
+    import plotly.offline
+
+    response = client.get(f"{settings.STATIC_URL}plotly/plotly.min.js")
+    assert response.status_code == 200
+    assert response["Content-Type"].startswith("text/javascript")
+    assert b"".join(response).decode() == plotly.offline.get_plotlyjs()
+    assert finders.find("plotly/widgetbundle.js") is None
+    assert finders.find("plotly.min.js") is None
+    assert [path for finder in finders.get_finders() for path, _ in finder.list(None) if "plotly" in path] == [
+        "plotly.min.js"
+    ]
+    assert client.get(f"{settings.STATIC_URL}plotly/widgetbundle.js").status_code == 404
