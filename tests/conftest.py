@@ -6,8 +6,11 @@ import pytest
 from django.utils import translation
 from hypothesis import HealthCheck, settings
 
+from hekla.project import catalogues
+
 settings.register_profile("hekla", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a machine may be busy
 settings.load_profile("hekla")
+catalogues.compile_stale()
 
 
 @pytest.fixture(autouse=True)

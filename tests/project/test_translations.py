@@ -1,78 +1,27 @@
-"""The console speaks Simplified Chinese: every sentence of pages, of the code that serves them, of domain and engine.
-
-Sentences are extracted again here with Django's template lexer and Babel, so that no gettext program is needed.
-"""
+"""The console speaks Simplified Chinese: every message of pages, of the code that serves them, of domain and engine."""
 
 import ast
+import gettext
+import os
 import re
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
 import pytest
-from babel.messages.catalog import Catalog, Message
-from babel.messages.extract import DEFAULT_KEYWORDS, extract
-from babel.messages.mofile import read_mo
-from babel.messages.pofile import read_po
 from django.conf import settings
 from django.test import Client
 from django.urls import reverse
-from django.utils.translation.template import templatize
 
 from hekla.domain.frameworks import known
+from hekla.project import catalogues, messages
 from hekla.project.settings import CHECKOUT
 
-SOURCES = CHECKOUT / "platform" / "hekla"
-DOMAIN = SOURCES / "domain"
-ENGINE = SOURCES / "engine"
-KUBERNETES = SOURCES / "backends" / "kubernetes"
-CATALOGUE = SOURCES / "locale" / "zh_Hans" / "LC_MESSAGES"
-# The names of format arguments, and those that scripts fill in; a format without a name counts by its letter.
-PLACEHOLDER = re.compile(r"%\((\w+)\)[\d.]*[a-z]|(%[\d.]*[a-z])(?![a-z])|\{(\w+)(?::[^{}]*)?\}")
+DOMAIN = CHECKOUT / "platform" / "hekla" / "domain"
+CATALOGUE = CHECKOUT / "platform" / "hekla" / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
 
 SENTENCE = re.compile(r"\w\S* \S.*[.?!]$", re.DOTALL)
 SUMMARIES = {framework.summary for framework in known().values()}
-
-
-def read_source() -> Catalog:
-    with (CATALOGUE / "django.po").open("rb") as file:
-        return read_po(file)
-
-
-def messages() -> list[Message]:
-    return [message for message in read_source() if message.id]
-
-
-def forms(text: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
-    """A sentence, or its singular and plural, as a tuple."""
-    return (text,) if isinstance(text, str) else tuple(text)
-
-
-def placeholders(text: str) -> set[str]:
-    return {next(filter(None, groups)) for groups in PLACEHOLDER.findall(text)}
-
-
-def code_of(path: Path) -> bytes:
-    """What Babel reads as Python: a template becomes calls of gettext, unindented, since its layout means nothing."""
-    text = path.read_text(encoding="utf-8")
-    if path.suffix != ".py":
-        text = "\n".join(line.lstrip() for line in templatize(text, origin=str(path)).splitlines())
-    return text.encode()
-
-
-def sentences(path: Path) -> Iterator[tuple[str, ...]]:
-    keywords = DEFAULT_KEYWORDS | {"gettext_lazy": None, "ngettext_lazy": (1, 2)}
-    for _line, text, _comments, _context in extract("python", BytesIO(code_of(path)), keywords=keywords):
-        yield forms(text)
-
-
-def said_to_readers() -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """What `said` and `sentence` are given, also the one inside the other."""
-    for path in [*DOMAIN.rglob("*.py"), *ENGINE.rglob("*.py"), *KUBERNETES.rglob("*.py")]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            match node:
-                case ast.Call(func=ast.Name(id="said" | "sentence"), args=[ast.Constant(value=str(text))]):
-                    yield path, (text,)
 
 
 def unsaid(path: Path) -> Iterator[str]:
@@ -102,19 +51,30 @@ def written(node: ast.AST) -> str:
     return ""
 
 
-def source_files() -> list[Path]:
-    templates = CHECKOUT / "templates"
-    return sorted([*templates.rglob("*.html"), *templates.rglob("*.txt"), *SOURCES.rglob("*.py")])
+def test_catalogues_are_complete(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is missing, obsolete or not translated, and each translation has the placeholders of its message."""
+    assert messages.main(["--check"]) == 0, capsys.readouterr().out
 
 
-def test_every_sentence_is_in_the_catalogue() -> None:
-    known = {forms(message.id) for message in messages()}
-    found = {(path, text) for path in source_files() for text in sentences(path)}
-    assert len(found) > 400, "the extraction itself has broken"
-    told = set(said_to_readers())
-    assert len(told) > 100, "the extraction itself has broken"
-    missing = {text: str(path.relative_to(CHECKOUT)) for path, text in found | told if text not in known}
-    assert not missing
+def test_messages_are_found_in_templates_code_and_domain() -> None:
+    found = messages.extract_all()
+    assert len(found) > 2000
+    folders = {"/".join(place.split("/")[:3]) for places in found.values() for place in places}
+    assert {"platform/hekla/domain", "platform/hekla/engine", "platform/hekla/backends"} <= folders
+    assert any(folder.startswith("templates/") for folder in folders)
+
+
+def test_a_check_names_what_is_wrong(tmp_path: Path) -> None:
+    source = tmp_path / "django.po"
+    source.write_text('msgid "Keep %(n)s"\nmsgstr "保留"\n\nmsgid "Old"\nmsgstr "旧"\n\nmsgid "Stop"\nmsgstr ""\n')
+    found = {("Keep %(n)s",): ["a.py:1"], ("Stop",): ["a.py:2"], ("New",): ["a.py:3"]}
+    problems = set(messages.check(messages.read_catalogue(source), found))
+    assert problems == {
+        "missing: 'New' (a.py:3)",
+        "obsolete: 'Old'",
+        "not translated: 'Stop'",
+        "other placeholders: 'Keep %(n)s' -> '保留'",
+    }
 
 
 def test_the_domain_tells_nobody_a_sentence_that_is_not_looked_up() -> None:
@@ -123,33 +83,38 @@ def test_the_domain_tells_nobody_a_sentence_that_is_not_looked_up() -> None:
     assert not {str(path.relative_to(DOMAIN)): found for path in paths if (found := list(unsaid(path)))}
 
 
-def test_every_message_is_translated() -> None:
-    lacking = [message.id for message in messages() if message.fuzzy or not all(forms(message.string))]
-    assert not lacking
-
-
-def test_a_translation_fills_in_what_the_sentence_fills_in() -> None:
-    wrong = [
-        (message.id, text)
-        for message in messages()
-        for text in forms(message.string)
-        if placeholders(text) != placeholders(forms(message.id)[-1])
-    ]
-    assert not wrong
-
-
 def test_sentences_use_full_width_punctuation() -> None:
     """A Latin comma, full stop or question mark right after a Chinese character is a slip."""
     slip = re.compile(r"[\u4e00-\u9fff][,.;:?!()]")
-    assert not [text for message in messages() for text in forms(message.string) if slip.search(text)]
+    texts = (text for message in messages.read_catalogue(CATALOGUE) for text in messages.forms_of(message.string))
+    assert not [text for text in texts if slip.search(text)]
 
 
 def test_what_runs_is_what_was_translated() -> None:
-    with (CATALOGUE / "django.mo").open("rb") as file:
-        compiled = read_mo(file)
-    assert {forms(message.id): forms(message.string) for message in compiled if message.id} == {
-        forms(message.id): forms(message.string) for message in messages()
-    }
+    """Python's own reader finds every message in what was compiled, plural forms too."""
+    compiled = gettext.GNUTranslations(BytesIO(CATALOGUE.with_suffix(".mo").read_bytes()))
+    for message in messages.read_catalogue(CATALOGUE):
+        one, *many = messages.forms_of(message.id)
+        text = compiled.ngettext(one, many[0], 2) if many else compiled.gettext(one)
+        assert text == messages.forms_of(message.string)[0]
+
+
+def test_a_fuzzy_message_and_one_without_a_translation_are_not_compiled() -> None:
+    text = 'msgid "A"\nmsgstr ""\n\n#, fuzzy\nmsgid "B"\nmsgstr "乙"\n\nmsgid ""\n"C \\"quoted\\""\nmsgstr "丙\\n"\n'
+    assert catalogues.read(text) == {'C "quoted"': "丙\n"}
+
+
+def test_a_catalogue_is_compiled_when_its_source_is_newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "xx" / "LC_MESSAGES" / "django.po"
+    source.parent.mkdir(parents=True)
+    source.write_text('msgid "A"\nmsgstr "B"\n')
+    monkeypatch.setattr(catalogues, "_LOCALE", tmp_path)
+    compiled = source.with_suffix(".mo")
+    assert catalogues.compile_stale() == [compiled]
+    assert catalogues.compile_stale() == []
+    os.utime(source, ns=(0, compiled.stat().st_mtime_ns + 1))
+    assert catalogues.compile_stale() == [compiled]
+    assert sorted(path.name for path in source.parent.iterdir()) == ["django.mo", "django.po"]
 
 
 @pytest.mark.django_db

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from hekla.project import catalogues
 from hekla.project.bootstrap.environment import Environment
 from hekla.project.checkout import CHECKOUT
 from hekla.project.terminal import StartRefused, say
@@ -14,6 +15,7 @@ Hekla: a console and batch platform for machines that many AI teams share.
   python3 manage.py up      start everything on this machine, and print the address   (up --help: its options)
   python3 manage.py test    run all checks and tests; with arguments, pytest with these
   python3 manage.py lock    choose the versions of the packages anew                  (--upgrade: the newest)
+  python3 manage.py messages   extract and compile the translations                   (--check: change nothing)
 
   python3 manage.py backup FILE     save everything into one file, while people go on working
   python3 manage.py restore FILE    bring a backup back, while Hekla does not run
@@ -39,7 +41,8 @@ def _run(argv: list[str]) -> int:
         say(USAGE)
         return 0
     command = _COMMANDS.get(argv[0])
-    Environment.of_this_checkout().enter("test" if argv[0] in {"test", "lock"} else "run")
+    Environment.of_this_checkout().enter("test" if argv[0] in {"test", "lock", "messages"} else "run")
+    catalogues.compile_stale()
     return command(argv[1:]) if command else _django(argv)
 
 
@@ -59,6 +62,12 @@ def _lock(arguments: list[str]) -> int:
     from hekla.project.bootstrap.lock import refresh  # noqa: PLC0415
 
     return refresh(arguments)
+
+
+def _messages(arguments: list[str]) -> int:
+    from hekla.project.messages import main as messages  # noqa: PLC0415
+
+    return messages(arguments)
 
 
 def _django(argv: list[str]) -> int:
@@ -86,6 +95,6 @@ def _restore(arguments: list[str]) -> int:
 
 
 _COMMANDS: dict[str, Callable[[list[str]], int]] = {
-    **{"up": _up, "test": _test, "lock": _lock},
+    **{"up": _up, "test": _test, "lock": _lock, "messages": _messages},
     **{"backup": _backup, "restore": _restore},
 }
