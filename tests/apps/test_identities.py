@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
+import httpx2
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -67,10 +67,10 @@ class Trip:
 
     def __init__(self, client: Client, name: str, **query: str) -> None:
         self.asked = client.get(reverse("accounts:start_oidc", args=["acme"]), query).headers["Location"]
-        with httpx.Client(follow_redirects=False, trust_env=False) as there_:
+        with httpx2.Client(follow_redirects=False, trust_env=False) as there_:
             self.back = self._through(there_, self.asked, name)
 
-    def _through(self, browser: httpx.Client, address: str, name: str) -> str:
+    def _through(self, browser: httpx2.Client, address: str, name: str) -> str:
         while not address.startswith(BACK):
             answer = browser.get(address)
             if answer.is_success:

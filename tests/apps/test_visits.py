@@ -110,7 +110,7 @@ def test_it_is_noted_once_a_minute(people: People, three: list[Client], monkeypa
         (FIREFOX, "Firefox, Linux"),
         ("Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/140.0 Safari/537.36 Edg/140.0", "Edge, Windows"),
         ("Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Safari/604.1", "Safari, iPhone"),
-        ("python-httpx/0.28", "Python"),
+        ("python-httpx2/0.28", "Python"),
         ("<script>", ""),
     ],
 )

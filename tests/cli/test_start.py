@@ -8,7 +8,7 @@ from tests.cli.conftest import hekla
 
 from hekla.cli import main
 
-HEAVY = ("django", "httpx", "numpy", "pydantic", "celery", "yaml")
+HEAVY = ("django", "httpx2", "numpy", "pydantic", "celery", "yaml")
 
 
 def test_help_loads_nothing_heavy():

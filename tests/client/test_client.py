@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 
-import httpx
+import httpx2
 import pytest
 from tests.cli.conftest import Console, console, world
 
@@ -26,7 +26,7 @@ from hekla.client import transport as transports
 
 __all__ = ["console", "world"]
 
-Answer = httpx.Response | Exception
+Answer = httpx2.Response | Exception
 JOB = {"uid": "9b0dc0f2-0000-4000-8000-000000000000", "name": "train", "phase": "pending", "pods": []}
 SPEC = {"name": "train", "tasks": [{"name": "main", "command": ["true"]}]}
 local = pytest.mark.parametrize("world", ["local"], indirect=True)
@@ -41,9 +41,9 @@ class Scripted:
     """A console that answers what it is told to, and keeps what it was asked."""
 
     def __init__(self, *answers: Answer) -> None:
-        self.answers, self.asked = iter(answers), list[httpx.Request]()
+        self.answers, self.asked = iter(answers), list[httpx2.Request]()
 
-    def __call__(self, request: httpx.Request) -> httpx.Response:
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
         self.asked.append(request)
         answer = next(self.answers)
         if isinstance(answer, Exception):
@@ -51,12 +51,12 @@ class Scripted:
         return answer
 
     def client(self) -> Client:
-        return Client("http://hekla.example", "hk_x", transport=httpx.MockTransport(self))
+        return Client("http://hekla.example", "hk_x", transport=httpx2.MockTransport(self))
 
 
-def problem(status: int, **more: object) -> httpx.Response:
+def problem(status: int, **more: object) -> httpx2.Response:
     headers = {"Content-Type": "application/problem+json", "Retry-After": "7"}
-    return httpx.Response(status, json={"detail": "No.", "code": "no", "status": status, **more}, headers=headers)
+    return httpx2.Response(status, json={"detail": "No.", "code": "no", "status": status, **more}, headers=headers)
 
 
 REFUSALS = [(400, Invalid), (401, Unauthorized), (403, Forbidden), (404, NotFound), (409, Conflict), (429, TooMany)]
@@ -79,23 +79,23 @@ def test_wrong_fields_are_told_one_by_one() -> None:
 
 
 PASSING: list[Answer] = [
-    httpx.Response(502),
-    httpx.Response(503),
-    httpx.ConnectError("closed"),
-    httpx.ReadTimeout("late"),
-    httpx.RemoteProtocolError("cut"),
+    httpx2.Response(502),
+    httpx2.Response(503),
+    httpx2.ConnectError("closed"),
+    httpx2.ReadTimeout("late"),
+    httpx2.RemoteProtocolError("cut"),
 ]
 
 
 @pytest.mark.parametrize("first", PASSING, ids=str)
 def test_what_passes_is_waited_for(first: Answer) -> None:
-    console = Scripted(first, httpx.Response(200, json=[]))
+    console = Scripted(first, httpx2.Response(200, json=[]))
     assert console.client().nodes() == []
     assert len(console.asked) == 2
 
 
 def test_a_submission_is_sent_again_under_the_same_key() -> None:
-    console = Scripted(httpx.ReadTimeout("late"), httpx.Response(201, json={"job": JOB, "warnings": []}))
+    console = Scripted(httpx2.ReadTimeout("late"), httpx2.Response(201, json={"job": JOB, "warnings": []}))
     assert console.client().submit(SPEC)["job"]["name"] == "train"
     first, second = (request.headers["Idempotency-Key"] for request in console.asked)
     assert first == second
@@ -104,14 +104,14 @@ def test_a_submission_is_sent_again_under_the_same_key() -> None:
 
 @pytest.mark.parametrize("act", [Client.abort, Client.restart, Client.forget, lambda c, j: c.set_priority(j, 1)])
 def test_what_may_have_been_done_is_not_done_twice(act: Callable[[Client, str], object]) -> None:
-    console = Scripted(httpx.ReadTimeout("late"))
+    console = Scripted(httpx2.ReadTimeout("late"))
     with pytest.raises(Unreachable):
         act(console.client(), JOB["uid"])
     assert len(console.asked) == 1
 
 
 def test_a_fault_and_a_stranger_are_told_at_once() -> None:
-    for answer, kind in ((httpx.Response(500), Fault), (httpx.Response(200, text="<html>"), NotHekla)):
+    for answer, kind in ((httpx2.Response(500), Fault), (httpx2.Response(200, text="<html>"), NotHekla)):
         console = Scripted(answer)
         with pytest.raises(kind):
             console.client().nodes()
@@ -119,14 +119,14 @@ def test_a_fault_and_a_stranger_are_told_at_once() -> None:
 
 
 def test_nobody_is_waited_for_without_end() -> None:
-    console = Scripted(*[httpx.ConnectError("closed")] * 9)
+    console = Scripted(*[httpx2.ConnectError("closed")] * 9)
     with pytest.raises(Unreachable, match="Nobody answers"):
         console.client().nodes()
     assert len(console.asked) == 4
 
 
 def test_a_wait_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers: Iterator[Answer] = (httpx.Response(200, json=JOB) for _ in range(100))
+    answers: Iterator[Answer] = (httpx2.Response(200, json=JOB) for _ in range(100))
     with pytest.raises(TooLate, match="train is pending"):
         Scripted(*answers).client().wait(JOB, timeout=0.3)
 

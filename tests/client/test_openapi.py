@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, get_type_hints
 
-import httpx
+import httpx2
 import pytest
 from django.test import Client as Console
 from django.utils.dateparse import parse_datetime
@@ -54,7 +54,7 @@ CALLS: dict[str, Callable[[Client], object]] = {
 }
 
 
-class Judge(httpx.BaseTransport):
+class Judge(httpx2.BaseTransport):
     """Answers as the console does, and holds both sides against the document."""
 
     def __init__(self) -> None:
@@ -62,17 +62,17 @@ class Judge(httpx.BaseTransport):
         self.document: dict[str, Any] = {}
         self.judged: list[str] = []
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         headers = {name: value for name, value in request.headers.items() if name not in {"content-type", "host"}}
         kind = request.headers.get("Content-Type", "")
         path = request.url.raw_path.decode()
         told = self._console.generic(request.method, path, request.content, content_type=kind, headers=headers)
-        answer = httpx.Response(told.status_code, headers=dict(told.items()), content=told.content)
+        answer = httpx2.Response(told.status_code, headers=dict(told.items()), content=told.content)
         if self.document:
             self._judge(request, answer)
         return answer
 
-    def _judge(self, request: httpx.Request, answer: httpx.Response) -> None:
+    def _judge(self, request: httpx2.Request, answer: httpx2.Response) -> None:
         operation = self._operation(request)
         self.judged.append(operation["operationId"])
         known = {one["name"] for one in operation.get("parameters", []) if one["in"] in {"query", "header"}}
@@ -86,7 +86,7 @@ class Judge(httpx.BaseTransport):
         if answer.content:
             self._valid(told["content"]["application/json"]["schema"], answer.json())
 
-    def _operation(self, request: httpx.Request) -> Any:
+    def _operation(self, request: httpx2.Request) -> Any:
         paths = self.document["paths"]
         found = [path for path in paths if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), request.url.path)]
         assert found, request.url.path

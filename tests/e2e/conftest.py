@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import psutil
 import pytest
 from playwright.sync_api import Browser, Page
@@ -86,8 +86,8 @@ class Running:
 
     def answers(self) -> bool:
         try:
-            return httpx.get(f"{self.url}/healthz", timeout=2).status_code == 200
-        except httpx.HTTPError:
+            return httpx2.get(f"{self.url}/healthz", timeout=2).status_code == 200
+        except httpx2.HTTPError:
             return False
 
     @property

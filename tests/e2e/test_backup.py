@@ -5,15 +5,15 @@ import sys
 import time
 from pathlib import Path
 
-import httpx
+import httpx2
 from tests.e2e.conftest import CHECKOUT, Running, environment
 
 JOB = {"name": "kept", "tasks": [{"name": "main", "command": ["echo", "what it wrote"], "resources": {"cpu": "100m"}}]}
 
 
-def rest(console: Running) -> httpx.Client:
+def rest(console: Running) -> httpx2.Client:
     token = (console.home / "cli-token").read_text().strip()
-    return httpx.Client(base_url=f"{console.url}/api/v1", headers={"Authorization": f"Bearer {token}"}, timeout=20)
+    return httpx2.Client(base_url=f"{console.url}/api/v1", headers={"Authorization": f"Bearer {token}"}, timeout=20)
 
 
 def manage(*argv: str) -> None:
@@ -22,7 +22,7 @@ def manage(*argv: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def until_over(client: httpx.Client, uid: str) -> dict[str, object]:
+def until_over(client: httpx2.Client, uid: str) -> dict[str, object]:
     give_up_at = time.monotonic() + 60
     while not (job := client.get(f"/jobs/{uid}").json())["is_final"]:
         assert time.monotonic() < give_up_at, job

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
-import httpx
+import httpx2
 import pytest
 from tests.deploy import chart
 from tests.e2e.conftest import CHECKOUT, free_port
@@ -128,10 +128,10 @@ class Deployment:
         self.processes = {}
         return took
 
-    def client(self) -> httpx.Client:
+    def client(self) -> httpx2.Client:
         token = (self.home / "cli-token").read_text().strip()
         headers = {"Authorization": f"Bearer {token}", "Host": "hekla.example.org", "X-Forwarded-Proto": "https"}
-        return httpx.Client(base_url=f"http://127.0.0.1:{self.port}", headers=headers, timeout=20)
+        return httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", headers=headers, timeout=20)
 
 
 @pytest.fixture
@@ -157,10 +157,10 @@ def until(holds: Callable[[], bool], seconds: float = 180) -> None:
         time.sleep(0.1)
 
 
-def answers(client: httpx.Client) -> bool:
+def answers(client: httpx2.Client) -> bool:
     try:
         return client.get("/readyz").is_success
-    except httpx.HTTPError:
+    except httpx2.HTTPError:
         return False
 
 

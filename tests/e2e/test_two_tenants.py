@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, WebSocket, expect
 from tests.e2e.conftest import Running
@@ -241,9 +241,9 @@ def test_rest_knows_nothing_of_the_other(two: tuple[Person, Person], hekla: Runn
     assert [path for path, text in told.items() if owner.word in text.lower()] == []
 
 
-def asking(hekla: Running, someone: Person) -> httpx.Client:
+def asking(hekla: Running, someone: Person) -> httpx2.Client:
     headers = {"Authorization": f"Bearer {someone.token}"}
-    return httpx.Client(base_url=f"{hekla.url}/api/v1/", headers=headers, trust_env=False)
+    return httpx2.Client(base_url=f"{hekla.url}/api/v1/", headers=headers, trust_env=False)
 
 
 def address(pattern: str, owner: Person) -> str | None:

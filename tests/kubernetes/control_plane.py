@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import yaml
 from tests.kubernetes.certificates import Certificates
 
@@ -233,11 +233,11 @@ class ControlPlane:
         return {node["metadata"]["name"] for node in self.request("GET", "/api/v1/nodes")["items"] if _is_usable(node)}
 
     @cached_property
-    def _client(self) -> httpx.Client:
+    def _client(self) -> httpx2.Client:
         trusted = ssl.create_default_context(cafile=str(self.ca))
-        return httpx.Client(base_url=self.url, verify=trusted, timeout=30.0, trust_env=False)
+        return httpx2.Client(base_url=self.url, verify=trusted, timeout=30.0, trust_env=False)
 
-    def _ask(self, method: str, path: str, body: object, content_type: str, token: str | None) -> httpx.Response:
+    def _ask(self, method: str, path: str, body: object, content_type: str, token: str | None) -> httpx2.Response:
         headers = {"Authorization": f"Bearer {token or self.token}", "Content-Type": content_type}
         answer = self._client.request(method, path, json=body, headers=headers)
         if answer.is_error:
@@ -256,7 +256,7 @@ class ControlPlane:
 
     def _answers(self, url: str) -> Callable[[], bool]:
         def asked() -> bool:
-            with contextlib.suppress(httpx.TransportError):
+            with contextlib.suppress(httpx2.TransportError):
                 return self._client.get(url, headers={"Authorization": f"Bearer {self.token}"}).is_success
             return False
 
@@ -372,7 +372,7 @@ def _free_ports(count: int) -> list[int]:
     return found
 
 
-def _refusal(answer: httpx.Response) -> RequestRefused:
+def _refusal(answer: httpx2.Response) -> RequestRefused:
     try:
         told = answer.json()
     except ValueError:

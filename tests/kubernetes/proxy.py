@@ -14,7 +14,7 @@ from enum import Enum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-import httpx
+import httpx2
 from tests.kubernetes.control_plane import ControlPlane
 
 _HOP_BY_HOP = frozenset({"connection", "content-length", "host", "keep-alive", "transfer-encoding"})
@@ -88,11 +88,11 @@ class Proxy:
 
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
-        self._upstream = httpx.Client(
+        self._upstream = httpx2.Client(
             base_url=plane.url,
             verify=ssl.create_default_context(cafile=str(plane.ca)),
-            timeout=httpx.Timeout(60.0, read=None),
-            limits=httpx.Limits(max_connections=None),
+            timeout=httpx2.Timeout(60.0, read=None),
+            limits=httpx2.Limits(max_connections=None),
             trust_env=False,
         )
         self.asked: list[Asked] = []
@@ -154,7 +154,7 @@ class Proxy:
         return asked.fate
 
     @contextlib.contextmanager
-    def answer_to(self, asked: Asked, content: bytes, headers: dict[str, str]) -> Iterator[httpx.Response]:
+    def answer_to(self, asked: Asked, content: bytes, headers: dict[str, str]) -> Iterator[httpx2.Response]:
         """What the server says to it."""
         with self._upstream.stream(asked.method, asked.path, content=content, headers=headers) as answer:
             asked.status = answer.status_code
@@ -207,10 +207,10 @@ def _handler_of(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
                         self.close_connection = True
                     else:
                         self._tell(answer)
-            except (httpx.HTTPError, OSError):
+            except (httpx2.HTTPError, OSError):
                 self.close_connection = True
 
-        def _tell(self, answer: httpx.Response) -> None:
+        def _tell(self, answer: httpx2.Response) -> None:
             self.send_response(answer.status_code)
             for name, value in answer.headers.items():
                 if name.lower() not in _HOP_BY_HOP:

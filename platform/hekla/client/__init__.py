@@ -45,7 +45,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """The client itself is imported when it is wanted: the command `hekla` starts faster without httpx."""
+    """The client itself is imported when it is wanted: the command `hekla` starts faster without httpx2."""
     if name == "Client":
         return import_module("hekla.client.client").Client
     raise AttributeError(name)

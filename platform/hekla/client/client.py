@@ -6,7 +6,7 @@ from itertools import chain, repeat
 from typing import Any, cast
 from uuid import UUID, uuid4
 
-import httpx
+import httpx2
 
 from hekla.client import logs, servers
 from hekla.client.documents import Checked, Job, JobDetail, Pod, Submitted
@@ -39,7 +39,7 @@ class Client(Transport):
         *,
         timeout: float = TIMEOUT_SECONDS,
         retries: int = RETRIES,
-        transport: httpx.BaseTransport | None = None,
+        transport: httpx2.BaseTransport | None = None,
     ) -> None:
         server = Server(servers.tidy(url), token) if url and token else servers.from_environment(url, token)
         super().__init__(server, timeout=timeout, retries=retries, transport=transport)

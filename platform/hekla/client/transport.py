@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 
 from hekla.client.errors import Fault, NoServer, NotHekla, Unreachable, refusal
 from hekla.client.servers import Server
@@ -33,19 +33,19 @@ class Transport:
         *,
         timeout: float = TIMEOUT_SECONDS,
         retries: int = RETRIES,
-        transport: httpx.BaseTransport | None = None,
+        transport: httpx2.BaseTransport | None = None,
     ) -> None:
         self.server, self._retries = server, retries
         headers = {"Authorization": f"Bearer {server.token}", "Accept": "application/json"}
         try:
-            self._http = httpx.Client(
+            self._http = httpx2.Client(
                 base_url=f"{server.url}/api/v1/",
                 headers=headers,
-                timeout=httpx.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
+                timeout=httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
                 trust_env=urlsplit(server.url).hostname not in _LOOPBACK,  # a proxy is never asked for this machine
                 transport=transport,
             )
-        except (httpx.InvalidURL, UnicodeEncodeError, ValueError) as error:
+        except (httpx2.InvalidURL, UnicodeEncodeError, ValueError) as error:
             raise NoServer(f"“{server.url}” or its token cannot be used: {error}.") from error
 
     def __enter__(self) -> Self:
@@ -114,24 +114,24 @@ class Transport:
                 time.sleep(pause)
         return self._read(self._ask(method, path, **more))
 
-    def _ask(self, method: str, path: str, **more: Json) -> httpx.Response:
+    def _ask(self, method: str, path: str, **more: Json) -> httpx2.Response:
         url = self.server.url
         try:
             return self._http.request(method, path, **more)
-        except httpx.ConnectError as error:
+        except httpx2.ConnectError as error:
             raise Unreachable(
                 f"Nobody answers at {url}. Is the console running there? On its own machine `python3 manage.py up` "
                 "starts it."
             ) from error
-        except httpx.TimeoutException as error:
+        except httpx2.TimeoutException as error:
             raise Unreachable(f"{url} did not answer in time. Try again.") from error
-        except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
             raise NoServer(f"{url} cannot be spoken to: {error}.") from error
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise Unreachable(f"The line to {url} broke: {error}.") from error
 
-    def _read(self, answer: httpx.Response) -> Json:
-        if answer.status_code == httpx.codes.NO_CONTENT:
+    def _read(self, answer: httpx2.Response) -> Json:
+        if answer.status_code == httpx2.codes.NO_CONTENT:
             return None
         document = _json(answer)
         if answer.is_success and document is not None:
@@ -144,7 +144,7 @@ class Transport:
         raise NotHekla(f"What answers at {self.server.url} is not Hekla (status {answer.status_code}).")
 
 
-def _json(answer: httpx.Response) -> Json:
+def _json(answer: httpx2.Response) -> Json:
     """None where it is none."""
     try:
         return answer.json()

@@ -14,7 +14,7 @@ LOGGING: dict[str, Any] = {
         "axes": {"level": "WARNING"},
         "celery": {"level": "WARNING"},
         "django_structlog": {"level": "WARNING"},
-        "httpx": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},
         "kombu": {"level": "WARNING"},
     },
 }

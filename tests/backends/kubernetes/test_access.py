@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import yaml
 from tests.kubernetes.control_plane import ControlPlane
@@ -83,7 +83,7 @@ def test_a_token_file_that_cannot_be_used_now_is_an_error_that_passes_and_shows_
 def test_a_console_in_the_cluster_has_the_account_of_its_pod(
     control_plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = httpx.URL(control_plane.url)
+    server = httpx2.URL(control_plane.url)
     monkeypatch.setattr(access, "_ACCOUNT", tmp_path)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", server.host)
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(server.port))

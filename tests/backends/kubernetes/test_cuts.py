@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Lock
 
-import httpx
+import httpx2
 import pytest
 from tests.backends.kubernetes.test_cache import CUTS, OURS, People, compare, reached
 from tests.kubernetes.control_plane import ControlPlane
@@ -25,12 +25,12 @@ def _ends(_api: "Cut") -> None:
 
 
 def _breaks(_api: "Cut") -> None:
-    raise unreachable(httpx.ReadError("the connection was reset"))
+    raise unreachable(httpx2.ReadError("the connection was reset"))
 
 
 def _is_silent(_api: "Cut") -> None:
     """Not even signs of life, until nobody waits for them any more; what happened meanwhile was never told."""
-    raise unreachable(httpx.ReadTimeout("nothing came"))
+    raise unreachable(httpx2.ReadTimeout("nothing came"))
 
 
 def _fails(_api: "Cut") -> None:
@@ -89,7 +89,7 @@ class Cut(Api):
             yield page
             if self.broken_lists:
                 self.broken_lists -= 1
-                raise unreachable(httpx.ReadError("the connection was reset"))
+                raise unreachable(httpx2.ReadError("the connection was reset"))
 
     def _cut(self) -> Callable[["Cut"], None]:
         assert self.order

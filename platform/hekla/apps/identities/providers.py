@@ -1,22 +1,27 @@
-"""The providers that this console knows, and speaking to them: discovery, PKCE, state and nonce are Authlib's."""
+"""The providers that this console knows, and speaking to them: discovery, PKCE, state and nonce are Authlib's.
+
+Authlib's own integration with Django brings the client `requests`; here its parts work with the console's HTTP client.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
+import httpx2
 from authlib.common.errors import AuthlibBaseError
-from authlib.integrations.django_client import OAuth
+from authlib.integrations.base_client import BaseApp, FrameworkIntegration, OAuth2Mixin, OAuthError, OpenIDMixin
+from authlib.integrations.httpx_client import OAuth2Client
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from joserfc.errors import JoseError
-from requests import RequestException
 
 from hekla.domain.errors import NotFound, Refused
 
 _TIMEOUT_SECONDS = 10
 _LONGEST_SUBJECT = 255
+_FAILURES = (AuthlibBaseError, JoseError, httpx2.HTTPError, httpx2.InvalidURL, RuntimeError, ValueError)
 
 
 class Provider(Protocol):
@@ -72,20 +77,36 @@ def named(name: str) -> Provider:
 
 def send_there(provider: Provider, request: HttpRequest, back_to: str) -> HttpResponse:
     """To the provider's own sign-in. Raises ProviderFailed."""
+    client = _client(provider)
     try:
-        answer: HttpResponse = _client(provider).authorize_redirect(request, back_to)
-    except (AuthlibBaseError, RequestException, RuntimeError, ValueError) as error:
+        parameters = client.create_authorization_url(back_to)
+    except _FAILURES as error:
         raise _failed(provider, error) from error
-    return answer
+    state, url = parameters.pop("state"), parameters["url"]
+    client.framework.set_state_data(request.session, state, {"redirect_uri": back_to, **parameters})
+    return HttpResponseRedirect(url)
 
 
 def claims_of(provider: Provider, request: HttpRequest) -> Claims:
     """Who came back from there. Raises ProviderFailed."""
     try:
-        told = _client(provider).authorize_access_token(request).get("userinfo")
-    except (AuthlibBaseError, JoseError, RequestException, RuntimeError, ValueError) as error:
+        found = _exchange_code(_client(provider), request)
+    except _FAILURES as error:
         raise _failed(provider, error) from error
-    return read(provider, told or {})
+    return read(provider, found)
+
+
+def _exchange_code(client: "_Client", request: HttpRequest) -> Mapping[str, Any]:
+    """The claims of the checked ID token; none where the provider gave no such token."""
+    if error := request.GET.get("error"):
+        raise OAuthError(error=error, description=request.GET.get("error_description"))
+    state = request.GET.get("state")
+    kept = client.framework.get_state_data(request.session, state)
+    client.framework.clear_state_data(request.session, state)
+    parameters = client._format_state_params(kept, {"code": request.GET.get("code"), "state": state})
+    token = client.fetch_access_token(**parameters)
+    claims: Mapping[str, Any] | None = client.parse_id_token(token, nonce=kept.get("nonce"))
+    return claims or {}
 
 
 def read(provider: Provider, told: Mapping[str, Any]) -> Claims:
@@ -98,10 +119,17 @@ def read(provider: Provider, told: Mapping[str, Any]) -> Claims:
     return Claims(provider.issuer, subject, username, str(told.get("name", "")), email.rpartition("@")[2].lower())
 
 
+class _Client(OAuth2Mixin, OpenIDMixin, BaseApp):  # type: ignore[misc]  # Authlib has no types
+    """Authlib's client of one provider, with the console's HTTP client."""
+
+    client_cls = OAuth2Client
+
+
 @lru_cache
-def _client(provider: Provider) -> Any:  # noqa: ANN401  (Authlib has no types)
+def _client(provider: Provider) -> _Client:
     base = provider.issuer.rstrip("/")
-    return OAuth().register(
+    return _Client(
+        FrameworkIntegration(provider.name),
         provider.name,
         client_id=provider.client_id,
         client_secret=provider.client_secret,
@@ -109,7 +137,8 @@ def _client(provider: Provider) -> Any:  # noqa: ANN401  (Authlib has no types)
         client_kwargs={
             "scope": "openid profile email",
             "code_challenge_method": "S256",
-            "default_timeout": _TIMEOUT_SECONDS,
+            "timeout": _TIMEOUT_SECONDS,
+            "follow_redirects": True,
         },
     )
 

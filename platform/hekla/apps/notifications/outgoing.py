@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.urls import reverse
@@ -75,15 +75,15 @@ def webhook(reach: Preference, delivery: Delivery, *, now: datetime) -> None:
     }
     try:
         with (
-            httpx.Client(timeout=_SECONDS, follow_redirects=False, trust_env=False) as client,
+            httpx2.Client(timeout=_SECONDS, follow_redirects=False, trust_env=False) as client,
             client.stream(
                 "POST", target.url, content=body, headers=headers, extensions={"sni_hostname": target.name}
             ) as answer,
         ):
             status = answer.status_code
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise NotSent(_("It cannot be reached: %s") % (str(error) or type(error).__name__)[:200]) from error
-    if not httpx.codes.is_success(status):
+    if not httpx2.codes.is_success(status):
         raise NotSent(_("It answered with status %d.") % status)
 
 

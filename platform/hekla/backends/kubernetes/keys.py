@@ -13,8 +13,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
-
-import httpx
+from urllib.parse import urlsplit
 
 from hekla.backends.base import BackendError
 from hekla.domain.errors import Invalid
@@ -140,12 +139,13 @@ def _checked_server(text: str) -> str:
     if not server.startswith("https://"):
         raise KeyRefused(said("The server is not reached by https; its address begins with https://."), "server")
     try:
-        url = httpx.URL(server)
-    except httpx.InvalidURL:
-        url = httpx.URL("")
-    if not url.host or url.query or url.fragment or len(server) > MAX_SERVER:
+        url = urlsplit(server)
+        is_address = bool(url.hostname) and url.port != 0 and server.isascii() and server.isprintable()
+    except ValueError:
+        is_address = False
+    if not is_address or " " in server or url.query or url.fragment or len(server) > MAX_SERVER:
         raise KeyRefused(said("This is no address of a server."), "server")
-    if url.userinfo:
+    if "@" in url.netloc:
         raise KeyRefused(said("The address of the server holds a name or a password; take it out."), "server")
     return server
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.request import urlopen
 
+import httpx2
 import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -105,8 +105,8 @@ class Controller:
 
     def writes(self) -> dict[str, int]:
         """What it has written to the API server, by method and kind."""
-        with urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=30) as answer:
-            families = text_string_to_metric_families(answer.read().decode())
+        response = httpx2.get(f"http://127.0.0.1:{self.port}/metrics", timeout=30, trust_env=False)
+        families = text_string_to_metric_families(response.raise_for_status().text)
         return {
             f"{one.labels['method']} {one.labels['kind']}": int(one.value)
             for family in families
