@@ -214,8 +214,8 @@ def test_rights_that_are_missing_are_listed_and_can_be_given_later(
 @pytest.fixture
 def far(people: People, small_cluster: ControlPlane, given_namespace: str) -> Cluster:
     """A cluster with a key that opens nothing."""
-    key = keys.of_token("https://127.0.0.1:1", "", SECRET)
-    given = services.Key(key.text(), key.server, "nobody")
+    key = keys.from_token("https://127.0.0.1:1", "", SECRET)
+    given = services.Key(key.encode(), key.server, "nobody")
     asked: dict[str, Any] = {"actor": services.CONTROLLER, "now": clock.now()}
     config = {"namespace": given_namespace}
     cluster = services.create(name="far", kind="kubernetes", config=config, **asked)

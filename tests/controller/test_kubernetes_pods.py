@@ -16,7 +16,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.services import PLATFORM
 from hekla.apps.priorities import services as priorities
 from hekla.backends.base import BackendError
-from hekla.backends.kubernetes.follower import Follower
+from hekla.backends.kubernetes.reflector import Reflector
 from hekla.controller import turns
 from hekla.controller.backends import backend_of
 from hekla.domain.jobspec import JobSpec
@@ -76,7 +76,7 @@ def test_a_pod_that_runs_though_nobody_was_told_is_over_when_it_has_ended(world,
     job = submit(world, "1000")
     with monkeypatch.context() as patch:
         patch.setattr(starting, "_bind", bind_and_be_cut)
-        patch.setattr(Follower, "hear", lambda *_: None)  # nor does the watch tell of it
+        patch.setattr(Reflector, "hear", lambda *_: None)  # nor does the watch tell of it
         turns.run(world.cluster)
         assert Pod.objects.get(job=job).phase == PodPhase.BOUND
     turns.forget_all()

@@ -9,7 +9,7 @@ from typing import Any
 from hekla.apps.clusters.models import Cluster, ClusterHealth
 from hekla.backends.base import Health
 from hekla.backends.kubernetes.config import KubernetesConfig
-from hekla.reaching.health import sentence
+from hekla.reaching.health import describe_trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def _shown(found: Health | ClusterHealth, config: Mapping[str, Any], **times: da
     namespace = str(config.get("namespace") or KubernetesConfig().namespace)
     return Shown(
         namespace=namespace,
-        sentence=sentence(found.problem or ""),
+        sentence=describe_trouble(found.problem or ""),
         detail=found.detail,
         version=found.version,
         has_namespace=found.has_namespace,

@@ -35,7 +35,7 @@ def wish(form: WayForm, user: User, *, has_key: bool, now: datetime) -> Wish:
     found = _given(form, way, _carried(form, user, way, now))
     if found is None:
         raise Invalid([Problem(_FIELD[Way(way)], _("Give the key here."))])
-    return Wish(given.kept(found))
+    return Wish(given.as_stored(found))
 
 
 def carry(key: Key, way: str, user: User, *, now: datetime) -> str:
@@ -48,21 +48,21 @@ def field_of(way: str) -> str:
     return _FIELD[Way(way)] if way in _FIELD else "config"
 
 
-def _given(form: WayForm, way: str, before: keys.Key | None) -> keys.Key | None:
+def _given(form: WayForm, way: str, before: keys.ClusterKey | None) -> keys.ClusterKey | None:
     """What was typed or sent now, or `before` where nothing was. An address may be corrected without the token."""
     typed = form.cleaned_data
     if way == Way.KUBECONFIG:
         text = typed["secret_kubeconfig"] or typed["secret_file"]
-        return given.of_kubeconfig(text, field=_FIELD[Way.KUBECONFIG]) if text else before
+        return given.from_kubeconfig(text, field=_FIELD[Way.KUBECONFIG]) if text else before
     token = typed["token"] or (before.token if before else "")
-    return given.of_token(typed["server"], typed["authority"], token)
+    return given.from_token(typed["server"], typed["authority"], token)
 
 
-def _carried(form: WayForm, user: User, way: str, now: datetime) -> keys.Key | None:
+def _carried(form: WayForm, user: User, way: str, now: datetime) -> keys.ClusterKey | None:
     """What was given for this way when the form was sent before."""
     text = form.cleaned_data["secret_carried"]
     of, _space, key = ((taken_up(text, by=user.pk, now=now) if text else None) or "").partition(" ")
-    return keys.kept(key) if of == way else None
+    return keys.decode(key) if of == way else None
 
 
 def _check_file_name(form: WayForm, way: str) -> None:

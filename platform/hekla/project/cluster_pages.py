@@ -32,8 +32,8 @@ from hekla.domain.errors import HeklaError, NotFound, Refused
 from hekla.lib import clock
 from hekla.project import cluster_adopted, cluster_health, cluster_keys
 from hekla.reaching import drafts
-from hekla.reaching.drafts import Draft
-from hekla.reaching.health import is_whole
+from hekla.reaching.drafts import ClusterDraft
+from hekla.reaching.health import is_healthy
 
 _SECRET = ("secret_kubeconfig", "token", "secret_carried")
 
@@ -149,28 +149,28 @@ class _Attempt:
     def answer(self) -> HttpResponse | None:
         """Raises HeklaError for what cannot be done."""
         draft, is_trial = self._draft(), "try" in self._request.POST
-        found = drafts.asked(draft, always=is_trial)
+        found = drafts.probe(draft, always=is_trial)
         if is_trial:
             self._hand_back(draft, found)
             return None
-        if found and not is_whole(found) and "anyway" not in self._request.POST:
+        if found and not is_healthy(found) and "anyway" not in self._request.POST:
             self._hand_back(draft, found)
-            drafts.require_whole(draft, found)
-        drafts.saved(draft, found, by=self._user, now=self._now)
+            drafts.require_healthy(draft, found)
+        drafts.save(draft, found, by=self._user, now=self._now)
         messages.success(self._request, self._told())
         return redirect("clusters:list")
 
-    def _draft(self) -> Draft:
+    def _draft(self) -> ClusterDraft:
         """Raises Invalid for a key that cannot be used."""
         kind = self._cluster.kind if self._cluster else self._form.cleaned_data["kind"]
         if not registry.tells_health(kind):
-            return Draft(self._form.row(), self._cluster)
+            return ClusterDraft(self._form.row(), self._cluster)
         has_key = self._cluster is not None and selectors.key(self._cluster) is not None
         wish = cluster_keys.wish(self._form, self._user, has_key=has_key, now=self._now)
         field = cluster_keys.field_of(self._form.cleaned_data["way"])
-        return Draft(self._form.row(), self._cluster, wish.key, wish.drops, field)
+        return ClusterDraft(self._form.row(), self._cluster, wish.key, wish.drops, field)
 
-    def _hand_back(self, draft: Draft, found: Health | None) -> None:
+    def _hand_back(self, draft: ClusterDraft, found: Health | None) -> None:
         """The form shows what was found, and carries the key on, so that nobody need give it again."""
         self._form.found = cluster_health.of_answer(found, draft.config) if found else None
         if draft.key:

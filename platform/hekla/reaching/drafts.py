@@ -25,11 +25,11 @@ from hekla.backends.registry import open_backend
 from hekla.domain.errors import Invalid, Problem
 from hekla.lib import clock
 from hekla.reaching import moves
-from hekla.reaching.health import as_facts, is_whole, sentence
+from hekla.reaching.health import as_facts, describe_trouble, is_healthy
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ClusterDraft:
     """See the module. `row`: the cluster's own fields as they would be; `cluster`: the one that there is.
 
     `key`: one that was given now; `drops_key`: none is to be kept; else all stays. `field`: where it is told that the
@@ -61,7 +61,7 @@ class Draft:
         return stays and self.key is None and not self.drops_key
 
 
-def asked(draft: Draft, *, always: bool = False) -> Health | None:
+def probe(draft: ClusterDraft, *, always: bool = False) -> Health | None:
     """What the cluster answers at this moment; None where it is not asked: its kind tells nothing of its health, or it
     is reached as before and need not be asked `always`. Raises Invalid for what can never lead anywhere.
     """
@@ -79,16 +79,16 @@ def asked(draft: Draft, *, always: bool = False) -> Health | None:
     return found
 
 
-def require_whole(draft: Draft, found: Health | None) -> None:
+def require_healthy(draft: ClusterDraft, found: Health | None) -> None:
     """Nothing is missing there, as far as it was asked. Raises Invalid."""
-    if found is None or is_whole(found):
+    if found is None or is_healthy(found):
         return
     if found.problem:
-        raise Invalid([Problem(draft.field, together([sentence(found.problem), found.detail]))])
+        raise Invalid([Problem(draft.field, together([describe_trouble(found.problem), found.detail]))])
     raise Invalid([Problem("", _("Not saved yet: something is missing in the cluster."))])
 
 
-def saved(draft: Draft, found: Health | None, *, by: User, now: datetime) -> Cluster:
+def save(draft: ClusterDraft, found: Health | None, *, by: User, now: datetime) -> Cluster:
     """Save it, and take down what it answered.
 
     Raises Refused where the name of a new one is taken, Invalid where pods would not be found any more.
@@ -110,13 +110,13 @@ def saved(draft: Draft, found: Health | None, *, by: User, now: datetime) -> Clu
     return cluster
 
 
-def _key_text(draft: Draft) -> str | None:
+def _key_text(draft: ClusterDraft) -> str | None:
     if draft.key:
         return draft.key.text
     return None if draft.cluster is None or draft.drops_key else selectors.backend_facts(draft.cluster)["key"]
 
 
-def _require_answer(draft: Draft) -> None:
+def _require_answer(draft: ClusterDraft) -> None:
     """Its machines can be told. Raises Invalid, at the field of the configuration."""
     where: dict[str, Any] = {"config": draft.config, "home": settings.HEKLA_HOME, "clock": clock.now}
     try:

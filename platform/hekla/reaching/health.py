@@ -18,12 +18,12 @@ def as_facts(found: Health) -> HealthFacts:
     }
 
 
-def is_whole(found: Health) -> bool:
+def is_healthy(found: Health) -> bool:
     """Whether nothing is missing there."""
     return not found.problem and not found.missing and found.has_namespace is not False
 
 
-def sentence(problem: str) -> str:
+def describe_trouble(problem: str) -> str:
     """Why a cluster is out of reach, and what can be done; empty: it is not."""
     sentences: dict[str, str] = {
         "": "",

@@ -10,22 +10,22 @@ from hekla.domain.errors import Invalid, Problem
 PARTS = ("server", "authority", "token")
 
 
-def of_kubeconfig(text: str, *, field: str) -> keys.Key:
+def from_kubeconfig(text: str, *, field: str) -> keys.ClusterKey:
     """The key in its current context. Raises Invalid at `field`."""
-    return _told(lambda: keys.of_kubeconfig(text), field=field, parts=())
+    return _as_invalid(lambda: keys.from_kubeconfig(text), field=field, parts=())
 
 
-def of_token(server: str, authority: str, token: str) -> keys.Key:
+def from_token(server: str, authority: str, token: str) -> keys.ClusterKey:
     """The key that such a token is. Raises Invalid at `PARTS`."""
-    return _told(lambda: keys.of_token(server, authority, token), field="token", parts=PARTS)
+    return _as_invalid(lambda: keys.from_token(server, authority, token), field="token", parts=PARTS)
 
 
-def kept(found: keys.Key) -> Key:
+def as_stored(found: keys.ClusterKey) -> Key:
     """As it is kept, with what may be shown of it."""
-    return Key(found.text(), found.server, holders.holder(found), holders.valid_until(found))
+    return Key(found.encode(), found.server, holders.holder(found), holders.valid_until(found))
 
 
-def _told(read: Callable[[], keys.Key], *, field: str, parts: tuple[str, ...]) -> keys.Key:
+def _as_invalid(read: Callable[[], keys.ClusterKey], *, field: str, parts: tuple[str, ...]) -> keys.ClusterKey:
     try:
         return read()
     except KeyRefused as refusal:

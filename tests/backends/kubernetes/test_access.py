@@ -48,7 +48,7 @@ def test_what_is_no_kubeconfig_is_told_in_a_sentence_without_its_content(case, t
     path = tmp_path / "mine"
     path.write_text(BAD[case])
     with pytest.raises(BackendError) as refusal:
-        access.by_kubeconfig(path)
+        access.from_kubeconfig(path)
     assert "mine" in str(refusal.value)
     assert SECRET not in str(refusal.value)
 
@@ -56,14 +56,14 @@ def test_what_is_no_kubeconfig_is_told_in_a_sentence_without_its_content(case, t
 def test_a_token_may_stand_in_a_block_that_ends_with_a_line_feed(tmp_path) -> None:
     path = tmp_path / "mine"
     path.write_text(changed(lambda all_: all_["users"][0].update(user={"token": f"{SECRET}\n"})))
-    assert access.by_kubeconfig(path).header() == {"Authorization": f"Bearer {SECRET}"}
+    assert access.from_kubeconfig(path).header() == {"Authorization": f"Bearer {SECRET}"}
 
 
 @pytest.fixture
 def found(control_plane: ControlPlane, tmp_path: Path) -> access.Access:
     path = tmp_path / "kubeconfig"
     path.write_text(yaml.safe_dump(control_plane.kubeconfig()))
-    return access.by_kubeconfig(path)
+    return access.from_kubeconfig(path)
 
 
 @pytest.mark.parametrize("content", [None, f"{SECRET}\n{SECRET}", f"{SECRET}é"])

@@ -41,7 +41,7 @@ class World:
     def seen(self, key: PodKey) -> Seen | None:
         return self.pods.get(key)
 
-    def each(self, work: Callable[[Any], Any], items: Sequence[Any], _meanwhile: object) -> Iterator[Any]:
+    def run_each(self, work: Callable[[Any], Any], items: Sequence[Any], _heartbeat: object) -> Iterator[Any]:
         for item in items:
             yield item, _error_of(work(item))
 

@@ -68,7 +68,7 @@ def reached(plane: ControlPlane, folder: Path) -> access.Access:
     """As the admin, by a kubeconfig."""
     path = folder / "kubeconfig"
     path.write_text(yaml.safe_dump(plane.kubeconfig()))
-    return access.by_kubeconfig(path)
+    return access.from_kubeconfig(path)
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ class People:
 
 
 def test_a_watch_that_is_cut_in_every_way_misses_nothing(found, control_plane, namespace, monkeypatch) -> None:
-    monkeypatch.setattr("hekla.backends.kubernetes.follower._PAUSES", (0.001,))
+    monkeypatch.setattr("hekla.backends.kubernetes.reflector._PAUSES", (0.001,))
     api, people = Broken(found, seed=5), People(control_plane, namespace, seed=7)
     cache = Cache(api, f"/api/v1/namespaces/{namespace}/pods", OURS, now)
     _, cursor = cache.list_now()
@@ -255,7 +255,7 @@ def test_whoever_watches_ends_its_own_connection_when_the_cache_is_closed(found,
     while not api._watched:
         assert time.monotonic() < give_up_at
         time.sleep(0.01)
-    thread = cache._follower._thread
+    thread = cache._reflector._thread
     cache.close()
     thread.join(30)
     assert not thread.is_alive()

@@ -46,22 +46,22 @@ def pod(index: int) -> Json:
 def test_a_process_that_only_watches_keeps_few_of_those_that_are_gone(cache, monkeypatch) -> None:
     monkeypatch.setattr(module, "_MAX_GONE_KEPT", 3)
     for index in range(10):
-        cache._follower.hear("ADDED", pod(index))
-        cache._follower.hear("DELETED", pod(index))
-    cache._follower.hear("ADDED", pod(10))
+        cache._reflector.handle("ADDED", pod(index))
+        cache._reflector.handle("DELETED", pod(index))
+    cache._reflector.handle("ADDED", pod(10))
     assert [one.name for one in cache.all()] == [f"job-worker-{index}-0" for index in (7, 8, 9, 10)]
 
 
 @pytest.mark.parametrize("is_told_first", [True, False])
 def test_of_those_that_were_dismissed_and_deleted_nothing_is_kept(cache, is_told_first) -> None:
     for index in range(10):
-        cache._follower.hear("ADDED", pod(index))
+        cache._reflector.handle("ADDED", pod(index))
         one = cache.find("hekla", f"job-worker-{index}-0")
         assert one is not None
         if is_told_first:
-            cache._follower.hear("DELETED", pod(index))
+            cache._reflector.handle("DELETED", pod(index))
         cache.dismiss([one])
         if not is_told_first:
-            cache._follower.hear("DELETED", pod(index))
+            cache._reflector.handle("DELETED", pod(index))
     assert cache.all() == []
     assert not cache._dismissed

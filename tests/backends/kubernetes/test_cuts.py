@@ -103,7 +103,7 @@ class Cut(Api):
 def test_after_each_cut_the_cache_is_what_a_fresh_list_is(
     control_plane: ControlPlane, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hekla.backends.kubernetes.follower._PAUSES", (0.001,))
+    monkeypatch.setattr("hekla.backends.kubernetes.reflector._PAUSES", (0.001,))
     api, people = Cut(reached(control_plane, tmp_path)), People(control_plane, namespace, seed=3)
     cache = Cache(api, f"/api/v1/namespaces/{namespace}/pods", OURS, now)
     cache.list_now()

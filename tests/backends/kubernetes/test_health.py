@@ -29,7 +29,7 @@ _OF_THE_CLUSTER = (
 
 
 def asked(plane: ControlPlane, home: Path, namespace: str, token: str) -> Health:
-    key = keys.of_kubeconfig(json.dumps(plane.kubeconfig(token))).text()
+    key = keys.from_kubeconfig(json.dumps(plane.kubeconfig(token))).encode()
     return health("kubernetes", config={"namespace": namespace}, home=home, key=key)
 
 
@@ -72,7 +72,7 @@ def test_what_is_needed_where_volcano_schedules_is_what_its_file_gives() -> None
 def test_rights_on_the_objects_of_volcano_that_are_missing_are_told(
     small_cluster: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
-    key = keys.of_kubeconfig(json.dumps(small_cluster.kubeconfig(small_cluster.tenants_token))).text()
+    key = keys.from_kubeconfig(json.dumps(small_cluster.kubeconfig(small_cluster.tenants_token))).encode()
     config = {"namespace": namespace, "scheduler": "volcano"}
     found = health("kubernetes", config=config, home=tmp_path, key=key)
     assert {"create jobs", "patch jobs", "create commands", "list podgroups", "list events", "patch queues *"} <= set(
@@ -105,7 +105,7 @@ def test_what_is_needed_to_show_queues_to_others_is_what_its_file_gives() -> Non
 def test_rights_on_pods_of_others_that_are_missing_are_told_with_their_namespace(
     small_cluster: ControlPlane, given_namespace: str, tmp_path: Path
 ) -> None:
-    key = keys.of_kubeconfig(json.dumps(small_cluster.kubeconfig(small_cluster.user_token))).text()
+    key = keys.from_kubeconfig(json.dumps(small_cluster.kubeconfig(small_cluster.user_token))).encode()
     adopted = {"namespaces": {"default": "lab"}, "owner": "ada"}
     config = {"namespace": given_namespace, "adopted": adopted}
     found = health("kubernetes", config=config, home=tmp_path, key=key)
@@ -169,7 +169,7 @@ def test_a_key_that_is_not_taken_is_told(small_cluster: ControlPlane, tmp_path: 
 
 
 def test_a_server_that_cannot_prove_who_it_is_is_told(small_cluster: ControlPlane, tmp_path: Path) -> None:
-    key = keys.of_token(small_cluster.url, "", small_cluster.token).text()
+    key = keys.from_token(small_cluster.url, "", small_cluster.token).encode()
     found = health("kubernetes", config={}, home=tmp_path, key=key)
     assert found.problem is Trouble.UNTRUSTED
     assert small_cluster.token not in found.detail
@@ -184,7 +184,7 @@ def nobody() -> Iterator[str]:
 
 
 def test_nobody_at_the_address_is_told(nobody: str, tmp_path: Path) -> None:
-    found = health("kubernetes", config={}, home=tmp_path, key=keys.of_token(nobody, "", "t").text())
+    found = health("kubernetes", config={}, home=tmp_path, key=keys.from_token(nobody, "", "t").encode())
     assert found.problem is Trouble.SILENT
 
 

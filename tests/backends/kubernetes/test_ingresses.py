@@ -94,12 +94,12 @@ def test_all_pods_of_a_job_share_it_also_those_that_another_process_starts(cloud
 @pytest.mark.kubernetes
 def test_a_start_that_was_cut_off_before_the_host_was_there_is_made_whole(cloud, plane, monkeypatch) -> None:
     order, first = cloud.long(ports=_PORTS), cloud.reopened()
-    create = first._flight.create_once
+    create = first._client.create_once
 
     async def without_ingress(path: str, body: Any) -> Any:
         return None if path.endswith("/ingresses") else await create(path, body)
 
-    monkeypatch.setattr(first._flight, "create_once", without_ingress)
+    monkeypatch.setattr(first._client, "create_once", without_ingress)
     first.start(order)
     assert there(plane, cloud, "ingresses") == []
     cloud.backend.start(order)
@@ -146,14 +146,14 @@ def test_pods_run_where_the_right_to_it_is_missing(closed, small_cluster) -> Non
 @pytest.mark.parametrize("status", [400, 409, 500])
 def test_pods_run_where_the_server_does_not_take_the_host(status: int, cloud, plane, monkeypatch) -> None:
     """As those who admit objects answer, where another has that host, or where they are away."""
-    create = cloud.backend._flight.create_once
+    create = cloud.backend._client.create_once
 
     async def without_ingress(path: str, body: Any) -> Any:
         if path.endswith("/ingresses"):
             raise ApiError(status, "", "admission webhook denied the request")
         return await create(path, body)
 
-    monkeypatch.setattr(cloud.backend._flight, "create_once", without_ingress)
+    monkeypatch.setattr(cloud.backend._client, "create_once", without_ingress)
     assert cloud.until(cloud.started(cloud.long(ports=_PORTS)), PodPhase.RUNNING)
 
 

@@ -13,7 +13,7 @@ from hekla.backends.base import BackendError, PodKey
 from hekla.backends.kubernetes import backend as module
 from hekla.backends.kubernetes import silence
 from hekla.backends.kubernetes.api import Api, ApiError
-from hekla.backends.kubernetes.flight import Flight
+from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.spool import Spool
 
 AWAY = ApiError(500, "InternalError", "dial tcp 10.0.0.1:10250: i/o timeout")
@@ -33,14 +33,14 @@ def ended(place: Place, index: int = 0) -> PodKey:
 
 def deaf(patch: pytest.MonkeyPatch, error: Exception, *keys: PodKey) -> list[str]:
     """Logs of these pods cannot be read; what was asked for is noted."""
-    at_once, one, asked = Flight.text, Api.text, []
+    at_once, one, asked = AsyncClient.text, Api.text, []
 
     def note(path: str) -> None:
         asked.append(path)
         if any(f"/{key.name}/" in path for key in keys):
             raise error
 
-    async def text_at_once(self: Flight, path: str, **params: str | int) -> bytes:
+    async def text_at_once(self: AsyncClient, path: str, **params: str | int) -> bytes:
         note(path)
         return await at_once(self, path, **params)
 
@@ -48,7 +48,7 @@ def deaf(patch: pytest.MonkeyPatch, error: Exception, *keys: PodKey) -> list[str
         note(path)
         return one(self, path, **params)
 
-    patch.setattr(Flight, "text", text_at_once)
+    patch.setattr(AsyncClient, "text", text_at_once)
     patch.setattr(Api, "text", text)
     return asked
 

@@ -12,7 +12,7 @@ import yaml
 from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.backends.kubernetes import holders, keys
-from hekla.backends.kubernetes.keys import Key, KeyRefused
+from hekla.backends.kubernetes.keys import ClusterKey, KeyRefused
 
 SECRET = "abcdefgh-the-token"
 SERVER = "https://127.0.0.1:1"
@@ -71,24 +71,24 @@ REFUSED = {
 def test_what_cannot_be_used_is_refused_with_its_reason_and_without_its_content(case: str) -> None:
     text, reason = REFUSED[case]
     with pytest.raises(KeyRefused) as refusal:
-        keys.of_kubeconfig(text)
+        keys.from_kubeconfig(text)
     assert reason in str(refusal.value)
     assert SECRET not in str(refusal.value)
 
 
 def test_only_the_current_context_is_kept() -> None:
-    text = keys.of_kubeconfig(yaml.safe_dump(GOOD)).text()
+    text = keys.from_kubeconfig(yaml.safe_dump(GOOD)).encode()
     assert SECRET in text
     assert "of-another-cluster" not in text
 
 
 def test_what_was_kept_is_the_same_key_and_shows_nothing_of_itself() -> None:
-    key = keys.of_kubeconfig(yaml.safe_dump(GOOD))
-    assert keys.kept(key.text()) == key
+    key = keys.from_kubeconfig(yaml.safe_dump(GOOD))
+    assert keys.decode(key.encode()) == key
     assert SECRET not in repr(key)
     for text in ("", "{}", '{"colour": "red"}'):
         with pytest.raises(KeyRefused):
-            keys.kept(text)
+            keys.decode(text)
 
 
 PARTS = [
@@ -106,13 +106,13 @@ def test_an_address_and_a_token_are_refused_by_the_part_that_is_wrong(
     server: str, authority: str, token: str, part: str
 ) -> None:
     with pytest.raises(KeyRefused) as refusal:
-        keys.of_token(server, authority, token)
+        keys.from_token(server, authority, token)
     assert refusal.value.part == part
     assert SECRET not in str(refusal.value)
 
 
 def test_an_address_with_its_authority_and_a_token_is_a_key(control_plane: ControlPlane) -> None:
-    key = keys.of_token(f" {control_plane.url}/ ", control_plane.ca.read_text(), f"{SECRET}\n")
+    key = keys.from_token(f" {control_plane.url}/ ", control_plane.ca.read_text(), f"{SECRET}\n")
     assert (key.server, key.token) == (control_plane.url, SECRET)
 
 
@@ -122,12 +122,12 @@ def _token(**claims: object) -> str:
 
 
 def test_a_token_says_whose_it_is_and_how_long_it_holds() -> None:
-    key = Key(SERVER, "u", token=_token(sub="system:serviceaccount:hekla:hekla", exp=1_800_000_000))
+    key = ClusterKey(SERVER, "u", token=_token(sub="system:serviceaccount:hekla:hekla", exp=1_800_000_000))
     assert holders.holder(key) == "system:serviceaccount:hekla:hekla"
     assert holders.valid_until(key) == datetime.datetime.fromtimestamp(1_800_000_000, datetime.UTC)
 
 
 @pytest.mark.parametrize("token", [SECRET, "a.b.c", _token(sub=3, exp="x"), _token(exp=1e300), "..", ""])
 def test_of_a_key_that_says_nothing_the_name_in_the_kubeconfig_is_told(token: str) -> None:
-    key = Key(SERVER, "u", token=token)
+    key = ClusterKey(SERVER, "u", token=token)
     assert (holders.holder(key), holders.valid_until(key)) == ("u", None)

@@ -56,26 +56,26 @@ def told(others: Others) -> dict[str, PodPhase]:
 def test_what_ended_by_itself_is_told_though_it_is_deleted(others) -> None:
     others.all(fresh=True)
     for uid, phase in (("a", "Succeeded"), ("b", "Failed")):
-        others._follower.hear("MODIFIED", pod(uid, phase))
-        others._follower.hear("MODIFIED", pod(uid, phase, is_ending=True))
-        others._follower.hear("DELETED", pod(uid, phase, is_ending=True))
+        others._reflector.handle("MODIFIED", pod(uid, phase))
+        others._reflector.handle("MODIFIED", pod(uid, phase, is_ending=True))
+        others._reflector.handle("DELETED", pod(uid, phase, is_ending=True))
     assert told(others) == {"a": PodPhase.SUCCEEDED, "b": PodPhase.FAILED}
 
 
 def test_what_was_told_to_end_is_gone_unless_it_succeeded(others) -> None:
     others.all(fresh=True)
-    others._follower.hear("DELETED", pod("a", "Running"))
+    others._reflector.handle("DELETED", pod("a", "Running"))
     for uid, phase in (("b", "Failed"), ("c", "Succeeded")):
-        others._follower.hear("MODIFIED", pod(uid, "Running", is_ending=True))
-        others._follower.hear("MODIFIED", pod(uid, phase, is_ending=True))
-        others._follower.hear("DELETED", pod(uid, phase, is_ending=True))
+        others._reflector.handle("MODIFIED", pod(uid, "Running", is_ending=True))
+        others._reflector.handle("MODIFIED", pod(uid, phase, is_ending=True))
+        others._reflector.handle("DELETED", pod(uid, phase, is_ending=True))
     assert told(others) == {"c": PodPhase.SUCCEEDED}
 
 
 def test_an_end_that_was_heard_is_told_also_where_the_watch_missed_the_deletion(others, server) -> None:
     others.all(fresh=True)
-    others._follower.hear("MODIFIED", pod("a", "Succeeded"))
-    others._follower.hear("MODIFIED", pod("b", "Running"))
+    others._reflector.handle("MODIFIED", pod("a", "Succeeded"))
+    others._reflector.handle("MODIFIED", pod("b", "Running"))
     assert {one.uid for one in others.all(fresh=True)} == {"a"}
 
 
@@ -84,7 +84,7 @@ def test_of_those_that_are_gone_only_the_last_are_told_and_not_for_ever(server, 
     others = Others(server, "team-a", "hekla", lambda: None)
     others.all(fresh=True)
     for uid in "abc":
-        others._follower.hear("DELETED", pod(uid, "Succeeded"))
+        others._reflector.handle("DELETED", pod(uid, "Succeeded"))
     assert list(told(others)) == ["b", "c"]
     monkeypatch.setattr(module, "_ENDS_TOLD_SECONDS", -1.0)
     assert told(others) == {}

@@ -99,13 +99,13 @@ def test_many_pods_of_a_class_ask_for_it_once(cloud, plane, monkeypatch) -> None
     wanted = PodPriority("high", next(_values))
     plane.request("POST", _PLACE, {"metadata": {"name": wanted.name}, "value": wanted.value})
     plane.wait_until(lambda: knows(plane, cloud, wanted.name), 60.0)
-    asked, find = [], cloud.backend._flight.find
+    asked, find = [], cloud.backend._client.find
 
     async def counted(path: str) -> Any:
         asked.append(path)
         return await find(path)
 
-    monkeypatch.setattr(cloud.backend._flight, "find", counted)
+    monkeypatch.setattr(cloud.backend._client, "find", counted)
     orders = [cloud.long(index, priority=wanted) for index in range(10)]
     assert [error for _order, error in cloud.backend.start_many(orders, meanwhile=lambda: None) if error] == []
     assert [path for path in asked if path.startswith(_PLACE)] == [f"{_PLACE}/high"]

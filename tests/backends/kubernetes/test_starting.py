@@ -69,7 +69,7 @@ def test_a_pod_that_somebody_deletes_before_it_is_bound_is_not_taken_for_started
         """There is one, and then no more."""
 
     with monkeypatch.context() as patch:
-        patch.setattr(cloud.backend._flight, "create_once", found)
+        patch.setattr(cloud.backend._client, "create_once", found)
         with pytest.raises(BackendError):
             cloud.backend.start(order)
     cloud.backend.start(order)
@@ -99,7 +99,7 @@ def test_to_stop_thousands_again_and_again_asks_the_server_once_for_each(cloud, 
     cloud.backend.observe(None)
     cloud.backend.stop(key, reason="Enough")
     asked = []
-    monkeypatch.setattr(cloud.backend._flight, "get", lambda *more, **_: asked.append(more))
+    monkeypatch.setattr(cloud.backend._client, "get", lambda *more, **_: asked.append(more))
     cloud.backend.stop(key, reason="Enough")
     assert asked == []
 

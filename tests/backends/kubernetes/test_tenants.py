@@ -59,7 +59,7 @@ def hard(plane: ControlPlane, namespace: str) -> list[dict[str, str]]:
 
 
 def asked(plane: ControlPlane, place: Place, token: str) -> Health:
-    key = keys.of_kubeconfig(json.dumps(plane.kubeconfig(token))).text()
+    key = keys.from_kubeconfig(json.dumps(plane.kubeconfig(token))).encode()
     config = {"namespace": place.config["namespace"], "namespaces": "tenant"}
     return health("kubernetes", config=config, home=place.home, key=key)
 

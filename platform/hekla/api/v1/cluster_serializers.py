@@ -10,7 +10,7 @@ from hekla.apps.clusters import selectors
 from hekla.apps.clusters.models import Cluster, ClusterHealth, ClusterKey
 from hekla.apps.forms import RESERVED
 from hekla.backends.kubernetes.keys import MAX_BYTES, MAX_SERVER
-from hekla.reaching.health import sentence
+from hekla.reaching.health import describe_trouble
 
 _MAX_TOKEN = 16_384
 
@@ -57,7 +57,7 @@ class FullHealthSerializer(ClusterHealthSerializer):
 
     def get_sentence(self, health: ClusterHealth) -> str:
         """Empty where it is within reach."""
-        return sentence(health.problem)
+        return describe_trouble(health.problem)
 
 
 class ClusterDetailSerializer(ClusterSerializer):

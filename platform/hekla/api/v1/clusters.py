@@ -28,8 +28,8 @@ from hekla.backends.base import Health
 from hekla.domain.errors import Invalid, Problem
 from hekla.lib import clock
 from hekla.reaching import drafts, keys
-from hekla.reaching.drafts import Draft
-from hekla.reaching.health import as_facts, is_whole, sentence
+from hekla.reaching.drafts import ClusterDraft
+from hekla.reaching.health import as_facts, describe_trouble, is_healthy
 
 _SECRETS = ("kubeconfig", *keys.PARTS)
 _DRY_RUN = OpenApiParameter("dry_run", bool, description="only try it; nothing is saved")
@@ -53,7 +53,7 @@ class Clusters(View):
         user = _operator(request)
         draft, anyway = _draft(checked(NewWishSerializer(data=request.data)), None)
         if is_dry_run(request):
-            return _tried(drafts.asked(draft, always=True))
+            return _tried(drafts.probe(draft, always=True))
         return told(ClusterDetailSerializer(_saved(draft, user, anyway=anyway)), 201)
 
 
@@ -90,7 +90,7 @@ class TryCluster(View):
         _operator(request)
         asked_at, cluster = clock.now(), selectors.get(name)
         draft, _anyway = _draft(checked(WishSerializer(data=request.data)), cluster)
-        found = drafts.asked(draft, always=True)
+        found = drafts.probe(draft, always=True)
         if found and draft.is_reached_as_before:
             services.observe_health(cluster, as_facts(found), asked_at=asked_at, now=clock.now())
         return _tried(found)
@@ -113,7 +113,7 @@ def _operator(request: Request) -> User:
     return user
 
 
-def _draft(wish: dict[str, Any], cluster: Cluster | None) -> tuple[Draft, bool]:
+def _draft(wish: dict[str, Any], cluster: Cluster | None) -> tuple[ClusterDraft, bool]:
     """The cluster as it is wished for, and whether it is to be saved anyway. Raises Invalid."""
     anyway, secrets = wish.pop("anyway"), {name: wish.pop(name) for name in _SECRETS if name in wish}
     row = {"config": cluster.config if cluster else {}, **wish}
@@ -125,24 +125,24 @@ def _draft(wish: dict[str, Any], cluster: Cluster | None) -> tuple[Draft, bool]:
     if has_key and row["config"].get("kubeconfig"):
         raise Invalid([Problem("config", _("The configuration names a kubeconfig; take it out, or send no key."))])
     field = "config" if key is None else "kubeconfig" if "kubeconfig" in secrets else "token"
-    return Draft(row, cluster, key, field=field), anyway
+    return ClusterDraft(row, cluster, key, field=field), anyway
 
 
 def _key(secrets: dict[str, str]) -> Key:
     if "kubeconfig" in secrets:
-        return keys.kept(keys.of_kubeconfig(secrets["kubeconfig"], field="kubeconfig"))
-    return keys.kept(keys.of_token(*(secrets.get(part, "") for part in keys.PARTS)))
+        return keys.as_stored(keys.from_kubeconfig(secrets["kubeconfig"], field="kubeconfig"))
+    return keys.as_stored(keys.from_token(*(secrets.get(part, "") for part in keys.PARTS)))
 
 
-def _saved(draft: Draft, user: User, *, anyway: bool) -> Cluster:
-    found = drafts.asked(draft)
+def _saved(draft: ClusterDraft, user: User, *, anyway: bool) -> Cluster:
+    found = drafts.probe(draft)
     if not anyway:
-        drafts.require_whole(draft, found)
-    return drafts.saved(draft, found, by=user, now=clock.now())
+        drafts.require_healthy(draft, found)
+    return drafts.save(draft, found, by=user, now=clock.now())
 
 
 def _tried(found: Health | None) -> Response:
     """What kinds without a health do not tell is empty: that they answered at all is known by now."""
     facts: dict[str, Any] = {**as_facts(found or Health())}
-    facts |= {"is_whole": is_whole(found or Health()), "sentence": sentence(facts["problem"])}
+    facts |= {"is_whole": is_healthy(found or Health()), "sentence": describe_trouble(facts["problem"])}
     return told(ClusterAnswerSerializer(facts))

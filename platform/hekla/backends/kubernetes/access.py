@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hekla.backends.kubernetes import keys
-from hekla.backends.kubernetes.keys import Key, KeyRefused
+from hekla.backends.kubernetes.keys import ClusterKey, KeyRefused
 from hekla.domain.sentences import said
 
 KUBECONFIGS = "kubeconfigs"
@@ -39,11 +39,11 @@ def find(home: Path, kubeconfig: str, key: str | None) -> Access:
     named, as the pod that we are. Raises BackendError.
     """
     if key is not None:
-        return by_key(keys.kept(key))
-    return by_kubeconfig(home / KUBECONFIGS / kubeconfig) if kubeconfig else by_account()
+        return from_key(keys.decode(key))
+    return from_kubeconfig(home / KUBECONFIGS / kubeconfig) if kubeconfig else from_account()
 
 
-def by_account() -> Access:
+def from_account() -> Access:
     """As the pod that we are. Raises BackendError outside of a cluster."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host or not (_ACCOUNT / "token").exists():
@@ -56,11 +56,11 @@ def by_account() -> Access:
     return Access(f"https://{name}:{port}", context, token_file=_ACCOUNT / "token")
 
 
-def by_kubeconfig(path: Path) -> Access:
+def from_kubeconfig(path: Path) -> Access:
     """As the current context of that file says. Raises BackendError, without a word of what is in the file."""
     try:
         text = path.read_text(encoding="utf-8")
-        return by_key(keys.of_kubeconfig(text, most=MAX_FILE_BYTES))
+        return from_key(keys.from_kubeconfig(text, most=MAX_FILE_BYTES))
     except OSError as error:
         sentence = said("The kubeconfig {name} cannot be read: {why}.", name=path.name, why=error.strerror)
         raise KeyRefused(sentence) from error
@@ -69,6 +69,6 @@ def by_kubeconfig(path: Path) -> Access:
         raise KeyRefused(said("The file {name}: {why}", name=path.name, why=why)) from None
 
 
-def by_key(key: Key) -> Access:
+def from_key(key: ClusterKey) -> Access:
     """As the key says. Raises KeyRefused."""
     return Access(key.server, key.context(), key.token)

@@ -14,9 +14,9 @@ from hekla.backends.adopted import EvictionRefused, ShownQueue
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes import others_reading
 from hekla.backends.kubernetes.api import CONFLICT, NOT_FOUND, Api, ApiError, Json
+from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.budgets import eviction, is_kept
 from hekla.backends.kubernetes.config import AdoptedConfig
-from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.others import Others
 from hekla.backends.kubernetes.shown_queues import ShownQueues
 from hekla.domain.adopted import OthersPod, PodGroup, Rules
@@ -37,13 +37,13 @@ class KubernetesAdoption:
         config: AdoptedConfig,
         cluster: str,
         api: Api,
-        flight: Flight,
+        client: AsyncClient,
         clock: Clock,
         rouse: Callable[[], None],
     ) -> None:
         self.rules = Rules(config.namespaces, config.queue, config.owner)
         self.counted: frozenset[str] = frozenset()
-        self._api, self._flight, self._clock = api, flight, clock
+        self._api, self._client, self._clock = api, client, clock
         self._others = {name: Others(api, name, config.scheduler_name, rouse) for name in config.namespaces}
         self._groups: dict[str, tuple[float, Mapping[str, PodGroup]]] = {}
         self._admits_groups = config.admits_groups
@@ -103,24 +103,24 @@ class KubernetesAdoption:
         self, binds: Iterable[tuple[OthersPod, str]], *, meanwhile: Callable[[], None]
     ) -> Iterator[tuple[tuple[OthersPod, str], BackendError | None]]:
         """Many at once; each names the uid of the pod that was seen."""
-        return self._flight.each(self._bind, binds, meanwhile)
+        return self._client.run_each(self._bind, binds, meanwhile)
 
     def kept(self, pods: Sequence[OthersPod], *, meanwhile: Callable[[], None]) -> Mapping[str, str]:
         """As a dry run says. Where the server does not say, nothing keeps a pod."""
-        asked = self._flight.each(self._try_to_evict, pods, meanwhile)
+        asked = self._client.run_each(self._try_to_evict, pods, meanwhile)
         return {pod.uid: str(error) for pod, error in asked if isinstance(error, EvictionRefused)}
 
     def evict_many(
         self, pods: Iterable[OthersPod], *, meanwhile: Callable[[], None]
     ) -> Iterator[tuple[OthersPod, BackendError | None]]:
         """Through the Eviction API, which reads the budgets."""
-        return self._flight.each(self._evict, pods, meanwhile)
+        return self._client.run_each(self._evict, pods, meanwhile)
 
     def tell_many(
         self, told: Iterable[tuple[OthersPod, str]], *, meanwhile: Callable[[], None]
     ) -> Iterator[tuple[tuple[OthersPod, str], BackendError | None]]:
         """As the condition by which schedulers say that a pod waits."""
-        return self._flight.each(self._tell, told, meanwhile)
+        return self._client.run_each(self._tell, told, meanwhile)
 
     def advance_group(self, group: PodGroup, phase: str) -> None:
         """As its status says it."""
@@ -145,8 +145,8 @@ class KubernetesAdoption:
             "metadata": {"name": pod.name, "uid": pod.uid},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
-        await self._flight.leave()
-        await self._unless_gone(self._flight.create(f"{_path_of(pod)}/binding", body))
+        await self._client.checkpoint()
+        await self._unless_gone(self._client.create(f"{_path_of(pod)}/binding", body))
 
     async def _try_to_evict(self, pod: OthersPod) -> None:
         await self._evict(pod, "?dryRun=All")
@@ -154,7 +154,7 @@ class KubernetesAdoption:
     async def _evict(self, pod: OthersPod, how: str = "") -> None:
         body = eviction(pod.name, pod.namespace, pod.uid)
         try:
-            await self._unless_gone(self._flight.create(f"{_path_of(pod)}/eviction{how}", body))
+            await self._unless_gone(self._client.create(f"{_path_of(pod)}/eviction{how}", body))
         except ApiError as error:
             if is_kept(error):
                 raise EvictionRefused(str(error)) from error
@@ -163,7 +163,7 @@ class KubernetesAdoption:
     async def _tell(self, told: tuple[OthersPod, str]) -> None:
         pod, message = told
         body: Json = {"metadata": {"uid": pod.uid}, **others_reading.condition(message, self._clock())}
-        change = self._flight.patch(f"{_path_of(pod)}/status", body, content_type=_STRATEGIC)
+        change = self._client.patch(f"{_path_of(pod)}/status", body, content_type=_STRATEGIC)
         await self._unless_gone(change)
 
     async def _unless_gone(self, request: Any) -> None:  # noqa: ANN401  (any awaitable answer)

@@ -1,6 +1,6 @@
 """Requests to an API server: plain JSON in and out, since decoding into objects costs more than all else.
 
-What the server refuses is told by its status; where it cannot be reached, or asks for patience, that is a BackendError
+What the server refuses is told by its status; where it cannot be reached, or asks for timeout, that is a BackendError
 and the caller's next turn tries again.
 """
 
@@ -21,8 +21,8 @@ from hekla.backends.kubernetes.access import Access
 
 Json = dict[str, Any]
 OK_BELOW, BAD_REQUEST, FORBIDDEN, NOT_FOUND, CONFLICT, GONE, INVALID = 400, 400, 403, 404, 409, 410, 422
-_PATIENCE = urllib3.Timeout(connect=5.0, read=20.0)
-_PATIENCE_WITH_MACHINES = urllib3.Timeout(connect=4.0, read=4.0)
+_TIMEOUT = urllib3.Timeout(connect=5.0, read=20.0)
+_NODE_TIMEOUT = urllib3.Timeout(connect=4.0, read=4.0)
 _BOOKMARKS_WITHIN_SECONDS = 150.0
 """A server that shows the signs of life it was asked for does so each minute."""
 _PIECE_BYTES = 1024 * 1024
@@ -42,8 +42,8 @@ class ApiError(BackendError):
 class Api:
     """One API server. Any number of threads may ask at once."""
 
-    def __init__(self, access: Access, *, patience: urllib3.Timeout = _PATIENCE) -> None:
-        self._access, self._patience = access, patience
+    def __init__(self, access: Access, *, timeout: urllib3.Timeout = _TIMEOUT) -> None:
+        self._access, self._timeout = access, timeout
         self._connections = urllib3.PoolManager(maxsize=32, ssl_context=access.context)
         self._watched: set[urllib3.BaseHTTPResponse] = set()
         self._watching_ends = threading.Event()
@@ -63,8 +63,8 @@ class Api:
                 return
 
     def text(self, path: str, **params: str | int) -> bytes:
-        """What is no JSON, such as a log: it comes from a machine that may be dead, so nobody waits long for it."""
-        return self._answer("GET", path, params=params, patience=_PATIENCE_WITH_MACHINES).data
+        """What is no JSON, such as a log. It comes from a node that may be dead, so the time-out is short."""
+        return self._answer("GET", path, params=params, timeout=_NODE_TIMEOUT).data
 
     def create(self, path: str, body: Json, **params: str | int) -> Json:
         """A new object. Raises ApiError with CONFLICT where there is one of that name."""
@@ -91,9 +91,9 @@ class Api:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": seconds,
         }
-        patience = urllib3.Timeout(connect=5.0, read=_BOOKMARKS_WITHIN_SECONDS)
+        timeout = urllib3.Timeout(connect=5.0, read=_BOOKMARKS_WITHIN_SECONDS)
         try:
-            answer = self._asked("GET", path, {**asked, **params}, patience=patience, preload_content=False)
+            answer = self._asked("GET", path, {**asked, **params}, timeout=timeout, preload_content=False)
             with self._followed(answer):
                 if answer.status >= OK_BELOW:
                     raise refusal(answer.status, answer.data)
@@ -143,7 +143,7 @@ class Api:
         params: Mapping[str, str | int] | None = None,
         body: Json | None = None,
         content_type: str = "application/json",
-        patience: urllib3.Timeout | None = None,
+        timeout: urllib3.Timeout | None = None,
     ) -> urllib3.BaseHTTPResponse:
         instruments.count(method, path)
         headers = {"Accept": "application/json, */*", "Accept-Encoding": "gzip"}
@@ -151,7 +151,7 @@ class Api:
         if content is not None:
             headers["Content-Type"] = content_type
         try:
-            answer = self._asked(method, path, params, headers, body=content, patience=patience or self._patience)
+            answer = self._asked(method, path, params, headers, body=content, timeout=timeout or self._timeout)
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise unreachable(error) from error
         if answer.status >= OK_BELOW:
@@ -165,14 +165,14 @@ class Api:
         params: Mapping[str, str | int] | None,
         headers: Mapping[str, str] | None = None,
         *,
-        patience: urllib3.Timeout,
+        timeout: urllib3.Timeout,
         **more: Any,  # noqa: ANN401
     ) -> urllib3.BaseHTTPResponse:
         """Once, and only there: what failed may have been done all the same."""
         url = f"{self._access.server}{path}" + (f"?{urlencode(params)}" if params else "")
         headers = {**(headers or {}), **self._access.header()}
         return self._connections.request(
-            method, url, headers=headers, timeout=patience, retries=False, redirect=False, **more
+            method, url, headers=headers, timeout=timeout, retries=False, redirect=False, **more
         )
 
 

@@ -33,11 +33,11 @@ from hekla.backends.base import (
 from hekla.backends.kubernetes import access, entering, kinds, names, nodes, reading
 from hekla.backends.kubernetes.adoption import KubernetesAdoption
 from hekla.backends.kubernetes.api import BAD_REQUEST, FORBIDDEN, NOT_FOUND, Api, ApiError
+from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.budgets import Budgets
 from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.ending import MAX_LOG_BYTES, Ending
-from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.homes import Homes
 from hekla.backends.kubernetes.ingresses import Ingresses
 from hekla.backends.kubernetes.manifests import Manifests
@@ -92,27 +92,27 @@ class KubernetesBackend:
 
     def start(self, order: PodOrder) -> None:
         """Make the pod and what belongs to it, and bind it, as far as this is not done. Raises as the contract says."""
-        self._flight.all(self._starting.start, [order])
+        self._client.run_all(self._starting.start, [order])
 
     def start_many(
         self, orders: Iterable[PodOrder], *, meanwhile: Callable[[], None]
     ) -> Iterator[tuple[PodOrder, BackendError | None]]:
         """Many at once: it is the server that takes the time."""
-        return self._flight.each(self._starting.start, orders, meanwhile)
+        return self._client.run_each(self._starting.start, orders, meanwhile)
 
     def stop(self, key: PodKey, *, reason: str) -> None:
         """Its deadline is now. One that was not made yet is made as one that is never bound."""
-        self._flight.all(self._ending.stop, [(key, reason)])
+        self._client.run_all(self._ending.stop, [(key, reason)])
 
     def stop_many(
         self, wishes: Iterable[tuple[PodKey, str]], *, meanwhile: Callable[[], None]
     ) -> Iterator[tuple[tuple[PodKey, str], BackendError | None]]:
         """Many at once."""
-        return self._flight.each(self._ending.stop, wishes, meanwhile)
+        return self._client.run_each(self._ending.stop, wishes, meanwhile)
 
     def kept(self, keys: Sequence[PodKey], *, meanwhile: Callable[[], None]) -> Mapping[PodKey, str]:
         """As the server says of each at this moment."""
-        return Budgets(self._flight, self._cache, self._finder, self._cluster).kept(keys, meanwhile)
+        return Budgets(self._client, self._cache, self._finder, self._cluster).kept(keys, meanwhile)
 
     def observe(self, since: str | None) -> Observations:
         """All pods as the server has them, or those that changed after the cursor."""
@@ -124,7 +124,7 @@ class KubernetesBackend:
         """Keep their logs, and delete them. What cannot be done now, or soon, is left: `observe` tells of it again."""
         give_up_at = time.monotonic() + FORGET_PATIENCE_SECONDS
         soon = itertools.takewhile(lambda _key: time.monotonic() < give_up_at, keys)
-        for key, error in self._flight.each(self._ending.forget, soon, _nothing):
+        for key, error in self._client.run_each(self._ending.forget, soon, _nothing):
             if error is not None:
                 log.info("could not forget %s, will try again: %s", key.name, error)
 
@@ -181,7 +181,7 @@ class KubernetesBackend:
         self, orders: Iterable[TenantOrder], *, meanwhile: Callable[[], None]
     ) -> Iterator[tuple[TenantOrder, BackendError | None]]:
         """Many at once."""
-        return self._flight.each(self._homes.keep, orders, meanwhile)
+        return self._client.run_each(self._homes.keep, orders, meanwhile)
 
     def leave_tenants(self, kept: Collection[str]) -> None:
         """Their policies, where they share a namespace; one that is a tenant's own stays, as the tenant does."""
@@ -205,7 +205,7 @@ class KubernetesBackend:
         left = self._listed(wanted, tenant)
         there = {pod.namespace for pod in left}
         places = there | self._namespaces(tenant)  # we are let in there first
-        self._flight.all(self._ending.keep_log, left)
+        self._client.run_all(self._ending.keep_log, left)
         for namespace in there:
             self._api.delete(f"{path(namespace)}/pods", labelSelector=wanted, grace_seconds=1)
         for namespace in places:
@@ -239,8 +239,8 @@ class KubernetesBackend:
             adoption.close()
         if cache := vars(self).get("_cache"):
             cache.close()
-        if flight := vars(self).get("_flight"):
-            flight.close()
+        if client := vars(self).get("_client"):
+            client.close()
 
     @cached_property
     def adoption(self) -> KubernetesAdoption | None:
@@ -248,7 +248,7 @@ class KubernetesBackend:
         if self._config.adopted is None or self._config.scheduler != "hekla":
             return None
         adopted, rouse = self._config.adopted, self._cache.rouse
-        return KubernetesAdoption(adopted, self._cluster, self._api, self._flight, self._clock, rouse)
+        return KubernetesAdoption(adopted, self._cluster, self._api, self._client, self._clock, rouse)
 
     # The server
 
@@ -261,29 +261,29 @@ class KubernetesBackend:
         return Api(self._access)
 
     @cached_property
-    def _flight(self) -> Flight:
-        return Flight(self._access)
+    def _client(self) -> AsyncClient:
+        return AsyncClient(self._access)
 
     @cached_property
     def _starting(self) -> Starting:
         return Starting(
-            self._flight,
+            self._client,
             self._cache,
             self._manifests,
             self._finder,
             self._homes,
-            Priorities(self._flight, self._cluster, is_on=self._config.priority_classes),
-            Ingresses(self._flight, self._cluster, self._config.ingress),
+            Priorities(self._client, self._cluster, is_on=self._config.priority_classes),
+            Ingresses(self._client, self._cluster, self._config.ingress),
             lambda order: self._spool.has(order.key),
         )
 
     @cached_property
     def _ending(self) -> Ending:
-        return Ending(self._flight, self._cache, self._manifests, self._finder, self._homes, self._spool)
+        return Ending(self._client, self._cache, self._manifests, self._finder, self._homes, self._spool)
 
     @cached_property
     def _homes(self) -> Homes:
-        return Homes(self._flight, self._places, self._cluster, self._config.tenant_role)
+        return Homes(self._client, self._places, self._cluster, self._config.tenant_role)
 
     @cached_property
     def _finder(self) -> Finder:
@@ -335,7 +335,7 @@ class KubernetesBackend:
         found = [one["metadata"] for page in pages for one in page.get("items") or ()]
         there = {one["name"] for one in found if "deletionTimestamp" not in one and self._places.has(one["name"])}
         wanted = there & {self._places.namespace_of(tenant)} if tenant else there
-        self._flight.all(self._homes.let_in, wanted)
+        self._client.run_all(self._homes.let_in, wanted)
         return wanted | {self._places.base}
 
     def _delete_all(self, place: str, selector: str) -> None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from hekla.backends.base import PodKey
 from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.api import ApiError, Json
+from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.cache import Cache
-from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.places import Finder
 from hekla.backends.kubernetes.reading import Seen
 from hekla.domain.phases import PodPhase
@@ -74,14 +74,14 @@ class _Budget:
 class Budgets:
     """Those of one cluster."""
 
-    def __init__(self, flight: Flight, cache: Cache, finder: Finder, cluster: str) -> None:
-        self._flight, self._cache, self._finder, self._cluster = flight, cache, finder, cluster
+    def __init__(self, client: AsyncClient, cache: Cache, finder: Finder, cluster: str) -> None:
+        self._client, self._cache, self._finder, self._cluster = client, cache, finder, cluster
 
     def kept(self, keys: Sequence[PodKey], meanwhile: Callable[[], None]) -> Mapping[PodKey, str]:
         """Those that are not to go now, and why. Where the server does not say, nothing keeps a pod."""
         found: dict[PodKey, str] = {}
         pods = [pod for key in keys if (pod := self._finder.seen(key)) and _is_at_work(pod)]
-        for pod, error in self._flight.each(self._ask, pods, meanwhile):
+        for pod, error in self._client.run_each(self._ask, pods, meanwhile):
             if isinstance(error, ApiError) and is_kept(error):
                 found[pod.key] = str(error)
             elif error is not None:
@@ -90,7 +90,7 @@ class Budgets:
 
     async def _ask(self, pod: Seen) -> None:
         body = eviction(pod.name, pod.namespace, pod.uid)
-        await self._flight.create(f"{pod.path}/eviction?dryRun=All", body)
+        await self._client.create(f"{pod.path}/eviction?dryRun=All", body)
 
     def _overdrawn(self, going: Sequence[Seen], meanwhile: Callable[[], None]) -> dict[PodKey, str]:
         """Each may go alone: those for whom the others leave no room."""
@@ -125,11 +125,11 @@ class Budgets:
         found: dict[str, list[_Budget]] = defaultdict(list)
 
         async def look(namespace: str) -> None:
-            for one in (await self._flight.get(_BUDGETS.format(namespace))).get("items") or ():
+            for one in (await self._client.get(_BUDGETS.format(namespace))).get("items") or ():
                 allowed = int((one.get("status") or {}).get("disruptionsAllowed") or 0)
                 found[namespace].append(_Budget(one["metadata"]["name"], one["spec"].get("selector"), allowed))
 
-        for namespace, error in self._flight.each(look, sorted(namespaces), meanwhile):
+        for namespace, error in self._client.run_each(look, sorted(namespaces), meanwhile):
             if error is not None:
                 log.info("the budgets of disruptions in %s cannot be seen: %s", namespace, error)
         return found

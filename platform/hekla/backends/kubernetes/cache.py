@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 from hekla.backends.kubernetes.api import Api, Json
-from hekla.backends.kubernetes.follower import Follower
 from hekla.backends.kubernetes.reading import Place, Seen, seen
+from hekla.backends.kubernetes.reflector import Reflector
 from hekla.lib.clock import Clock
 
 _NOWHERE: Place = ("", "")
@@ -23,14 +23,14 @@ _MAX_GONE_KEPT = 10_000
 
 
 class Cache:
-    """Follows the server from the first question on. Implements `follower.Keeper`."""
+    """Follows the server from the first question on. Implements `ReflectorStore`."""
 
     def __init__(
         self, api: Api, path: str, selector: str, clock: Clock, read: Callable[[Json], Seen | None] = seen
     ) -> None:
         self._clock, self.read = clock, read
         self._news = threading.Condition()
-        self._follower = Follower(api, path, {"labelSelector": selector}, self, self._news)
+        self._reflector = Reflector(api, path, {"labelSelector": selector}, self, self._news)
         self._pods: dict[Place, Seen] = {}
         self._over: dict[Place, None] = {}
         self._dismissed: set[str] = set()
@@ -43,8 +43,8 @@ class Cache:
 
     def list_now(self) -> tuple[Sequence[Seen], str]:
         """All pods as the server has them at this moment, and a cursor. Raises BackendError."""
-        self._follower.list()
-        self._follower.begin()
+        self._reflector.relist()
+        self._reflector.start()
         with self._news:
             return self.all(), self._cursor()
 
@@ -53,11 +53,11 @@ class Cache:
 
         What has ended is told each time until it is dismissed: whoever asks may not have been ready for it before.
         """
-        self._follower.begin()
+        self._reflector.start()
         with self._news:
             life, _, count = cursor.partition(":")
             is_known = life == self._life and count.isdigit() and int(count) >= self._dropped
-            if not (is_known and self._follower.has_listed):
+            if not (is_known and self._reflector.has_listed):
                 return None
             changed = dict.fromkeys(self._changes[int(count) - self._dropped :])
             told = {**changed, **self._over}
@@ -70,9 +70,9 @@ class Cache:
 
     def there(self) -> Sequence[Seen] | None:
         """Those that the server has, as far as it told; None: it has not told all yet."""
-        self._follower.begin()
+        self._reflector.start()
         with self._news:
-            return self.known() if self._follower.has_listed else None
+            return self.known() if self._reflector.has_listed else None
 
     def find(self, namespace: str, name: str) -> Seen | None:
         """A pod, as far as it is known here."""
@@ -81,7 +81,7 @@ class Cache:
 
     def wait(self, seconds: float) -> bool:
         """Until something changed that has not woken anybody yet."""
-        self._follower.begin()
+        self._reflector.start()
         with self._news:
             self._news.wait_for(lambda: self._count() > self._roused, seconds)
             woken = self._count() > self._roused
@@ -113,16 +113,16 @@ class Cache:
 
     def close(self) -> None:
         """Watch no more."""
-        self._follower.close()
+        self._reflector.close()
 
     def known(self) -> Sequence[Seen]:
         """As far as the server has them."""
         return [one for one in self._pods.values() if not one.is_gone]
 
-    def take_list(self, found: Sequence[Seen], before: Sequence[Seen], *, was_put_back: bool) -> None:
+    def replace(self, found: Sequence[Seen], before: Sequence[Seen], *, was_restored: bool) -> None:
         """What is not in the list and was known before is gone."""
         there = {one.place: one.uid for one in found}
-        if was_put_back:
+        if was_restored:
             self._dismissed.clear()
             for place in there:
                 self._drop(place)
@@ -133,7 +133,7 @@ class Cache:
                 self._lose(one.place, one.uid)
         self._dismissed &= set(there.values())
 
-    def take(self, kind: str, found: Seen) -> None:
+    def apply(self, kind: str, found: Seen) -> None:
         """What is deleted is known no more as one that was dismissed."""
         if kind == "DELETED":
             self._lose(found.place, found.uid, found)

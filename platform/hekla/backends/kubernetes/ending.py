@@ -7,8 +7,8 @@ from collections import defaultdict
 from hekla.backends.base import BackendError, PodKey, StartDelayed
 from hekla.backends.kubernetes import names, reading
 from hekla.backends.kubernetes.api import BAD_REQUEST, NOT_FOUND, ApiError
+from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.cache import Cache
-from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.homes import Homes
 from hekla.backends.kubernetes.manifests import Manifests
 from hekla.backends.kubernetes.places import Finder
@@ -23,9 +23,9 @@ class Ending:
     """The ends of one cluster's pods."""
 
     def __init__(
-        self, flight: Flight, cache: Cache, manifests: Manifests, finder: Finder, homes: Homes, spool: Spool
+        self, client: AsyncClient, cache: Cache, manifests: Manifests, finder: Finder, homes: Homes, spool: Spool
     ) -> None:
-        self._flight, self._cache, self._manifests, self._finder = flight, cache, manifests, finder
+        self._client, self._cache, self._manifests, self._finder = client, cache, manifests, finder
         self._homes, self._spool, self._silent = homes, spool, SilentNodes()
         self._asked: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -43,9 +43,9 @@ class Ending:
             return
         change = {"metadata": {"annotations": {names.STOPPED: reason}}, "spec": {"activeDeadlineSeconds": 1}}
         async with self._homes.entered(key.tenant):
-            pod = await self._flight.find(self._finder.pod(key))
+            pod = await self._client.find(self._finder.pod(key))
             if pod is not None and reading.is_to_go_on(pod):
-                self._cache.put(await self._flight.patch(self._finder.pod(key), change))
+                self._cache.put(await self._client.patch(self._finder.pod(key), change))
         if pod is None:
             with contextlib.suppress(StartDelayed):
                 await self._bury(key, reason)
@@ -60,7 +60,7 @@ class Ending:
                 pod = pod or await self._looked_up(key)
                 if pod is not None:
                     await self.keep_log(pod)
-                    await self._flight.delete(pod.path, grace_seconds=0)
+                    await self._client.delete(pod.path, grace_seconds=0)
         if pod is not None:
             self._cache.dismiss([pod])
 
@@ -77,7 +77,7 @@ class Ending:
     async def _bury(self, key: PodKey, reason: str) -> None:
         async with self._homes.entered(key.tenant):
             tombstone = self._manifests.tombstone(key, reason)
-            made = await self._flight.create_once(f"{self._finder.place(key)}/pods", tombstone)
+            made = await self._client.create_once(f"{self._finder.place(key)}/pods", tombstone)
         if made is None:  # it was started at this moment
             await self.stop((key, reason))
         else:
@@ -99,7 +99,7 @@ class Ending:
         try:
             text = await self._log(pod)
         except BackendError:
-            await self._flight.get(pod.path)
+            await self._client.get(pod.path)
             self._silent.did_not_answer(pod.node)
             return None
         self._silent.answered(pod.node)
@@ -107,12 +107,12 @@ class Ending:
 
     async def _log(self, pod: Seen) -> bytes:
         try:
-            return await self._flight.text(f"{pod.path}/log", container=names.MAIN, limitBytes=MAX_LOG_BYTES)
+            return await self._client.text(f"{pod.path}/log", container=names.MAIN, limitBytes=MAX_LOG_BYTES)
         except ApiError as error:
             if error.status not in (BAD_REQUEST, NOT_FOUND):
                 raise
             return reading.no_log(error, pod)
 
     async def _looked_up(self, key: PodKey) -> Seen | None:
-        found = await self._flight.find(self._finder.pod(key))
+        found = await self._client.find(self._finder.pod(key))
         return self._cache.put(found) if found else None

@@ -24,7 +24,7 @@ from hekla.backends.kubernetes.keys import KeyRefused
 from hekla.backends.kubernetes.rights import NEEDED_FOR_QUEUES, Right, needed, needed_for_others
 
 PATIENCE_SECONDS = 20.0
-_PATIENCE = urllib3.Timeout(connect=4.0, read=10.0)
+_TIMEOUT = urllib3.Timeout(connect=4.0, read=10.0)
 _NOT_KNOWN, _FORBIDDEN = 401, 403
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubject"
 _SAMPLE = {"metadata": {"generateName": "hekla-dry-run-"}}
@@ -34,7 +34,7 @@ def look(*, config: Mapping[str, Any], home: Path, key: str | None) -> Health:
     """Ask the server. Raises Invalid for a wrong configuration."""
     read = configuration.read(KubernetesConfig, config)
     try:
-        api = Api(access.find(home, read.kubeconfig, key), patience=_PATIENCE)
+        api = Api(access.find(home, read.kubeconfig, key), timeout=_TIMEOUT)
     except BackendError as error:
         return Health(Trouble.UNUSABLE, str(error))
     try:

@@ -8,16 +8,16 @@ from typing import Any
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from hekla.backends.kubernetes.keys import Key
+from hekla.backends.kubernetes.keys import ClusterKey
 
 
-def holder(key: Key) -> str:
+def holder(key: ClusterKey) -> str:
     """The account of a token, the name in a certificate, or else what a kubeconfig calls its user."""
     told = _claims(key.token).get("sub") if key.token else _common_name(key.certificate)
     return told if isinstance(told, str) and told.isprintable() and told else key.user
 
 
-def valid_until(key: Key) -> datetime | None:
+def valid_until(key: ClusterKey) -> datetime | None:
     """None where the key does not say."""
     try:
         if key.token:

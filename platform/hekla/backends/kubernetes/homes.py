@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from hekla.backends.base import BackendError, StartDelayed
 from hekla.backends.kubernetes import names, walls
 from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, ApiError, Json
-from hekla.backends.kubernetes.flight import Flight
+from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.places import Places, path
 from hekla.backends.tenants import TenantOrder
 
@@ -34,8 +34,8 @@ def is_over_quota(refusal: ApiError) -> bool:
 class Homes:
     """Of one cluster. `role`: the ClusterRole with what we need in the namespace of a tenant."""
 
-    def __init__(self, flight: Flight, places: Places, cluster: str, role: str) -> None:
-        self._flight, self._places, self._cluster, self._role = flight, places, cluster, role
+    def __init__(self, client: AsyncClient, places: Places, cluster: str, role: str) -> None:
+        self._client, self._places, self._cluster, self._role = client, places, cluster, role
         self._ours = {names.CLUSTER: cluster}
         self._user = ""
         self._open: set[str] = set()
@@ -76,7 +76,7 @@ class Homes:
         if namespace in self._open:
             return
         binding = walls.rights(self._role, await self._who(), self._ours)
-        await self._flight.create_once(f"{_RBAC}/namespaces/{namespace}/rolebindings", binding)
+        await self._client.create_once(f"{_RBAC}/namespaces/{namespace}/rolebindings", binding)
         await self._await_right(namespace)
         self._open.add(namespace)
 
@@ -104,18 +104,18 @@ class Homes:
         namespace = self._places.namespace_of(tenant)
         await self._make(namespace, tenant)
         await self.let_in(namespace)
-        await self._flight.create_once(f"{path(namespace)}/serviceaccounts", walls.account(self._labels(tenant)))
+        await self._client.create_once(f"{path(namespace)}/serviceaccounts", walls.account(self._labels(tenant)))
         await self._guard(tenant)
         self._furnished.add(names.tenant(tenant))
 
     async def _make(self, namespace: str, tenant: str) -> None:
         """Raises BackendError where one of that name is somebody else's, or on its way out."""
-        found = await self._flight.find(path(namespace))
+        found = await self._client.find(path(namespace))
         if found is None:
             self._open.discard(namespace)
             wanted = walls.namespace(namespace, self._labels(tenant))
-            made = await self._flight.create_once("/api/v1/namespaces", wanted)
-            found = made or await self._flight.get(path(namespace))  # another process made it at this moment
+            made = await self._client.create_once("/api/v1/namespaces", wanted)
+            found = made or await self._client.get(path(namespace))  # another process made it at this moment
         labels = found["metadata"].get("labels") or {}
         if any(labels.get(name) != value for name, value in self._labels(tenant).items()):
             raise BackendError(f"The namespace {namespace} is there, and does not belong to the tenant {tenant}")
@@ -135,21 +135,21 @@ class Homes:
         if order.resources:
             await self._keep(place, walls.quota(order.resources, self._labels(order.tenant)))
         else:
-            await self._flight.delete(f"{place}/{walls.QUOTA}", grace_seconds=0)
+            await self._client.delete(f"{place}/{walls.QUOTA}", grace_seconds=0)
 
     async def _keep(self, place: str, wanted: Json) -> None:
         """It is there, and says this."""
-        if await self._flight.create_once(place, wanted):
+        if await self._client.create_once(place, wanted):
             return
         one = f"{place}/{wanted['metadata']['name']}"
-        found = await self._flight.get(one)
+        found = await self._client.get(one)
         if change := walls.difference(found.get("spec") or {}, wanted["spec"]):
-            await self._flight.patch(one, {"spec": change})
+            await self._client.patch(one, {"spec": change})
 
     async def _await_right(self, namespace: str) -> None:
         asked = {"verb": "create", "group": "", "resource": "pods", "namespace": namespace}
         for pause in _HOLDS_WITHIN:
-            answer = await self._flight.create(_REVIEWS, {"spec": {"resourceAttributes": asked}})
+            answer = await self._client.create(_REVIEWS, {"spec": {"resourceAttributes": asked}})
             if (answer.get("status") or {}).get("allowed"):
                 return
             await asyncio.sleep(pause)
@@ -158,7 +158,7 @@ class Homes:
     async def _who(self) -> str:
         """As whom the server knows us."""
         if not self._user:
-            told = await self._flight.create(_WHO, {})
+            told = await self._client.create(_WHO, {})
             self._user = str(told["status"]["userInfo"]["username"])
         return self._user
 

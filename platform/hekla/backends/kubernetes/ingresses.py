@@ -10,8 +10,8 @@ import time
 from hekla.backends.base import PodOrder
 from hekla.backends.kubernetes import kinds, names
 from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, ApiError, Json
+from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.config import IngressConfig
-from hekla.backends.kubernetes.flight import Flight
 from hekla.domain.ports import host
 
 log = logging.getLogger(__name__)
@@ -23,8 +23,8 @@ Port = tuple[str, str]
 class Ingresses:
     """Of one cluster. `config`: None where nothing is reached from outside."""
 
-    def __init__(self, flight: Flight, cluster: str, config: IngressConfig | None) -> None:
-        self._flight, self._cluster, self._config = flight, cluster, config
+    def __init__(self, client: AsyncClient, cluster: str, config: IngressConfig | None) -> None:
+        self._client, self._cluster, self._config = client, cluster, config
         self._done: dict[Port, float] = {}
         self._locks: dict[Port, asyncio.Lock] = {}
 
@@ -59,17 +59,17 @@ class Ingresses:
         ours = names.job_labels(self._cluster, order.key.job)
         meta = {"name": names.ingress_of(order.key.job, name), "labels": ours}
         pods = {**ours, names.TASK: order.key.task}
-        await self._flight.create_once(kinds.path(place, kinds.POLICIES), _policy(meta, pods, ours, port, config))
-        made = await self._flight.create_once(f"{place}/services", _service(meta, pods, port))
+        await self._client.create_once(kinds.path(place, kinds.POLICIES), _policy(meta, pods, ours, port, config))
+        made = await self._client.create_once(f"{place}/services", _service(meta, pods, port))
         service = made or await self._found(place, str(meta["name"]))
         owner = {"apiVersion": "v1", "kind": "Service", "name": meta["name"], "uid": service["metadata"]["uid"]}
         reached = host(order.key.job, name, config.domain)
         ingress = _ingress({**meta, "ownerReferences": [owner]}, reached, port, config)
-        await self._flight.create_once(kinds.path(place, kinds.INGRESSES), ingress)
+        await self._client.create_once(kinds.path(place, kinds.INGRESSES), ingress)
 
     async def _found(self, place: str, name: str) -> Json:
         """The Service; we may list them, not get one."""
-        listed = await self._flight.get(f"{place}/services?fieldSelector=metadata.name={name}")
+        listed = await self._client.get(f"{place}/services?fieldSelector=metadata.name={name}")
         found: list[Json] = listed["items"]
         if not found:
             raise ApiError(FORBIDDEN, "", f"Somebody deleted the service {name} at this moment")

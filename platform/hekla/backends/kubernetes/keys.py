@@ -37,7 +37,7 @@ class KeyRefused(BackendError):
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ClusterKey:
     """A server and what proves who we are. `user`: the name that a kubeconfig gives it. Certificates are PEM texts."""
 
     server: str
@@ -47,7 +47,7 @@ class Key:
     certificate: str = ""
     private: str = field(default="", repr=False)
 
-    def text(self) -> str:
+    def encode(self) -> str:
         """All of it, to be kept where nobody reads it."""
         return json.dumps(asdict(self))
 
@@ -63,10 +63,10 @@ class Key:
         return context
 
 
-def kept(text: str) -> Key:
-    """What `Key.text` made. Raises KeyRefused where it cannot be read any more."""
+def decode(text: str) -> ClusterKey:
+    """What `ClusterKey.encode` made. Raises KeyRefused where it cannot be read any more."""
     try:
-        return Key(**json.loads(text))
+        return ClusterKey(**json.loads(text))
     except (TypeError, ValueError):
         sentence = said(
             "The key to this cluster cannot be read: the console's own secret was changed. Replace the key."
@@ -74,18 +74,18 @@ def kept(text: str) -> Key:
         raise KeyRefused(sentence) from None
 
 
-def of_token(server: str, authority: str, token: str) -> Key:
+def from_token(server: str, authority: str, token: str) -> ClusterKey:
     """The key that such a token is. Raises KeyRefused, which names the part at fault."""
     if "PRIVATE KEY" in authority:
         raise KeyRefused(said("This holds a private key; only the certificate is wanted."), "authority")
-    key = Key(_checked_server(server), authority=authority.strip(), token=_checked_token(token))
+    key = ClusterKey(_checked_server(server), authority=authority.strip(), token=_checked_token(token))
     if not key.token:
         raise KeyRefused(said("A token is needed."), "token")
     key.context()
     return key
 
 
-def of_kubeconfig(text: str, *, most: int = MAX_BYTES) -> Key:
+def from_kubeconfig(text: str, *, most: int = MAX_BYTES) -> ClusterKey:
     """The key in its current context. Raises KeyRefused, without a word of what is in it but names of fields.
 
     `most`: how many bytes it may have.
@@ -101,12 +101,12 @@ def of_kubeconfig(text: str, *, most: int = MAX_BYTES) -> Key:
     return key
 
 
-def _current(document: Mapping[str, Any]) -> Key:
+def _current(document: Mapping[str, Any]) -> ClusterKey:
     context = _named(document["contexts"], document["current-context"])["context"]
     cluster = _named(document["clusters"], context["cluster"])["cluster"]
     user = _named(document["users"], context["user"])["user"] or {}
     _refuse_what_is_not_done(cluster, user)
-    return Key(
+    return ClusterKey(
         server=_checked_server(_text(cluster, "server")),
         user=str(context["user"])[:253],
         authority=_decoded(cluster, "certificate-authority-data"),

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.api import Api, Json
-from hekla.backends.kubernetes.follower import Follower
 from hekla.backends.kubernetes.others_reading import others_pod
+from hekla.backends.kubernetes.reflector import Reflector
 from hekla.domain.adopted import OthersPod
 from hekla.domain.phases import PodPhase
 
@@ -20,7 +20,7 @@ _MOST_ENDS = 10_000
 
 
 class Others:
-    """Follows the server from the first question on. Implements `follower.Keeper`.
+    """Follows the server from the first question on. Implements `ReflectorStore`.
 
     `rouse` is called when something changed.
     """
@@ -32,16 +32,16 @@ class Others:
         self._pods: dict[str, OthersPod] = {}
         self._ended: set[str] = set()
         self._ends: deque[tuple[float, OthersPod]] = deque(maxlen=_MOST_ENDS)
-        self._follower = Follower(api, f"/api/v1/namespaces/{namespace}/pods", asked, self, self._lock)
+        self._reflector = Reflector(api, f"/api/v1/namespaces/{namespace}/pods", asked, self, self._lock)
 
     def all(self, *, fresh: bool) -> Sequence[OthersPod]:
         """All that are there, and those that ended before they were deleted lately; `fresh`: as of this moment.
 
         Raises BackendError.
         """
-        if fresh or not self._follower.has_listed:
-            self._follower.list()
-        self._follower.begin()
+        if fresh or not self._reflector.has_listed:
+            self._reflector.relist()
+        self._reflector.start()
         with self._lock:
             while self._ends and self._ends[0][0] < time.monotonic() - _ENDS_TOLD_SECONDS:
                 self._ends.popleft()
@@ -49,7 +49,7 @@ class Others:
 
     def close(self) -> None:
         """Watch no more; whoever has the connections ends them."""
-        self._follower.close()
+        self._reflector.close()
 
     def read(self, pod: Json) -> OthersPod:
         """What is so with it."""
@@ -59,12 +59,12 @@ class Others:
         """Nothing: a list says all that there is."""
         return ()
 
-    def take_list(
+    def replace(
         self,
         found: Sequence[OthersPod],
         before: Sequence[OthersPod],  # noqa: ARG002
         *,
-        was_put_back: bool,  # noqa: ARG002
+        was_restored: bool,  # noqa: ARG002
     ) -> None:
         """All that there is."""
         last, self._pods = self._pods, {pod.uid: pod for pod in found}
@@ -74,7 +74,7 @@ class Others:
         self._ended.update(pod.uid for pod in found if _ended_by_itself(pod))
         self._rouse()
 
-    def take(self, kind: str, found: OthersPod) -> None:
+    def apply(self, kind: str, found: OthersPod) -> None:
         """As the watch tells."""
         if kind == "DELETED":
             self._pods.pop(found.uid, None)

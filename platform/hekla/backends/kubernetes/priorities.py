@@ -14,7 +14,7 @@ from typing import TypeVar
 from hekla.backends.base import PodPriority
 from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.api import BAD_REQUEST, FORBIDDEN, INVALID, ApiError, Json
-from hekla.backends.kubernetes.flight import Flight
+from hekla.backends.kubernetes.async_client import AsyncClient
 
 log = logging.getLogger(__name__)
 _GROUP = "scheduling.k8s.io/v1"
@@ -30,8 +30,8 @@ Made = TypeVar("Made")
 class Priorities:
     """Of one cluster. `is_on`: whether its configuration wants pods to have them."""
 
-    def __init__(self, flight: Flight, cluster: str, *, is_on: bool) -> None:
-        self._flight, self._cluster, self._is_on = flight, cluster, is_on
+    def __init__(self, client: AsyncClient, cluster: str, *, is_on: bool) -> None:
+        self._client, self._cluster, self._is_on = client, cluster, is_on
         self._known: dict[PodPriority, tuple[str, float]] = {}
         self._doors: dict[PodPriority, asyncio.Lock] = {}
 
@@ -78,17 +78,17 @@ class Priorities:
     async def _of_the_cluster(self, wanted: PodPriority) -> str:
         if not _NAME.fullmatch(wanted.name) or wanted.name.startswith(_OF_THE_SYSTEM):
             return ""
-        found = await self._flight.find(f"{_PLACE}/{wanted.name}")
+        found = await self._client.find(f"{_PLACE}/{wanted.name}")
         return wanted.name if found is not None and found.get("value") == wanted.value else ""
 
     async def _ours(self, value: int) -> str:
         """Made when it is first needed. Empty: somebody else has an object of that name."""
         wanted = manifest(value, self._cluster)
         name = str(wanted["metadata"]["name"])
-        found = await self._flight.find(f"{_PLACE}/{name}")
+        found = await self._client.find(f"{_PLACE}/{name}")
         if found is None:
-            made = await self._flight.create_once(_PLACE, wanted)
-            found = made or await self._flight.get(f"{_PLACE}/{name}")  # another process made it at this moment
+            made = await self._client.create_once(_PLACE, wanted)
+            found = made or await self._client.get(f"{_PLACE}/{name}")  # another process made it at this moment
         is_ours = names.CLUSTER in (found["metadata"].get("labels") or {})
         return name if is_ours and found.get("value") == value else ""
 

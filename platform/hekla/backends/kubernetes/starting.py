@@ -7,8 +7,8 @@ from collections.abc import Callable
 from hekla.backends.base import BackendError, PodKey, PodOrder, StartRefused
 from hekla.backends.kubernetes import kinds, volumes
 from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, FORBIDDEN, INVALID, NOT_FOUND, ApiError, Json
+from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.cache import Cache
-from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.homes import Homes, is_over_quota
 from hekla.backends.kubernetes.ingresses import Ingresses
 from hekla.backends.kubernetes.manifests import Manifests
@@ -22,7 +22,7 @@ class Starting:
 
     def __init__(
         self,
-        flight: Flight,
+        client: AsyncClient,
         cache: Cache,
         manifests: Manifests,
         finder: Finder,
@@ -31,7 +31,7 @@ class Starting:
         ingresses: Ingresses,
         has_run: Callable[[PodOrder], bool],
     ) -> None:
-        self._flight, self._cache, self._manifests, self._finder = flight, cache, manifests, finder
+        self._client, self._cache, self._manifests, self._finder = client, cache, manifests, finder
         self._homes, self._priorities, self._ingresses, self._has_run = homes, priorities, ingresses, has_run
         self._served: dict[str, set[tuple[str, str]]] = defaultdict(set)
         self._doors: dict[tuple[str, str, str], asyncio.Lock] = {}
@@ -47,8 +47,8 @@ class Starting:
         if pod.is_bound or pod.observation.phase.is_final:
             return
         for kind, manifest in self._manifests.files(order, pod.uid):
-            await self._flight.create_once(f"{self._finder.place(order.key)}/{kind}", manifest)
-        await self._flight.leave()  # it may have been over, and deleted, before we made it anew
+            await self._client.create_once(f"{self._finder.place(order.key)}/{kind}", manifest)
+        await self._client.checkpoint()  # it may have been over, and deleted, before we made it anew
         await self._bind(pod, order.node)
 
     def forget_job(self, job: str) -> None:
@@ -67,7 +67,7 @@ class Starting:
                 await self._make_shared(order.key, kind, shared)
             await self._ingresses.ensure(order, self._finder.place(order.key))
             made = await self._priorities.heard(
-                priority_class, lambda: self._flight.create_once(f"{self._finder.place(order.key)}/pods", manifest)
+                priority_class, lambda: self._client.create_once(f"{self._finder.place(order.key)}/pods", manifest)
             )
         except ApiError as error:
             if error.status in (FORBIDDEN, NOT_FOUND) and not is_over_quota(error):  # what it needs may be gone
@@ -80,7 +80,7 @@ class Starting:
 
     async def _bind(self, pod: Seen, node: str) -> None:
         try:
-            await self._flight.create(f"{pod.path}/binding", self._manifests.binding(pod, node))
+            await self._client.create(f"{pod.path}/binding", self._manifests.binding(pod, node))
         except ApiError as error:
             if error.status not in (NOT_FOUND, CONFLICT):
                 raise
@@ -104,7 +104,7 @@ class Starting:
         door = (key.job, *this)
         async with self._doors.setdefault(door, asyncio.Lock()):
             if this not in self._served[key.job]:
-                await self._flight.create_once(kinds.path(self._finder.place(key), kind), manifest)
+                await self._client.create_once(kinds.path(self._finder.place(key), kind), manifest)
                 self._served[key.job].add(this)
         self._doors.pop(door, None)
 
@@ -114,11 +114,11 @@ class Starting:
         if this in self._served[key.job]:
             return
         place = self._finder.place(key)
-        is_there = await self._flight.find(f"{place}/{kinds.CLAIMS}/{claim}")
+        is_there = await self._client.find(f"{place}/{kinds.CLAIMS}/{claim}")
         if not is_there and not await self._looked_up(key):
             raise StartRefused(f"There is no claim “{claim}” in the namespace {place.rpartition('/')[2]}.")
         self._served[key.job].add(this)
 
     async def _looked_up(self, key: PodKey) -> Seen | None:
-        found = await self._flight.find(self._finder.pod(key))
+        found = await self._client.find(self._finder.pod(key))
         return self._cache.put(found) if found else None

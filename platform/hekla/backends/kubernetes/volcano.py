@@ -109,7 +109,7 @@ class VolcanoBackend(KubernetesBackend):
 
     def _tries_to_keep_log(self, pod: Seen) -> bool:
         try:
-            self._flight.all(self._ending.keep_log, [pod])
+            self._client.run_all(self._ending.keep_log, [pod])
         except BackendError as error:
             log.info("could not keep the log of %s, will try again: %s", pod.name, error)
             return False
@@ -234,7 +234,7 @@ class VolcanoBackend(KubernetesBackend):
     def remove(self, job: str, *, tenant: str = "") -> None:
         """The Job first, so that nobody makes its pods again; they are deleted with their logs kept."""
         wanted = names.selector(names.job_labels(self._cluster, job))
-        self._flight.all(self._ending.keep_log, self._listed(wanted))
+        self._client.run_all(self._ending.keep_log, self._listed(wanted))
         for found in self._jobs_listed(wanted):
             self._api.delete(f"{self._jobs}/{found['metadata']['name']}")
         super().remove(job, tenant=tenant)
@@ -249,7 +249,7 @@ class VolcanoBackend(KubernetesBackend):
     def _draft_logs(self, pods: Sequence[Seen], meanwhile: Callable[[], None]) -> None:
         if not pods:
             return
-        for pod, error in self._flight.each(self._ending.draft_log, pods, meanwhile):
+        for pod, error in self._client.run_each(self._ending.draft_log, pods, meanwhile):
             if error is not None:
                 log.info("could not draft the log of %s: %s", pod.name, error)
 

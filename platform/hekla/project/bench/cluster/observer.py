@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from hekla.backends.kubernetes import names
-from hekla.backends.kubernetes.access import by_kubeconfig
+from hekla.backends.kubernetes.access import from_kubeconfig
 from hekla.backends.kubernetes.api import Api
 from hekla.project.bench.cluster.place import pods_of
 
@@ -20,7 +20,7 @@ _SECONDS = 3600
 
 def main(kubeconfig: str, namespace: str, count: str, selector: str) -> int:
     """Watch, and tell."""
-    api, path = Api(by_kubeconfig(Path(kubeconfig))), pods_of(namespace)
+    api, path = Api(from_kubeconfig(Path(kubeconfig))), pods_of(namespace)
     version = api.get(path, limit=1)["metadata"]["resourceVersion"]
     print(READY, flush=True)
     seen: dict[str, tuple[str, float]] = {}

@@ -20,17 +20,17 @@ _REQUESTS_PER_SECOND = 5000
 
 
 def no_logic(place: Place, pods: int, seconds: float, *, made_before: bool) -> tuple[float, Bound]:
-    """One after another to the next machine, as many in flight as Hekla has; returns when it began, and the binds."""
+    """One after another to the next machine, as many in client as Hekla has; returns when it began, and the binds."""
     nodes = itertools.cycle(place.nodes())
 
     async def bind(manifest: Json) -> None:
         meta = {"name": manifest["metadata"]["name"]}
         target = {"apiVersion": "v1", "kind": "Node", "name": next(nodes)}
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": target}
-        await place.flight.create(f"{path}/{meta['name']}/binding", body)
+        await place.client.create(f"{path}/{meta['name']}/binding", body)
 
     async def make_and_bind(manifest: Json) -> None:
-        await place.flight.create(path, manifest)
+        await place.client.create(path, manifest)
         await bind(manifest)
 
     manifests = [pod(index, seconds, _NOBODY) for index in range(pods)]
@@ -39,7 +39,7 @@ def no_logic(place: Place, pods: int, seconds: float, *, made_before: bool) -> t
         if made_before:
             place.make(namespace, manifests)
         began = time.monotonic()
-        place.flight.all(bind if made_before else make_and_bind, manifests)
+        place.client.run_all(bind if made_before else make_and_bind, manifests)
         return began, observer.seen()
 
 

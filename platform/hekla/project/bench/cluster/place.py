@@ -9,8 +9,8 @@ from uuid import uuid4
 from hekla.backends.base import PodKey, PodOrder
 from hekla.backends.kubernetes import access, names
 from hekla.backends.kubernetes.api import Api, Json
+from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.config import KubernetesConfig
-from hekla.backends.kubernetes.flight import Flight
 from hekla.backends.kubernetes.manifests import Manifests
 from hekla.domain.replicas import Replica
 from hekla.domain.resources import Resources
@@ -25,8 +25,8 @@ class Place:
     """One API server, as the current context of a kubeconfig reaches it, by somebody who may do anything there."""
 
     def __init__(self, kubeconfig: Path) -> None:
-        self.kubeconfig, self._access = kubeconfig, access.by_kubeconfig(kubeconfig)
-        self.api, self.flight = Api(self._access), Flight(self._access)
+        self.kubeconfig, self._access = kubeconfig, access.from_kubeconfig(kubeconfig)
+        self.api, self.client = Api(self._access), AsyncClient(self._access)
 
     def nodes(self) -> list[str]:
         """The names of its machines. Raises StartRefused where there are none."""
@@ -44,7 +44,7 @@ class Place:
     def namespace(self, *, is_last: bool = False) -> Iterator[str]:
         """A fresh one, in which pods can be made; it is gone before anything else is measured, if that is to be."""
         name = f"hekla-bench-{uuid4().hex[:8]}"
-        self.flight.all(self._make, [name])
+        self.client.run_all(self._make, [name])
         accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
         until(lambda: bool(self.api.get(accounts)["items"]), "The cluster gives new namespaces no account.")
         try:
@@ -59,17 +59,17 @@ class Place:
         """These pods, many at once."""
 
         async def make_one(manifest: Json) -> None:
-            await self.flight.create(pods_of(namespace), manifest)
+            await self.client.create(pods_of(namespace), manifest)
 
-        self.flight.all(make_one, pods)
+        self.client.run_all(make_one, pods)
 
     async def _make(self, namespace: str) -> None:
-        await self.flight.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
+        await self.client.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
 
     def close(self) -> None:
         """Let go of its connections."""
         self.api.close()
-        self.flight.close()
+        self.client.close()
 
 
 def pods_of(namespace: str) -> str:

@@ -1,7 +1,8 @@
-"""Many chains of requests to an API server at once, from one thread.
+"""Many requests to an API server at once, from one thread.
 
-To start a pod takes a chain of requests, each of which mostly waits for the server; so many chains go side by side. The
-loop runs only while somebody waits for it: there is no thread that could go on writing when its owner is not to.
+To start a pod takes several requests in a row, a pipeline, which mostly waits for the server; so many pipelines run
+side by side. The event loop runs only while a caller waits for it: no thread could go on writing after its owner lost
+the right to.
 """
 
 import asyncio
@@ -19,95 +20,96 @@ from hekla.backends.kubernetes.access import Access
 from hekla.backends.kubernetes.api import CONFLICT, MERGE, NOT_FOUND, OK_BELOW, ApiError, Json, refusal, unreachable
 
 Item = TypeVar("Item")
-Chain = asyncio.Task[tuple[Item, BackendError | None]]
-AT_ONCE = 32
-"""Requests: more than an API server of two cores can use, and few enough that it serves others beside us."""
-MAX_CHAINS = 2 * AT_ONCE
-"""While some are at work here, or wait for leave, there are requests of others to be sent."""
-_LOOK_UP_SECONDS = 1.0
-_PATIENCE = aiohttp.ClientTimeout(total=20.0, sock_connect=5.0)
-_PATIENCE_WITH_MACHINES = aiohttp.ClientTimeout(total=4.0)
+Pipeline = asyncio.Task[tuple[Item, BackendError | None]]
+MAX_IN_FLIGHT = 32
+"""Requests: more than an API server on two cores can use, and few enough that it serves others beside us."""
+MAX_PIPELINES = 2 * MAX_IN_FLIGHT
+"""While some compute, or wait at a checkpoint, others have requests to send."""
+_HEARTBEAT_SECONDS = 1.0
+_TIMEOUT = aiohttp.ClientTimeout(total=20.0, sock_connect=5.0)
+_NODE_TIMEOUT = aiohttp.ClientTimeout(total=4.0)
 _IDLE_SECONDS = 30.0
 """After which a connection is not used again: the server may have closed it, and a creation is not asked for twice."""
 
 
-class _Chains(Generic[Item]):
-    """Those of one call. `stir` is called when one has ended."""
+class _Pipelines(Generic[Item]):
+    """Those of one call. `wake` is called when one has ended."""
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         work: Callable[[Item], Coroutine[Any, Any, None]],
-        stir: Callable[[], None],
+        wake: Callable[[], None],
     ) -> None:
-        self._loop, self._work, self._stir = loop, work, stir
-        self.under_way: set[Chain[Item]] = set()
-        self._over: list[Chain[Item]] = []
+        self._loop, self._work, self._wake = loop, work, wake
+        self.running: set[Pipeline[Item]] = set()
+        self._ended: list[Pipeline[Item]] = []
 
-    def begin(self, items: Iterable[Item]) -> None:
-        """A chain for each."""
+    def start(self, items: Iterable[Item]) -> None:
+        """A pipeline for each."""
         for item in items:
-            chain = self._loop.create_task(_attempt(self._work, item))
-            chain.add_done_callback(self._end)
-            self.under_way.add(chain)
+            pipeline = self._loop.create_task(_attempt(self._work, item))
+            pipeline.add_done_callback(self._end)
+            self.running.add(pipeline)
 
-    def ended(self) -> Iterator[tuple[Item, BackendError | None]]:
-        """What came of those that have ended since this was asked last."""
-        over, self._over = self._over, []
-        self.under_way.difference_update(over)
-        yield from (chain.result() for chain in over)
+    def results(self) -> Iterator[tuple[Item, BackendError | None]]:
+        """Of those that have ended since the last call."""
+        ended, self._ended = self._ended, []
+        self.running.difference_update(ended)
+        yield from (pipeline.result() for pipeline in ended)
 
-    def _end(self, chain: Chain[Item]) -> None:
-        self._over.append(chain)
-        self._stir()
+    def _end(self, pipeline: Pipeline[Item]) -> None:
+        self._ended.append(pipeline)
+        self._wake()
 
 
-class Flight:
+class AsyncClient:
     """Connections to one API server. Threads take turns."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
-        self._turn = threading.Lock()
+        self._in_use = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._session: aiohttp.ClientSession | None = None
-        self._gates: list[asyncio.Future[None]] = []
-        self._news: asyncio.Future[None] | None = None
-        self._is_over = False
+        self._checkpoints: list[asyncio.Future[None]] = []
+        self._wake_up: asyncio.Future[None] | None = None
+        self._is_closed = False
 
-    def each(
+    def run_each(
         self,
         work: Callable[[Item], Coroutine[Any, Any, None]],
         items: Iterable[Item],
-        meanwhile: Callable[[], None],
+        heartbeat: Callable[[], None],
     ) -> Iterator[tuple[Item, BackendError | None]]:
-        """Do it for each, and tell as they come what went wrong; `meanwhile` is called at least each second.
+        """Do the work for each item, and yield each item with its error as it ends. `heartbeat` is called at least each
+        second; it may raise to stop everything.
 
-        Items are asked for when there is room for them, and `meanwhile` is called, outside of the loop. Who asks no
-        further, or whom `meanwhile` stops, leaves what is under way cut off wherever it stands; see also `leave`.
+        Items are read when there is room for them. Items and `heartbeat` are called outside of the event loop. If the
+        caller stops iterating, or `heartbeat` raises, what is running is cancelled wherever it is; see `checkpoint`.
         """
-        with self._turn:
+        with self._in_use:
             loop = self._opened_loop()
-            waiting, chains = iter(items), _Chains(loop, work, self._stir)
-            pulse = loop.create_task(self._pulse())
+            waiting, pipelines = iter(items), _Pipelines(loop, work, self._wake)
+            ticker = loop.create_task(self._tick())
             try:
                 while True:
-                    meanwhile()
-                    self._let_go_on()
-                    chains.begin(islice(waiting, MAX_CHAINS - len(chains.under_way)))
-                    if not chains.under_way:
+                    heartbeat()
+                    self._pass_checkpoints()
+                    pipelines.start(islice(waiting, MAX_PIPELINES - len(pipelines.running)))
+                    if not pipelines.running:
                         return
-                    self._await_news(loop)
-                    yield from chains.ended()
+                    self._run_until_woken(loop)
+                    yield from pipelines.results()
             finally:
-                loop.run_until_complete(_cut_off(pulse, *chains.under_way))
-                if self._is_over:
-                    self._let_go()
+                loop.run_until_complete(_cancel(ticker, *pipelines.running))
+                if self._is_closed:
+                    self._disconnect()
 
-    async def leave(self) -> None:
-        """Asked for inside of a chain: wait until `meanwhile` was called once more, and did not object."""
+    async def checkpoint(self) -> None:
+        """Inside of a pipeline: wait until `heartbeat` was called once more, and did not raise."""
         gate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._gates.append(gate)
-        self._stir()
+        self._checkpoints.append(gate)
+        self._wake()
         await gate
 
     async def get(self, path: str) -> Json:
@@ -150,25 +152,25 @@ class Flight:
                 raise
 
     async def text(self, path: str, **params: str | int) -> bytes:
-        """What is no JSON, such as a log: it comes from a machine that may be dead, so nobody waits long for it."""
-        return await self._answer("GET", path, params=params, timeout=_PATIENCE_WITH_MACHINES)
+        """What is no JSON, such as a log. It comes from a node that may be dead, so the time-out is short."""
+        return await self._answer("GET", path, params=params, timeout=_NODE_TIMEOUT)
 
-    def all(self, work: Callable[[Item], Coroutine[Any, Any, None]], items: Iterable[Item]) -> None:
-        """Do it for each. Raises the first error that comes, after which nothing more is begun."""
-        for _item, error in self.each(work, items, lambda: None):
+    def run_all(self, work: Callable[[Item], Coroutine[Any, Any, None]], items: Iterable[Item]) -> None:
+        """Do the work for each item. Raises the first error; nothing more is started then."""
+        for _item, error in self.run_each(work, items, lambda: None):
             if error is not None:
                 raise error
 
     def close(self) -> None:
-        """Let go of the connections, once nobody uses them any more."""
-        self._is_over = True
-        if self._turn.acquire(blocking=False):
+        """Close the connections, once nobody uses them any more."""
+        self._is_closed = True
+        if self._in_use.acquire(blocking=False):
             try:
-                self._let_go()
+                self._disconnect()
             finally:
-                self._turn.release()
+                self._in_use.release()
 
-    def _let_go(self) -> None:
+    def _disconnect(self) -> None:
         if self._loop is not None:
             if self._session is not None:
                 self._loop.run_until_complete(self._session.close())
@@ -183,7 +185,7 @@ class Flight:
         *,
         params: Mapping[str, str | int] | None = None,
         content_type: str = "application/json",
-        timeout: aiohttp.ClientTimeout = _PATIENCE,
+        timeout: aiohttp.ClientTimeout = _TIMEOUT,
     ) -> bytes:
         instruments.count(method, path)
         content = None if body is None else orjson.dumps(body)
@@ -193,33 +195,33 @@ class Flight:
             headers |= self._access.header()
             url = self._access.server + path
             async with self._opened().request(method, url, headers=headers, **asked) as answer:  # type: ignore[arg-type]
-                status, told = answer.status, await answer.read()
+                status, found = answer.status, await answer.read()
         except (aiohttp.ClientError, OSError, RuntimeError, ValueError) as error:  # a time-out is an OSError
             raise unreachable(error) from error
         if status >= OK_BELOW:
-            raise refusal(status, told)
-        return told
+            raise refusal(status, found)
+        return found
 
-    def _let_go_on(self) -> None:
-        for gate in self._gates:
-            if not gate.done():  # cancelled, with its chain
+    def _pass_checkpoints(self) -> None:
+        for gate in self._checkpoints:
+            if not gate.done():  # cancelled, with its pipeline
                 gate.set_result(None)
-        self._gates.clear()
+        self._checkpoints.clear()
 
-    def _await_news(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Let the chains go on until one has ended or asks for leave, or the pulse beats."""
-        self._news = loop.create_future()
-        loop.run_until_complete(self._news)
+    def _run_until_woken(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Until a pipeline ends or reaches a checkpoint, or it is time for a heartbeat."""
+        self._wake_up = loop.create_future()
+        loop.run_until_complete(self._wake_up)
 
-    async def _pulse(self) -> None:
+    async def _tick(self) -> None:
         while True:
-            await asyncio.sleep(_LOOK_UP_SECONDS)
-            self._stir()
+            await asyncio.sleep(_HEARTBEAT_SECONDS)
+            self._wake()
 
-    def _stir(self) -> None:
-        """Something is to be looked at from outside of the loop."""
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)
+    def _wake(self) -> None:
+        """Leave the event loop."""
+        if self._wake_up is not None and not self._wake_up.done():
+            self._wake_up.set_result(None)
 
     def _opened_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -229,10 +231,10 @@ class Flight:
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             connections = aiohttp.TCPConnector(
-                ssl=self._access.context, limit=AT_ONCE, keepalive_timeout=_IDLE_SECONDS, loop=self._loop
+                ssl=self._access.context, limit=MAX_IN_FLIGHT, keepalive_timeout=_IDLE_SECONDS, loop=self._loop
             )
             self._session = aiohttp.ClientSession(
-                connector=connections, timeout=_PATIENCE, cookie_jar=aiohttp.DummyCookieJar(loop=self._loop)
+                connector=connections, timeout=_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar(loop=self._loop)
             )
         return self._session
 
@@ -254,15 +256,15 @@ async def _attempt(work: Callable[[Item], Coroutine[Any, Any, None]], item: Item
     return item, None
 
 
-async def _cut_off(*tasks: asyncio.Task[Any]) -> None:
+async def _cancel(*tasks: asyncio.Task[Any]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _read(told: bytes) -> Json:
+def _read(content: bytes) -> Json:
     try:
-        found: Json = orjson.loads(told)
+        found: Json = orjson.loads(content)
     except ValueError as error:
         raise unreachable(error) from error
     return found

@@ -9,7 +9,7 @@ import pytest
 
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes.api import Json
-from hekla.backends.kubernetes.follower import Follower
+from hekla.backends.kubernetes.reflector import Reflector
 
 Listed = tuple[int, dict[str, int]]
 
@@ -59,10 +59,10 @@ class Names:
     def known(self) -> Sequence[str]:
         return sorted(self.there)
 
-    def take_list(self, found: Sequence[str], before: Sequence[str], *, was_put_back: bool) -> None:
+    def replace(self, found: Sequence[str], before: Sequence[str], *, was_restored: bool) -> None:
         self.there = set(found)
 
-    def take(self, kind: str, found: str) -> None:
+    def apply(self, kind: str, found: str) -> None:
         self.there = self.there - {found} if kind == "DELETED" else self.there | {found}
 
 
@@ -77,43 +77,43 @@ def names() -> Names:
 
 
 @pytest.fixture
-def follower(server: Server, names: Names) -> Iterator[Follower]:
-    made = Follower(server, "/pods", {}, names, threading.Condition())  # type: ignore[arg-type]
+def reflector(server: Server, names: Names) -> Iterator[Reflector]:
+    made = Reflector(server, "/pods", {}, names, threading.Condition())  # type: ignore[arg-type]
     yield made
     made.close()
 
 
-def test_a_list_that_is_older_than_what_was_heard_meanwhile_brings_nothing_back(follower, server, names) -> None:
+def test_a_list_that_is_older_than_what_was_heard_meanwhile_brings_nothing_back(reflector, server, names) -> None:
     server.listed = (5, {"a": 1, "b": 2})
-    follower.list()
-    server.meanwhile = lambda: follower.hear("DELETED", told("a", 6))
-    follower.list()
+    reflector.relist()
+    server.meanwhile = lambda: reflector.handle("DELETED", told("a", 6))
+    reflector.relist()
     assert names.there == {"b"}
 
 
-def test_what_a_server_tells_once_more_changes_nothing(follower, server, names) -> None:
+def test_what_a_server_tells_once_more_changes_nothing(reflector, server, names) -> None:
     server.listed = (5, {"a": 1})
-    follower.list()
-    follower.hear("DELETED", told("a", 6))
-    follower.hear("MODIFIED", told("a", 4))
-    follower.hear("BOOKMARK", told("c", 9))
+    reflector.relist()
+    reflector.handle("DELETED", told("a", 6))
+    reflector.handle("MODIFIED", told("a", 4))
+    reflector.handle("BOOKMARK", told("c", 9))
     assert names.there == set()
 
 
-def test_a_server_that_was_put_back_is_believed(follower, server, names) -> None:
+def test_a_server_that_was_restored_is_believed(reflector, server, names) -> None:
     server.listed = (50, {"a": 40})
-    follower.list()
+    reflector.relist()
     server.listed = (30, {"b": 2})
-    follower.list()
-    follower.hear("ADDED", told("c", 31))
+    reflector.relist()
+    reflector.handle("ADDED", told("c", 31))
     assert names.there == {"b", "c"}
 
 
-def test_a_server_that_was_put_back_is_found_out_when_a_watch_ends(follower, server, names) -> None:
+def test_a_server_that_was_restored_is_found_out_when_a_watch_ends(reflector, server, names) -> None:
     server.listed = (50, {"a": 40})
-    follower.list()
+    reflector.relist()
     server.listed = (30, {"b": 2})
-    follower.begin()
+    reflector.start()
     give_up_at = time.monotonic() + 30
     while names.there != {"b"}:
         assert time.monotonic() < give_up_at
@@ -121,21 +121,21 @@ def test_a_server_that_was_put_back_is_found_out_when_a_watch_ends(follower, ser
 
 
 @pytest.mark.parametrize("trouble", [None, BackendError("it is away")])
-def test_a_server_that_ends_each_watch_at_once_is_asked_less_and_less(follower, server, trouble, monkeypatch) -> None:
-    monkeypatch.setattr("hekla.backends.kubernetes.follower._PAUSES", (0.0, 0.0, 1000.0))
+def test_a_server_that_ends_each_watch_at_once_is_asked_less_and_less(reflector, server, trouble, monkeypatch) -> None:
+    monkeypatch.setattr("hekla.backends.kubernetes.reflector._PAUSES", (0.0, 0.0, 1000.0))
     server.trouble = trouble
-    follower.begin()
+    reflector.start()
     give_up_at = time.monotonic() + 30
     while server.watches < 3:
         assert time.monotonic() < give_up_at
         time.sleep(0.01)
-    follower.close()
+    reflector.close()
     assert (server.watches, server.lists) == (3, 1)
 
 
-def test_its_thread_ends_with_close(follower, server) -> None:
-    follower.begin()
-    thread = follower._thread
-    follower.close()
+def test_its_thread_ends_with_close(reflector, server) -> None:
+    reflector.start()
+    thread = reflector._thread
+    reflector.close()
     thread.join(30)
     assert not thread.is_alive()

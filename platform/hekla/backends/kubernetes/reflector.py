@@ -1,0 +1,148 @@
+"""A list of an API server that is kept up to date: listed once, and watched from there, in a thread of its own.
+
+A watch that is cut goes on from the last version that it saw. Where the server has forgotten that version, all is
+listed anew. A server that is silent for longer than its bookmarks are apart is asked anew.
+
+The store is always whole as of one version. A list that is older than what the watch brought meanwhile is dropped, and
+so is an event that comes once more. There is one exception: a server whose store was restored from a backup counts from
+an older version, and would be silent about all that it does until it has counted as far as before. It is believed.
+"""
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from hekla.backends.base import BackendError
+from hekla.backends.kubernetes.api import GONE, Api, ApiError, Json
+
+log = logging.getLogger(__name__)
+_WATCH_SECONDS = 240
+_PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
+_ENDS_WITHIN_SECONDS = 2.0
+One = TypeVar("One")
+
+
+class ReflectorStore(Protocol[One]):
+    """Holds what the reflector reads. All methods but `read` are called with the lock held."""
+
+    def read(self, found: Json) -> One | None:
+        """What the store needs of an object; None: nothing."""
+
+    def known(self) -> Sequence[One]:
+        """A copy of all that the store holds."""
+
+    def replace(self, found: Sequence[One], before: Sequence[One], *, was_restored: bool) -> None:
+        """The list is all there is. `before`: what was known before it was requested; events may have come meanwhile.
+
+        `was_restored`: the server's store is older than before, so versions of known objects mean nothing any more.
+        """
+
+    def apply(self, kind: str, found: One) -> None:
+        """An event of this kind: ADDED, MODIFIED or DELETED."""
+
+
+class Reflector:
+    """Of one list. `selectors`: parameters that select from it. `lock`: the store's lock."""
+
+    def __init__(
+        self,
+        api: Api,
+        path: str,
+        selectors: Mapping[str, str],
+        store: ReflectorStore[Any],
+        lock: threading.Condition,
+    ) -> None:
+        self._api, self._path, self._selectors, self._store, self._lock = api, path, selectors, store, lock
+        self._version: int | None = None
+        self._events = 0
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
+
+    @property
+    def has_listed(self) -> bool:
+        """Whether the store holds all there is, as of some version."""
+        return self._version is not None
+
+    def start(self) -> None:
+        """Keep the store up to date from now on; once is enough."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=f"watch {self._path}", daemon=True)
+                self._thread.start()
+
+    def relist(self) -> None:
+        """List all there is at this moment, in pages. Raises BackendError."""
+        with self._lock:
+            before, last = self._store.known(), self._version
+        found: list[Any] = []
+        version = 0
+        for page in self._api.pages(self._path, **self._selectors):
+            version = int(page["metadata"]["resourceVersion"])
+            found += (one for one in map(self._store.read, page.get("items") or ()) if one is not None)
+        was_restored = last is not None and version < last
+        with self._lock:
+            if was_restored or self._version is None or version >= self._version:
+                self._store.replace(found, before, was_restored=was_restored)
+                self._version = version
+
+    def handle(self, kind: str, body: Json) -> None:
+        """An event of the watch, with its object."""
+        version = int(body["metadata"]["resourceVersion"])
+        found = None if kind == "BOOKMARK" else self._store.read(body)
+        with self._lock:
+            if self._version is not None and version <= self._version:
+                return
+            if found is not None:
+                self._store.apply(kind, found)
+            self._version = version
+
+    def close(self) -> None:
+        """Stop. All watches of this API end, also those of others."""
+        self._closing.set()
+        if self._thread is not None:
+            self._api.end_watches()
+            self._thread.join(_ENDS_WITHIN_SECONDS)
+
+    def _run(self) -> None:
+        pauses = iter(_PAUSES)
+        while not self._closing.is_set():
+            events = self._events
+            problem = self._follow()
+            if self._events > events and self._version is not None:
+                pauses = iter(_PAUSES)
+            if problem or self._events == events:
+                self._back_off(problem or "it ended at once", next(pauses, _PAUSES[-1]))
+
+    def _follow(self) -> str:
+        """List if need be, and watch until the watch ends. Returns what cut it, or nothing."""
+        try:
+            if self._version is None or self._was_restored(self._version):
+                self.relist()
+            self._watch()
+        except BackendError as error:
+            if isinstance(error, ApiError) and error.status == GONE:
+                self._version = None
+            return str(error)
+        except Exception as error:  # without this thread everybody would go by what was last known
+            log.exception("the watch of %s received what it does not understand", self._path)
+            self._version = None
+            return str(error) or type(error).__name__
+        return ""
+
+    def _was_restored(self, last: int) -> bool:
+        """Whether the server counts from an older version than the last one seen."""
+        found = self._api.get(self._path, limit=1)
+        return int(found["metadata"]["resourceVersion"]) < last
+
+    def _watch(self) -> None:
+        for event in self._api.watch(self._path, str(self._version), seconds=_WATCH_SECONDS, **self._selectors):
+            self.handle(event["type"], event["object"])
+            self._events += 1
+            if self._closing.is_set():
+                return
+
+    def _back_off(self, why: str, seconds: float) -> None:
+        if not self._closing.is_set():
+            log.info("the watch of %s is cut: %s", self._path, why)
+            self._closing.wait(seconds)
