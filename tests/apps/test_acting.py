@@ -28,13 +28,13 @@ PASSWORD = "a-long-walk-home"
 
 
 @pytest.fixture
-def browser(people: People) -> Client:
+def client(people: People) -> Client:
     """Ada acts for Alice in it."""
     return acting_for(people.alice, by=people.ada)
 
 
-def submit(browser: Client):
-    return browser.post(reverse("jobs:submit_yaml"), {"text": MANIFEST})
+def submit(client: Client):
+    return client.post(reverse("jobs:submit_yaml"), {"text": MANIFEST})
 
 
 def told() -> list[tuple[str, str, str]]:
@@ -76,33 +76,33 @@ def test_one_says_why_and_is_the_person_then(people: People, as_: As) -> None:
     assert "You act for" in ada.get("/nothing/").content.decode()
 
 
-def test_what_is_done_names_both(people: People, browser: Client) -> None:
-    submit(browser)
+def test_what_is_done_names_both(people: People, client: Client) -> None:
+    submit(client)
     assert Job.objects.get(name="sent").owner == people.alice
     assert ("JobSubmitted", "alice", "ada") in told()
-    browser.post(END)
+    client.post(END)
     assert [one for one in told() if one[0].startswith("Acting")] == [
         ("ActingBegun", "ada", ""),
         ("ActingEnded", "ada", ""),
     ]
-    page = browser.get(reverse("audit"), {"kind": "JobSubmitted"}).content.decode()
+    page = client.get(reverse("audit"), {"kind": "JobSubmitted"}).content.decode()
     assert "ada for alice" in page
     for name in ("ada", "alice"):
         found = audit.acts(people.ada, audit.asked_by({"person": name, "kind": "JobSubmitted"}))
         assert [act.event.who for act in found] == ["ada for alice"]
-    (read,) = browser.get(reverse("api:v1:audit"), {"kind": "JobSubmitted"}).json()
+    (read,) = client.get(reverse("api:v1:audit"), {"kind": "JobSubmitted"}).json()
     assert (read["person"], read["acting_by"]) == ("alice", "ada")
 
 
-def test_after_the_end_one_is_oneself(people: People, browser: Client) -> None:
-    key = browser.session.session_key
-    assert browser.post(END).headers["Location"] == reverse("accounts:list")
-    assert browser.get("/").context["user"] == people.ada
-    assert browser.session.session_key != key
-    assert browser.post(END).status_code == 404
+def test_after_the_end_one_is_oneself(people: People, client: Client) -> None:
+    key = client.session.session_key
+    assert client.post(END).headers["Location"] == reverse("accounts:list")
+    assert client.get("/").context["user"] == people.ada
+    assert client.session.session_key != key
+    assert client.post(END).status_code == 404
 
 
-def test_the_log_tells_of_the_end_though_nobody_comes_back(people: People, browser: Client) -> None:
+def test_the_log_tells_of_the_end_though_nobody_comes_back(people: People, client: Client) -> None:
     acting = Acting.objects.get()
     assert services.end_overdue(now=clock.now()) == 0
     assert services.end_overdue(now=acting.until + timedelta(minutes=5)) == 1
@@ -110,44 +110,44 @@ def test_the_log_tells_of_the_end_though_nobody_comes_back(people: People, brows
     assert told()[-1] == ("ActingEnded", "ada", "")
 
 
-def test_who_signs_out_ends_it_too(browser: Client) -> None:
-    browser.post(reverse("accounts:sign_out"))
+def test_who_signs_out_ends_it_too(client: Client) -> None:
+    client.post(reverse("accounts:sign_out"))
     assert Acting.objects.get().ended_at is not None
-    assert browser.get("/").status_code == 302
+    assert client.get("/").status_code == 302
 
 
 @pytest.mark.parametrize("happens", [over, promoted, dismissed])
-def test_what_is_asked_too_late_is_not_done(people: People, browser: Client, happens) -> None:
+def test_what_is_asked_too_late_is_not_done(people: People, client: Client, happens) -> None:
     happens(Acting.objects.get())
-    by_itself = browser.get("/", headers={"HX-Request": "true"})
+    by_itself = client.get("/", headers={"HX-Request": "true"})
     assert (by_itself.status_code, by_itself.headers["HX-Refresh"]) == (403, "true")
-    answer = submit(browser)
+    answer = submit(client)
     assert answer.headers["Location"] == "/"
     assert not Job.objects.filter(name="sent").exists()
-    home = browser.get("/")
+    home = client.get("/")
     assert home.context["user"] == people.ada
     assert "You do not act for anybody any more" in home.content.decode()
     assert told()[-1] == ("ActingEnded", "ada", "")
 
 
-def test_who_is_no_admin_any_more_acts_for_nobody(people: People, browser: Client) -> None:
+def test_who_is_no_admin_any_more_acts_for_nobody(people: People, client: Client) -> None:
     demoted(Acting.objects.get())
-    browser.get("/")
-    assert browser.get("/").context["user"] == people.ada
+    client.get("/")
+    assert client.get("/").context["user"] == people.ada
 
 
 @pytest.mark.parametrize(
     "path", ["accounts:profile", "accounts:second_factor", "accounts:visits", "accounts:identities"]
 )
-def test_what_is_for_the_person_alone_is_closed_and_says_so(browser: Client, path: str) -> None:
-    page = browser.get(reverse(path))
+def test_what_is_for_the_person_alone_is_closed_and_says_so(client: Client, path: str) -> None:
+    page = client.get(reverse(path))
     assert page.status_code == 403
     assert "This stays closed while you act for somebody" in page.content.decode()
     assert "You act for Alice" in page.content.decode()
 
 
-def test_the_person_is_not_seen_as_signed_in_there(people: People, browser: Client) -> None:
-    browser.get("/")
+def test_the_person_is_not_seen_as_signed_in_there(people: People, client: Client) -> None:
+    client.get("/")
     assert not people.alice.visits.exists()
     assert people.ada.visits.exists()
 

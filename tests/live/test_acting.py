@@ -31,7 +31,7 @@ def _page_that_says_who_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def browser() -> Client:
+def client() -> Client:
     alice, ada = (
         accounts.create_user(username=name, password=None, platform_role=role, actor=PLATFORM, now=clock.now())
         for name, role in (("alice", ""), ("ada", "admin"))
@@ -39,32 +39,32 @@ def browser() -> Client:
     return acting_for(alice, by=ada)
 
 
-def _end(browser: Client) -> None:
-    browser.post(reverse("accounts:end_acting"))
+def _end(client: Client) -> None:
+    client.post(reverse("accounts:end_acting"))
 
 
-def _late(_browser: Client) -> None:
+def _late(_client: Client) -> None:
     Acting.objects.update(until=clock.now())
 
 
-def _of(browser: Client) -> tuple[User, SessionBase]:
-    return User.objects.get(username="ada"), browser.session
+def _of(client: Client) -> tuple[User, SessionBase]:
+    return User.objects.get(username="ada"), client.session
 
 
-async def _open(browser: Client) -> Socket:
-    user, session = await sync_to_async(_of)(browser)
+async def _open(client: Client) -> Socket:
+    user, session = await sync_to_async(_of)(client)
     socket = Socket(PageConsumer.as_asgi(), "/ws/live/?view=who&since=0", user, session=session)
     await socket.open()
     return socket
 
 
 @pytest.mark.parametrize("happens", [_end, _late])
-async def test_it_shows_what_the_person_sees_until_it_ends(browser: Client, happens: Callable[..., Any]) -> None:
-    page = await _open(browser)
+async def test_it_shows_what_the_person_sees_until_it_ends(client: Client, happens: Callable[..., Any]) -> None:
+    page = await _open(client)
     assert (await page.message())["type"] == "behind"
     while "alice" not in (told := await page.message())["html"]:
         assert told["type"] == "aside"
-    await sync_to_async(happens)(browser)
+    await sync_to_async(happens)(client)
     while (told := await page.message())["type"] == "aside":
         """The bell rings for the person: somebody acted for them."""
     assert told == {"type": "gone"}
@@ -72,8 +72,8 @@ async def test_it_shows_what_the_person_sees_until_it_ends(browser: Client, happ
     await sync_to_async(connections.close_all)()
 
 
-async def test_one_that_is_over_opens_nothing(browser: Client) -> None:
-    await sync_to_async(_late)(browser)
-    page = await _open(browser)
+async def test_one_that_is_over_opens_nothing(client: Client) -> None:
+    await sync_to_async(_late)(client)
+    page = await _open(client)
     assert await page.close_code() == UNKNOWN
     await sync_to_async(connections.close_all)()

@@ -1,4 +1,4 @@
-"""One real Chromium for every test that asks for `browser`, after all tests that do not.
+"""One real Chromium for every test that asks for `browser`, after all tests that do not (see `order`).
 
 Playwright's synchronous interface keeps an event loop running in the thread that it began in: a second instance, an
 asynchronous test and Django's ORM all refuse to run beside it. One instance for a run, and last, is what remains.
@@ -26,8 +26,3 @@ def browser() -> Iterator[Browser]:
         chromium = playwright.chromium.launch(executable_path=executable, args=FLAGS)
         yield chromium
         chromium.close()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with a browser last; the order is otherwise kept."""
-    items.sort(key=lambda item: "browser" in getattr(item, "fixturenames", ()))

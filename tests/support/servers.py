@@ -1,7 +1,8 @@
 """A pytest plugin: PostgreSQL and Valkey of this run's own, up before Django's settings are read.
 
 Where DATABASE_URL and VALKEY_URL are given, the tests run on those servers instead. What was started here ends with
-pytest, also with one that is killed.
+pytest, also with one that is killed. Of a run on several cores (`-n`) each worker has servers of its own: the process
+that hands the tests out connects to none.
 """
 
 import os
@@ -17,6 +18,7 @@ from hekla.project.embedded import Postgres, Valkey
 from hekla.project.embedded.rundir import run_dir
 
 READY_WITHIN_SECONDS = 60.0
+_NOWHERE = {"DATABASE_URL": "postgresql:///none?host=/nonexistent", "VALKEY_URL": "unix:///nonexistent?db=0"}
 
 
 class Servers:
@@ -70,5 +72,23 @@ _servers = Servers()
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """The first hook of a run, before pytest-django reads the settings."""
+    if early_config.known_args_namespace.numprocesses and "PYTEST_XDIST_WORKER" not in os.environ:
+        _name_nothing()
+        return
     _servers.start()
     early_config.add_cleanup(_servers.stop)
+
+
+def _name_nothing() -> None:
+    """For the process that hands the tests out: it reads the settings too."""
+    if given := sorted(_NOWHERE.keys() & os.environ.keys()):
+        raise pytest.UsageError(f"Workers would share the server of {' and '.join(given)}: run without -n.")
+    os.environ.update(_NOWHERE, HEKLA_SECRET_KEY="test")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart() -> None:
+    """Workers inherit the environment, and start what it does not name."""
+    for name, nowhere in _NOWHERE.items():
+        if os.environ.get(name) == nowhere:
+            del os.environ[name]

@@ -1,0 +1,27 @@
+"""A pytest plugin: in which order the files are tested.
+
+Those with tests in a browser come last, for the reason that `browser` gives. Before them, where several workers take
+one file after the other, those that take long come first: else one worker is left with the longest while the others
+are done. The order within a file is kept, but for its tests in a browser.
+"""
+
+import os
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sort them; a file with one test in a browser is wholly among the last."""
+    are_many = "PYTEST_XDIST_WORKER" in os.environ
+    is_late: dict[Path, bool] = defaultdict(bool)
+    is_long: dict[Path, bool] = defaultdict(bool)
+    for item in items:
+        is_late[item.path] |= _needs_browser(item)
+        is_long[item.path] |= are_many and item.get_closest_marker("slow") is not None
+    items.sort(key=lambda item: (is_late[item.path], not is_long[item.path], _needs_browser(item)))
+
+
+def _needs_browser(item: pytest.Item) -> bool:
+    return "browser" in getattr(item, "fixturenames", ())
