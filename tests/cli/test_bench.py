@@ -18,6 +18,23 @@ def figures(*words: str) -> Any:
     return json.loads(result.output)
 
 
+def test_a_console_at_rest_is_measured_with_all_its_processes() -> None:
+    result = hekla("bench", "idle", "--seconds", "1", "--settle", "0", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.output)
+    names = {row["name"] for row in found["processes"]}
+    assert {"manage.py up", "hekla: web", "hekla: control", "hekla: default", "hekla: beat", "postgres -D"} <= names
+    assert found["pss_mib"] == pytest.approx(sum(row["pss_mib"] for row in found["processes"]), abs=1)
+    assert found["cpu"] > 0
+
+
+def test_starts_are_measured_on_a_new_folder_and_on_the_same_again() -> None:
+    result = hekla("bench", "start", "--repeat", "1", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.output)
+    assert found["new"]["cpu"] > found["old"]["cpu"] > 0
+
+
 def test_without_a_scenario_it_places_one_gang() -> None:
     found = figures("--nodes", "4", "--pods", "100")
     assert (found["scenario"], found["nodes"], found["nodes_considered"], found["placed"]) == ("gang", 4, 4, 100)

@@ -26,13 +26,6 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def _command_line(process: psutil.Process) -> str:
-    try:
-        return " ".join(process.cmdline())
-    except psutil.Error:
-        return ""
-
-
 def environment() -> dict[str, str]:
     """A newcomer's, who has this run's packages already."""
     ours = ("HEKLA_", "DATABASE_", "VALKEY_", "DJANGO_")
@@ -95,17 +88,10 @@ class Running:
         return re.findall(r"http://\S+/accounts/link/\S+/", self.said())[-1]
 
     def children(self) -> dict[str, int]:
-        """The process id of each role, found by its command line."""
-        marks = {"web": "uvicorn", "control": "control@", "default": "default@", "beat": "celery beat",
-                 "valkey": "valkey", "postgres": "postgres"}  # fmt: skip
-        found = {}
-        for child in psutil.Process(self.process.pid).children(recursive=True):
-            line = _command_line(child)
-            for role, mark in marks.items():
-                is_beat = role == "beat" and " beat " in line
-                if role not in found and (is_beat or (role != "beat" and mark in line and "unshare" not in line)):
-                    found[role] = child.pid
-        return found
+        """The process id of each role that lives."""
+        listed = json.loads((self.home / "processes.json").read_text())
+        living = {child.pid for child in psutil.Process(self.process.pid).children(recursive=True)}
+        return {role: pid for role, (pid, _started) in listed.items() if pid in living}
 
     def stop(self) -> None:
         if self.process.poll() is None:

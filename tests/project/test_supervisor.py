@@ -194,14 +194,17 @@ def test_a_signal_asks_for_the_end_and_handlers_are_put_back(house: House, numbe
 
 def test_a_command_is_run_to_its_end_and_what_it_said_is_not_logged(house: House) -> None:
     with house.supervisor:
-        assert house.supervisor.run_once("secret", ["echo", "the key"], os.environ) == ["the key"]
+        assert house.supervisor.run_once("secret", lambda output: spawn(["echo", "the key"], output=output)) == [
+            "the key"
+        ]
     assert "the key" not in house.said()
     assert not (house.folder / "secret.log").exists()
 
 
 def test_a_command_that_fails_is_told_with_what_it_said(house: House) -> None:
+    failing = ["sh", "-c", "echo no such table; exit 1"]
     with house.supervisor, pytest.raises(StartRefused, match="'migrate' did not succeed"):
-        house.supervisor.run_once("migrate", ["sh", "-c", "echo no such table; exit 1"], os.environ)
+        house.supervisor.run_once("migrate", lambda output: spawn(failing, output=output))
     assert "migrate  | no such table" in house.said()
 
 

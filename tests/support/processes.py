@@ -1,24 +1,32 @@
 """What `manage.py up` starts each process with: whatever else starts them is held to that."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from unittest.mock import patch
 
 from hekla.project.up import roles
-from hekla.project.up.child import Role
+from hekla.project.up.child import Process
+from hekla.project.up.prefork import Copy, Launcher
 
 PROCESSES = ["web", "control", "default", "beat"]
 
 
+class _Recorder(Launcher):
+    """Keeps what it was to start, and starts nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: dict[str, list[str]] = {}
+
+    def start(self, name: str, argv: Sequence[str], env: Mapping[str, str], output: int) -> Process:
+        self.seen[name] = list(argv)
+        return Copy(0)
+
+
 def commands_of_up() -> dict[str, list[str]]:
     """The words after `python -m`, by the name of the process."""
-    seen: dict[str, list[str]] = {}
-
-    def keep(name: str, argv: list[str], _env: object, **_extra: object) -> Role:
-        seen[name] = argv
-        return Role(name, lambda _output: None, stop_stage=0)
-
-    with patch.object(roles, "_python", keep):
-        roles.web(roles.Address("127.0.0.1", 8000), {})
-        roles.workers({})
-        roles.beat(Path("/var/lib/hekla/beat"), {})
-    return seen
+    recorder = _Recorder()
+    web = roles.web(roles.Address("127.0.0.1", 8000), {}, recorder)
+    beat = roles.beat(Path("/var/lib/hekla/beat"), {}, recorder)
+    for role in (web, *roles.workers({}, recorder), beat):
+        role.start(0)
+    return recorder.seen

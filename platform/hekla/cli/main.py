@@ -44,6 +44,8 @@ _BENCHES = {
     "react": ("bench.react", "From a pod's exit to the action of its job's policy."),
     "cluster": ("bench.cluster", "Binds a second on a Kubernetes cluster, beside others."),
     "console": ("bench.console", "Pages, lists and submissions with many jobs."),
+    "start": ("bench.start", "From `manage.py up` to the link that it prints."),
+    "idle": ("bench.idle", "Processor and memory of a console at rest."),
 }
 _COMMANDS = {
     "login": ("login", "Keep a console's address and your token."),

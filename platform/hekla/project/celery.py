@@ -1,6 +1,7 @@
 """The Celery application. Messages only wake: what is to be done stands in rows and in the event log."""
 
 import os
+import warnings
 from typing import Any
 
 from celery import Celery
@@ -9,6 +10,10 @@ from celery.signals import worker_ready
 from hekla.project.steady import settle
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hekla.project.settings")
+
+# It warns of root for its pickle messages, which Hekla does not take, and of defaults of its next major version.
+warnings.filterwarnings("ignore", "You're running the worker with superuser", RuntimeWarning)
+warnings.filterwarnings("ignore", category=PendingDeprecationWarning, module="celery")
 
 app = Celery("hekla")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count, cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import psutil
@@ -127,7 +127,7 @@ def _server(home: Path) -> Iterator[Server]:
     address = Address(_HOST, _free_port())
     env = {**os.environ, "HEKLA_PUBLIC_URL": f"http://{_HOST}:{address.port}"}
     with (home / "web.log").open("ab") as log:
-        process = web(address, env).start(log.fileno())
+        process = cast("subprocess.Popen[bytes]", web(address, env).start(log.fileno()))  # without a launcher
     try:
         limit = time.monotonic() + _START_SECONDS
         while not address.answers():

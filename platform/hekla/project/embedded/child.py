@@ -10,7 +10,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
@@ -41,18 +42,14 @@ def spawn(
         group=user,
         extra_groups=[] if user is not None else None,
         start_new_session=True,
-        preexec_fn=_follow(os.getpid(), last_signal),  # noqa: PLW1509  (one system call, and no threads when it runs)
+        preexec_fn=partial(follow_parent, os.getpid(), last_signal),  # noqa: PLW1509  (one system call, no threads)
     )
 
 
-def _follow(parent: int, last_signal: signal.Signals) -> Callable[[], None] | None:
-    libc = _libc
-    if libc is None:
-        return None
-
-    def ask() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, int(last_signal))
-        if os.getppid() != parent:  # it died before we asked
-            os._exit(1)
-
-    return ask
+def follow_parent(parent: int, last_signal: signal.Signals) -> None:
+    """In a process that was just forked: have the kernel send it this signal when its parent ends."""
+    if _libc is None:
+        return
+    _libc.prctl(_PR_SET_PDEATHSIG, int(last_signal))
+    if os.getppid() != parent:  # it died before we asked
+        os._exit(1)

@@ -2,11 +2,11 @@
 
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 from hekla.backends.local.processes import read_process
 
@@ -15,12 +15,28 @@ HEALTHY_AFTER_SECONDS = 30.0
 _READ_BYTES = 65536
 
 
+class Process(Protocol):
+    """A process that we started, as `subprocess.Popen` shows it."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def returncode(self) -> int | None: ...
+
+    def poll(self) -> int | None:
+        """Its exit status, negative where a signal ended it; None while it runs."""
+
+    def send_signal(self, number: int, /) -> None:
+        """To this process, never to another that has its number by now."""
+
+
 @dataclass(frozen=True)
 class Role:
     """What a process is for: how it starts, when it serves, and how it is asked to end."""
 
     name: str
-    start: Callable[[int], "subprocess.Popen[bytes]"]
+    start: Callable[[int], Process]
     """Starts it, with its output on the descriptor given."""
     stop_stage: int
     """All of a lower stage have ended before this one is asked to."""
@@ -41,7 +57,7 @@ class Child:
 
     def __init__(self, role: Role) -> None:
         self.role = role
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
         self.ready = False
         self.restart_at: float | None = None
         self.deaths = 0
@@ -102,7 +118,7 @@ class Child:
         """How it ended, in words, where it has; then a time for its next start is set."""
         if self.process is None or self.process.poll() is None:
             return None
-        self.exit_code = code = self.process.returncode
+        self.exit_code = code = self.process.returncode or 0
         self.process, self.ready = None, False
         if time.monotonic() - self._started_at >= HEALTHY_AFTER_SECONDS:
             self._delay = FIRST_DELAY_SECONDS

@@ -3,18 +3,16 @@
 import http.client
 import re
 import signal
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hekla.project.embedded import Postgres, Valkey, spawn
+from hekla.project.embedded import Postgres, Valkey
 from hekla.project.up.child import Role
+from hekla.project.up.prefork import Launcher
 
 _GRAVE = re.compile(r"FATAL|PANIC|No space left|Out of memory|MISCONF", re.IGNORECASE)
 _CELERY = ("celery", "--quiet", "-A", "hekla.project.celery")
-# Celery warns of root for its pickle messages, which Hekla does not take, and of defaults of its next major version.
-_KNOWN_WARNINGS = "ignore:You're running the worker with superuser,ignore::PendingDeprecationWarning"
 _WEB, _BEAT, _WORKERS, _VALKEY, _POSTGRES = range(5)
 
 
@@ -69,19 +67,19 @@ def valkey(server: Valkey) -> Role:
     )
 
 
-def web(address: Address, env: Mapping[str, str]) -> Role:
+def web(address: Address, env: Mapping[str, str], launcher: Launcher | None = None) -> Role:
     """The console: pages, REST, sockets."""
     listen = ["--host", address.host, "--port", str(address.port)]
     quiet = ["--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "1"]
     # Renderings come compressed already; a compressor for each socket would take more memory than all else about it.
     sockets = ["--ws", "websockets-sansio", "--ws-per-message-deflate", "false"]
     argv = ["uvicorn", "hekla.project.asgi:application", *listen, *quiet, *sockets]
-    return _python("web", argv, env, stop_stage=_WEB, is_ready=lambda _pid: address.answers())
+    return _python("web", argv, env, launcher, stop_stage=_WEB, is_ready=lambda _pid: address.answers())
 
 
-def workers(env: Mapping[str, str]) -> list[Role]:
+def workers(env: Mapping[str, str], launcher: Launcher | None = None) -> list[Role]:
     """One that turns the controllers, and one for all other work, so that neither waits for the other."""
-    return [_worker("control", 4, env), _worker("default", 4, _next_door(env))]
+    return [_worker("control", 4, env, launcher), _worker("default", 4, _next_door(env), launcher)]
 
 
 def _next_door(env: Mapping[str, str]) -> Mapping[str, str]:
@@ -90,23 +88,24 @@ def _next_door(env: Mapping[str, str]) -> Mapping[str, str]:
     return {**env, "HEKLA_METRICS_PORT": str(port + 1)} if port else env
 
 
-def beat(schedule: Path, env: Mapping[str, str]) -> Role:
+def beat(schedule: Path, env: Mapping[str, str], launcher: Launcher | None = None) -> Role:
     """Says "look again" at set times."""
     argv = [*_CELERY, "beat", "--schedule", str(schedule), "--pidfile=", "--loglevel", "warning"]
-    return _python("beat", argv, env, stop_stage=_BEAT)
+    return _python("beat", argv, env, launcher, stop_stage=_BEAT)
 
 
-def _worker(queue: str, threads: int, env: Mapping[str, str]) -> Role:
+def _worker(queue: str, threads: int, env: Mapping[str, str], launcher: Launcher | None) -> Role:
     shape = ["--queues", queue, "--pool", "threads", "--concurrency", str(threads), "--hostname", f"{queue}@%h"]
     quiet = ["--loglevel", "warning", "--without-gossip", "--without-mingle"]
     argv = [*_CELERY, "worker", *shape, *quiet]
-    env = {**env, "PYTHONWARNINGS": _KNOWN_WARNINGS}
-    return _python(queue, argv, env, stop_stage=_WORKERS, shows=_is_news)
+    return _python(queue, argv, env, launcher, stop_stage=_WORKERS, shows=_is_news)
 
 
-def _python(name: str, argv: list[str], env: Mapping[str, str], **extra: object) -> Role:
-    command = [sys.executable, "-m", *argv]
-    return Role(name, lambda output: spawn(command, output=output, env=env), **extra)  # type: ignore[arg-type]
+def _python(
+    name: str, argv: list[str], env: Mapping[str, str], launcher: Launcher | None = None, **extra: object
+) -> Role:
+    launch = (launcher or Launcher()).start
+    return Role(name, lambda output: launch(name, argv, env, output), **extra)  # type: ignore[arg-type]
 
 
 def _is_grave(line: str) -> bool:

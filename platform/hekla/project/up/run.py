@@ -3,9 +3,10 @@
 import json
 import os
 import shutil
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from hekla.project.checkout import CHECKOUT
 from hekla.project.embedded import Postgres, Valkey
@@ -14,6 +15,7 @@ from hekla.project.terminal import StartRefused, say, step
 from hekla.project.up import network, roles
 from hekla.project.up.child import Child, Role
 from hekla.project.up.home import Home
+from hekla.project.up.prefork import Launcher
 from hekla.project.up.supervisor import Supervisor
 from hekla.project.up.tables import TablesStamp
 
@@ -32,6 +34,7 @@ class Run:
         self._supervisor = supervisor
         self._looked_at_disk = time.monotonic()
         self._disk_is_low = False
+        self._launcher = Launcher()
         self.env = self._environment()
 
     @property
@@ -78,16 +81,36 @@ class Run:
         return {**defaults, **os.environ, **ours}
 
     def _start_servers(self) -> None:
+        """They come up while this process loads: both take their time."""
+        servers = self._servers()
+        with step("starting " + (" and ".join(servers) or "Hekla")):
+            if not self._database.exists():
+                self._load_while([role.prepare for role in servers.values()])
+            started = [self._supervisor.add(role) for role in servers.values()]
+            self._launcher.load(self.env)
+            self._wait_for(*started)
+
+    def _load_while(self, works: Iterable[Callable[[], None]]) -> None:
+        """A database is made by other processes, for which a thread waits. It has ended when copies are made."""
+        with ThreadPoolExecutor(1) as beside:
+            begun = [beside.submit(work) for work in works]
+            self._launcher.load(self.env)
+            for work in begun:
+                work.result()
+
+    @property
+    def _database(self) -> Path:
+        return self._home.path / "postgres"
+
+    def _servers(self) -> dict[str, Role]:
+        """Those that nobody else has set up, by name."""
         run = run_dir(self._home.path)
-        servers: list[tuple[str, Callable[[], Role]]] = []
+        found = {}
         if "VALKEY_URL" not in os.environ:
-            servers.append(("Valkey", lambda: roles.valkey(Valkey(run))))
+            found["Valkey"] = roles.valkey(Valkey(run))
         if "DATABASE_URL" not in os.environ:
-            servers.append(("PostgreSQL", lambda: roles.postgres(Postgres(self._home.path / "postgres", run))))
-        if not servers:
-            return
-        with step("starting " + " and ".join(name for name, _ in servers)):
-            self._wait_for(*[self._supervisor.add(make()) for _, make in servers])
+            found["PostgreSQL"] = roles.postgres(Postgres(self._database, run))
+        return found
 
     def _bring_tables_up(self) -> None:
         stamp = TablesStamp(self._home.path / "tables", self.env["DATABASE_URL"])
@@ -101,9 +124,10 @@ class Run:
     def _start_hekla(self, demo: bool) -> str:
         """The first data are made while the processes load: both take their time."""
         with step("starting the console, the workers and the clock"):
-            web = self._supervisor.add(roles.web(self._address, self.env))
-            for role in [*roles.workers(self.env), roles.beat(run_dir(self._home.path) / "beat", self.env)]:
+            web = self._supervisor.add(roles.web(self._address, self.env, self._launcher))
+            for role in roles.workers(self.env, self._launcher):
                 self._supervisor.add(role)
+            self._supervisor.add(roles.beat(run_dir(self._home.path) / "beat", self.env, self._launcher))
             told = self._django("setup_first_data", *(["--demo"] if demo else []))
             self._wait_for(web)
         return _link_in(told)
@@ -122,7 +146,8 @@ class Run:
             )
 
     def _django(self, *command: str) -> list[str]:
-        return self._supervisor.run_once(command[0], [sys.executable, "-m", "django", *command], self.env)
+        name, argv = command[0], ["django", *command]
+        return self._supervisor.run_once(name, lambda output: self._launcher.start(name, argv, self.env, output))
 
 
 def _link_in(told: list[str]) -> str:

@@ -9,14 +9,13 @@ import os
 import selectors
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 
 from hekla.backends.local.processes import read_process
-from hekla.project.embedded import spawn
 from hekla.project.terminal import StartRefused
-from hekla.project.up.child import Child, Role
+from hekla.project.up.child import Child, Process, Role
 from hekla.project.up.journal import Journal
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -100,13 +99,13 @@ class Supervisor:
             self._turn(_LONGEST_WAIT_SECONDS)
         raise Stopped
 
-    def run_once(self, name: str, argv: Sequence[str], env: Mapping[str, str]) -> list[str]:
+    def run_once(self, name: str, start: Callable[[int], Process]) -> list[str]:
         """Run a command to its end while the rest goes on; what it wrote. Raises StartRefused, Stopped.
 
         Only a failure is logged: what a command says may be a secret.
         """
         told: list[str] = []
-        child = Child(Role(name, lambda output: spawn(argv, output=output, env=env), stop_stage=0))
+        child = Child(Role(name, start, stop_stage=0))
         child.start()
 
         def has_ended() -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import httpx2
 import psutil
@@ -76,7 +77,8 @@ class Console:
         control, _other = roles.workers(env)
         with ExitStack() as stack, (self._home / "workers.log").open("ab") as log:
             began = time.monotonic()
-            processes = [role.start(log.fileno()) for role in (control, roles.beat(self._home / "beat", env))]
+            started = [role.start(log.fileno()) for role in (control, roles.beat(self._home / "beat", env))]
+            processes = cast("list[subprocess.Popen[bytes]]", started)  # without a launcher nothing is copied
             for process in processes:
                 stack.callback(_end, process)
             yield Controller(processes[0], port, began)
