@@ -28,7 +28,7 @@ from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import services as tenancy
 from hekla.domain.errors import Refused
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.engine import policy
 from hekla.lib import clock
 from hekla.project import first_data, fragments
@@ -209,7 +209,7 @@ def test_a_run_exists_for_its_tenant_only(staged: People, as_: As) -> None:
 
 def test_a_run_whose_jobs_were_stopped_ends_and_says_that_it_went_otherwise(staged: People, as_: As) -> None:
     run = services.start("elastic-same-queue", tenant=staged.lab, user=staged.alice, now=clock.now())
-    jobs.command(run.jobs.get(), Action.ABORT_JOB, user=staged.alice, now=clock.now())
+    jobs.command(run.jobs.get(), LifecycleAction.ABORT_JOB, user=staged.alice, now=clock.now())
     services.advance_all(now=clock.now())
     run.refresh_from_db()
     assert run.ended_at is not None

@@ -224,7 +224,7 @@ def test_mail_is_given_up_at_last(people: People, job: Job, mailbox: Mailbox) ->
 
 @pytest.mark.parametrize(("attempts", "seconds"), [(1, 30), (2, 60), (5, 480), (9, 3600), (60, 3600)])
 def test_it_is_tried_ever_more_seldom(attempts: int, seconds: int) -> None:
-    assert sending.pause(attempts) == timedelta(seconds=seconds)
+    assert sending.backoff_delay(attempts) == timedelta(seconds=seconds)
 
 
 # By webhook

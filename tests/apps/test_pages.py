@@ -18,7 +18,7 @@ from hekla.apps.jobs.services.telling import tell
 from hekla.apps.outbox.services import PLATFORM, unit_of_work
 from hekla.apps.queues import services as queues
 from hekla.domain import events
-from hekla.domain.frameworks import known
+from hekla.domain.frameworks import load_frameworks
 from hekla.engine.decisions import Barred, Cause, Reason, Victims
 from hekla.foresight.reasons import as_data
 from hekla.lib import clock
@@ -254,7 +254,9 @@ def test_what_a_job_asks_of_its_plugins_in_vain_is_said_after_it_was_submitted(p
 def test_the_form_has_every_framework_and_says_what_a_job_overrules(people: People, as_: As) -> None:
     client = as_(people.alice)
     page = client.get(reverse("jobs:submit")).content.decode()
-    assert [name for name in known() if name not in ("env", "svc", "ssh") and f'value="{name}"' not in page] == []
+    assert [
+        name for name in load_frameworks() if name not in ("env", "svc", "ssh") and f'value="{name}"' not in page
+    ] == []
     typed = form() | {"framework": "pytorch", "tasks-0-name": "master", "tasks-0-env": "RANK=7"}
     page = client.post(reverse("jobs:submit"), typed, follow=True).content.decode()
     assert Job.objects.count() == 1
@@ -320,7 +322,7 @@ def test_a_job_that_waits_says_who_was_considered_and_what_spared_them(
 
 def test_the_story_of_a_job_says_who_goes_by_whose_leave_and_who_was_spared(people: People, as_: As) -> None:
     job = people.submit()
-    shares = events.Shares(plugin="drf", of="job", giver=events.Shift(before=1, after=0.5))
+    shares = events.EvictionShares(plugin="drf", of="job", giver=events.ShareChange(before=1, after=0.5))
     evicted = events.PodEvicted(
         task="main",
         index=0,

@@ -9,7 +9,7 @@ from tests.apps.conftest import People
 from hekla.apps.clusters import selectors
 from hekla.apps.clusters.models import PolicyVersion
 from hekla.engine.policy import DEFAULT_POLICY_TEXT
-from hekla.lib.difference import Line, difference
+from hekla.lib.diff import DiffLine, diff_lines
 
 OTHER = 'actions: "enqueue, allocate, preempt, backfill"\ntiers:\n- plugins:\n  - name: gang\n'
 
@@ -65,7 +65,7 @@ def test_the_same_over_rest(people: People) -> None:
 
 
 def test_a_difference_tells_what_went_and_came() -> None:
-    assert difference("a\nb\n", "a\nb\n") == []
-    assert difference("a\nb\n", "a\nc\n") == [Line("same", "a"), Line("went", "b"), Line("came", "c")]
+    assert diff_lines("a\nb\n", "a\nb\n") == []
+    assert diff_lines("a\nb\n", "a\nc\n") == [DiffLine("same", "a"), DiffLine("went", "b"), DiffLine("came", "c")]
     far = "\n".join(map(str, range(30)))
-    assert Line("gap", "…") in difference(far, far.replace("2\n", "x\n", 1).replace("27", "y"))
+    assert DiffLine("gap", "…") in diff_lines(far, far.replace("2\n", "x\n", 1).replace("27", "y"))

@@ -15,7 +15,7 @@ from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
 from hekla.domain.phases import JobPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
 As = Callable[[User], Client]
@@ -59,7 +59,7 @@ def test_a_job_that_waits_has_no_link_yet(people: People, as_: As) -> None:
 
 def test_a_job_that_is_over_has_no_link(people: People, as_: As) -> None:
     job = running(people)
-    jobs.command(job, Action.ABORT_JOB, user=people.alice, now=clock.now())
+    jobs.command(job, LifecycleAction.ABORT_JOB, user=people.alice, now=clock.now())
     on_kubernetes(_INGRESS)
     assert f"{job.uid.hex}-board" not in page(as_, people.alice, job)
 

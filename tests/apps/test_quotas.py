@@ -21,7 +21,7 @@ from hekla.apps.quotas import services
 from hekla.apps.quotas.models import Quota
 from hekla.domain.errors import Forbidden
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
 As = Callable[[User], Client]
@@ -127,17 +127,17 @@ def test_what_would_be_refused_is_said_before_it_is_sent(people: People) -> None
 
 def test_a_job_that_goes_on_is_one_more(people: People) -> None:
     first = people.submit("first")
-    jobs.command(first, Action.ABORT_JOB, user=people.alice, now=clock.now())
+    jobs.command(first, LifecycleAction.ABORT_JOB, user=people.alice, now=clock.now())
     Job.objects.filter(pk=first.pk).update(phase="aborted", finished_at=clock.now())
     bound(people, "each", jobs=1)
     second = people.submit("second")
     words = "In Lab you may have 1 unfinished jobs and have 1"
     with pytest.raises(QuotaExceeded, match=words):
-        jobs.command(first, Action.RESUME_JOB, user=people.alice, now=clock.now())
+        jobs.command(first, LifecycleAction.RESUME_JOB, user=people.alice, now=clock.now())
     with pytest.raises(QuotaExceeded, match="In Lab Alice may have 1 unfinished jobs and has 1"):
-        jobs.command(first, Action.RESUME_JOB, user=people.ada, now=clock.now())
+        jobs.command(first, LifecycleAction.RESUME_JOB, user=people.ada, now=clock.now())
     Job.objects.filter(pk=second.pk).update(phase="completed", finished_at=clock.now())
-    assert not jobs.command(first, Action.RESUME_JOB, user=people.alice, now=clock.now()).is_final
+    assert not jobs.command(first, LifecycleAction.RESUME_JOB, user=people.alice, now=clock.now()).is_final
 
 
 def held(job: Job, bound_at: datetime, finished_at: datetime | None) -> None:

@@ -23,11 +23,11 @@ from hekla.lib import clock
 
 As = Callable[[User], Client]
 GPUS = {"cpu": "1", "nvidia.com/gpu": "2"}
-SHARES = events.Shares(
+SHARES = events.EvictionShares(
     plugin="proportion",
     of="queue",
-    giver=events.Shift(before=2, after=1),
-    taker=events.Shift(before=0, after=1),
+    giver=events.ShareChange(before=2, after=1),
+    taker=events.ShareChange(before=0, after=1),
 )
 
 

@@ -14,8 +14,8 @@ from hekla.apps.accounts.models import User
 from hekla.apps.jobs import saying, services
 from hekla.apps.jobs.models import Job
 from hekla.apps.outbox.models import Event
-from hekla.domain.lifecycle.saying import ENGLISH, Said, fact, facts_in
-from hekla.domain.policies import Action
+from hekla.domain.lifecycle.messages import ENGLISH, FactMessage, fact, facts_in
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
 As = Callable[[User], Client]
@@ -51,7 +51,7 @@ def test_every_fact_is_told_here() -> None:
 
 @pytest.mark.parametrize(("code", "args"), [(code, args) for code, several in FACTS.items() for args in several])
 def test_in_english_a_fact_is_told_as_it_was_written_and_in_chinese_otherwise(code: str, args: dict[str, Any]) -> None:
-    said = Said(fact(code, **args))
+    said = FactMessage(fact(code, **args))
     assert saying.told(facts_in(said), "") == str(said)
     with translation.override("zh-hans"):
         chinese = saying.told(facts_in(said), "")
@@ -60,7 +60,7 @@ def test_in_english_a_fact_is_told_as_it_was_written_and_in_chinese_otherwise(co
 
 
 def test_several_facts_are_several_sentences() -> None:
-    said = Said(fact("restart_asked"), fact("all_stopped"))
+    said = FactMessage(fact("restart_asked"), fact("all_stopped"))
     assert said == "A person asked for a restart. All pods have stopped."
     assert saying.told(facts_in(said), said) == said
 
@@ -72,7 +72,7 @@ def test_what_has_no_facts_or_unknown_ones_is_told_as_it_was_written(said: list[
 
 def test_a_job_and_its_events_keep_the_facts_and_pages_tell_them(people: People, as_: As) -> None:
     job = people.submit()
-    services.command(job, Action.ABORT_JOB, user=people.alice, now=clock.now())
+    services.command(job, LifecycleAction.ABORT_JOB, user=people.alice, now=clock.now())
     job.refresh_from_db()
     assert (job.message, job.said) == (
         "All pods have stopped; the job can be resumed.",

@@ -21,7 +21,7 @@ from hekla.apps.schedules.models import Run, Schedule
 from hekla.apps.tenancy import services as tenancy
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Refused
 from hekla.domain.phases import JobPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.domain.schedules import ScheduleSpec
 from hekla.lib import clock
 from hekla.project import fragments
@@ -124,7 +124,7 @@ def test_a_replacing_schedule_ends_the_earlier_run(people: People) -> None:
     assert first.phase in (JobPhase.TERMINATING, JobPhase.TERMINATED)
     assert second.phase == JobPhase.PENDING
     commanded = Event.objects.get(kind="JobCommanded", subject=f"job:{first.uid}")
-    assert (commanded.payload["action"], commanded.actor_id) == (Action.TERMINATE_JOB, None)
+    assert (commanded.payload["action"], commanded.actor_id) == (LifecycleAction.TERMINATE_JOB, None)
 
 
 def test_by_default_both_run(people: People) -> None:

@@ -12,9 +12,9 @@ from tests.apps.conftest import People
 from hekla.api import throttles
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs.models import Job, Pod
-from hekla.domain.changes import Change
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.spec_changes import SpecChange
 from hekla.foresight import asking, kept
 
 As = Callable[[User], Client]
@@ -162,4 +162,4 @@ def test_nobody_asks_without_end(people: People, as_: As, monkeypatch) -> None:
 def test_what_is_no_change_is_refused(text: str) -> None:
     spec = JobSpec.parse({"name": "j", "tasks": [{"name": "worker", "command": ["true"]}]})
     with pytest.raises(Invalid):
-        Change.parse(text).applied(spec)
+        SpecChange.parse(text).applied(spec)

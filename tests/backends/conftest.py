@@ -14,8 +14,8 @@ import pytest
 
 from hekla.backends.base import Backend, Observation, PodKey, PodOrder
 from hekla.backends.registry import open_backend
+from hekla.domain.addresses import Replica
 from hekla.domain.phases import FINAL_POD_PHASES, PodPhase
-from hekla.domain.replicas import Replica
 from hekla.lib.clock import now
 
 PATIENCE_SECONDS = 20.0

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from hekla.backends.base import Backend, NotHere, PodKey, UnknownPod
 from hekla.backends.registry import KINDS, open_backend
+from hekla.domain.addresses import Replica
 from hekla.domain.errors import Invalid
 from hekla.domain.phases import PodPhase
-from hekla.domain.replicas import Replica
 from hekla.lib.clock import now
 
 NOBODY = PodKey("nobody", "worker", 0, 0)

@@ -149,7 +149,7 @@ def test_the_reaction_to_a_failure_is_measured(console):
 
 
 def test_a_console_that_restarts_is_waited_for(console, manifest, monkeypatch):
-    from hekla.client import Client, Unreachable
+    from hekla.client import Client, UnreachableError
 
     console("submit", manifest())
     real, gone = Client.get, [True]
@@ -157,7 +157,7 @@ def test_a_console_that_restarts_is_waited_for(console, manifest, monkeypatch):
     def get(client, path, **query):
         if "events" in path and gone:
             gone.clear()
-            raise Unreachable("Nobody answers")
+            raise UnreachableError("Nobody answers")
         return real(client, path, **query)
 
     monkeypatch.setattr(Client, "get", get)

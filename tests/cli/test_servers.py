@@ -7,8 +7,8 @@ import pytest
 from tests.cli.conftest import hekla
 
 from hekla.cli.servers import Choice
-from hekla.client import NoServer
-from hekla.client.servers import Server, keep
+from hekla.client import NotConfiguredError
+from hekla.client.credentials import ServerCredentials, save_credentials
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def home(tmp_path):
 
 
 def test_on_its_own_machine_nothing_needs_to_be_said(home):
-    assert Choice(home=home).server() == Server("http://127.0.0.1:8123", "hk_own")
+    assert Choice(home=home).server() == ServerCredentials("http://127.0.0.1:8123", "hk_own")
 
 
 @pytest.mark.parametrize("lock", ["", "{", "[]", "{}"])
@@ -31,22 +31,22 @@ def test_without_an_address_the_usual_one_is_taken(home, lock):
 
 
 def test_a_token_is_never_sent_to_another_console(home):
-    keep(Server("https://far.example", "hk_far"))
+    save_credentials(ServerCredentials("https://far.example", "hk_far"))
     assert Choice("https://far.example/", None, home).server().token == "hk_far"
     assert Choice("127.0.0.1:8123", None, home).server().token == "hk_own"
-    with pytest.raises(NoServer, match="no token for http://far"):
+    with pytest.raises(NotConfiguredError, match="no token for http://far"):
         Choice("http://far.example", None, home).server()
 
 
 def test_what_is_kept_is_for_its_owner_only():
-    path = keep(Server("http://127.0.0.1:1", 'a "quoted" token'))
+    path = save_credentials(ServerCredentials("http://127.0.0.1:1", 'a "quoted" token'))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert Choice().server() == Server("http://127.0.0.1:1", 'a "quoted" token')
+    assert Choice().server() == ServerCredentials("http://127.0.0.1:1", 'a "quoted" token')
 
 
 @pytest.mark.parametrize("text", ["server = ", "token = 'x'", "\0"])
 def test_a_broken_note_is_named(text):
-    path = keep(Server("http://127.0.0.1:1", "x"))
+    path = save_credentials(ServerCredentials("http://127.0.0.1:1", "x"))
     path.write_text(text)
     result = hekla("jobs")
     assert (result.exit_code, str(path) in result.output) == (1, True)

@@ -129,11 +129,11 @@ def test_what_is_sent_and_told_is_as_the_document_says(client: Client, words: st
 @pytest.mark.parametrize(
     ("of", "component"),
     [
-        (documents.Job, "Job"),
+        (documents.JobDocument, "Job"),
         (documents.JobDetail, "JobDetail"),
-        (documents.Pod, "Pod"),
-        (documents.Submitted, "Submitted"),
-        (documents.Checked, "Checked"),
+        (documents.PodDocument, "Pod"),
+        (documents.SubmitResult, "Submitted"),
+        (documents.DryRunResult, "Checked"),
     ],
 )
 def test_the_types_name_fields_of_the_document(client: Client, of: type, component: str) -> None:

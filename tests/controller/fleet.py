@@ -28,7 +28,7 @@ from hekla.controller.observations import key_of
 from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
 SETTLED_WITHIN_SECONDS = 240
@@ -87,7 +87,7 @@ class Fleet:
     def abort(self, job: Job) -> None:
         """As a person; nothing happens where its phase does not allow it."""
         try:
-            services.command(job, Action.ABORT_JOB, user=self.world.alice, now=clock.now())
+            services.command(job, LifecycleAction.ABORT_JOB, user=self.world.alice, now=clock.now())
         except Refused:
             return
 

@@ -11,7 +11,7 @@ from typing import Any
 from tests.controller.matrix import CAUSES, ENDED_BY, ENDS, FOR_EVER, PARTIAL, Cell, State, stuck, task
 
 from hekla.domain.phases import JobPhase
-from hekla.domain.policies import POLICY_ACTIONS, Action
+from hekla.domain.policies import POLICY_ACTIONS, LifecycleAction
 
 P = JobPhase
 LATE = tuple(phase for phase in P if phase not in (P.PENDING, P.RUNNING))
@@ -19,7 +19,7 @@ ENDED = (P.ABORTED, P.TERMINATED)
 """Phases of which no pod lives to see the end."""
 BY_ITSELF = (P.COMPLETED, P.FAILED)
 """Phases that jobs reach though pods of them live: one success was enough, or their time is over."""
-LED_BY = {P.RESTARTING: Action.RESTART_TASK} | {by: ENDED_BY[by] for by in ENDED_BY if by not in BY_ITSELF}
+LED_BY = {P.RESTARTING: LifecycleAction.RESTART_TASK} | {by: ENDED_BY[by] for by in ENDED_BY if by not in BY_ITSELF}
 SIZE_IS_FIXED = (P.COMPLETING, P.COMPLETED, P.TERMINATING, P.TERMINATED, P.FAILED)
 
 # In seconds: jobs are led to their phase, then events come, then all that was asked to end has done so.
@@ -119,7 +119,7 @@ class LateCell(Cell):
             return dict(ENDS.values()).get(phase, phase), version, retries, _ended(pods)
         if self.phase is P.ABORTING:
             return "running", version, retries, pods | ALL_AGAIN | self._new("1 running")
-        if (self.cause, self.action) == ("PodPending", Action.RESTART_JOB):
+        if (self.cause, self.action) == ("PodPending", LifecycleAction.RESTART_JOB):
             return P.RESTARTING, 2, 1, ALL_ASKED
         return "running", version, retries, _begun(pods) | self._new("1 running")
 
@@ -134,7 +134,7 @@ class LateCell(Cell):
         """The phase that the action leads to from this one."""
         if self.phase is P.RESTARTING and self.action in ENDS:
             return ENDS[self.action][0]
-        is_resumed = self.action is Action.RESUME_JOB and self.cause in RESUMED_BY
+        is_resumed = self.action is LifecycleAction.RESUME_JOB and self.cause in RESUMED_BY
         return P.RESTARTING if self.phase is P.ABORTING and is_resumed else self.phase
 
     def _told_to_end(self, pods: dict[str, str]) -> dict[str, str]:
@@ -143,8 +143,8 @@ class LateCell(Cell):
         if self.action in ENDS:
             chosen = tuple(name for name, state in pods.items() if state in ("1 running", "1 pending"))
         elif self.action in PARTIAL:
-            of_part = OF_TASK if self.action is Action.RESTART_TASK else OF_POD
-            chosen = of_part.get(self.cause, BOTH if self.action is Action.RESTART_TASK else ("work-1",))
+            of_part = OF_TASK if self.action is LifecycleAction.RESTART_TASK else OF_POD
+            chosen = of_part.get(self.cause, BOTH if self.action is LifecycleAction.RESTART_TASK else ("work-1",))
         asked = {name: pods[name].replace("pending", "failed") for name in chosen}
         return pods | {name: f"{state.removesuffix(' stopping')} stopping" for name, state in asked.items()}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.policies import PARTIAL_ACTIONS, Action
+from hekla.domain.policies import PARTIAL_ACTIONS, LifecycleAction
 
 SCRIPT = """
 test -p "$1/$HEKLA_POD" && trap 'echo heard' TERM && read -r go < "$1/$HEKLA_POD" && eval "$2"
@@ -69,12 +69,12 @@ ENDINGS = {
 }
 """The deaf ones do not end when they are asked to; the orphaned ones lose their shim just then."""
 FAILURES = ("exits", "crashes", "outgrows", "childkilled", "killed")
-RESTARTS = (Action.RESTART_JOB, Action.RESTART_POD, Action.RESTART_TASK)
+RESTARTS = (LifecycleAction.RESTART_JOB, LifecycleAction.RESTART_POD, LifecycleAction.RESTART_TASK)
 AFTER = {
-    Action.ABORT_JOB: ["aborting", "aborted", "restarting", "pending", "running"],
-    Action.COMPLETE_JOB: ["completing", "completed"],
-    Action.TERMINATE_JOB: ["terminating", "terminated"],
-    Action.RESTART_JOB: ["restarting", "pending", "running"],
+    LifecycleAction.ABORT_JOB: ["aborting", "aborted", "restarting", "pending", "running"],
+    LifecycleAction.COMPLETE_JOB: ["completing", "completed"],
+    LifecycleAction.TERMINATE_JOB: ["terminating", "terminated"],
+    LifecycleAction.RESTART_JOB: ["restarting", "pending", "running"],
 }
 """The phases that a job enters by each action; who aborted a job resumes it."""
 
@@ -85,7 +85,7 @@ class Cell:
 
     ending: str
     cause: str = ""
-    action: Action | None = None
+    action: LifecycleAction | None = None
     times: int = 1
 
     @property
@@ -128,19 +128,21 @@ class Cell:
     def wanted(self) -> State:
         """Where the job comes to rest."""
         action = self.action if self.is_answered else None
-        version = 2 if action is Action.RESTART_JOB else 1
+        version = 2 if action is LifecycleAction.RESTART_JOB else 1
         restarts = action in RESTARTS and self.cause != "person"
         return ["running", *self.phases()][-1], version, int(restarts), self._attempts(action)
 
-    def _attempts(self, action: Action | None) -> dict[str, list[str]]:
+    def _attempts(self, action: LifecycleAction | None) -> dict[str, list[str]]:
         ended = {name[:-2]: [self.how.state] for name in self.gates} | {"work-1": [self.how.state]}
         if action is None:
             replaced = {"work-1": [self.how.state, RUNS]} if self.ending == "lost" else {}
             return {pod: [RUNS] for pod in PODS} | ended | replaced
-        spared = {Action.RESTART_TASK: {"rest-0"}, Action.RESTART_POD: {"rest-0", "work-0"}}.get(action, set())
+        spared = {LifecycleAction.RESTART_TASK: {"rest-0"}, LifecycleAction.RESTART_POD: {"rest-0", "work-0"}}.get(
+            action, set()
+        )
         pods = {pod: ended.get(pod, [RUNS if pod in spared else STOPPED]) for pod in PODS}
         kept = set(ended) if self.ending == "done" else set()
-        if action not in (Action.COMPLETE_JOB, Action.TERMINATE_JOB):
+        if action not in (LifecycleAction.COMPLETE_JOB, LifecycleAction.TERMINATE_JOB):
             pods |= {pod: [*pods[pod], RUNS] for pod in set(PODS) - spared - kept}
         return self._once_more(pods) if self.times > 1 else pods
 
@@ -159,35 +161,35 @@ class Cell:
         """What it enters after it ran for the first time."""
         if not self.is_answered or self.action is None:
             return ["pending", "running"] if self.ending == "lost" else []
-        action = Action.RESTART_JOB if self.action in PARTIAL_ACTIONS else self.action
+        action = LifecycleAction.RESTART_JOB if self.action in PARTIAL_ACTIONS else self.action
         if self.times == 1:
             return AFTER[action]
         return ["pending", "running", *AFTER[action]] if self.cause == "TaskFailed" else [*AFTER[action], "failed"]
 
 
-ANSWERS: tuple[tuple[str, Action | None], ...] = (
+ANSWERS: tuple[tuple[str, LifecycleAction | None], ...] = (
     ("", None),
-    ("PodFailed", Action.RESTART_JOB),
-    ("PodFailed", Action.RESTART_POD),
-    ("PodFailed", Action.RESTART_TASK),
-    ("PodFailed", Action.ABORT_JOB),
-    ("exit", Action.TERMINATE_JOB),
+    ("PodFailed", LifecycleAction.RESTART_JOB),
+    ("PodFailed", LifecycleAction.RESTART_POD),
+    ("PodFailed", LifecycleAction.RESTART_TASK),
+    ("PodFailed", LifecycleAction.ABORT_JOB),
+    ("exit", LifecycleAction.TERMINATE_JOB),
 )
 CELLS = [
     *(Cell(ending, *answer) for ending, answer in product(FAILURES, ANSWERS)),
-    Cell("exits", "PodFailed", Action.RESTART_JOB, times=2),
-    Cell("killed", "PodFailed", Action.RESTART_POD, times=2),
+    Cell("exits", "PodFailed", LifecycleAction.RESTART_JOB, times=2),
+    Cell("killed", "PodFailed", LifecycleAction.RESTART_POD, times=2),
     Cell("lost"),
-    Cell("lost", "PodFailed", Action.TERMINATE_JOB),
-    Cell("lost", "PodEvicted", Action.RESTART_JOB),
-    Cell("lost", "PodEvicted", Action.RESTART_POD),
-    Cell("lost", "PodEvicted", Action.ABORT_JOB),
-    Cell("lost", "TaskFailed", Action.TERMINATE_JOB, times=2),
+    Cell("lost", "PodFailed", LifecycleAction.TERMINATE_JOB),
+    Cell("lost", "PodEvicted", LifecycleAction.RESTART_JOB),
+    Cell("lost", "PodEvicted", LifecycleAction.RESTART_POD),
+    Cell("lost", "PodEvicted", LifecycleAction.ABORT_JOB),
+    Cell("lost", "TaskFailed", LifecycleAction.TERMINATE_JOB, times=2),
     Cell("done"),
-    Cell("done", "PodFailed", Action.RESTART_JOB),
-    Cell("done", "TaskCompleted", Action.COMPLETE_JOB),
-    Cell("done", "TaskCompleted", Action.ABORT_JOB),
-    *(Cell("deaf", "person", action) for action in (*AFTER, Action.RESTART_POD)),
-    Cell("orphaned", "person", Action.ABORT_JOB),
-    Cell("orphaned", "person", Action.RESTART_TASK),
+    Cell("done", "PodFailed", LifecycleAction.RESTART_JOB),
+    Cell("done", "TaskCompleted", LifecycleAction.COMPLETE_JOB),
+    Cell("done", "TaskCompleted", LifecycleAction.ABORT_JOB),
+    *(Cell("deaf", "person", action) for action in (*AFTER, LifecycleAction.RESTART_POD)),
+    Cell("orphaned", "person", LifecycleAction.ABORT_JOB),
+    Cell("orphaned", "person", LifecycleAction.RESTART_TASK),
 ]

@@ -21,8 +21,8 @@ from hekla.controller.backends import backend_of
 from hekla.controller.holder import holder
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase, PodPhase
-from hekla.domain.policies import Action
-from hekla.domain.scaling import Size
+from hekla.domain.policies import LifecycleAction
+from hekla.domain.scaling import JobSize
 from hekla.lib import clock
 
 WAIT_SECONDS = 600
@@ -37,11 +37,11 @@ CAUSES: dict[str, dict[str, Any]] = {
     "Unknown": {"events": ["Unknown"]},
     "JobUpdated": {"events": ["JobUpdated"]},
 }
-PARTIAL = (Action.RESTART_TASK, Action.RESTART_POD, Action.RESTART_PARTITION)
+PARTIAL = (LifecycleAction.RESTART_TASK, LifecycleAction.RESTART_POD, LifecycleAction.RESTART_PARTITION)
 ENDS = {
-    Action.ABORT_JOB: (JobPhase.ABORTING, JobPhase.ABORTED),
-    Action.COMPLETE_JOB: (JobPhase.COMPLETING, JobPhase.COMPLETED),
-    Action.TERMINATE_JOB: (JobPhase.TERMINATING, JobPhase.TERMINATED),
+    LifecycleAction.ABORT_JOB: (JobPhase.ABORTING, JobPhase.ABORTED),
+    LifecycleAction.COMPLETE_JOB: (JobPhase.COMPLETING, JobPhase.COMPLETED),
+    LifecycleAction.TERMINATE_JOB: (JobPhase.TERMINATING, JobPhase.TERMINATED),
 }
 """The phase that a job enters by this action, and the one in which it is over."""
 ENDED_BY = {phase: action for action, phases in ENDS.items() for phase in phases}
@@ -68,7 +68,7 @@ class Cell(ABC):
 
     phase: str
     cause: str
-    action: Action
+    action: LifecycleAction
 
     @property
     def name(self) -> str:
@@ -152,7 +152,7 @@ class Jobs(Generic[AnyCell]):
 
     def grow(self, cell: AnyCell) -> None:
         """Alice gives `work` one replica more, without which the job will not do."""
-        size = Size.parse({"tasks": {"work": {"replicas": 3, "min_available": 3}}})
+        size = JobSize.parse({"tasks": {"work": {"replicas": 3, "min_available": 3}}})
         services.scale(self.jobs[cell], size, user=self.world.alice, now=clock.now())
 
     def _epoch(self) -> int:

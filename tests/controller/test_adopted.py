@@ -23,7 +23,7 @@ from hekla.controller.backends import backend_of
 from hekla.domain.errors import Invalid, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase, PodPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
 Object = dict[str, Any]
@@ -495,7 +495,7 @@ def test_a_budget_keeps_a_pod_of_ours_too_but_not_from_a_person(
     shared.turn_until(lambda: Event.objects.filter(kind="PodSpared").exists())
     assert not Event.objects.filter(kind="PodEvicted").exists(), "nobody is told of what does not happen"
     assert Pod.objects.filter(job=job, phase=PodPhase.RUNNING).count() == 2
-    services.command(job, Action.ABORT_JOB, user=shared.alice, now=clock.now())
+    services.command(job, LifecycleAction.ABORT_JOB, user=shared.alice, now=clock.now())
     shared.turn_until(lambda: (stands("ours"), stands("urgent")) == (JobPhase.ABORTED, JobPhase.RUNNING))
     assert audit.findings() == []
 
@@ -535,7 +535,7 @@ def test_nobody_ends_or_makes_such_a_job_from_the_console(shared, small_cluster,
     make(small_cluster, others, pod("theirs"))
     shared.turn_until(lambda: stands("theirs") == JobPhase.RUNNING)
     with pytest.raises(Refused):
-        services.command(Job.objects.get(), Action.ABORT_JOB, user=shared.alice, now=clock.now())
+        services.command(Job.objects.get(), LifecycleAction.ABORT_JOB, user=shared.alice, now=clock.now())
     spec = JobSpec.parse({"name": "one", "kind": "adopted", "tasks": [{"name": "main", "command": ["x"]}]})
     with pytest.raises(Invalid):
         services.submit(spec=spec, tenant=shared.tenant, user=shared.alice, now=clock.now())

@@ -16,7 +16,7 @@ from hekla.controller import turns
 from hekla.controller.backends import backend_of
 from hekla.controller.decisions import only_places
 from hekla.domain.phases import GangPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
 
@@ -47,7 +47,7 @@ def test_what_was_wished_meanwhile_waits_until_it_is_known(world: World, request
     """A pod that has ended by itself is not to be taken for one that was stopped."""
     job = submit(world, "ending", ["sleep", "100"], seconds=100)
     world.turn_until(lambda: phase(job) == "running")
-    services.command(job, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    services.command(job, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     last = Event.objects.last()
     request.getfixturevalue("tells_nothing")
     turns.forget_all()

@@ -9,7 +9,7 @@ from tests.support import auditor
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.controller import turns
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
 
@@ -35,11 +35,11 @@ def test_time_counts_on_over_a_restart_also_before_it_is_let_in_again(world: Wor
     job = submit(world, "again", ["sleep", "60"], seconds=600, active_deadline_seconds=3600)
     world.turn_until(lambda: phase(job) == "running")
     first = Job.objects.get(pk=job.pk).deadline_at
-    services.command(job, Action.RESTART_JOB, user=world.alice, now=clock.now())
+    services.command(job, LifecycleAction.RESTART_JOB, user=world.alice, now=clock.now())
     world.turn_until(lambda: phase(job) == "running" and Job.objects.get(pk=job.pk).version == 2)
     assert Job.objects.get(pk=job.pk).deadline_at == first
     other = submit(world, "other", ["sleep", "60"], replicas=4, seconds=600)
-    services.command(job, Action.RESTART_JOB, user=world.alice, now=clock.now())
+    services.command(job, LifecycleAction.RESTART_JOB, user=world.alice, now=clock.now())
     let_time_pass(job)
     world.turn_until(lambda: phase(job) == "failed" and phase(other) == "running")
     auditor.audit()
@@ -49,10 +49,10 @@ def test_a_job_that_is_aborted_gets_its_time_anew(world: World) -> None:
     job = submit(world, "paused", ["sleep", "60"], seconds=600, active_deadline_seconds=3600)
     world.turn_until(lambda: phase(job) == "running")
     first = Job.objects.get(pk=job.pk).deadline_at
-    services.command(job, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    services.command(job, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     world.turn_until(lambda: phase(job) == "aborted")
     assert Job.objects.get(pk=job.pk).deadline_at is None
-    services.command(job, Action.RESUME_JOB, user=world.alice, now=clock.now())
+    services.command(job, LifecycleAction.RESUME_JOB, user=world.alice, now=clock.now())
     world.turn_until(lambda: phase(job) == "running")
     again = Job.objects.get(pk=job.pk).deadline_at
     assert first

@@ -29,7 +29,7 @@ from hekla.controller import turns
 from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import FINAL_JOB_PHASES
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
 KILLS = int(os.environ.get("HEKLA_KILLS", "15"))
@@ -87,10 +87,10 @@ class Load:
             return  # its phase does not allow it
 
     def _abort(self, job: Job) -> None:
-        services.command(job, Action.ABORT_JOB, user=self._world.alice, now=clock.now())
+        services.command(job, LifecycleAction.ABORT_JOB, user=self._world.alice, now=clock.now())
 
     def _resume(self, job: Job) -> None:
-        services.command(job, Action.RESUME_JOB, user=self._world.alice, now=clock.now())
+        services.command(job, LifecycleAction.RESUME_JOB, user=self._world.alice, now=clock.now())
 
     def _delete(self, job: Job) -> None:
         services.delete(job, user=self._world.alice, now=clock.now())

@@ -21,7 +21,7 @@ from hekla.controller import turns
 from hekla.controller.backends import backend_of
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase, PodPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
 pytestmark = pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
@@ -64,7 +64,7 @@ def test_a_pod_that_runs_though_nobody_was_told_is_over_when_it_has_ended(world,
     bind = starting._bind
 
     def abort() -> None:
-        services.command(job, Action.ABORT_JOB, user=world.alice, now=clock.now())
+        services.command(job, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
         connection.close()
 
     async def bind_and_be_cut(*args: Any) -> None:

@@ -33,7 +33,7 @@ from hekla.controller.observations import key_of
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import ImpossibleTransition
 from hekla.domain.phases import JobPhase, PodPhase
-from hekla.domain.policies import POLICY_ACTIONS, Action
+from hekla.domain.policies import POLICY_ACTIONS, LifecycleAction
 from hekla.lib import clock
 
 LAST = ("PodPending", "Unknown")
@@ -77,11 +77,11 @@ class EarlyCell(Cell):
 
     def wanted(self) -> State:
         """What the policy makes of it."""
-        if self.action is Action.RESUME_JOB or (self.cause == "Unknown" and self.action in PARTIAL):
+        if self.action is LifecycleAction.RESUME_JOB or (self.cause == "Unknown" and self.action in PARTIAL):
             return self.phase, 1, 0, self.happened()
         if self.action in ENDS:
             return ENDS[self.action][1], 1, 0, _stopped(self._without_new_pods())
-        version, pods = 1 + (self.action is Action.RESTART_JOB), self._restarted()
+        version, pods = 1 + (self.action is LifecycleAction.RESTART_JOB), self._restarted()
         if self.cause in LAST:
             return "failed", version, 1, _stopped(pods)
         return self.phase, version, int(self.cause != "JobUpdated"), pods
@@ -94,7 +94,7 @@ class EarlyCell(Cell):
 
     def _restarted(self) -> dict[str, str]:
         there = self._without_new_pods()
-        if self.action is Action.RESTART_JOB:
+        if self.action is LifecycleAction.RESTART_JOB:
             new = {"work-2": "1 running"} if self.cause == "JobUpdated" else {}
             return {name: _next(there[name], state.split()[1]) for name, state in self.before().items()} | new
         if self.cause == "PodPending":
@@ -103,7 +103,7 @@ class EarlyCell(Cell):
 
     def _chosen(self) -> list[str]:
         """The part of the job that begins again; what a change of the task's size is about is all of it."""
-        if self.action is Action.RESTART_TASK or self.cause == "JobUpdated":
+        if self.action is LifecycleAction.RESTART_TASK or self.cause == "JobUpdated":
             return ["work-0", "work-1"]
         return ["work-0" if self.cause == "TaskCompleted" else "work-1"]
 
@@ -170,19 +170,19 @@ def test_every_event_leads_where_its_policy_says(simulated: World) -> None:
 
 P = JobPhase
 ACTIVE = (P.PENDING, P.RUNNING, P.RESTARTING)
-COMMANDS: dict[Action, dict[JobPhase, JobPhase | None]] = {
-    Action.ABORT_JOB: {**dict.fromkeys(ACTIVE, P.ABORTING), P.ABORTING: None, P.ABORTED: None},
-    Action.COMPLETE_JOB: {**dict.fromkeys(ACTIVE, P.COMPLETING), P.COMPLETING: None, P.COMPLETED: None},
-    Action.TERMINATE_JOB: {**dict.fromkeys(ACTIVE, P.TERMINATING), P.TERMINATING: None, P.TERMINATED: None},
-    Action.RESTART_JOB: {P.PENDING: P.RESTARTING, P.RUNNING: P.RESTARTING, P.RESTARTING: None},
-    Action.RESUME_JOB: {P.ABORTING: P.RESTARTING, P.ABORTED: P.RESTARTING, P.RESTARTING: None},
+COMMANDS: dict[LifecycleAction, dict[JobPhase, JobPhase | None]] = {
+    LifecycleAction.ABORT_JOB: {**dict.fromkeys(ACTIVE, P.ABORTING), P.ABORTING: None, P.ABORTED: None},
+    LifecycleAction.COMPLETE_JOB: {**dict.fromkeys(ACTIVE, P.COMPLETING), P.COMPLETING: None, P.COMPLETED: None},
+    LifecycleAction.TERMINATE_JOB: {**dict.fromkeys(ACTIVE, P.TERMINATING), P.TERMINATING: None, P.TERMINATED: None},
+    LifecycleAction.RESTART_JOB: {P.PENDING: P.RESTARTING, P.RUNNING: P.RESTARTING, P.RESTARTING: None},
+    LifecycleAction.RESUME_JOB: {P.ABORTING: P.RESTARTING, P.ABORTED: P.RESTARTING, P.RESTARTING: None},
 }
 """What a person's command leads to first; None: nothing new. Phases that are not named refuse it."""
-LED_BY = {P.RESTARTING: Action.RESTART_JOB, **ENDED_BY}
+LED_BY = {P.RESTARTING: LifecycleAction.RESTART_JOB, **ENDED_BY}
 SETTLED = (P.PENDING, P.RUNNING, P.ABORTED, P.COMPLETED, P.TERMINATED, P.FAILED)
 
 
-def _job_in(world: World, phase: JobPhase, action: Action) -> Job:
+def _job_in(world: World, phase: JobPhase, action: LifecycleAction) -> Job:
     """A job that will come into this phase, or into Running so that a command leads it there."""
     ends = {"env": {"HEKLA_SIM_SECONDS": "0", "HEKLA_SIM_EXIT": "3"}} if phase is P.FAILED else {}
     where = {"node_selector": {"no": "where"}} if phase is P.PENDING else {}
@@ -195,7 +195,7 @@ def _phase_of(job: Job) -> JobPhase:
     return JobPhase(Job.objects.get(pk=job.pk).phase)
 
 
-def _lead(world: World, jobs: dict[tuple[JobPhase, Action], Job]) -> None:
+def _lead(world: World, jobs: dict[tuple[JobPhase, LifecycleAction], Job]) -> None:
     """Every job into its phase; those on their way somewhere last, since they do not stay."""
     world.turn_until(lambda: all(_phase_of(job) in SETTLED[1:] for (at, _), job in jobs.items() if at is not P.PENDING))
     for ends in (True, False):

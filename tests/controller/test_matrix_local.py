@@ -25,7 +25,7 @@ from hekla.backends.local.podfolder import PodFolder
 from hekla.controller import turns
 from hekla.controller.backends import backend_of
 from hekla.controller.observations import key_of
-from hekla.domain.policies import PARTIAL_ACTIONS, Action
+from hekla.domain.policies import PARTIAL_ACTIONS, LifecycleAction
 from hekla.lib import clock
 
 SECONDS = 120.0
@@ -83,7 +83,7 @@ class Matrix:
     def _let_happen(self, cell: Cell, state: State) -> None:
         """What the cell is about, as often as it is to happen, when all pods run; and the end of an abort."""
         if state[0] == "aborted":
-            self._command(cell, Action.RESUME_JOB)
+            self._command(cell, LifecycleAction.RESUME_JOB)
         all_run = state[0] == "running" and [attempts[-1] for attempts in state[3].values()] == [RUNS] * len(PODS)
         if all_run and self.done[cell] < cell.times:
             self.done[cell] += 1
@@ -101,9 +101,9 @@ class Matrix:
         elif cell.ending in ("lost", "orphaned"):
             os.kill(self._folder(pods[-1]).holder(), signal.SIGKILL)
 
-    def _command(self, cell: Cell, action: Action) -> None:
+    def _command(self, cell: Cell, action: LifecycleAction) -> None:
         part: dict[str, Any] = {"task": "work"} if action in PARTIAL_ACTIONS else {}
-        part |= {"index": 1} if action is Action.RESTART_POD else {}
+        part |= {"index": 1} if action is LifecycleAction.RESTART_POD else {}
         services.command(self.jobs[cell], action, **part, user=self.world.alice, now=clock.now())
 
     def _folder(self, pod: Pod) -> PodFolder:
@@ -134,7 +134,7 @@ class Matrix:
         """Whatever still runs."""
         for cell, job in self.jobs.items():
             if not job.is_final:
-                self._command(cell, Action.TERMINATE_JOB)
+                self._command(cell, LifecycleAction.TERMINATE_JOB)
         self.world.turn_until(lambda: all(state[0] not in AT_WORK for state in self.states().values()))
         self.world.turn_until(lambda: all(pod.is_final for pods in self.pods.values() for pod in pods))
 

@@ -20,7 +20,7 @@ from hekla.apps.queues import services as queues
 from hekla.controller import turns
 from hekla.controller.backends import backend_of
 from hekla.controller.holder import holder
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.foresight import picture
 from hekla.foresight.picture import Picture
 from hekla.foresight.snapshot import Snapshot
@@ -65,11 +65,11 @@ def test_it_follows_jobs_through_their_lives(world: World, agree: Callable[[], N
     agree()
     world.turn_until(done("completed", "running"))
     assert Job.objects.get(pk=blocked.pk).waiting
-    services.command(long, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    services.command(long, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     world.turn_until(done("completed", "aborted"))
-    services.command(long, Action.RESUME_JOB, user=world.alice, now=clock.now())
+    services.command(long, LifecycleAction.RESUME_JOB, user=world.alice, now=clock.now())
     world.turn_until(done("completed", "running"))
-    services.command(blocked, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    services.command(blocked, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     agree()
     services.delete(short, user=world.alice, now=clock.now())
     agree()
@@ -124,7 +124,7 @@ def test_what_is_as_it_was_is_the_very_same(world: World) -> None:
     first, second = submit(world, "one", ["true"]), submit(world, "two", ["true"])
     kept = Picture()
     before = taken(kept, world).state.jobs
-    services.command(second, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    services.command(second, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     after = taken(kept, world).state.jobs
     assert [job.name for job in before] == [first.name, second.name]
     assert after[0] is before[0]

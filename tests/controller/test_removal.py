@@ -23,7 +23,7 @@ from hekla.controller import turns
 from hekla.controller.backends import backend_of
 from hekla.controller.observations import key_of
 from hekla.domain.errors import Refused
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
 SAYS_AND_LEAVES = ["sh", "-c", "echo said; touch left"]
@@ -249,10 +249,10 @@ def test_what_is_labelled_with_the_name_of_no_job_holds_up_no_sweep(world: World
 def test_a_deleted_job_cannot_come_back(world: World) -> None:
     job = submit(world, "long", ["sleep", "60"], seconds=600)
     world.turn_until(lambda: phase(job) == "running")
-    services.command(job, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    services.command(job, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     world.turn_until(lambda: phase(job) == "aborted")
     delete(world, job)
     delete(world, job)
     assert told(job)["JobDeleted"] == 1
     with pytest.raises(Refused, match="deleted"):
-        services.command(job, Action.RESUME_JOB, user=world.alice, now=clock.now())
+        services.command(job, LifecycleAction.RESUME_JOB, user=world.alice, now=clock.now())

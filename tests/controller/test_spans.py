@@ -16,7 +16,7 @@ from hekla.controller import audit, turns
 from hekla.controller.backends import backend_of
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.foresight import kept, spans
 from hekla.lib import clock
 
@@ -35,7 +35,7 @@ def both(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     turn()
     yield world
     for job in Job.objects.exclude(phase__in=[phase for phase in JobPhase if phase.is_final]):
-        services.command(job, Action.ABORT_JOB, user=world.alice, now=clock.now())
+        services.command(job, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     turn_until(lambda: not Pod.objects.filter(phase__in=["bound", "preparing", "running"]).exists())
     backend_of(here).close()
     kept.forget_all()
@@ -87,7 +87,7 @@ def test_it_moves_to_the_one_that_becomes_free_and_leaves_nothing_behind(both: W
     turn()
     assert spans.move_waiting() == 0
     leaves = fills["default" if before == "here" else "here"]
-    services.command(leaves, Action.ABORT_JOB, user=both.alice, now=clock.now())
+    services.command(leaves, LifecycleAction.ABORT_JOB, user=both.alice, now=clock.now())
     turn_until(lambda: Job.objects.get(pk=leaves.pk).phase == JobPhase.ABORTED)
     assert spans.move_waiting() == 1
     assert cluster_of(job) != before

@@ -25,7 +25,7 @@ from hekla.controller.observations import key_of
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase, PodPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 from hekla.reaching import moves
 
@@ -76,7 +76,7 @@ def run(world: World, *jobs: Job) -> None:
 
 
 def abort(world: World, job: Job) -> None:
-    services.command(job, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    services.command(job, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.ABORTED)
 
 

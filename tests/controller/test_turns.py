@@ -19,7 +19,7 @@ from hekla.controller import sparing, turns
 from hekla.controller.backends import backend_of
 from hekla.controller.carry_out import order_of
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
 
@@ -77,12 +77,12 @@ def test_two_gangs_of_four_never_mix_on_four_places(world: World) -> None:
 def test_an_aborted_job_lets_go_of_everything_and_can_be_resumed(world: World) -> None:
     job = submit(world, "long", ["sleep", "60"], replicas=2, seconds=600)
     world.turn_until(lambda: phase(job) == "running")
-    services.command(job, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    services.command(job, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     world.turn_until(lambda: phase(job) == "aborted")
     assert not Pod.objects.exclude(phase__in=["failed", "succeeded"]).exists()
-    services.command(job, Action.RESUME_JOB, user=world.alice, now=clock.now())
+    services.command(job, LifecycleAction.RESUME_JOB, user=world.alice, now=clock.now())
     world.turn_until(lambda: phase(job) == "running")
-    services.command(job, Action.TERMINATE_JOB, user=world.alice, now=clock.now())
+    services.command(job, LifecycleAction.TERMINATE_JOB, user=world.alice, now=clock.now())
     world.turn_until(lambda: phase(job) == "terminated")
 
 
@@ -110,7 +110,7 @@ def test_what_is_restarted_beside_a_pod_that_failed_finds_its_place(world: World
     one = JobSpec.parse({"name": "one", "tasks": tasks})
     job = services.submit(spec=one, tenant=world.tenant, user=world.alice, now=clock.now())
     world.turn_until(lambda: phase(job) == "running" and job.pods.filter(phase="failed").exists())
-    services.command(job, Action.RESTART_POD, task="works", index=1, user=world.alice, now=clock.now())
+    services.command(job, LifecycleAction.RESTART_POD, task="works", index=1, user=world.alice, now=clock.now())
     world.turn_until(lambda: job.pods.filter(task="works", attempt=2, phase="running").exists())
     assert [pod.attempt for pod in selectors.current_pods(job)] == [1, 1, 2]
     world.turn_until(lambda: phase(job) == "running")
@@ -148,7 +148,7 @@ def test_the_log_alone_tells_the_same_story_as_the_rows(world: World) -> None:
         submit(world, "stopped", ["sleep", "60"], seconds=600),
     ]
     world.turn_until(lambda: phase(jobs[3]) == "running")
-    services.command(jobs[3], Action.ABORT_JOB, user=world.alice, now=clock.now())
+    services.command(jobs[3], LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     world.turn_until(lambda: all(Job.objects.get(pk=job.pk).is_final for job in jobs))
     auditor.audit()
 
@@ -197,7 +197,7 @@ def test_what_running_pods_use_is_measured_as_the_controller_turns(world: World,
     used = dict(Sample.objects.order_by("at").values_list("pod__job__name", "cpu_ms"))
     assert used["busy"] > used.get("asleep", 0)
     for one in (job, other):
-        services.command(one, Action.ABORT_JOB, user=world.alice, now=clock.now())
+        services.command(one, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     world.turn_until(lambda: phase(job) == phase(other) == "aborted")
 
 

@@ -28,8 +28,8 @@ from hekla.controller.backends import backend_of
 from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase, PodPhase
-from hekla.domain.policies import Action
-from hekla.domain.scaling import Size, TaskSize
+from hekla.domain.policies import LifecycleAction
+from hekla.domain.scaling import JobSize, TaskSize
 from hekla.lib import clock
 
 SIZE = {"cpu": "4", "memory": "8Gi", "pods": "20"}
@@ -146,10 +146,10 @@ def log_of(world: World, job: Job, *, attempt: int) -> bytes:
 
 
 def resize(world: World, job: Job, size: TaskSize) -> None:
-    services.scale(job, Size(tasks={"main": size}), user=world.alice, now=clock.now())
+    services.scale(job, JobSize(tasks={"main": size}), user=world.alice, now=clock.now())
 
 
-def ask(world: World, job: Job, action: Action) -> None:
+def ask(world: World, job: Job, action: LifecycleAction) -> None:
     services.command(job, action, user=world.alice, now=clock.now())
 
 
@@ -180,16 +180,16 @@ def test_the_log_of_a_pod_can_be_read_while_it_runs_and_after_its_job_is_deleted
 def test_an_aborted_job_ends_and_goes_on_when_it_is_resumed(led) -> None:
     job = submit(led, seconds=1000)
     until(led, job, JobPhase.RUNNING)
-    ask(led, job, Action.ABORT_JOB)
+    ask(led, job, LifecycleAction.ABORT_JOB)
     assert phase(job) == JobPhase.ABORTING
     until(led, job, JobPhase.ABORTED)
     led.turn_until(lambda: all(pod.is_final for pod in job.pods.all()))
     assert [(pod.phase, pod.reason, pod.stopping) for pod in job.pods.all()] == [(PodPhase.FAILED, "Stopped", True)]
     assert log_of(led, job, attempt=1) == SAID
-    ask(led, job, Action.RESUME_JOB)
+    ask(led, job, LifecycleAction.RESUME_JOB)
     until(led, job, JobPhase.RUNNING)
     assert [pod.attempt for pod in job.pods.order_by("attempt")] == [1, 2]
-    ask(led, job, Action.TERMINATE_JOB)
+    ask(led, job, LifecycleAction.TERMINATE_JOB)
     until(led, job, JobPhase.TERMINATED)
     led.turn_until(lambda: all(pod.is_final for pod in job.pods.all()))
     assert audit.findings() == []
@@ -211,7 +211,7 @@ def test_a_job_that_a_person_restarts_begins_again_once(led) -> None:
     job = submit(led, seconds=1000, replicas=2)
     until(led, job, JobPhase.RUNNING)
     led.turn_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).count() == 2)
-    ask(led, job, Action.RESTART_JOB)
+    ask(led, job, LifecycleAction.RESTART_JOB)
     assert phase(job) == JobPhase.RESTARTING
     led.turn_until(lambda: job.pods.filter(attempt=2, phase=PodPhase.RUNNING).count() == 2)
     until(led, job, JobPhase.RUNNING)
@@ -219,11 +219,11 @@ def test_a_job_that_a_person_restarts_begins_again_once(led) -> None:
     turns.run(led.cluster)
     assert Job.objects.get(pk=job.pk).retry_count == 1
     assert job.pods.count() == 4
-    ask(led, job, Action.RESTART_JOB)
+    ask(led, job, LifecycleAction.RESTART_JOB)
     led.turn_until(lambda: job.pods.filter(attempt=3, phase=PodPhase.RUNNING).count() == 2)
     until(led, job, JobPhase.RUNNING)
     with pytest.raises(Refused, match="at number 3"):
-        ask(led, Job.objects.get(pk=job.pk), Action.RESTART_JOB)
+        ask(led, Job.objects.get(pk=job.pk), LifecycleAction.RESTART_JOB)
     assert audit.findings() == []
 
 
@@ -232,12 +232,12 @@ def test_a_wish_is_withdrawn_where_the_cluster_knows_no_commands(led, monkeypatc
     until(led, job, JobPhase.RUNNING)
     backend = backend_of(led.cluster)
     monkeypatch.setitem(backend._versions, "bus.volcano.sh", "bus.volcano.sh/v0")
-    ask(led, job, Action.ABORT_JOB)
+    ask(led, job, LifecycleAction.ABORT_JOB)
     until(led, job, JobPhase.RUNNING)
     row = Job.objects.get(pk=job.pk)
     assert row.reason == "NotAsked"
     assert "does not know the Commands" in row.message
-    ask(led, job, Action.ABORT_JOB)
+    ask(led, job, LifecycleAction.ABORT_JOB)
     until(led, job, JobPhase.ABORTED)
     assert rows.findings() == []
 
@@ -268,7 +268,7 @@ def test_a_job_that_finds_no_room_says_why_in_volcanos_words_and_can_be_aborted(
     client.force_login(led.alice, backend="django.contrib.auth.backends.ModelBackend")
     page = client.get(reverse("jobs:detail", args=[job.uid])).content.decode()
     assert escape(reason_of(job)) in page
-    ask(led, job, Action.ABORT_JOB)
+    ask(led, job, LifecycleAction.ABORT_JOB)
     until(led, job, JobPhase.ABORTED)
     assert Job.objects.get(pk=job.pk).waiting == []
     assert phase(first) == JobPhase.RUNNING
@@ -349,7 +349,7 @@ def test_what_volcano_cannot_be_asked_for_is_refused(led) -> None:
     job = submit(led, seconds=1000)
     until(led, job, JobPhase.RUNNING)
     with pytest.raises(Refused, match="as a whole only"):
-        services.command(job, Action.RESTART_TASK, task="main", user=led.alice, now=clock.now())
+        services.command(job, LifecycleAction.RESTART_TASK, task="main", user=led.alice, now=clock.now())
     with pytest.raises(Refused, match="PriorityClass"):
         services.set_priority(job, 5, user=led.alice, now=clock.now())
 
@@ -449,7 +449,7 @@ def test_a_job_whose_queue_has_no_share_left_says_so_in_volcanos_words(led, plan
     assert reason_of(job).startswith("Volcano says: queue resource quota")
     assert job.pods.count() == 0
     for one in (first, job):
-        ask(led, one, Action.TERMINATE_JOB)
+        ask(led, one, LifecycleAction.TERMINATE_JOB)
         until(led, one, JobPhase.TERMINATED)
     plane.request("DELETE", f"{_QUEUES}/{name}")
 
@@ -479,7 +479,7 @@ def test_a_claim_of_a_job_is_made_before_it_and_goes_with_it(led, plane, volcano
     place = f"/api/v1/namespaces/{volcano_namespace}/persistentvolumeclaims?{labelled}"
     led.turn_until(lambda: len(at(plane, volcano_namespace)) > 0)
     assert len(plane.request("GET", place)["items"]) == 1
-    ask(led, job, Action.TERMINATE_JOB)
+    ask(led, job, LifecycleAction.TERMINATE_JOB)
     until(led, job, JobPhase.TERMINATED)
     services.delete(Job.objects.get(pk=job.pk), user=led.alice, now=clock.now())
     led.turn_until(lambda: plane.request("GET", place)["items"] == [])
@@ -492,5 +492,5 @@ def test_job_plugins_are_volcanos_own(led, plane, volcano_namespace) -> None:
     told = [{one["name"]: one for one in pod["spec"]["containers"][0]["env"]} for pod in pods]
     assert sorted(env["VC_TASK_INDEX"]["value"] for env in told) == ["0", "1"]
     assert all("VC_MAIN_HOSTS" in env for env in told)
-    ask(led, job, Action.TERMINATE_JOB)
+    ask(led, job, LifecycleAction.TERMINATE_JOB)
     until(led, job, JobPhase.TERMINATED)

@@ -20,7 +20,7 @@ from hekla.backends.kubernetes.rights import NEEDED, NEEDED_WITH_VOLCANO, needed
 from hekla.backends.kubernetes.volcano import VolcanoBackend
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
 _STRICT = "fieldManager=test&fieldValidation=Strict&force=true"
@@ -229,7 +229,7 @@ def test_with_its_token_a_job_is_led_from_its_queue_to_its_end(with_volcano: Ins
         backend.keep_queue(replace(queue, weight=2))
         backend.resize(job, JobSize.of(larger), meanwhile=lambda: None)
         assert backend.jobs()[job].size == JobSize.of(larger)
-        backend.ask(job, Action.ABORT_JOB, restarts=0, meanwhile=lambda: None)
+        backend.ask(job, LifecycleAction.ABORT_JOB, restarts=0, meanwhile=lambda: None)
         plane.wait_until(lambda: backend.jobs()[job].phase is JobPhase.ABORTED, 90)
         backend.remove(job)
         assert backend.jobs() == {}

@@ -5,17 +5,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hekla.domain.adopted import (
+from hekla.domain.external_pods import (
+    ExternalPod,
+    ExternalTasks,
     GroupKind,
     GroupRef,
-    Held,
-    OthersPod,
-    Roles,
+    RecordedPod,
+    assign_refs,
+    build_spec,
     job_name,
-    placed,
+    phase_changes,
     role_name,
-    spec_with,
-    way,
 )
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import JobFacts, PodFacts, PodRef
@@ -23,7 +23,7 @@ from hekla.domain.phases import JobPhase, PodPhase
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 GROUP = GroupRef("team-a", GroupKind.OWNER, "train", "1")
-POD = OthersPod("u", "team-a", "train-0", GROUP, AT, PodPhase.PENDING, AT, request={"cpu": "1"})
+POD = ExternalPod("u", "team-a", "train-0", GROUP, AT, PodPhase.PENDING, AT, request={"cpu": "1"})
 
 
 @pytest.mark.parametrize("name", ["train", "a/b", "/", "a//", ""])
@@ -35,10 +35,10 @@ def test_a_group_is_found_again_by_its_key_whatever_it_is_called(name: str) -> N
 
 
 def spec(minimum: int = 1, count: int = 2) -> JobSpec:
-    roles = Roles(None)
+    roles = ExternalTasks(None)
     task = roles.task_of(POD) or ""
     refs = [PodRef(task, index, 1) for index in range(count)]
-    return spec_with(GROUP, roles, refs, name="train", queue="default", priority=0, minimum=minimum)
+    return build_spec(GROUP, roles, refs, name="train", queue="default", priority=0, minimum=minimum)
 
 
 def facts(phase: PodPhase, index: int = 0, attempt: int = 1, *, stopping: bool = False) -> PodFacts:
@@ -53,14 +53,14 @@ def test_names_are_those_of_others_as_far_as_ours_can_be_so() -> None:
 
 
 def test_pods_of_one_role_that_ask_for_the_same_are_one_task() -> None:
-    roles = Roles(None)
+    roles = ExternalTasks(None)
     pods = [POD, POD, replace(POD, request={"cpu": "2"}), replace(POD, role="master")]
     assert [roles.task_of(pod) for pod in pods] == ["pod", "pod", "pod-v2", "master"]
     assert roles.task_of(replace(POD, request={"cpu": "2"})) == "pod-v2"
 
 
 def test_a_job_of_fifty_tasks_takes_no_further_one() -> None:
-    roles = Roles(None)
+    roles = ExternalTasks(None)
     assert all(roles.task_of(replace(POD, role=f"r{number}")) for number in range(50))
     assert roles.task_of(replace(POD, role="more")) is None
 
@@ -75,23 +75,26 @@ def test_pods_to_come_are_replicas_without_a_pod() -> None:
     ("held", "expected"),
     [
         ([], PodRef("pod", 0, 1)),
-        ([Held(PodRef("pod", 0, 1), "other", PodPhase.RUNNING)], PodRef("pod", 1, 1)),
-        ([Held(PodRef("pod", 0, 1), "other", PodPhase.SUCCEEDED)], PodRef("pod", 1, 1)),
-        ([Held(PodRef("pod", 0, 1), "other", PodPhase.FAILED)], PodRef("pod", 0, 2)),
-        ([Held(PodRef("pod", 0, 1), "other", PodPhase.LOST)], PodRef("pod", 0, 2)),
+        ([RecordedPod(PodRef("pod", 0, 1), "other", PodPhase.RUNNING)], PodRef("pod", 1, 1)),
+        ([RecordedPod(PodRef("pod", 0, 1), "other", PodPhase.SUCCEEDED)], PodRef("pod", 1, 1)),
+        ([RecordedPod(PodRef("pod", 0, 1), "other", PodPhase.FAILED)], PodRef("pod", 0, 2)),
+        ([RecordedPod(PodRef("pod", 0, 1), "other", PodPhase.LOST)], PodRef("pod", 0, 2)),
         (
-            [Held(PodRef("pod", 0, 1), "other", PodPhase.FAILED), Held(PodRef("pod", 1, 1), "train-0", PodPhase.LOST)],
+            [
+                RecordedPod(PodRef("pod", 0, 1), "other", PodPhase.FAILED),
+                RecordedPod(PodRef("pod", 1, 1), "train-0", PodPhase.LOST),
+            ],
             PodRef("pod", 1, 2),
         ),
     ],
 )
-def test_a_new_pod_takes_the_place_of_its_name_or_of_one_that_failed(held: list[Held], expected: PodRef) -> None:
-    assert placed([(POD, "pod")], held) == [(POD, expected)]
+def test_a_new_pod_takes_the_place_of_its_name_or_of_one_that_failed(held: list[RecordedPod], expected: PodRef) -> None:
+    assert assign_refs([(POD, "pod")], held) == [(POD, expected)]
 
 
 def test_new_pods_do_not_take_one_place() -> None:
-    held = [Held(PodRef("pod", 0, 1), "old", PodPhase.FAILED)]
-    found = placed([(POD, "pod"), (replace(POD, uid="v", name="train-1"), "pod")], held)
+    held = [RecordedPod(PodRef("pod", 0, 1), "old", PodPhase.FAILED)]
+    found = assign_refs([(POD, "pod"), (replace(POD, uid="v", name="train-1"), "pod")], held)
     assert [ref for _pod, ref in found] == [PodRef("pod", 0, 2), PodRef("pod", 1, 1)]
 
 
@@ -107,22 +110,22 @@ ENDS = [
 @pytest.mark.parametrize(("phases", "expected"), ENDS)
 def test_a_job_stands_as_its_pods_do(phases: list[PodPhase], expected: JobPhase) -> None:
     pods = [facts(phase, index) for index, phase in enumerate(phases)]
-    steps = way(JobFacts(spec()), pods, has_begun=False)
+    steps = phase_changes(JobFacts(spec()), pods, has_begun=False)
     assert steps[-1].phase is expected
 
 
 def test_a_pod_that_was_evicted_has_not_failed() -> None:
-    steps = way(JobFacts(spec(), JobPhase.RUNNING), [facts(PodPhase.FAILED, stopping=True)], has_begun=True)
+    steps = phase_changes(JobFacts(spec(), JobPhase.RUNNING), [facts(PodPhase.FAILED, stopping=True)], has_begun=True)
     assert [step.phase for step in steps] == [JobPhase.TERMINATED]
 
 
 def test_a_job_that_was_over_goes_on_with_new_pods() -> None:
     pods = [facts(PodPhase.FAILED), facts(PodPhase.RUNNING, attempt=2)]
-    steps = way(JobFacts(spec(), JobPhase.FAILED), pods, has_begun=True)
+    steps = phase_changes(JobFacts(spec(), JobPhase.FAILED), pods, has_begun=True)
     assert [step.phase for step in steps] == [JobPhase.RESTARTING, JobPhase.PENDING, JobPhase.RUNNING]
 
 
 def test_a_gang_runs_when_enough_of_it_do() -> None:
     pods = [facts(PodPhase.RUNNING), facts(PodPhase.PENDING, 1)]
-    assert way(JobFacts(spec(minimum=2)), pods, has_begun=False) == ()
-    assert way(JobFacts(spec(minimum=1)), pods, has_begun=False)[-1].phase is JobPhase.RUNNING
+    assert phase_changes(JobFacts(spec(minimum=2)), pods, has_begun=False) == ()
+    assert phase_changes(JobFacts(spec(minimum=1)), pods, has_begun=False)[-1].phase is JobPhase.RUNNING

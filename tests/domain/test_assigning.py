@@ -2,7 +2,7 @@
 
 import pytest
 
-from hekla.domain.assigning import assigned
+from hekla.domain.assignments import apply_assignments
 from hekla.domain.errors import Invalid
 
 JOB = {"name": "one", "priority": 3, "tasks": [{"name": "main", "command": ["true"], "env": {"A": "1"}}]}
@@ -24,7 +24,7 @@ JOB = {"name": "one", "priority": 3, "tasks": [{"name": "main", "command": ["tru
     ],
 )  # fmt: skip
 def test_a_word_changes_one_thing(word, want):
-    changed = assigned(JOB, [word])
+    changed = apply_assignments(JOB, [word])
     task = {**JOB["tasks"][0], **want.pop("main", {})}
     assert changed == {name: value for name, value in {**JOB, "tasks": [task], **want}.items() if value is not None}
     assert JOB["priority"] == 3
@@ -44,11 +44,11 @@ def test_a_word_changes_one_thing(word, want):
 )
 def test_what_cannot_be_done_is_said(word, said):
     with pytest.raises(Invalid) as caught:
-        assigned(JOB, [word])
+        apply_assignments(JOB, [word])
     assert said in caught.value.problems[0].message
 
 
 def test_a_task_may_be_called_as_a_field_is():
     job = {"tasks": [{"name": "env", "command": ["true"]}]}
-    changed = assigned(job, ["tasks.env.replicas=2", "tasks.env.env.A=1"])
+    changed = apply_assignments(job, ["tasks.env.replicas=2", "tasks.env.env.A=1"])
     assert changed["tasks"] == [{"name": "env", "command": ["true"], "replicas": 2, "env": {"A": "1"}}]

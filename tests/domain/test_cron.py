@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hekla.domain import cron
-from hekla.domain.cron import BadCron
+from hekla.domain.cron import InvalidCron
 
 MINUTE = timedelta(minutes=1)
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "America/St_Johns",
@@ -168,7 +168,7 @@ def test_a_century_without_a_leap_day_is_stepped_over() -> None:
     ],
 )
 def test_what_is_no_expression_is_refused_in_words(expression: str, says: str) -> None:
-    with pytest.raises(BadCron, match=says):
+    with pytest.raises(InvalidCron, match=says):
         cron.parse(expression)
 
 
@@ -176,15 +176,15 @@ def test_what_is_no_expression_is_refused_in_words(expression: str, says: str) -
 def test_any_text_is_an_expression_or_refused(text: str) -> None:
     try:
         parsed = cron.parse(text)
-    except BadCron:
+    except InvalidCron:
         return
     assert next(parsed.after(at("2026-01-01T00:00"), cron.zone("UTC"))).year >= 2026
 
 
 def test_an_unknown_zone_is_refused_with_the_one_that_is_like_it() -> None:
-    with pytest.raises(BadCron, match="did you mean “Europe/Berlin”"):
+    with pytest.raises(InvalidCron, match="did you mean “Europe/Berlin”"):
         cron.zone("Europe/Berlim")
-    with pytest.raises(BadCron):
+    with pytest.raises(InvalidCron):
         cron.zone("../../etc/passwd")
 
 

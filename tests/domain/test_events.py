@@ -42,7 +42,7 @@ def test_unknown_fields_are_refused(kind):
 
 
 def test_an_unknown_kind_is_named():
-    with pytest.raises(events.UnknownKind, match="JobPainted"):
+    with pytest.raises(events.UnknownEventKind, match="JobPainted"):
         events.parse("JobPainted", {})
 
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hekla.domain.errors import Invalid
+from hekla.domain.flow_progress import PortProbe, StepFacts, StepWait, TaskFacts, evaluate_flow, port_probes
 from hekla.domain.flows import MAX_STEPS, FlowSpec
 from hekla.domain.phases import FlowPhase, JobPhase
-from hekla.domain.progress import Question, StepFacts, TaskFacts, Wait, progress, questions
 
 JOB = {"tasks": [{"name": "main", "command": ["true"]}]}
 WORKING = [JobPhase.PENDING, JobPhase.RUNNING, JobPhase.RESTARTING]
@@ -69,9 +69,9 @@ def test_steps_begin_when_what_they_wait_for_has_completed_and_all_come_to_their
     asked: FlowSpec, data: st.DataObject
 ) -> None:
     jobs: dict[str, StepFacts] = {}
-    while (now := progress(asked, jobs)).phase is not FlowPhase.SUCCEEDED:
+    while (now := evaluate_flow(asked, jobs)).phase is not FlowPhase.SUCCEEDED:
         assert not now.is_over
-        assert now == progress(asked, dict(reversed(jobs.items()))), "the same facts, the same answer"
+        assert now == evaluate_flow(asked, dict(reversed(jobs.items()))), "the same facts, the same answer"
         assert not set(now.due) & set(jobs)
         assert set(now.due) | set(now.waits) | set(jobs) == {step.name for step in asked.steps}
         for step in now.due:
@@ -89,7 +89,7 @@ def test_nothing_begins_any_more_after_a_failure_or_a_stop(asked: FlowSpec, data
     begun = data.draw(st.lists(st.sampled_from([step.name for step in asked.steps]), min_size=1, unique=True))
     jobs = {name: StepFacts(data.draw(st.sampled_from(list(JobPhase)))) for name in begun}
     stopped = data.draw(st.booleans())
-    now = progress(asked, jobs, is_stopped=stopped)
+    now = evaluate_flow(asked, jobs, is_stopped=stopped)
     phases = {facts.phase for facts in jobs.values()}
     if phases & {JobPhase.FAILED, JobPhase.TERMINATED} or (stopped and now.phase is not FlowPhase.SUCCEEDED):
         failed = JobPhase.FAILED in phases or not stopped
@@ -100,16 +100,16 @@ def test_nothing_begins_any_more_after_a_failure_or_a_stop(asked: FlowSpec, data
 
 def test_an_aborted_job_holds_the_flow_until_somebody_resumes_it() -> None:
     asked = spec({"name": "a"}, {"name": "b", "depends_on": ["a"]})
-    now = progress(asked, {"a": StepFacts(JobPhase.ABORTED)})
+    now = evaluate_flow(asked, {"a": StepFacts(JobPhase.ABORTED)})
     assert (now.phase, now.due, now.is_over) == (FlowPhase.RUNNING, (), False)
-    assert now.waits == {"b": (Wait("a", JobPhase.ABORTED),)}
+    assert now.waits == {"b": (StepWait("a", JobPhase.ABORTED),)}
 
 
 def test_it_is_pending_until_a_job_has_begun() -> None:
     asked = spec({"name": "a"}, {"name": "b"})
-    assert progress(asked, {}).phase is FlowPhase.PENDING
-    assert progress(asked, {"a": StepFacts(JobPhase.PENDING)}).phase is FlowPhase.PENDING
-    assert progress(asked, {"a": StepFacts(JobPhase.RUNNING)}).phase is FlowPhase.RUNNING
+    assert evaluate_flow(asked, {}).phase is FlowPhase.PENDING
+    assert evaluate_flow(asked, {"a": StepFacts(JobPhase.PENDING)}).phase is FlowPhase.PENDING
+    assert evaluate_flow(asked, {"a": StepFacts(JobPhase.RUNNING)}).phase is FlowPhase.RUNNING
 
 
 RUNNING = StepFacts(JobPhase.RUNNING, {"ps": TaskFacts(2, running=1), "worker": TaskFacts(1, running=1)})
@@ -117,33 +117,35 @@ RUNNING = StepFacts(JobPhase.RUNNING, {"ps": TaskFacts(2, running=1), "worker": 
 
 def test_a_probe_of_a_state_asks_for_the_tasks_minimum() -> None:
     asked = spec({"name": "a"}, {"name": "b", "depends_on": ["a"], "probes": [{"task": "ps", "state": "running"}]})
-    assert progress(asked, {"a": RUNNING}).waits == {"b": (Wait("a", JobPhase.RUNNING, asked.steps[1].probes[0]),)}
+    assert evaluate_flow(asked, {"a": RUNNING}).waits == {
+        "b": (StepWait("a", JobPhase.RUNNING, asked.steps[1].probes[0]),)
+    }
     for ps in (TaskFacts(2, running=2), TaskFacts(2, running=1, succeeded=1), TaskFacts(2, succeeded=2)):
-        assert progress(asked, {"a": replace(RUNNING, tasks={"ps": ps})}).due == ("b",)
+        assert evaluate_flow(asked, {"a": replace(RUNNING, tasks={"ps": ps})}).due == ("b",)
 
 
 def test_a_probe_without_a_task_asks_all_tasks() -> None:
     asked = spec({"name": "a"}, {"name": "b", "depends_on": ["a"], "probes": [{"state": "succeeded"}]})
     one = StepFacts(JobPhase.RUNNING, {"ps": TaskFacts(1, running=1), "worker": TaskFacts(1, succeeded=1)})
-    assert not progress(asked, {"a": one}).due
-    assert progress(asked, {"a": replace(one, tasks={"worker": TaskFacts(1, succeeded=1)})}).due == ("b",)
+    assert not evaluate_flow(asked, {"a": one}).due
+    assert evaluate_flow(asked, {"a": replace(one, tasks={"worker": TaskFacts(1, succeeded=1)})}).due == ("b",)
 
 
 def test_ports_are_asked_once_nothing_else_is_missing() -> None:
     probes = [{"task": "ps", "state": "running"}, {"task": "ps", "port": 80}]
     asked = spec({"name": "a"}, {"name": "b", "depends_on": ["a"], "probes": probes})
     ready = replace(RUNNING, tasks={"ps": TaskFacts(1, running=1)})
-    question = Question("b", 1, "a")
-    assert questions(asked, {}) == questions(asked, {"a": RUNNING}) == []
-    assert questions(asked, {"a": ready}) == [question]
-    assert not progress(asked, {"a": ready}).due
-    assert progress(asked, {"a": ready}, {question}).due == ("b",)
-    assert questions(asked, {"a": ready, "b": RUNNING}) == []
+    question = PortProbe("b", 1, "a")
+    assert port_probes(asked, {}) == port_probes(asked, {"a": RUNNING}) == []
+    assert port_probes(asked, {"a": ready}) == [question]
+    assert not evaluate_flow(asked, {"a": ready}).due
+    assert evaluate_flow(asked, {"a": ready}, {question}).due == ("b",)
+    assert port_probes(asked, {"a": ready, "b": RUNNING}) == []
 
 
 def test_a_completed_job_fulfils_every_probe() -> None:
     asked = spec({"name": "a"}, {"name": "b", "depends_on": ["a"], "probes": [{"port": 80}, {"state": "running"}]})
-    assert progress(asked, {"a": StepFacts(JobPhase.COMPLETED)}).due == ("b",)
+    assert evaluate_flow(asked, {"a": StepFacts(JobPhase.COMPLETED)}).due == ("b",)
 
 
 def test_all_that_is_wrong_is_told_at_once_with_its_place() -> None:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hekla.domain.errors import Invalid
-from hekla.domain.frameworks import PodSettings, known, settings_for, tell_addresses
+from hekla.domain.frameworks import PodSettings, load_frameworks, settings_for, shares_addresses
 from hekla.domain.jobspec import JobSpec
 
 
@@ -40,10 +40,12 @@ def test_indexed_tells_the_index_as_jobs_of_kubernetes_do():
     [({}, False), ({"env": []}, False), ({"env": [], "indexed": []}, False), ({"svc": []}, True), ({"mpi": []}, True)],
 )
 def test_pods_that_are_told_no_address_need_none(plugins, told):
-    assert tell_addresses(job(plugins, master=1, worker=2)) is told
+    assert shares_addresses(job(plugins, master=1, worker=2)) is told
 
 
-@pytest.mark.parametrize("name", [name for name, framework in known().items() if not framework.tells_addresses])
+@pytest.mark.parametrize(
+    "name", [name for name, framework in load_frameworks().items() if not framework.tells_addresses]
+)
 def test_a_plugin_that_says_so_tells_no_address(name):
     settings = told(job({name: []}, main=2), "main", 0)
     assert not settings.hosts
@@ -289,11 +291,11 @@ def test_a_framework_of_ones_own_is_found_by_its_entry_point(tmp_path, monkeypat
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: ring-framework\nVersion: 1\n")
     (package / "entry_points.txt").write_text("[hekla.frameworks]\nring = ring_framework:RING\n")
     monkeypatch.syspath_prepend(tmp_path)
-    known.cache_clear()
+    load_frameworks.cache_clear()
     try:
         assert told(job({"ring": ["--size=9"]}, ps=1), "ps", 0).env == {"RING": "9 ps"}
     finally:
-        known.cache_clear()
+        load_frameworks.cache_clear()
 
 
 OPENPAI = ["--name=Digits_1", "--roles=worker:Worker", "--ports=worker/board:2", "--completion=ps:1/-1", "--shm=ps:64"]

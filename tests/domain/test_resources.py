@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hekla.domain.resources import BadQuantity, Resources, format_quantity, parse_quantity
+from hekla.domain.resources import InvalidQuantity, Resources, format_quantity, parse_quantity
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_quantities_are_read_in_internal_units(name, text, amount):
 
 @pytest.mark.parametrize("text", ["", "lots", "-1", "1 Gi Gi", "1e3", "9" * 30, "1KB", "٣"])
 def test_what_is_no_amount_is_refused(text):
-    with pytest.raises(BadQuantity):
+    with pytest.raises(InvalidQuantity):
         parse_quantity("cpu", text)
 
 

@@ -8,19 +8,19 @@ from hekla.domain.frameworks import settings_for
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import PodRef
 from hekla.domain.phases import PodPhase
-from hekla.domain.scaling import Size, changes, remarks, resized, without_what_changes
+from hekla.domain.scaling import JobSize, immutable_fields, remarks, resize, size_changes
 
 
-def size(**tasks) -> Size:
-    return Size.parse({"tasks": {name: {"replicas": replicas} for name, replicas in tasks.items()}})
+def size(**tasks) -> JobSize:
+    return JobSize.parse({"tasks": {name: {"replicas": replicas} for name, replicas in tasks.items()}})
 
 
 def test_a_job_that_grows_can_do_with_as_few_as_before():
     old = spec({"replicas": 2}, {"replicas": 1})
-    new = resized(old, size(task0=5))
+    new = resize(old, size(task0=5))
     assert (new.replicas, new.gang_minimum, new.task("task0").minimum) == (6, 3, 2)
-    assert changes(old, new) == {"task0.replicas": (2, 5)}
-    assert resized(new, size(task0=5)) == new
+    assert size_changes(old, new) == {"task0.replicas": (2, 5)}
+    assert resize(new, size(task0=5)) == new
     assert JobSpec.parse(new.document()) == new
 
 
@@ -39,15 +39,15 @@ def test_a_job_that_grows_can_do_with_as_few_as_before():
 )
 def test_a_size_that_cannot_be_is_refused_where_it_is_wrong(wish, path, words):
     with pytest.raises(Invalid) as caught:
-        resized(spec({"replicas": 2}, {"replicas": 1}), Size.parse(wish))
+        resize(spec({"replicas": 2}, {"replicas": 1}), JobSize.parse(wish))
     told = {problem.path: problem.message for problem in caught.value.problems}
     assert words in told[path]
 
 
 def test_what_is_not_size_is_the_same_in_every_size():
     job = spec({"replicas": 2, "env": {"A": "1"}}, min_available=1)
-    assert without_what_changes(resized(job, size(task0=7))) == without_what_changes(job)
-    assert without_what_changes(spec({"replicas": 2, "env": {"A": "2"}})) != without_what_changes(job)
+    assert immutable_fields(resize(job, size(task0=7))) == immutable_fields(job)
+    assert immutable_fields(spec({"replicas": 2, "env": {"A": "2"}})) != immutable_fields(job)
 
 
 def test_the_last_replicas_go_and_no_policy_calls_it_a_failure():
@@ -87,7 +87,7 @@ def test_new_pods_are_told_all_and_old_ones_are_said_to_know_less():
     job = JobSpec.parse(
         {"name": "job", "plugins": {"tensorflow": []}, "tasks": [{"name": "worker", "command": ["x"], "replicas": 2}]}
     )
-    grown = resized(job, size(worker=3))
+    grown = resize(job, size(worker=3))
     hosts = {("worker", index): f"10.0.0.{index}" for index in range(3)}
     assert '"10.0.0.2:2222"' in settings_for(grown, "worker", 2, hosts).env["TF_CONFIG"]
     assert ["TF_CONFIG" in remark for remark in remarks(grown)] == [True]
@@ -109,6 +109,6 @@ def test_what_running_pods_do_not_learn_depends_on_their_framework(plugins, rule
 
 def test_a_torchrun_that_can_take_more_pods_than_there_are_is_right():
     job = spec({"replicas": 4, "min_available": 2}, plugins={"pytorch": ["--master=task0", "--nnodes=2:4"]})
-    less = resized(job, size(task0=3))
+    less = resize(job, size(task0=3))
     assert less.task("task0").replicas == 3
     assert "more pods than the 3" in less.remarks[0]

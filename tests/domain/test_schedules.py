@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hekla.domain import schedules
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import MAX_JOB_NAME, JobSpec
-from hekla.domain.schedules import Concurrency, Plan, ScheduleSpec, Skip
+from hekla.domain.schedules import Concurrency, ScheduleDecision, ScheduleSpec, SkipReason
 
 JOB = {"tasks": [{"name": "main", "command": ["true"]}]}
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -76,48 +76,48 @@ def test_a_job_whose_pods_could_not_be_named_is_refused() -> None:
 
 
 def test_nothing_is_due_before_its_time() -> None:
-    assert schedules.plan(schedule(), NOON, NOON + 59 * MINUTE, []) == Plan()
+    assert schedules.decide_run(schedule(), NOON, NOON + 59 * MINUTE, []) == ScheduleDecision()
 
 
 def test_what_is_due_starts() -> None:
-    assert schedules.plan(schedule(), NOON - MINUTE, NOON, []) == Plan(NOON)
+    assert schedules.decide_run(schedule(), NOON - MINUTE, NOON, []) == ScheduleDecision(NOON)
 
 
 def test_what_was_looked_at_is_not_due_again() -> None:
-    assert schedules.plan(schedule(), NOON, NOON, []) == Plan()
+    assert schedules.decide_run(schedule(), NOON, NOON, []) == ScheduleDecision()
 
 
 def test_a_suspended_one_does_nothing() -> None:
-    assert schedules.plan(schedule(suspended=True), NOON - MINUTE, NOON, []) == Plan()
+    assert schedules.decide_run(schedule(suspended=True), NOON - MINUTE, NOON, []) == ScheduleDecision()
 
 
 @pytest.mark.parametrize(
     ("policy", "want"),
     [
-        (Concurrency.ALLOW, Plan(NOON)),
-        (Concurrency.FORBID, Plan(NOON, Skip.STILL_RUNNING)),
-        (Concurrency.REPLACE, Plan(NOON, replaces=(7, 8))),
+        (Concurrency.ALLOW, ScheduleDecision(NOON)),
+        (Concurrency.FORBID, ScheduleDecision(NOON, SkipReason.STILL_RUNNING)),
+        (Concurrency.REPLACE, ScheduleDecision(NOON, replaces=(7, 8))),
     ],
 )
-def test_an_earlier_run_that_is_not_over_counts_as_the_policy_says(policy: Concurrency, want: Plan) -> None:
-    assert schedules.plan(schedule(concurrency=policy), NOON - MINUTE, NOON, [7, 8]) == want
+def test_an_earlier_run_that_is_not_over_counts_as_the_policy_says(policy: Concurrency, want: ScheduleDecision) -> None:
+    assert schedules.decide_run(schedule(concurrency=policy), NOON - MINUTE, NOON, [7, 8]) == want
 
 
 @pytest.mark.parametrize("policy", Concurrency)
 def test_without_one_they_are_alike(policy: Concurrency) -> None:
-    assert schedules.plan(schedule(concurrency=policy), NOON - MINUTE, NOON, []) == Plan(NOON)
+    assert schedules.decide_run(schedule(concurrency=policy), NOON - MINUTE, NOON, []) == ScheduleDecision(NOON)
 
 
 def test_after_a_pause_only_the_last_starts_and_the_others_are_told() -> None:
-    found = schedules.plan(schedule(), NOON - 4.5 * 60 * MINUTE, NOON + 10 * MINUTE, [])
+    found = schedules.decide_run(schedule(), NOON - 4.5 * 60 * MINUTE, NOON + 10 * MINUTE, [])
     assert (found.due_at, found.skip) == (NOON, None)
-    assert found.missed == schedules.Missed(NOON - 240 * MINUTE, NOON - 60 * MINUTE, 4)
+    assert found.missed == schedules.MissedRuns(NOON - 240 * MINUTE, NOON - 60 * MINUTE, 4)
     assert not found.missed.is_more
 
 
 def test_very_many_are_not_counted() -> None:
     spec = schedule(cron="* * * * *")
-    missed = schedules.plan(spec, NOON - timedelta(days=400), NOON, []).missed
+    missed = schedules.decide_run(spec, NOON - timedelta(days=400), NOON, []).missed
     assert missed is not None
     assert missed.is_more
     assert (missed.count, missed.last) == (schedules.MAX_COUNTED + 1, NOON - MINUTE)
@@ -125,9 +125,9 @@ def test_very_many_are_not_counted() -> None:
 
 def test_what_is_later_than_the_deadline_does_not_start() -> None:
     spec = schedule(starting_deadline_seconds=60)
-    assert schedules.plan(spec, NOON - MINUTE, NOON + MINUTE, []) == Plan(NOON)
-    late = schedules.plan(spec, NOON - MINUTE, NOON + MINUTE + timedelta(seconds=1), [])
-    assert late == Plan(NOON, Skip.TOO_LATE)
+    assert schedules.decide_run(spec, NOON - MINUTE, NOON + MINUTE, []) == ScheduleDecision(NOON)
+    late = schedules.decide_run(spec, NOON - MINUTE, NOON + MINUTE + timedelta(seconds=1), [])
+    assert late == ScheduleDecision(NOON, SkipReason.TOO_LATE)
 
 
 @given(
@@ -144,8 +144,8 @@ def test_however_often_one_looks_each_time_is_decided_once(
     looked_at, decided = NOON, 0
     for step in steps:
         now = looked_at + step * MINUTE
-        found = schedules.plan(spec, looked_at, now, running)
-        assert found == schedules.plan(spec, looked_at, now, running)
+        found = schedules.decide_run(spec, looked_at, now, running)
+        assert found == schedules.decide_run(spec, looked_at, now, running)
         if found.due_at:
             assert looked_at < found.due_at <= now
             decided += 1 + (found.missed.count if found.missed else 0)
@@ -162,5 +162,5 @@ def test_however_often_one_looks_each_time_is_decided_once(
 
 def test_the_newest_finished_runs_are_kept() -> None:
     spec = schedule(successful_jobs_kept=2, failed_jobs_kept=0)
-    assert schedules.kept([9, 8, 7, 6], [5], spec) == [7, 6, 5]
-    assert schedules.kept([9], [], spec) == []
+    assert schedules.excess_runs([9, 8, 7, 6], [5], spec) == [7, 6, 5]
+    assert schedules.excess_runs([9], [], spec) == []

@@ -5,10 +5,10 @@ from unittest.mock import patch
 
 import pytest
 
-from hekla.domain import sentences
+from hekla.domain import translation
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.sentences import said
+from hekla.domain.translation import translate
 
 CHINESE = {
     "No task is called {name}; there are {names}.": "没有 {name}；现有 {names}。",
@@ -25,22 +25,22 @@ def asked() -> Iterator[list[str]]:
         looked_up.append(text)
         return CHINESE.get(text, text)
 
-    with patch.object(sentences, "_look_up", look_up):
+    with patch.object(translation, "_look_up", look_up):
         yield looked_up
 
 
 def test_a_sentence_is_english_until_somebody_says_how_it_is_looked_up() -> None:
-    assert said("No task is called {name}; there are {names}.", name="a", names="b") == (
+    assert translate("No task is called {name}; there are {names}.", name="a", names="b") == (
         "No task is called a; there are b."
     )
 
 
 def test_a_sentence_is_looked_up_and_its_values_stand_in_their_places(asked: list[str]) -> None:
-    assert said("No task is called {name}; there are {names}.", names="b", name="a") == "没有 a；现有 b。"
+    assert translate("No task is called {name}; there are {names}.", names="b", name="a") == "没有 a；现有 b。"
 
 
 def test_a_sentence_without_values_may_hold_braces(asked: list[str]) -> None:
-    assert said("Write {{ lr }} or {}.") == "Write {{ lr }} or {}."
+    assert translate("Write {{ lr }} or {}.") == "Write {{ lr }} or {}."
 
 
 @pytest.mark.parametrize("name", ["{text}", "{0}", "{text.__class__}", "%(text)s", "a{{b}}"])

@@ -176,10 +176,10 @@ def test_the_longest_name_still_gives_names_of_jobs() -> None:
     ],
 )
 def test_a_parameter_is_read(text: str, want: object) -> None:
-    assert sweeps.parameter(text) == want
+    assert sweeps.parse_parameter(text) == want
 
 
 @pytest.mark.parametrize("text", ["lr", "=1", "1x=2", "a b=1", 'a="b'])
 def test_what_is_no_parameter_is_refused_in_words(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not of the form|is open"):
-        sweeps.parameter(text)
+        sweeps.parse_parameter(text)

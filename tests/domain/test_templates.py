@@ -7,22 +7,22 @@ from tests.domain.specs import SPECS
 
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.templates import OpenField, filled_in, opened, places
+from hekla.domain.templates import OpenField, instantiate, openable_fields, parse_open_fields
 
 TASK = {"name": "main", "command": ["sh", "-c", "echo a b"], "env": {"LR": "0.1"}, "resources": {"memory": "1Gi"}}
 JOB = JobSpec.parse({"name": "one", "tasks": [TASK], "files": {"conf/a.py": "1"}})
 
 
 def one(place, **bounds):
-    return opened(JOB, [{"place": place, **bounds}])
+    return parse_open_fields(JOB, [{"place": place, **bounds}])
 
 
 @settings(deadline=None)
 @given(SPECS, st.data())
 def test_what_stands_in_a_job_may_be_filled_in_again_and_changes_nothing(spec, data):
-    there = data.draw(st.lists(st.sampled_from(list(places(spec))), unique=True, max_size=6))
-    fields = opened(spec, [{"place": place} for place, _value in there])
-    assert filled_in(spec, fields, dict(there), name=spec.name) == spec
+    there = data.draw(st.lists(st.sampled_from(list(openable_fields(spec))), unique=True, max_size=6))
+    fields = parse_open_fields(spec, [{"place": place} for place, _value in there])
+    assert instantiate(spec, fields, dict(there), name=spec.name) == spec
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_what_stands_in_a_job_may_be_filled_in_again_and_changes_nothing(spec, d
     ],
 )
 def test_an_open_field_takes_what_is_within_its_bounds(place, bounds, text, want):
-    job = filled_in(JOB, one(place, **bounds), {place: text}, name="other")
+    job = instantiate(JOB, one(place, **bounds), {place: text}, name="other")
     assert want(job)
     assert job.name == "other"
 
@@ -62,7 +62,7 @@ def test_an_open_field_takes_what_is_within_its_bounds(place, bounds, text, want
 )
 def test_what_is_locked_or_beyond_its_bounds_is_refused(place, bounds, given, said):
     with pytest.raises(Invalid) as caught:
-        filled_in(JOB, one(place, **bounds), given, name="other")
+        instantiate(JOB, one(place, **bounds), given, name="other")
     [problem] = caught.value.problems
     assert problem.path == next(iter(given))
     assert said in problem.message
@@ -80,7 +80,7 @@ def test_what_is_locked_or_beyond_its_bounds_is_refused(place, bounds, given, sa
 )
 def test_a_field_that_cannot_be_open_is_refused(field, said):
     with pytest.raises(Invalid) as caught:
-        opened(JOB, [field])
+        parse_open_fields(JOB, [field])
     assert said in f"{caught.value.problems[0].path} {caught.value.problems[0].message}"
 
 
@@ -90,5 +90,5 @@ def test_an_open_field_knows_its_bounds():
 
 def test_a_field_is_opened_once():
     with pytest.raises(Invalid) as caught:
-        opened(JOB, [{"place": "priority"}] * 2)
+        parse_open_fields(JOB, [{"place": "priority"}] * 2)
     assert "twice" in caught.value.problems[0].message

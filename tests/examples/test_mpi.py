@@ -8,9 +8,9 @@ from tests.examples.training import EXAMPLES, python_with, spec_of
 
 from hekla.backends.base import PodKey, PodOrder
 from hekla.backends.registry import open_backend
+from hekla.domain.addresses import Replica
 from hekla.domain.frameworks import settings_for
 from hekla.domain.phases import FINAL_POD_PHASES, PodPhase
-from hekla.domain.replicas import Replica
 from hekla.lib.clock import now
 
 WAITING = """

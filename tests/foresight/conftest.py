@@ -13,7 +13,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.outbox.services import PLATFORM
 from hekla.controller import turns
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.foresight import kept
 from hekla.lib import clock
 
@@ -81,5 +81,5 @@ def begun(job: Job) -> bool:
 
 def end(world: World, job: Job) -> None:
     """It is aborted, and what it held is free again."""
-    services.command(job, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    services.command(job, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     settle(world)

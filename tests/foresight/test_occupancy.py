@@ -5,7 +5,7 @@ from tests.foresight.conftest import Found, settle, spec, submit
 
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.domain.resources import Resources
 from hekla.foresight import occupancy
 from hekla.foresight.occupancy import Occupancy
@@ -25,7 +25,7 @@ def held(one: Occupancy) -> tuple[dict, dict]:
 
 
 def abort(world: World, job: Job) -> None:
-    services.command(Job.objects.get(pk=job.pk), Action.ABORT_JOB, user=world.alice, now=clock.now())
+    services.command(Job.objects.get(pk=job.pk), LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
 
 
 def test_sums_that_the_log_kept_up_are_those_of_the_rows(found: Found) -> None:

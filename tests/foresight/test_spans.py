@@ -22,7 +22,7 @@ from hekla.apps.tenancy import services as tenancy
 from hekla.controller import turns
 from hekla.domain.errors import Invalid, Refused
 from hekla.domain.phases import GangPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.foresight import kept, spans
 from hekla.lib import clock
 
@@ -190,7 +190,7 @@ def test_a_job_that_starts_where_it_is_stays_there(world: World) -> None:
     fills = fill(world, "default")
     job = sent(world)
     turn(2)
-    services.command(fills, Action.ABORT_JOB, user=world.alice, now=clock.now())
+    services.command(fills, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     assert where(job) == "first"
     turn(4)
     assert spans.move_waiting() == 0

@@ -16,9 +16,9 @@ from hekla.apps.outbox.models import Event
 from hekla.apps.outbox.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.tenancy import services as tenancy
-from hekla.domain.changes import applied, size_of
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.spec_changes import apply_changes, size_of
 from hekla.foresight import asking
 from hekla.foresight.asking import Answer, Verdict
 from hekla.lib import clock
@@ -126,7 +126,7 @@ def test_what_is_foretold_and_what_is_offered_comes_true(luck: random.Random, fo
         assert places(job) == answer.nodes
         end(world, job)
     for number, offer in enumerate(answer.offers):
-        changed = submit(world, applied(wanted, offer.changes).model_copy(update={"name": f"taken-{number}"}))
+        changed = submit(world, apply_changes(wanted, offer.changes).model_copy(update={"name": f"taken-{number}"}))
         settle(world)
         assert begun(changed), offer
         end(world, changed)
@@ -185,7 +185,7 @@ def test_a_change_of_size_that_a_waiting_job_is_offered_starts_it(found: Found, 
     assert not begun(job)
     offers = [offer.changes for offer in asking.about_job(job, user=world.alice).offers]
     taken = next(changes for changes in offers if [change.lever for change in changes] == [lever])
-    size = size_of(applied(spec_of(job), taken))
+    size = size_of(apply_changes(spec_of(job), taken))
     services.scale(job, size, user=world.alice, now=clock.now())
     settle(world)
     assert begun(job), taken

@@ -35,10 +35,10 @@ from hekla.apps.outbox.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
 from hekla.controller import instruments
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.foresight import occupancy
 from hekla.lib import clock
-from hekla.lib.keeping import Kept
+from hekla.lib.caching import CachedValue
 from hekla.live.consumers import PageConsumer
 from hekla.live.renderings import Lines
 from hekla.live.sights import Asked, Sight
@@ -193,7 +193,7 @@ def test_how_long_the_first_waits_is_told_as_the_page_of_the_job_tells_it(found:
     world = found({})
     runs, began_late, again = (submit(world, spec(name, 1, cpu="4")) for name in ("runs", "late", "again"))
     settle(world)
-    for command in (Action.ABORT_JOB, Action.RESUME_JOB):
+    for command in (LifecycleAction.ABORT_JOB, LifecycleAction.RESUME_JOB):
         services.command(Job.objects.get(pk=again.pk), command, user=world.alice, now=clock.now())
         settle(world)
     long_ago = clock.now() - timedelta(days=3)
@@ -287,7 +287,7 @@ def test_who_asks_while_an_answer_is_looked_for_gets_that_answer() -> None:
         go_on.wait(10)
         return len(asked)
 
-    kept, answers = Kept(find, 60), []
+    kept, answers = CachedValue(find, 60), []
     threads = [threading.Thread(target=lambda: answers.append(kept())) for _ in range(5)]
     for thread in threads:
         thread.start()

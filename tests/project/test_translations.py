@@ -13,7 +13,7 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
-from hekla.domain.frameworks import known
+from hekla.domain.frameworks import load_frameworks
 from hekla.project import catalogues, messages
 from hekla.project.settings import CHECKOUT
 
@@ -21,10 +21,10 @@ DOMAIN = CHECKOUT / "platform" / "hekla" / "domain"
 CATALOGUE = CHECKOUT / "platform" / "hekla" / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
 
 SENTENCE = re.compile(r"\w\S* \S.*[.?!]$", re.DOTALL)
-SUMMARIES = {framework.summary for framework in known().values()}
+SUMMARIES = {framework.summary for framework in load_frameworks().values()}
 
 
-def unsaid(path: Path) -> Iterator[str]:
+def untranslated(path: Path) -> Iterator[str]:
     """What looks like a sentence that is told as it stands."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     parts = {id(part) for node in ast.walk(tree) if is_looked_up(node) for part in ast.walk(node)}
@@ -36,7 +36,7 @@ def unsaid(path: Path) -> Iterator[str]:
 
 def is_looked_up(node: ast.AST) -> bool:
     match node:
-        case ast.Call(func=ast.Name(id="said" | "sentence")) | ast.Expr(value=ast.Constant()):
+        case ast.Call(func=ast.Name(id="translate" | "gettext_noop")) | ast.Expr(value=ast.Constant()):
             return True
     return False
 
@@ -78,9 +78,9 @@ def test_a_check_names_what_is_wrong(tmp_path: Path) -> None:
 
 
 def test_the_domain_tells_nobody_a_sentence_that_is_not_looked_up() -> None:
-    """What a job keeps of itself is written in English, and told from facts (`lifecycle.saying`)."""
-    paths = set(DOMAIN.rglob("*.py")) - {DOMAIN / "lifecycle" / "saying.py"}
-    assert not {str(path.relative_to(DOMAIN)): found for path in paths if (found := list(unsaid(path)))}
+    """What a job keeps of itself is written in English, and told from facts (`lifecycle.messages`)."""
+    paths = set(DOMAIN.rglob("*.py")) - {DOMAIN / "lifecycle" / "messages.py"}
+    assert not {str(path.relative_to(DOMAIN)): found for path in paths if (found := list(untranslated(path)))}
 
 
 def test_sentences_use_full_width_punctuation() -> None:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from hekla.domain.errors import HeklaError, Invalid, Refused
-from hekla.domain.resources import BadQuantity, format_quantity, parse_quantity
+from hekla.domain.resources import InvalidQuantity, format_quantity, parse_quantity
 
 _MOST_TOLD = 3  # problems of one field: whoever typed nonsense needs no line for each word of it
 # What a name that stands in addresses is refused with, for error_messages.
@@ -68,7 +68,7 @@ class QuantitiesField(forms.CharField):
             name, equals, amount = part.partition("=")
             try:
                 found[name] = format_quantity(name, parse_quantity(name, amount))
-            except BadQuantity as error:
+            except InvalidQuantity as error:
                 wrong.append(str(error) if equals else _("“%s” is not of the form name=amount.") % part[:40])
         if wrong:
             raise forms.ValidationError(wrong[:_MOST_TOLD])

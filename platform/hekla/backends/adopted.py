@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from hekla.backends.base import Backend, BackendError
 from hekla.backends.entrusted import QueueOrder
-from hekla.domain.adopted import OthersPod, PodGroup, Rules
+from hekla.domain.external_pods import ExternalPod, ExternalPodRules, PodGroup
 from hekla.domain.phases import GangPhase
 
 
@@ -34,10 +34,10 @@ class Adoption(Protocol):
     `shows_queues`: others are to see there which queues they may name.
     """
 
-    rules: Rules
+    rules: ExternalPodRules
     shows_queues: bool
 
-    def pods(self, *, afresh: AbstractSet[str] = frozenset()) -> Mapping[str, Sequence[OthersPod]]:
+    def pods(self, *, afresh: AbstractSet[str] = frozenset()) -> Mapping[str, Sequence[ExternalPod]]:
         """By namespace, all that are ours to place, or were; without namespaces that cannot be looked at now.
 
         `afresh`: namespaces that are to be seen as of this moment.
@@ -56,21 +56,21 @@ class Adoption(Protocol):
         """These have rows: what they take of machines is not to be told as taken by others."""
 
     def bind_many(
-        self, binds: Iterable[tuple[OthersPod, str]], *, meanwhile: Callable[[], None]
-    ) -> Iterator[tuple[tuple[OthersPod, str], BackendError | None]]:
+        self, binds: Iterable[tuple[ExternalPod, str]], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[tuple[ExternalPod, str], BackendError | None]]:
         """Give each its node. `meanwhile` as in `Backend.start_many`."""
 
-    def kept(self, pods: Sequence[OthersPod], *, meanwhile: Callable[[], None]) -> Mapping[str, str]:
+    def kept(self, pods: Sequence[ExternalPod], *, meanwhile: Callable[[], None]) -> Mapping[str, str]:
         """By uid, those of these pods that a budget keeps now, with the server's sentence."""
 
     def evict_many(
-        self, pods: Iterable[OthersPod], *, meanwhile: Callable[[], None]
-    ) -> Iterator[tuple[OthersPod, BackendError | None]]:
+        self, pods: Iterable[ExternalPod], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[ExternalPod, BackendError | None]]:
         """Have each go, as far as budgets allow: EvictionRefused where they do not."""
 
     def tell_many(
-        self, told: Iterable[tuple[OthersPod, str]], *, meanwhile: Callable[[], None]
-    ) -> Iterator[tuple[tuple[OthersPod, str], BackendError | None]]:
+        self, told: Iterable[tuple[ExternalPod, str]], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[tuple[ExternalPod, str], BackendError | None]]:
         """Write to each why it waits, for those who look at it in the cluster."""
 
     def advance_group(self, group: PodGroup, phase: str) -> None:

@@ -12,10 +12,10 @@ from enum import StrEnum
 from typing import Protocol, TypeVar
 
 from hekla.backends.lines import Command, Line
+from hekla.domain.addresses import Replica
 from hekla.domain.phases import PodPhase
-from hekla.domain.replicas import Replica
 from hekla.domain.resources import Resources
-from hekla.domain.volumes import Volume, VolumeMount
+from hekla.domain.volumes import VolumeMount, VolumeSpec
 
 Item = TypeVar("Item")
 
@@ -81,7 +81,7 @@ class PodOrder:
     working_dir: str = ""
     grace_seconds: float = 30.0
     mounts: Mapping[str, str] = field(default_factory=dict)
-    volumes: Sequence[Volume] = ()
+    volumes: Sequence[VolumeSpec] = ()
     volume_mounts: Sequence[VolumeMount] = ()
     has_peers: bool = True
     is_closed: bool = False

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 from hekla.backends.base import Backend, BackendError, Observation, PodKey
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import GangPhase, JobPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 
 
 class NotAskable(BackendError):
@@ -97,7 +97,7 @@ class JobBackend(Backend, Protocol):
     def submit(self, job: str, spec: JobSpec) -> None:
         """Take the job in unless it is there. Raises StartRefused where it never can be, BackendError."""
 
-    def ask(self, job: str, action: Action, *, restarts: int, meanwhile: Callable[[], None]) -> None:
+    def ask(self, job: str, action: LifecycleAction, *, restarts: int, meanwhile: Callable[[], None]) -> None:
         """Have the leader do this to the job, if it counts so many restarts still. Raises NotAskable, BackendError.
 
         `meanwhile` is called at least each second and right before, and stops it by what it raises.

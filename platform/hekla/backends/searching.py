@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hekla.backends.base import Backend, PodKey
 from hekla.backends.logs import read_bytes
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 MOST_HITS = 200
 MOST_BYTES = 16 * 2**20
@@ -104,5 +104,5 @@ def _lines(data: bytes) -> Iterator[bytes]:
 
 def _around(text: str, at: int) -> str:
     begin = max(0, at - _BEFORE) if len(text) > _SHOWN else 0
-    shown = plain(text[begin : begin + _SHOWN])
+    shown = strip_control_codes(text[begin : begin + _SHOWN])
     return f"{'…' if begin else ''}{shown}{'…' if begin + _SHOWN < len(text) else ''}"

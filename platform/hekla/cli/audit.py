@@ -8,7 +8,7 @@ import click
 from hekla.cli import output
 from hekla.cli.client import client_of
 from hekla.cli.servers import Choice
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 
 @click.command()
@@ -34,4 +34,4 @@ def _who(act: dict[str, Any]) -> str:
 
 def _facts(facts: dict[str, Any]) -> str:
     told = {name: value for name, value in facts.items() if value}
-    return plain(json.dumps(told, ensure_ascii=False))[:100] if told else "–"
+    return strip_control_codes(json.dumps(told, ensure_ascii=False))[:100] if told else "–"

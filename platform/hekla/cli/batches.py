@@ -10,8 +10,8 @@ from hekla.cli import manifest, output
 from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.servers import Choice
 from hekla.domain import sweeps
-from hekla.domain.sweeps import How
-from hekla.lib.text import plain
+from hekla.domain.sweeps import SweepMethod
+from hekla.lib.text import strip_control_codes
 
 
 @click.command()
@@ -45,11 +45,11 @@ def sweep(
     if not parameters:
         answer = _send_file(client, file, name, tenant, dry)
     else:
-        how = How.RANDOM if count else How.LIST if as_list else How.GRID
+        how = SweepMethod.RANDOM if count else SweepMethod.LIST if as_list else SweepMethod.GRID
         document = _document(file, parameters, how, name, queue) | ({"count": count, "seed": seed} if count else {})
         answer = client.post("batches", document, tenant=tenant, dry_run=dry)
     for warning in answer["warnings"]:
-        click.secho(f"Note: {plain(warning)}", fg="yellow", err=True)
+        click.secho(f"Note: {strip_control_codes(warning)}", fg="yellow", err=True)
     if dry_run:
         _preview(answer)
         return
@@ -95,11 +95,13 @@ def batch(choice: Choice, name: str, stop: bool, retry_failed: bool, as_json: bo
     output.table(("NUMBER", "JOB", "PHASE", "PARAMETERS"), rows, "It has no jobs.")
 
 
-def _document(file: Path, parameters: tuple[str, ...], how: How, name: str | None, queue: str | None) -> dict[str, Any]:
+def _document(
+    file: Path, parameters: tuple[str, ...], how: SweepMethod, name: str | None, queue: str | None
+) -> dict[str, Any]:
     """The sweep that is sent, judged here as far as this machine can. Raises Failure."""
     job = manifest.read(file, name=None, queue=queue).document
     try:
-        values = dict(sweeps.parameter(text) for text in parameters)
+        values = dict(sweeps.parse_parameter(text) for text in parameters)
     except ValueError as error:
         raise Failure(str(error)) from error
     return {"name": name or job["name"], "how": how.value, "parameters": values, "job": job}
@@ -120,11 +122,11 @@ def _preview(answer: dict[str, Any]) -> None:
 
 def _command(spec: dict[str, Any]) -> str:
     """That of the first task."""
-    return plain(shlex.join(spec["tasks"][0]["command"]))[:80]
+    return strip_control_codes(shlex.join(spec["tasks"][0]["command"]))[:80]
 
 
 def _values(parameters: dict[str, str]) -> str:
-    return plain(" ".join(f"{name}={value}" for name, value in parameters.items()))[:120] or "–"
+    return strip_control_codes(" ".join(f"{name}={value}" for name, value in parameters.items()))[:120] or "–"
 
 
 def _named(client: Client, name: str) -> dict[str, Any]:

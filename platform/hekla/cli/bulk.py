@@ -10,7 +10,7 @@ from hekla.cli.client import client_of
 from hekla.cli.completion import JOB
 from hekla.cli.job_filters import narrowing
 from hekla.cli.servers import Choice
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 _ACTIONS = {
     "abort": "AbortJob",
@@ -73,7 +73,7 @@ def _tell(answer: dict[str, Any], *, as_json: bool) -> None:
             one["name"] or one["uid"],
             one["tenant"],
             output.phase(one["phase"]),
-            words.get(one["done"], plain(one["why"])),
+            words.get(one["done"], strip_control_codes(one["why"])),
         )
         for one in answer["outcomes"]
     ]

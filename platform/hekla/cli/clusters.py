@@ -14,7 +14,7 @@ from hekla.cli import output
 from hekla.cli.client import client_of
 from hekla.cli.failing import Failure
 from hekla.cli.servers import Choice
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -33,7 +33,10 @@ def _list(choice: Choice, /, as_json: bool) -> None:
     if as_json:
         output.as_json(found)
         return
-    rows = [(one["name"], one["kind"], _state(one), plain((one["health"] or {}).get("version", ""))) for one in found]
+    rows = [
+        (one["name"], one["kind"], _state(one), strip_control_codes((one["health"] or {}).get("version", "")))
+        for one in found
+    ]
     output.table(("NAME", "KIND", "STATE", "VERSION"), rows, "There are no clusters yet: hekla clusters add")
 
 
@@ -62,7 +65,7 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
         _tell_health(health)
         click.echo(f"Asked: {output.moment(health['asked_at'])}")
     if key:
-        click.echo(f"Key: {key['fingerprint']}, of {plain(key['holder'] or '–')}, for {key['server']}")
+        click.echo(f"Key: {key['fingerprint']}, of {strip_control_codes(key['holder'] or '–')}, for {key['server']}")
         click.echo(f"  given {output.moment(key['given_at'])} by {key['given_by'] or '–'}; "
                    f"valid until {output.moment(key['valid_until'])}")  # fmt: skip
     click.echo("Configuration:")
@@ -150,11 +153,11 @@ def _tell_found(found: dict[str, Any]) -> None:
 
 def _tell_health(found: dict[str, Any]) -> None:
     if found["problem"]:
-        click.secho(" ".join(filter(None, (found["sentence"], plain(found["detail"])))), fg="red")
+        click.secho(" ".join(filter(None, (found["sentence"], strip_control_codes(found["detail"])))), fg="red")
         return
     if found["version"]:
-        click.echo(f"Version: {plain(found['version'])}")
+        click.echo(f"Version: {strip_control_codes(found['version'])}")
     if found["has_namespace"] is False:
         click.secho("Its namespace is not there.", fg="red")
     for right in found["missing"]:
-        click.secho(f"Missing right: {plain(right)}", fg="red")
+        click.secho(f"Missing right: {strip_control_codes(right)}", fg="red")

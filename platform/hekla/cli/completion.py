@@ -6,7 +6,7 @@ from click.shell_completion import CompletionItem, get_completion_class
 from hekla.cli.client import client_of
 from hekla.cli.servers import Choice
 from hekla.client import ClientError
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 SHELLS = ("bash", "zsh", "fish")
 _WHERE = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/hekla.fish"}
@@ -28,7 +28,7 @@ class Named(click.ParamType[str]):
                 found = client.pages(self.path, _MOST)
         except ClientError:
             return []
-        names = dict.fromkeys(plain(one["name"]) for one in found)
+        names = dict.fromkeys(strip_control_codes(one["name"]) for one in found)
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 

@@ -43,7 +43,7 @@ def convert(file: Path, kind: str, strict: bool) -> None:
     click.echo(written.text, nl=False)
 
 
-def _written(kind: str, spec: JobSpec) -> formats.Written:
+def _written(kind: str, spec: JobSpec) -> formats.DumpedManifest:
     if kind == _DOCUMENT:
-        return formats.Written(yaml_text.write([spec.document()]), ())
+        return formats.DumpedManifest(yaml_text.write([spec.document()]), ())
     return formats.write(spec, _KINDS[kind])

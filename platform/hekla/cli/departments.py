@@ -5,7 +5,7 @@ import click
 from hekla.cli import output
 from hekla.cli.client import client_of
 from hekla.cli.servers import Choice
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 
 @click.command()
@@ -17,7 +17,9 @@ def departments(choice: Choice, as_json: bool) -> None:
     if as_json:
         output.as_json(found)
         return
-    rows = [(one["slug"], plain(one["name"]), plain(one["description"])[:80]) for one in found]
+    rows = [
+        (one["slug"], strip_control_codes(one["name"]), strip_control_codes(one["description"])[:80]) for one in found
+    ]
     output.table(("DEPARTMENT", "NAME", "DESCRIPTION"), rows, "There are no departments that you may see.")
 
 
@@ -31,7 +33,7 @@ def department(choice: Choice, name: str, as_json: bool) -> None:
     if as_json:
         output.as_json(found)
         return
-    click.echo(f"{plain(found['name'])}, headed by {', '.join(found['heads']) or 'nobody'}\n")
+    click.echo(f"{strip_control_codes(found['name'])}, headed by {', '.join(found['heads']) or 'nobody'}\n")
     uses = [*found["tenants"], {**found["together"], "slug": "together"}]
     rows = [(use["slug"], use["running"], use["waiting"], output.amounts(use["held"])) for use in uses]
     output.table(("TENANT", "RUNNING", "WAITING", "HOLDS"), rows, "")

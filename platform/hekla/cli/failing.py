@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import click
 
-from hekla.client.errors import ClientError, Unauthorized, Unreachable
+from hekla.client.errors import AuthenticationError, ClientError, UnreachableError
 
 
 class Failure(click.ClickException):
@@ -26,6 +26,6 @@ def told_in_words() -> Iterator[None]:
 
 
 def _advice(error: ClientError) -> str:
-    if isinstance(error, Unauthorized):
+    if isinstance(error, AuthenticationError):
         return " Keep the new one with: hekla login URL"
-    return " Another console is named with --server." if isinstance(error, Unreachable) else ""
+    return " Another console is named with --server." if isinstance(error, UnreachableError) else ""

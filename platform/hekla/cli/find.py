@@ -5,7 +5,7 @@ import click
 from hekla.cli import output
 from hekla.cli.client import client_of
 from hekla.cli.servers import Choice
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 
 @click.command()
@@ -19,5 +19,13 @@ def find(choice: Choice, text: str, as_json: bool) -> None:
     if as_json:
         output.as_json(found)
         return
-    rows = [(one["kind"], plain(one["name"]), plain(one["note"]), f"{client.server.url}{one['path']}") for one in found]
+    rows = [
+        (
+            one["kind"],
+            strip_control_codes(one["name"]),
+            strip_control_codes(one["note"]),
+            f"{client.server.url}{one['path']}",
+        )
+        for one in found
+    ]
     output.table(("KIND", "NAME", "", "PAGE"), rows, "Nothing has that in its name. Two letters are the least.")

@@ -10,7 +10,7 @@ import click
 from hekla.cli import manifest, output
 from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.servers import Choice
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 LOOK_EVERY_SECONDS = 1.0
 
@@ -107,7 +107,7 @@ def _show(found: dict[str, Any]) -> None:
             step["name"],
             output.phase(step["phase"]),
             ", ".join(step["waits_for"]) or "–",
-            plain(" ".join(step["reasons"]))[:100],
+            strip_control_codes(" ".join(step["reasons"]))[:100],
         )
         for step in found["steps"]
     ]

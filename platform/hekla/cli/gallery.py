@@ -8,7 +8,7 @@ import click
 from hekla.cli import output
 from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.servers import Choice
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 
 @click.command()
@@ -22,11 +22,12 @@ def gallery(choice: Choice, template: str | None, as_json: bool) -> None:
     if as_json:
         output.as_json(found)
     elif template:
-        click.echo(f"{plain(found['title'])}, version {found['version']}\n{plain(found['description'])}\n")
+        title, description = (strip_control_codes(found[name]) for name in ("title", "description"))
+        click.echo(f"{title}, version {found['version']}\n{description}\n")
         rows = [(each["place"], _bounds(each)) for each in found["fields_open"]]
         output.table(("OPEN FIELD", "BOUNDS"), rows, "Nothing of it is open.")
     else:
-        cards = [(plain(each["title"]), each["tenant"] or "all", each["version"]) for each in found]
+        cards = [(strip_control_codes(each["title"]), each["tenant"] or "all", each["version"]) for each in found]
         output.table(("TITLE", "TENANT", "VERSION"), cards, "The gallery is empty.")
 
 

@@ -13,7 +13,7 @@ from hekla.cli.completion import JOB
 from hekla.cli.job_filters import listing
 from hekla.cli.servers import Choice
 from hekla.cli.watch import follow
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 _GROUPS = ("phase", "queue", "tenant", "owner", "kind", "cluster")
 
@@ -91,7 +91,7 @@ def job(choice: Choice, name: str, as_json: bool) -> None:
             pod["node"] or "–",
             "–" if pod["exit_code"] is None else pod["exit_code"],
             output.moment(pod["started_at"]),
-            plain(pod["message"])[:80],
+            strip_control_codes(pod["message"])[:80],
         )
         for pod in found["pods"]
     ]
@@ -108,7 +108,7 @@ def watch(choice: Choice, name: str) -> None:
 
 
 def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    why = plain(": ".join(filter(None, (found["reason"], found["message"]))))
+    why = strip_control_codes(": ".join(filter(None, (found["reason"], found["message"]))))
     return [
         ("Job", f"{found['name']}  ({found['uid']})"),
         ("Phase", output.phase(found["phase"]) + (f"  {why}" if why else "")),
@@ -129,7 +129,10 @@ def _placement(found: Mapping[str, Any] | None) -> list[tuple[str, str]]:
         return []
     how = "Moved" if found["moves"] else "Sent"
     head = f"{how} by {found['span'] or 'a name that is deleted'} {output.moment(found['at'])}"
-    return [("Cluster", head), *(("", f"{one['cluster']}: {plain(one['sentence'])}") for one in found["asked"])]
+    return [
+        ("Cluster", head),
+        *(("", f"{one['cluster']}: {strip_control_codes(one['sentence'])}") for one in found["asked"]),
+    ]
 
 
 def _deletion(found: Mapping[str, Any]) -> list[tuple[str, str]]:

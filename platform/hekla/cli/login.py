@@ -5,7 +5,7 @@ import click
 from hekla.cli import output
 from hekla.cli.client import client_of
 from hekla.cli.servers import Choice
-from hekla.client.servers import Server, keep, tidy
+from hekla.client.credentials import ServerCredentials, normalize_url, save_credentials
 
 
 @click.command()
@@ -14,9 +14,9 @@ from hekla.client.servers import Server, keep, tidy
 def login(choice: Choice, url: str) -> None:
     """Keep the console at URL and your token for later commands. Tokens are made on its page “Tokens”."""
     token = choice.token or click.prompt("Token", hide_input=True)
-    server = Server(tidy(url), token.strip())
+    server = ServerCredentials(normalize_url(url), token.strip())
     me = client_of(Choice(server.url, server.token)).me()
-    path = keep(server)
+    path = save_credentials(server)
     click.echo(f"Signed in to {server.url} as {me['username']}; kept in {path}.")
 
 

@@ -8,7 +8,7 @@ from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.completion import JOB
 from hekla.cli.servers import Choice
 from hekla.client.documents import JobDetail
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 
 @click.command()
@@ -54,7 +54,7 @@ def logs(
 def _print(pieces: Iterable[str]) -> None:
     last = "\n"
     for piece in pieces:
-        click.echo("\n".join(plain(line) for line in piece.split("\n")), nl=False)
+        click.echo("\n".join(strip_control_codes(line) for line in piece.split("\n")), nl=False)
         last = piece[-1:]
     if last != "\n":
         click.echo()
@@ -65,7 +65,7 @@ def _search(client: Client, where: str, attempt: int, text: str, ignore_case: bo
     while True:
         found = client.get(f"{where}/search", q=text, ignore_case=ignore_case, attempt=attempt, **position)
         for hit in found["hits"]:
-            click.echo(f"{click.style(str(hit['line']), dim=True)}: {plain(hit['text'])}")
+            click.echo(f"{click.style(str(hit['line']), dim=True)}: {strip_control_codes(hit['text'])}")
         if found["complete"]:
             return
         position = {"offset": found["next_offset"], "line": found["next_line"]}

@@ -8,7 +8,7 @@ import click
 from hekla.cli import output
 from hekla.cli.client import client_of
 from hekla.cli.servers import Choice
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 _MOMENTS = ("started", "ended", "failed", "waits", "evicted", "deleting")
 _WAYS = ("page", "mail", "webhook")
@@ -40,7 +40,8 @@ def notifications(choice: Choice, unread: bool, read: bool, limit: int, as_json:
         output.as_json(found)
     else:
         rows = [
-            (output.moment(told["at"]), "" if told["read_at"] else "new", plain(told["sentence"])) for told in found
+            (output.moment(told["at"]), "" if told["read_at"] else "new", strip_control_codes(told["sentence"]))
+            for told in found
         ]
         output.table(("WHEN", "", "WHAT"), rows, "Nothing yet.")
     if read and found:

@@ -10,7 +10,7 @@ import click
 from hekla.cli import output
 from hekla.cli.client import client_of
 from hekla.cli.servers import Choice
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 
 @click.command("reset-factor")
@@ -56,4 +56,10 @@ def _row(one: dict[str, Any], tenant: str | None) -> tuple[Any, ...]:
     who = cells.get("username") or cells.get("email") or "–"
     wrong = [f"{error['path']}: {error['message']}".removeprefix(": ") for error in one["problems"]]
     note = "; ".join([*wrong, *filter(None, (one["note"], one["link"], "is being mailed" if one["sent"] else ""))])
-    return one["line"], plain(who), plain(cells.get("tenant") or tenant or "–"), one["outcome"], plain(note)
+    return (
+        one["line"],
+        strip_control_codes(who),
+        strip_control_codes(cells.get("tenant") or tenant or "–"),
+        one["outcome"],
+        strip_control_codes(note),
+    )

@@ -5,7 +5,7 @@ import click
 from hekla.cli import output
 from hekla.cli.client import client_of
 from hekla.cli.servers import Choice
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 
 @click.command()
@@ -24,7 +24,7 @@ def nodes(choice: Choice, as_json: bool) -> None:
             _state(node["is_ready"], node["is_cordoned"]),
             output.amounts(node["allocatable"]),
             output.amounts(node["used"]),
-            plain(node["message"]),
+            strip_control_codes(node["message"]),
         )
         for node in found
     ]

@@ -9,7 +9,7 @@ from hekla.cli import output
 from hekla.cli.client import Failure, client_of
 from hekla.cli.completion import JOB
 from hekla.cli.servers import Choice
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 _MIB = 2**20
 
@@ -54,7 +54,7 @@ def _facts(attempt: dict[str, Any]) -> list[tuple[str, str]]:
         *((label, output.moment(attempt[name]) if attempt[name] else "") for label, name in times),
         ("Node", attempt["node"]),
         ("Exit", attempt["exit_meaning"] if attempt["exit_code"] is not None else ""),
-        ("Message", plain(attempt["message"])),
+        ("Message", strip_control_codes(attempt["message"])),
         ("Cause", attempt["cause"]),
         ("Try", attempt["advice"]),
     ]

@@ -8,7 +8,7 @@ import click
 from hekla.cli import output
 from hekla.cli.client import client_of
 from hekla.cli.servers import Choice
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 
 @click.command()
@@ -45,7 +45,7 @@ def _show(answer: dict[str, Any], as_json: bool, show: Callable[[dict[str, Any]]
 
 
 def _print(answer: dict[str, Any]) -> None:
-    click.echo(plain(answer["text"]), nl=not answer["text"].endswith("\n"))
+    click.echo(strip_control_codes(answer["text"]), nl=not answer["text"].endswith("\n"))
 
 
 def _confirm(answer: dict[str, Any]) -> None:
@@ -54,8 +54,13 @@ def _confirm(answer: dict[str, Any]) -> None:
 
 def _tell(trial: dict[str, Any]) -> None:
     for fault in trial["faults"]:
-        click.secho(f"{fault['name']} fails at {fault['point']}: {plain(fault['error'])}", fg="red", err=True)
-    rows = [(plain(one["name"]), one["queue"], _fate(one["now"]), _fate(one["then"])) for one in trial["differences"]]
+        click.secho(
+            f"{fault['name']} fails at {fault['point']}: {strip_control_codes(fault['error'])}", fg="red", err=True
+        )
+    rows = [
+        (strip_control_codes(one["name"]), one["queue"], _fate(one["now"]), _fate(one["then"]))
+        for one in trial["differences"]
+    ]
     none = f"Of {trial['jobs']} jobs that wait or run, the next cycle would treat all alike."
     output.table(("JOB", "QUEUE", "IN FORCE", "TRIED"), rows, none)
 

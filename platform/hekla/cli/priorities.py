@@ -7,7 +7,7 @@ import click
 from hekla.cli import output
 from hekla.cli.client import client_of
 from hekla.cli.servers import Choice
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 
 @click.command()
@@ -19,7 +19,7 @@ def priority_classes(choice: Choice, as_json: bool) -> None:
     if as_json:
         output.as_json(found)
         return
-    rows = [(one["name"], one["value"], _state(one), plain(one["description"])[:80]) for one in found]
+    rows = [(one["name"], one["value"], _state(one), strip_control_codes(one["description"])[:80]) for one in found]
     output.table(("CLASS", "PRIORITY", "STATE", "DESCRIPTION"), rows, "There are no priority classes.")
 
 

@@ -13,7 +13,7 @@ from hekla.domain import formats
 from hekla.domain.errors import Invalid
 from hekla.domain.formats import yaml_text
 from hekla.domain.schedules import ScheduleSpec
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 
 @click.command()
@@ -72,7 +72,7 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
             output.moment(run["due_at"]),
             output.phase(run["phase"]) if run["phase"] else run["outcome"],
             run["job"] or "–",
-            plain(run["sentence"])[:120],
+            strip_control_codes(run["sentence"])[:120],
         )
         for run in found["runs"]
     ]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from hekla.client.servers import Server, chosen
+from hekla.client.credentials import ServerCredentials, find_credentials
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +14,6 @@ class Choice:
     token: str | None = None
     home: Path | None = None
 
-    def server(self) -> Server:
-        """The console to speak to. Raises NoServer where there is none, or no token for it."""
-        return chosen(self.url, self.token, self.home)
+    def server(self) -> ServerCredentials:
+        """The console to speak to. Raises NotConfiguredError where there is none, or no token for it."""
+        return find_credentials(self.url, self.token, self.home)

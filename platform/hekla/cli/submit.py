@@ -14,7 +14,7 @@ from hekla.cli.notifications import telling
 from hekla.cli.queues import make_queue
 from hekla.cli.servers import Choice
 from hekla.cli.watch import follow
-from hekla.domain.assigning import assigned
+from hekla.domain.assignments import apply_assignments
 from hekla.domain.errors import Invalid
 
 
@@ -148,7 +148,7 @@ def _submit_copy(
         raise Failure(f"Its secrets must be given again, on the page of the job: {', '.join(copy['secrets'])}.")
     asked = {key: value for key, value in (("name", name), ("queue", queue)) if value}
     try:
-        document = assigned({**copy["spec"], **asked}, changes)
+        document = apply_assignments({**copy["spec"], **asked}, changes)
     except Invalid as error:
         raise Failure(" ".join(problem.message for problem in error.problems)) from error
     answer: Any = (client.check if dry_run else client.submit)(document, tenant=tenant)

@@ -5,7 +5,7 @@ import click
 from hekla.cli import output
 from hekla.cli.client import client_of
 from hekla.cli.servers import Choice
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 _SCOPES = ("read", "jobs", "manage", "admin")
 
@@ -22,7 +22,7 @@ def tokens(choice: Choice, as_json: bool) -> None:
     rows = [
         (
             token["id"],
-            plain(token["name"]),
+            strip_control_codes(token["name"]),
             f"{token['prefix']}…",
             ", ".join(token["scopes"]),
             output.moment(token["expires_at"]),

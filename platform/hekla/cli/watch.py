@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from hekla.cli import output
-from hekla.client import Client, Unreachable
-from hekla.lib.text import plain
+from hekla.client import Client, UnreachableError
+from hekla.lib.text import strip_control_codes
 
 EXIT_INTERRUPTED = 130
 MOST_TAILS = 20
@@ -82,7 +82,7 @@ class _Watch:
         while True:
             try:
                 return step(seconds)  # type: ignore[no-any-return]
-            except Unreachable:
+            except UnreachableError:
                 if time.monotonic() > deadline:
                     raise
                 if not told:
@@ -109,7 +109,7 @@ class _Watch:
         if event["sentence"]:
             clock = click.style(output.moment(event["at"])[11:], dim=True)
             colour = output.COLOURS.get(str(facts.get("new")))
-            click.echo(f"{clock} {click.style(plain(event['sentence']), fg=colour)}")
+            click.echo(f"{clock} {click.style(strip_control_codes(event['sentence']), fg=colour)}")
 
     def _open(self, facts: dict[str, Any]) -> None:
         pod = (facts["task"], facts["index"], facts["attempt"])
@@ -131,7 +131,7 @@ class _Watch:
             piece = self.client.get(where, offset=tail.offset, attempt=attempt)
             *lines, tail.rest = (tail.rest + piece["text"]).split("\n")
             for line in lines:
-                click.echo(tail.prefix + plain(line))
+                click.echo(tail.prefix + strip_control_codes(line))
             tail.complete = piece["complete"]
             if piece["next_offset"] == tail.offset:
                 break
@@ -139,7 +139,7 @@ class _Watch:
 
     def _flush(self, tail: Tail) -> None:
         if tail.rest:
-            click.echo(tail.prefix + plain(tail.rest))
+            click.echo(tail.prefix + strip_control_codes(tail.rest))
 
 
 def _name(facts: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ import click
 from hekla.cli import manifest, output
 from hekla.cli.client import client_of
 from hekla.cli.servers import Choice
-from hekla.lib.text import plain
+from hekla.lib.text import strip_control_codes
 
 _COLOURS = {"now": "green", "waits": "yellow", "never": "red"}
 
@@ -33,7 +33,7 @@ def _tell(answer: dict[str, Any]) -> None:
     head, *sentences = answer["text"]
     click.secho(head, fg=_COLOURS[answer["verdict"]], bold=True)
     for one in answer["asked"]:
-        click.echo(f"  {one['cluster']} ({one['queue']}): {plain(one['sentence'])}")
+        click.echo(f"  {one['cluster']} ({one['queue']}): {strip_control_codes(one['sentence'])}")
     for sentence in sentences:
         click.echo(f"  {sentence}")
     if answer["changes"]:

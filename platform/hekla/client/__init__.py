@@ -3,44 +3,44 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from hekla.client.credentials import ServerCredentials
 from hekla.client.errors import (
+    ApiError,
+    AuthenticationError,
+    BadRequestError,
     ClientError,
-    Conflict,
-    Fault,
+    ConflictError,
     FieldError,
-    Forbidden,
-    Invalid,
-    NoServer,
-    NotFound,
-    NotHekla,
-    Refused,
-    TooLate,
-    TooMany,
-    Unauthorized,
-    Unreachable,
+    NotConfiguredError,
+    NotFoundError,
+    NotHeklaError,
+    PermissionDeniedError,
+    RateLimitError,
+    ServerError,
+    UnreachableError,
+    WaitTimeoutError,
 )
-from hekla.client.servers import Server
 
 if TYPE_CHECKING:
     from hekla.client.client import Client
 
 __all__ = [
+    "ApiError",
+    "AuthenticationError",
+    "BadRequestError",
     "Client",
     "ClientError",
-    "Conflict",
-    "Fault",
+    "ConflictError",
     "FieldError",
-    "Forbidden",
-    "Invalid",
-    "NoServer",
-    "NotFound",
-    "NotHekla",
-    "Refused",
-    "Server",
-    "TooLate",
-    "TooMany",
-    "Unauthorized",
-    "Unreachable",
+    "NotConfiguredError",
+    "NotFoundError",
+    "NotHeklaError",
+    "PermissionDeniedError",
+    "RateLimitError",
+    "ServerCredentials",
+    "ServerError",
+    "UnreachableError",
+    "WaitTimeoutError",
 ]
 
 

@@ -8,19 +8,19 @@ from uuid import UUID, uuid4
 
 import httpx2
 
-from hekla.client import logs, servers
-from hekla.client.documents import Checked, Job, JobDetail, Pod, Submitted
-from hekla.client.errors import NotFound, TooLate
-from hekla.client.servers import Server
+from hekla.client import credentials, logs
+from hekla.client.credentials import ServerCredentials
+from hekla.client.documents import DryRunResult, JobDetail, JobDocument, PodDocument, SubmitResult
+from hekla.client.errors import NotFoundError, WaitTimeoutError
 from hekla.client.transport import RETRIES, TIMEOUT_SECONDS, Json, Transport
 
-ENDS = frozenset({"completed", "failed", "aborted", "terminated"})
+FINAL_PHASES = frozenset({"completed", "failed", "aborted", "terminated"})
 _PAUSES = (0.2, 0.3, 0.5, 0.8, 1.3, 2.0, 3.0)
 _LONGEST_PAUSE_SECONDS = 5.0
 
-Spec = Mapping[str, Any] | str | bytes
+JobSource = Mapping[str, Any] | str | bytes
 """A JobSpec document, or a manifest of Volcano, Kubeflow, Kubernetes or OpenPAI in YAML."""
-Which = str | Mapping[str, Any]
+JobRef = str | Mapping[str, Any]
 """A job: its uid, its name (the newest of that name is meant), or what a method here said of it."""
 
 
@@ -41,66 +41,72 @@ class Client(Transport):
         retries: int = RETRIES,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
-        server = Server(servers.tidy(url), token) if url and token else servers.from_environment(url, token)
+        server = (
+            ServerCredentials(credentials.normalize_url(url), token)
+            if url and token
+            else credentials.from_environment(url, token)
+        )
         super().__init__(server, timeout=timeout, retries=retries, transport=transport)
 
     def me(self) -> dict[str, Any]:
         """Whose token this is, and their tenants."""
         return cast("dict[str, Any]", self.get("me"))
 
-    def submit(self, spec: Spec, *, tenant: str | None = None, key: str | None = None, **told: Json) -> Submitted:
+    def submit(
+        self, spec: JobSource, *, tenant: str | None = None, key: str | None = None, **told: Json
+    ) -> SubmitResult:
         """Submit a job. Sent again with the same key it is the job of the first time; without one a key is made.
 
         `told`: of what one wants to hear, as REST knows it: `notify=["failed"]`, `notify_by=["mail"]`, …
         """
-        return cast("Submitted", self._describe("jobs", spec, tenant=tenant, key=key or uuid4().hex, **told))
+        return cast("SubmitResult", self._describe("jobs", spec, tenant=tenant, key=key or uuid4().hex, **told))
 
-    def check(self, spec: Spec, *, tenant: str | None = None, **told: Json) -> Checked:
+    def check(self, spec: JobSource, *, tenant: str | None = None, **told: Json) -> DryRunResult:
         """The job as it would be taken in; nothing is."""
-        return cast("Checked", self._describe("jobs", spec, tenant=tenant, dry_run="1", **told))
+        return cast("DryRunResult", self._describe("jobs", spec, tenant=tenant, dry_run="1", **told))
 
-    def what_if(self, spec: Spec, *, tenant: str | None = None) -> dict[str, Any]:
+    def what_if(self, spec: JobSource, *, tenant: str | None = None) -> dict[str, Any]:
         """Whether a job would start now; else for what it would wait, until when, and what would help."""
         return cast("dict[str, Any]", self._describe("what-if", spec, tenant=tenant))
 
-    def jobs(self, **filters: Json) -> Iterator[Job]:
+    def jobs(self, **filters: Json) -> Iterator[JobDocument]:
         """The jobs that one may see, newest first; narrowed by what REST knows: `phase="running"`, `mine=True`, …"""
         return self.each("jobs", **filters)
 
-    def job(self, job: Which) -> JobDetail:
+    def job(self, job: JobRef) -> JobDetail:
         """One job as it is now."""
         return cast("JobDetail", self.get(self._path(job)))
 
-    def wait(self, job: Which, *, until: Collection[str] = ENDS, timeout: float | None = None) -> JobDetail:
-        """The job once it is in one of these phases, or over. Raises TooLate after so many seconds."""
+    def wait(self, job: JobRef, *, until: Collection[str] = FINAL_PHASES, timeout: float | None = None) -> JobDetail:
+        """The job once it is in one of these phases, or over. Raises WaitTimeoutError after so many seconds."""
         path, began = self._path(job), time.monotonic()
         for pause in chain(_PAUSES, repeat(_LONGEST_PAUSE_SECONDS)):
             found = cast("JobDetail", self.get(path))
-            if found["phase"] in until or found["phase"] in ENDS:
+            if found["phase"] in until or found["phase"] in FINAL_PHASES:
                 return found
             left = pause if timeout is None else began + timeout - time.monotonic()
             if left <= 0:
-                raise TooLate(f"{found['name']} is {found['phase']} after {timeout:g} seconds.")
+                raise WaitTimeoutError(f"{found['name']} is {found['phase']} after {timeout:g} seconds.")
             time.sleep(min(pause, left))
         raise AssertionError  # the pauses do not end
 
-    def start(self, job: Which) -> dict[str, Any]:
+    def start(self, job: JobRef) -> dict[str, Any]:
         """When a job that waits will start, its place in line, and how well such times held."""
         return cast("dict[str, Any]", self.get(f"{self._path(job)}/start"))
 
-    def waits(self, job: Which) -> dict[str, Any]:
+    def waits(self, job: JobRef) -> dict[str, Any]:
         """Why it waited, stretch by stretch."""
         return cast("dict[str, Any]", self.get(f"{self._path(job)}/waits"))
 
-    def abort(self, job: Which) -> JobDetail:
+    def abort(self, job: JobRef) -> JobDetail:
         """Stop it; it can be resumed."""
         return self._act(job, "AbortJob")
 
-    def resume(self, job: Which) -> JobDetail:
+    def resume(self, job: JobRef) -> JobDetail:
         """Let a job that was aborted go on."""
         return self._act(job, "ResumeJob")
 
-    def restart(self, job: Which, task: str | None = None, index: int | None = None) -> JobDetail:
+    def restart(self, job: JobRef, task: str | None = None, index: int | None = None) -> JobDetail:
         """Start it again from the beginning; or the pods of one task, or one replica of it, while the rest goes on."""
         if task is None:
             return self._act(job, "RestartJob")
@@ -108,19 +114,19 @@ class Client(Transport):
             return self._act(job, "RestartTask", task=task)
         return self._act(job, "RestartPod", task=task, index=index)
 
-    def forget(self, job: Which) -> None:
+    def forget(self, job: JobRef) -> None:
         """Delete a job that is over, with its files; its logs and its history are kept for a time."""
         self.delete(self._path(job))
 
     def scale(
         self,
-        job: Which,
+        job: JobRef,
         replicas: Mapping[str, int] | None = None,
         *,
         least: Mapping[str, int] | None = None,
         least_of_all: int | None = None,
         revision: int | None = None,
-    ) -> Submitted:
+    ) -> SubmitResult:
         """Give tasks other numbers of pods; `least`: how few of a task will do, `least_of_all`: of all together.
 
         With a revision it is refused where the job changed since then. The warnings: what pods that run do not learn.
@@ -129,15 +135,15 @@ class Client(Transport):
         for task, number in (least or {}).items():
             tasks.setdefault(task, {})["min_available"] = number
         size: dict[str, Any] = {"tasks": tasks} | ({} if least_of_all is None else {"min_available": least_of_all})
-        return cast("Submitted", self.patch(f"{self._path(job)}/scale", size, revision=revision))
+        return cast("SubmitResult", self.patch(f"{self._path(job)}/scale", size, revision=revision))
 
-    def set_priority(self, job: Which, priority: int) -> JobDetail:
+    def set_priority(self, job: JobRef, priority: int) -> JobDetail:
         """The higher one goes first in its queue."""
         return cast("JobDetail", self.patch(f"{self._path(job)}/priority", {"priority": priority}))
 
     def logs(
         self,
-        job: Which,
+        job: JobRef,
         task: str | None = None,
         index: int | None = None,
         *,
@@ -153,7 +159,7 @@ class Client(Transport):
         chosen = pod["attempt"] if attempt is None else attempt
         return logs.lines(self.log_pieces(found, pod, attempt=chosen, follow=follow))
 
-    def log_pieces(self, job: Which, pod: Pod, *, attempt: int, follow: bool = False) -> Iterator[str]:
+    def log_pieces(self, job: JobRef, pod: PodDocument, *, attempt: int, follow: bool = False) -> Iterator[str]:
         """The same as it comes, in pieces that end anywhere."""
         return logs.pieces(self, f"{self._path(job)}/pods/{pod['task']}/{pod['index']}/log", attempt, follow=follow)
 
@@ -177,30 +183,30 @@ class Client(Transport):
         """The machines, and what of them is in use."""
         return cast("list[dict[str, Any]]", self.get("nodes"))
 
-    def uid(self, job: Which) -> str:
+    def uid(self, job: JobRef) -> str:
         """The uid of a job. Raises NotFound where there is none of that name."""
         name = job if isinstance(job, str) else str(job["uid"])
         try:
             return str(UUID(name))
         except ValueError:
-            found: list[Job] = self.get("jobs", name=name, limit=1)["results"]
+            found: list[JobDocument] = self.get("jobs", name=name, limit=1)["results"]
         if not found:
-            raise NotFound(404, f"There is no job called “{name}” that you may see.", "not_found")
+            raise NotFoundError(404, f"There is no job called “{name}” that you may see.", "not_found")
         return found[0]["uid"]
 
-    def _path(self, job: Which) -> str:
+    def _path(self, job: JobRef) -> str:
         return f"jobs/{self.uid(job)}"
 
-    def _describe(self, path: str, spec: Spec, *, key: str = "", **query: Json) -> Json:
+    def _describe(self, path: str, spec: JobSource, *, key: str = "", **query: Json) -> Json:
         if isinstance(spec, str | bytes):
             return self.post_yaml(path, spec, key=key, **query)
         return self.post(path, dict(spec), key=key, **query)
 
-    def _act(self, job: Which, action: str, **part: str | int) -> JobDetail:
+    def _act(self, job: JobRef, action: str, **part: str | int) -> JobDetail:
         return cast("JobDetail", self.post(f"{self._path(job)}/actions", {"action": action, **part}))
 
 
-def _the_pod(job: JobDetail, task: str | None, index: int | None) -> Pod:
+def _the_pod(job: JobDetail, task: str | None, index: int | None) -> PodDocument:
     found = [pod for pod in job["pods"] if task in (None, pod["task"]) and index in (None, pod["index"])]
     if len(found) != 1:
         names = ", ".join(f"{pod['task']}-{pod['index']}" for pod in job["pods"][:10]) or "none yet"

@@ -3,7 +3,7 @@
 from typing import Any, TypedDict
 
 
-class Pod(TypedDict):
+class PodDocument(TypedDict):
     """The last attempt of a replica."""
 
     task: str
@@ -18,7 +18,7 @@ class Pod(TypedDict):
     finished_at: str | None
 
 
-class Job(TypedDict):
+class JobDocument(TypedDict):
     """A job in a list. Instants are as in ISO 8601."""
 
     uid: str
@@ -39,7 +39,7 @@ class Job(TypedDict):
     finished_at: str | None
 
 
-class JobDetail(Job):
+class JobDetail(JobDocument):
     """One job. `spec`: what was asked for; `waiting`: why it waits, each with a sentence.
 
     `placement`: why it is in this one of several clusters; None where it named its queue itself.
@@ -47,18 +47,18 @@ class JobDetail(Job):
 
     spec: dict[str, Any]
     waiting: list[dict[str, Any]]
-    pods: list[Pod]
+    pods: list[PodDocument]
     placement: dict[str, Any] | None
 
 
-class Submitted(TypedDict):
+class SubmitResult(TypedDict):
     """A job that was taken in, and what of its manifest has no effect."""
 
     job: JobDetail
     warnings: list[str]
 
 
-class Checked(TypedDict):
+class DryRunResult(TypedDict):
     """A job as it would be taken in."""
 
     spec: dict[str, Any]

@@ -20,27 +20,27 @@ class ClientError(Exception):
     """All that the client raises."""
 
 
-class NoServer(ClientError):
+class NotConfiguredError(ClientError):
     """There is no console to speak to, or no token for it."""
 
 
-class Unreachable(ClientError):
+class UnreachableError(ClientError):
     """Nobody answers; later somebody may."""
 
 
-class Fault(Unreachable):
+class ServerError(UnreachableError):
     """The console could not answer, through no fault of the request. To ask again may not help."""
 
 
-class NotHekla(ClientError):
+class NotHeklaError(ClientError):
     """What answers there is no console."""
 
 
-class TooLate(ClientError, TimeoutError):
+class WaitTimeoutError(ClientError, TimeoutError):
     """What was waited for did not come in time; the job goes on."""
 
 
-class Refused(ClientError):
+class ApiError(ClientError):
     """The console says no. `detail`: why, as a sentence; `code`: the same for programs; `errors`: field by field."""
 
     def __init__(self, status: int, detail: str, code: str = "", errors: tuple[FieldError, ...] = ()) -> None:
@@ -52,46 +52,46 @@ class Refused(ClientError):
         return "\n".join([self.detail, *(f"  {one}" for one in told)])
 
 
-class Invalid(Refused):
+class BadRequestError(ApiError):
     """What was sent is not right; `errors` says where."""
 
 
-class Unauthorized(Refused):
+class AuthenticationError(ApiError):
     """The token is unknown, expired or revoked."""
 
 
-class Forbidden(Refused):
+class PermissionDeniedError(ApiError):
     """One may see it and not do this to it."""
 
 
-class NotFound(Refused):
+class NotFoundError(ApiError):
     """It does not exist, or not for you."""
 
 
-class Conflict(Refused):
+class ConflictError(ApiError):
     """As things are now it cannot be done."""
 
 
-class TooMany(Refused):
+class RateLimitError(ApiError):
     """So many requests a minute are not answered. `retry_after`: seconds until they are again."""
 
     retry_after: float | None = None
 
 
-_BY_STATUS: Mapping[int, type[Refused]] = {
-    400: Invalid,
-    401: Unauthorized,
-    403: Forbidden,
-    404: NotFound,
-    409: Conflict,
-    429: TooMany,
+_BY_STATUS: Mapping[int, type[ApiError]] = {
+    400: BadRequestError,
+    401: AuthenticationError,
+    403: PermissionDeniedError,
+    404: NotFoundError,
+    409: ConflictError,
+    429: RateLimitError,
 }
 
 
-def refusal(status: int, document: Mapping[str, Any], retry_after: str = "") -> Refused:
+def error_from_response(status: int, document: Mapping[str, Any], retry_after: str = "") -> ApiError:
     """The exception for problem details (RFC 9457)."""
     errors = tuple(FieldError(str(one["path"]), str(one["message"])) for one in document.get("errors", []))
-    found = _BY_STATUS.get(status, Refused)(status, str(document["detail"]), str(document.get("code", "")), errors)
-    if isinstance(found, TooMany) and retry_after.isdecimal():
+    found = _BY_STATUS.get(status, ApiError)(status, str(document["detail"]), str(document.get("code", "")), errors)
+    if isinstance(found, RateLimitError) and retry_after.isdecimal():
         found.retry_after = float(retry_after)
     return found

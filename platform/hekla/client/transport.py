@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from hekla.client.errors import Fault, NoServer, NotHekla, Unreachable, refusal
-from hekla.client.servers import Server
+from hekla.client.credentials import ServerCredentials
+from hekla.client.errors import NotConfiguredError, NotHeklaError, ServerError, UnreachableError, error_from_response
 
 TIMEOUT_SECONDS = 40.0
 RETRIES = 3
@@ -29,7 +29,7 @@ class Transport:
 
     def __init__(
         self,
-        server: Server,
+        server: ServerCredentials,
         *,
         timeout: float = TIMEOUT_SECONDS,
         retries: int = RETRIES,
@@ -46,7 +46,7 @@ class Transport:
                 transport=transport,
             )
         except (httpx2.InvalidURL, UnicodeEncodeError, ValueError) as error:
-            raise NoServer(f"“{server.url}” or its token cannot be used: {error}.") from error
+            raise NotConfiguredError(f"“{server.url}” or its token cannot be used: {error}.") from error
 
     def __enter__(self) -> Self:
         return self
@@ -108,9 +108,9 @@ class Transport:
         for pause in pauses:
             try:
                 return self._read(self._ask(method, path, **more))
-            except Fault:
+            except ServerError:
                 raise
-            except Unreachable:
+            except UnreachableError:
                 time.sleep(pause)
         return self._read(self._ask(method, path, **more))
 
@@ -119,16 +119,16 @@ class Transport:
         try:
             return self._http.request(method, path, **more)
         except httpx2.ConnectError as error:
-            raise Unreachable(
+            raise UnreachableError(
                 f"Nobody answers at {url}. Is the console running there? On its own machine `python3 manage.py up` "
                 "starts it."
             ) from error
         except httpx2.TimeoutException as error:
-            raise Unreachable(f"{url} did not answer in time. Try again.") from error
+            raise UnreachableError(f"{url} did not answer in time. Try again.") from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
-            raise NoServer(f"{url} cannot be spoken to: {error}.") from error
+            raise NotConfiguredError(f"{url} cannot be spoken to: {error}.") from error
         except httpx2.HTTPError as error:
-            raise Unreachable(f"The line to {url} broke: {error}.") from error
+            raise UnreachableError(f"The line to {url} broke: {error}.") from error
 
     def _read(self, answer: httpx2.Response) -> Json:
         if answer.status_code == httpx2.codes.NO_CONTENT:
@@ -137,11 +137,11 @@ class Transport:
         if answer.is_success and document is not None:
             return document
         if isinstance(document, Mapping) and "detail" in document and not answer.is_server_error:
-            raise refusal(answer.status_code, document, answer.headers.get("Retry-After", ""))
+            raise error_from_response(answer.status_code, document, answer.headers.get("Retry-After", ""))
         if answer.is_server_error:
-            kind = Unreachable if answer.status_code in _PASSING else Fault
+            kind = UnreachableError if answer.status_code in _PASSING else ServerError
             raise kind(f"The console at {self.server.url} had a fault (status {answer.status_code}).")
-        raise NotHekla(f"What answers at {self.server.url} is not Hekla (status {answer.status_code}).")
+        raise NotHeklaError(f"What answers at {self.server.url} is not Hekla (status {answer.status_code}).")
 
 
 def _json(answer: httpx2.Response) -> Json:

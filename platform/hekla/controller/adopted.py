@@ -23,8 +23,8 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.adopted import AdoptingBackend, Adoption, EvictionRefused
 from hekla.backends.base import Backend, BackendError
 from hekla.controller.observations import Hold, Others
-from hekla.domain.adopted import GroupKind, GroupRef, OthersPod, PodGroup, Rules
 from hekla.domain.errors import HeklaError
+from hekla.domain.external_pods import ExternalPod, ExternalPodRules, GroupKind, GroupRef, PodGroup
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.foresight.picture import Picture
 
@@ -38,8 +38,8 @@ Groups = Mapping[str, Mapping[str, PodGroup]] | None
 class Look:
     """What was seen at one look: pods by their group, groups by namespace, groups to be let in; where nothing was."""
 
-    rules: Rules
-    pods: Mapping[GroupRef, Sequence[OthersPod]]
+    rules: ExternalPodRules
+    pods: Mapping[GroupRef, Sequence[ExternalPod]]
     groups: Groups
     new: Mapping[GroupRef, PodGroup]
     hidden: AbstractSet[str]
@@ -58,7 +58,11 @@ def follow(cluster: Cluster, hold: Hold, *, now: datetime) -> None:
     if adoption is None and (memory.has_begun or not isinstance(hold.backend, AdoptingBackend)):
         return
     known = [GroupRef.of(key) for key in selectors.open_groups(cluster.pk)]
-    look = _look(cluster, adoption, known, memory) if adoption else Look(Rules({}, "", ""), {}, None, {}, frozenset())
+    look = (
+        _look(cluster, adoption, known, memory)
+        if adoption
+        else Look(ExternalPodRules({}, "", ""), {}, None, {}, frozenset())
+    )
     refs = {ref.key: ref for ref in (*known, *look.new, *look.pods) if look.can_tell(ref)}
     memory.refused = {}
     changed = [_take(cluster, hold, look.rules, _gathered(ref, look), now) for ref in refs.values()]
@@ -86,7 +90,7 @@ def _look(cluster: Cluster, adoption: Adoption, known: Sequence[GroupRef], memor
     return Look(adoption.rules, pods, groups, new, namespaces - seen.keys())
 
 
-def _at_home(cluster: Cluster, memory: Others, pods: Sequence[OthersPod]) -> Iterator[OthersPod]:
+def _at_home(cluster: Cluster, memory: Others, pods: Sequence[ExternalPod]) -> Iterator[ExternalPod]:
     """A pod stays in the group in which it was taken in, whatever its labels and its owner are by now.
 
     Those of jobs that were deleted are left alone.
@@ -103,12 +107,12 @@ def _of(backend: Backend) -> Adoption | None:
     return backend.adoption if isinstance(backend, AdoptingBackend) else None
 
 
-def _all(adoption: Adoption) -> list[OthersPod]:
+def _all(adoption: Adoption) -> list[ExternalPod]:
     return [pod for pods in adoption.pods().values() for pod in pods]
 
 
-def _by_group(pods: Iterable[OthersPod]) -> dict[GroupRef, list[OthersPod]]:
-    found: dict[GroupRef, list[OthersPod]] = defaultdict(list)
+def _by_group(pods: Iterable[ExternalPod]) -> dict[GroupRef, list[ExternalPod]]:
+    found: dict[GroupRef, list[ExternalPod]] = defaultdict(list)
     for pod in sorted(pods, key=lambda pod: pod.uid):
         found[pod.group].append(pod)
     return found
@@ -117,7 +121,7 @@ def _by_group(pods: Iterable[OthersPod]) -> dict[GroupRef, list[OthersPod]]:
 def _take(
     cluster: Cluster,
     hold: Hold,
-    rules: Rules,
+    rules: ExternalPodRules,
     gathered: Gathered,
     now: datetime,
 ) -> bool:
@@ -179,7 +183,7 @@ def carry_out(hold: Hold, pods: Sequence[Pod]) -> dict[int, str]:
     return _evict(hold, adoption, [(pod, one) for pod, one in here if pod.stopping])
 
 
-def _open_to(adoption: Adoption, pods: Sequence[Pod]) -> list[tuple[Pod, OthersPod]]:
+def _open_to(adoption: Adoption, pods: Sequence[Pod]) -> list[tuple[Pod, ExternalPod]]:
     """With their objects, those that are there and that nobody asked to end."""
     objects = selectors.objects_of([pod.pk for pod in pods])
     there = {pod.uid: pod for pod in _all(adoption)} if objects else {}
@@ -187,7 +191,7 @@ def _open_to(adoption: Adoption, pods: Sequence[Pod]) -> list[tuple[Pod, OthersP
     return [(pod, one) for pod, one in here if not (one.is_ending or one.phase.is_final)]
 
 
-def _bind(hold: Hold, adoption: Adoption, binds: Iterable[tuple[OthersPod, str]]) -> None:
+def _bind(hold: Hold, adoption: Adoption, binds: Iterable[tuple[ExternalPod, str]]) -> None:
     bound, moment = hold.memory.others.bound, time.monotonic()
     due = [bind for bind in binds if bound.get(bind[0].uid, -_BIND_AGAIN_SECONDS) <= moment - _BIND_AGAIN_SECONDS]
     for (pod, node), error in adoption.bind_many(due, meanwhile=hold.require):
@@ -197,7 +201,7 @@ def _bind(hold: Hold, adoption: Adoption, binds: Iterable[tuple[OthersPod, str]]
             log.warning("could not bind %s/%s to %s, will try again: %s", pod.namespace, pod.name, node, error)
 
 
-def _evict(hold: Hold, adoption: Adoption, evictions: Sequence[tuple[Pod, OthersPod]]) -> dict[int, str]:
+def _evict(hold: Hold, adoption: Adoption, evictions: Sequence[tuple[Pod, ExternalPod]]) -> dict[int, str]:
     rows = {one.uid: pod.pk for pod, one in evictions}
     kept: dict[int, str] = {}
     for one, error in adoption.evict_many([one for _pod, one in evictions], meanwhile=hold.require) if rows else ():
@@ -226,7 +230,7 @@ def tell(hold: Hold, picture: Picture) -> None:
     _tell_groups(hold, adoption, in_groups | {one.namespace for one in adoption.new_groups()})
 
 
-def _rows(waiting: Sequence[OthersPod], picture: Picture) -> dict[str, Job]:
+def _rows(waiting: Sequence[ExternalPod], picture: Picture) -> dict[str, Job]:
     if not waiting:
         return {}
     mine = {pod.pk: pod.job for pod in picture.pods() if pod.job.is_adopted and pod.phase == PodPhase.PENDING}
@@ -234,7 +238,9 @@ def _rows(waiting: Sequence[OthersPod], picture: Picture) -> dict[str, Job]:
     return {one.uid: mine[pk] for pk, one in objects.items()}
 
 
-def _news(hold: Hold, waiting: Iterable[OthersPod], jobs: Mapping[str, Job]) -> Iterator[tuple[OthersPod, str, object]]:
+def _news(
+    hold: Hold, waiting: Iterable[ExternalPod], jobs: Mapping[str, Job]
+) -> Iterator[tuple[ExternalPod, str, object]]:
     """What is to be written, with its kind: other numbers alone are no news."""
     memory = hold.memory.others
     for pod in waiting:
@@ -245,7 +251,7 @@ def _news(hold: Hold, waiting: Iterable[OthersPod], jobs: Mapping[str, Job]) -> 
                 yield pod, message, kind
 
 
-def _why(pod: OthersPod, refusal: str, job: Job | None) -> tuple[str, object]:
+def _why(pod: ExternalPod, refusal: str, job: Job | None) -> tuple[str, object]:
     if job is not None and job.waiting:
         first = job.waiting[0]
         with translation.override("en"):
@@ -254,7 +260,7 @@ def _why(pod: OthersPod, refusal: str, job: Job | None) -> tuple[str, object]:
     return message, message
 
 
-def _tell_why(hold: Hold, adoption: Adoption, news: Sequence[tuple[OthersPod, str, object]]) -> None:
+def _tell_why(hold: Hold, adoption: Adoption, news: Sequence[tuple[ExternalPod, str, object]]) -> None:
     if not news:
         return
     for (pod, _message), error in adoption.tell_many(

@@ -20,9 +20,9 @@ from hekla.backends.base import Environment, PodKey, PodOrder, PodPriority, Star
 from hekla.controller import adopted, delays, sparing
 from hekla.controller.observations import Hold, key_of, of_their_tenants
 from hekla.domain.errors import NotFound
-from hekla.domain.frameworks import settings_for, tell_addresses
+from hekla.domain.frameworks import settings_for, shares_addresses
 from hekla.domain.phases import PodPhase
-from hekla.domain.secrets import filled
+from hekla.domain.secrets import fill_command
 from hekla.domain.volumes import is_mounted
 
 log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ def _orders(hold: Hold, pods: list[Pod], ordered: dict[PodKey, Pod], now: dateti
     for pod in pods:
         by_job[pod.job].append(pod)
     for job, waiting in by_job.items():
-        hosts = selectors.addresses(job, hold.backend.address) if tell_addresses(spec_of(job)) else {}
+        hosts = selectors.addresses(job, hold.backend.address) if shares_addresses(spec_of(job)) else {}
         values_of = cache(secrets.of_job) if "openpai" in spec_of(job).plugins else _none
         for pod in waiting:
             try:
@@ -93,7 +93,7 @@ def order_of(
     """
     spec = spec_of(job)
     task = spec.task(pod.task)
-    command, script = filled(task.command, values or {})
+    command, script = fill_command(task.command, values or {})
     told = settings_for(spec, pod.task, pod.index, hosts, secret_of(job), owner=job.owner.username)
     requirements = clusters.environment_requirements(task.environment)
     return PodOrder(

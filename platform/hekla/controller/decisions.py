@@ -43,13 +43,13 @@ def _yield(eviction: Eviction) -> Yield:
     return Yield(eviction.action, gainer, eviction.plugins, tuple(map(_shares, eviction.shares)))
 
 
-def _shares(shares: Shares) -> events.Shares:
+def _shares(shares: Shares) -> events.EvictionShares:
     taker = None if shares.taker is None else _shift(shares.taker)
-    return events.Shares(plugin=shares.plugin, of=shares.of.value, giver=_shift(shares.giver), taker=taker)
+    return events.EvictionShares(plugin=shares.plugin, of=shares.of.value, giver=_shift(shares.giver), taker=taker)
 
 
-def _shift(shift: Shift) -> events.Shift:
-    return events.Shift(before=round(shift.before, _DIGITS), after=round(shift.after, _DIGITS))
+def _shift(shift: Shift) -> events.ShareChange:
+    return events.ShareChange(before=round(shift.before, _DIGITS), after=round(shift.after, _DIGITS))
 
 
 def only_places(decision: JobDecision) -> bool:

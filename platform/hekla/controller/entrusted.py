@@ -20,9 +20,9 @@ from hekla.apps.queues.models import Queue
 from hekla.backends.base import BackendError, PodKey, StartRefused
 from hekla.backends.entrusted import JobBackend, JobReport, JobSize, NotAskable, PodReport, QueueOrder
 from hekla.controller.observations import Hold, sighting
-from hekla.domain.lifecycle import entrusted
+from hekla.domain.lifecycle import delegated
 from hekla.domain.phases import GangPhase, JobPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
 log = logging.getLogger(__name__)
@@ -81,9 +81,9 @@ def _lead(hold: Hold, backend: JobBackend, job: Job, report: JobReport | None, p
 def _asked(hold: Hold, backend: JobBackend, job: Job, report: JobReport) -> Standing:
     """How it stands, after it was asked for what is due."""
     told, restarted = _standing(report), report.retry_count > job.retry_count
-    action = entrusted.due(JobPhase(job.phase), job.reason, report.phase, restarted=restarted)
+    action = delegated.pending_request(JobPhase(job.phase), job.reason, report.phase, restarted=restarted)
     if action is None and report.is_forgotten:
-        action = Action.SYNC_JOB
+        action = LifecycleAction.SYNC_JOB
     if action is not None:
         try:
             backend.ask(job.uid.hex, action, restarts=report.retry_count, meanwhile=hold.require)
@@ -115,7 +115,7 @@ def _take_down(hold: Hold, job: Job, told: Standing | None, pods: Sequence[PodRe
 def _is_to_be_submitted(job: Job, pods: Sequence[PodReport]) -> bool:
     """It has not been there, or it was aborted before it ever was; a job that waits may be submitted once more."""
     is_new = job.phase == JobPhase.PENDING and job.gang_phase == GangPhase.PENDING and not pods
-    begins = job.phase == JobPhase.RESTARTING and entrusted.is_beginning(job.reason)
+    begins = job.phase == JobPhase.RESTARTING and delegated.is_restart(job.reason)
     return (is_new or begins) and job.deleted_at is None
 
 

@@ -16,7 +16,7 @@ from hekla.engine.policy import Policy
 from hekla.engine.session import Session
 from hekla.engine.standing import Standing
 from hekla.engine.world import World
-from hekla.lib.exposition import amounts
+from hekla.lib.exposition import resource_gauges
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _LOOK_EVERY_SECONDS = 10.0
@@ -62,7 +62,7 @@ class Standings(Collector):
             for queue, one in sorted(standings.items())
             if one.divided_by and now - at < _HOLDS_SECONDS
         ]
-        yield from amounts("hekla_queue_deserved", "What a queue deserves", ["cluster", "queue"], found)
+        yield from resource_gauges("hekla_queue_deserved", "What a queue deserves", ["cluster", "queue"], found)
 
 
 standings = Standings()

@@ -20,8 +20,8 @@ from functools import cache
 from itertools import product
 from zoneinfo import ZoneInfo, available_timezones
 
-from hekla.domain.sentences import said, sentence
-from hekla.domain.validation import nearest, shown
+from hekla.domain.translation import gettext_noop, translate
+from hekla.domain.validation import quote, suggest
 
 MAX_LENGTH = 200
 _DAY = timedelta(days=1)
@@ -43,7 +43,7 @@ _SHORT = {
 }
 
 
-class BadCron(ValueError):
+class InvalidCron(ValueError):
     """This is no cron expression, or one that never comes; the message says why in a sentence."""
 
 
@@ -58,11 +58,11 @@ class _Field:
 
 
 _FIELDS = (
-    _Field(sentence("minute"), 0, 59),
-    _Field(sentence("hour"), 0, 23),
-    _Field(sentence("day of the month"), 1, 31),
-    _Field(sentence("month"), 1, 12, _MONTHS),
-    _Field(sentence("day of the week"), 0, 7, _WEEKDAYS),
+    _Field(gettext_noop("minute"), 0, 59),
+    _Field(gettext_noop("hour"), 0, 23),
+    _Field(gettext_noop("day of the month"), 1, 31),
+    _Field(gettext_noop("month"), 1, 12, _MONTHS),
+    _Field(gettext_noop("day of the week"), 0, 7, _WEEKDAYS),
 )
 
 
@@ -149,22 +149,24 @@ def _change_between(before: datetime, after: datetime, zone: ZoneInfo) -> dateti
 
 @cache
 def zone(name: str) -> ZoneInfo:
-    """The time zone of that name. Raises BadCron."""
+    """The time zone of that name. Raises InvalidCron."""
     names = available_timezones()
     if name not in names:
-        hint = nearest(name, names) or said("; such as Europe/Berlin.")
-        raise BadCron(said("There is no time zone {name}{hint}", name=shown(name), hint=hint))
+        hint = suggest(name, names) or translate("; such as Europe/Berlin.")
+        raise InvalidCron(translate("There is no time zone {name}{hint}", name=quote(name), hint=hint))
     return ZoneInfo(name)
 
 
 def parse(text: str) -> Cron:
-    """The expression in a text. Raises BadCron."""
+    """The expression in a text. Raises InvalidCron."""
     words = _SHORT.get(text.strip().lower(), text).split()
     if words and words[0].startswith("@"):
-        raise BadCron(said("{word} is none of {words}.", word=shown(words[0]), words=", ".join(_SHORT)))
+        raise InvalidCron(translate("{word} is none of {words}.", word=quote(words[0]), words=", ".join(_SHORT)))
     if len(words) != len(_FIELDS) or len(text) > MAX_LENGTH:
-        names = ", ".join(said(field.name) for field in _FIELDS)
-        raise BadCron(said("An expression has five fields: {names}; this has {count}.", names=names, count=len(words)))
+        names = ", ".join(translate(field.name) for field in _FIELDS)
+        raise InvalidCron(
+            translate("An expression has five fields: {names}; this has {count}.", names=names, count=len(words))
+        )
     minutes, hours, days, months, weekdays = (
         _values(word.lower(), field) for word, field in zip(words, _FIELDS, strict=True)
     )
@@ -176,7 +178,7 @@ def parse(text: str) -> Cron:
         weekdays=None if weekdays is None else frozenset(value % 7 for value in weekdays),
     )
     if cron.weekdays is None and cron.days and not any(min(cron.days) <= _LONGEST[m - 1] for m in cron.months):
-        raise BadCron(said("No such day is in these months, so this would never come."))
+        raise InvalidCron(translate("No such day is in these months, so this would never come."))
     return cron
 
 
@@ -190,11 +192,11 @@ def _values(word: str, field: _Field) -> list[int] | None:
 def _part(part: str, field: _Field) -> range:
     body, slash, step_text = part.partition("/")
     if slash and not (step_text.isascii() and step_text.isdigit() and 0 < int(step_text) <= field.high):
-        raise BadCron(
-            said(
+        raise InvalidCron(
+            translate(
                 "In the {field}, {part}: after “/” comes a step from 1 to {most}.",
-                field=said(field.name),
-                part=shown(part),
+                field=translate(field.name),
+                part=quote(part),
                 most=field.high,
             )
         )
@@ -206,11 +208,11 @@ def _part(part: str, field: _Field) -> range:
         low = _value(low_text, field)
         high = _value(high_text, field) if dash else max(low, last) if slash else low
     if low > high:
-        raise BadCron(
-            said(
+        raise InvalidCron(
+            translate(
                 "In the {field}, {part}: a range goes upwards; write two with a comma between.",
-                field=said(field.name),
-                part=shown(part),
+                field=translate(field.name),
+                part=quote(part),
             )
         )
     return range(low, high + 1, int(step_text) if slash else 1)
@@ -220,15 +222,15 @@ def _value(text: str, field: _Field) -> int:
     if text in field.names:
         return field.names.index(text) + field.low
     if not (text.isascii() and text.isdigit() and len(text) < 4 and field.low <= int(text) <= field.high):  # noqa: PLR2004
-        raise BadCron(_not_a_value(text, field))
+        raise InvalidCron(_not_a_value(text, field))
     return int(text)
 
 
 def _not_a_value(text: str, field: _Field) -> str:
-    values = {"field": said(field.name), "given": shown(text), "low": field.low, "high": field.high}
+    values = {"field": translate(field.name), "given": quote(text), "low": field.low, "high": field.high}
     if not field.names:
-        return said("In the {field}, {given} is not a number from {low} to {high}.", **values)
-    return said(
+        return translate("In the {field}, {given} is not a number from {low} to {high}.", **values)
+    return translate(
         "In the {field}, {given} is not a number from {low} to {high} or a name such as {name}.",
         name=field.names[1],
         **values,

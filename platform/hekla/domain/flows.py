@@ -22,12 +22,12 @@ from pydantic import (
 )
 from pydantic_core.core_schema import ValidationInfo
 
-from hekla.domain import circles
+from hekla.domain import cycles
 from hekla.domain.errors import Invalid, Problem
+from hekla.domain.field_types import Label, OptionalLabel, StrictInteger, Text
 from hekla.domain.jobspec import MAX_JOB_NAME, JobSpec
-from hekla.domain.sentences import said
-from hekla.domain.texts import Label, LabelOrNothing, Text, Whole
-from hekla.domain.validation import Inconsistent, explain, findings, is_text, join, nearest, shown
+from hekla.domain.translation import translate
+from hekla.domain.validation import InconsistentFields, explain, findings, is_text, join, quote, suggest
 
 MAX_STEPS = 100
 MAX_PROBES = 16
@@ -56,7 +56,7 @@ class TaskState(StrEnum):
 
 def _one_line(text: str) -> str:
     if any(letter < " " or letter > "~" for letter in text):
-        raise ValueError(said("This goes out in one line of plain characters; write others percent-encoded."))
+        raise ValueError(translate("This goes out in one line of plain characters; write others percent-encoded."))
     return text
 
 
@@ -72,9 +72,9 @@ class Probe(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    task: LabelOrNothing = ""
+    task: OptionalLabel = ""
     state: TaskState | None = None
-    port: Annotated[Whole, Field(ge=1, le=MAX_PORT)] | None = None
+    port: Annotated[StrictInteger, Field(ge=1, le=MAX_PORT)] | None = None
     path: Line = ""
     headers: Annotated[dict[str, Line], Field(max_length=1)] = {}
 
@@ -83,14 +83,14 @@ class Probe(BaseModel):
         problems = []
         if (self.state is None) == (self.port is None):
             problems.append(
-                Problem("", said("A probe asks for a state (running, succeeded) or for a port; give one of them."))
+                Problem("", translate("A probe asks for a state (running, succeeded) or for a port; give one of them."))
             )
         if self.path and not (self.port and self.path.startswith("/")):
-            problems.append(Problem("path", said("A path begins with a slash, and is asked of a port.")))
+            problems.append(Problem("path", translate("A path begins with a slash, and is asked of a port.")))
         if self.headers and not self.path:
-            problems.append(Problem("headers", said("Only a question with a path has headers.")))
+            problems.append(Problem("headers", translate("Only a question with a path has headers.")))
         wrong = [name for name in self.headers if not _HEADER.fullmatch(name)]
-        problems += [Problem(join("headers", name), said("This is no name of a header.")) for name in wrong]
+        problems += [Problem(join("headers", name), translate("This is no name of a header.")) for name in wrong]
         _raise_any(problems)
         return self
 
@@ -105,7 +105,7 @@ class StepSpec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Name
-    template: LabelOrNothing = ""
+    template: OptionalLabel = ""
     job: JobSpec | None = None
     depends_on: Annotated[tuple[Label, ...], Field(max_length=MAX_STEPS)] = ()
     probes: Annotated[tuple[Probe, ...], Field(max_length=MAX_PROBES)] = ()
@@ -123,27 +123,27 @@ class StepSpec(BaseModel):
     @classmethod
     def _one_source(cls, value: JobSpec | None, info: ValidationInfo) -> JobSpec | None:
         if value is not None and info.data.get("template"):
-            raise ValueError(said("The step names a template and holds a job; leave one of them out."))
+            raise ValueError(translate("The step names a template and holds a job; leave one of them out."))
         return value
 
     @field_validator("probes")
     @classmethod
     def _somebody_is_asked(cls, value: tuple[Probe, ...], info: ValidationInfo) -> tuple[Probe, ...]:
         if value and info.data.get("depends_on") == ():
-            raise ValueError(said("Probes are about the steps that this one waits for, and it waits for none."))
+            raise ValueError(translate("Probes are about the steps that this one waits for, and it waits for none."))
         return value
 
     @field_validator("patch")
     @classmethod
     def _is_bounded(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
         if any(isinstance(part, str) and not is_text(part) for part in _parts(value, MAX_PATCH_DEPTH)):
-            raise ValueError(said("The character NUL, or half of a character, is no text."))
+            raise ValueError(translate("The character NUL, or half of a character, is no text."))
         try:
             size = len(json.dumps(value, allow_nan=False))
         except ValueError as error:
-            raise ValueError(said("A patch holds finite numbers only.")) from error
+            raise ValueError(translate("A patch holds finite numbers only.")) from error
         if size > MAX_PATCH_BYTES:
-            raise ValueError(said("A patch may have {kib} KiB.", kib=MAX_PATCH_BYTES // 1024))
+            raise ValueError(translate("A patch may have {kib} KiB.", kib=MAX_PATCH_BYTES // 1024))
         return value
 
     @property
@@ -169,7 +169,7 @@ class FlowSpec(BaseModel):
         except ValidationError as error:
             raise Invalid([*explain(error, cls), *_behind(document, error)]) from error
         if len(json.dumps(spec.document())) > MAX_FLOW_BYTES:
-            told = said("A flow may have {kib} KiB; keep large jobs as templates.", kib=MAX_FLOW_BYTES // 1024)
+            told = translate("A flow may have {kib} KiB; keep large jobs as templates.", kib=MAX_FLOW_BYTES // 1024)
             raise Invalid([Problem("", told)])
         return spec
 
@@ -212,19 +212,19 @@ def _disagreements(flow: str, steps: Sequence[tuple[Any, Sequence[Any]]]) -> Ite
     yield from _bad_names(flow, names)
     unknown = list(_unknown(names, steps))
     yield from unknown
-    circle = circles.first(dict(steps)) if not unknown else ()
+    circle = cycles.find_cycle(dict(steps)) if not unknown else ()
     if circle:
         place = join(names.index(circle[0]), "depends_on")
-        yield Problem(place, said("Steps wait for one another in a circle: {circle}.", circle=" → ".join(circle)))
+        yield Problem(place, translate("Steps wait for one another in a circle: {circle}.", circle=" → ".join(circle)))
 
 
 def _bad_names(flow: str, names: Sequence[str]) -> Iterable[Problem]:
     for place, name in enumerate(names):
         if name in names[:place]:
-            yield Problem(join(place, "name"), said("Another step is called {name} already.", name=shown(name)))
+            yield Problem(join(place, "name"), translate("Another step is called {name} already.", name=quote(name)))
         excess = len(f"{flow}-{name}") - MAX_JOB_NAME
         if flow and excess > 0:
-            told = said(
+            told = translate(
                 "Its job would have a name of more than {most} letters; "
                 "shorten the name of the flow or the step by {excess}.",
                 most=MAX_JOB_NAME,
@@ -237,8 +237,8 @@ def _unknown(names: Sequence[str], steps: Sequence[tuple[Any, Sequence[Any]]]) -
     for place, (_, others) in enumerate(steps):
         for number, other in enumerate(others):
             if other not in names:
-                hint = nearest(other, names) or said("; there are {names}.", names=", ".join(names[:20]))
-                told = said("No step is called {name}{hint}", name=shown(other), hint=hint)
+                hint = suggest(other, names) or translate("; there are {names}.", names=", ".join(names[:20]))
+                told = translate("No step is called {name}{hint}", name=quote(other), hint=hint)
                 yield Problem(join(place, "depends_on", number), told)
 
 
@@ -248,7 +248,7 @@ def _parts(value: JsonValue, levels: int) -> list[JsonValue]:
     here = [value]
     while here:
         if levels < 0:
-            raise ValueError(said("A patch may be {levels} levels deep.", levels=MAX_PATCH_DEPTH))
+            raise ValueError(translate("A patch may be {levels} levels deep.", levels=MAX_PATCH_DEPTH))
         found += here
         here = [inner for one in here for inner in _inside(one)]
         levels -= 1
@@ -263,4 +263,4 @@ def _inside(value: JsonValue) -> list[JsonValue]:
 
 def _raise_any(problems: list[Problem]) -> None:
     if problems:
-        raise Inconsistent(problems)
+        raise InconsistentFields(problems)

@@ -22,14 +22,14 @@ from pydantic import (
 )
 from pydantic_core.core_schema import ValidationInfo
 
-from hekla.domain import circles, frameworks, policies, volumes
+from hekla.domain import cycles, frameworks, policies, volumes
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.policies import Policy
+from hekla.domain.field_types import Label, OptionalLabel, Quantity, StrictInteger, Text, is_label
+from hekla.domain.policies import LifecyclePolicy
 from hekla.domain.resources import Resources, parse_quantity
-from hekla.domain.sentences import said
-from hekla.domain.texts import Amount, Label, LabelOrNothing, Text, Whole, is_label
-from hekla.domain.validation import Inconsistent, explain, findings, is_text, join, no_task, shown
-from hekla.domain.volumes import MAX_VOLUMES, Volume, VolumeMount
+from hekla.domain.translation import translate
+from hekla.domain.validation import InconsistentFields, explain, findings, is_text, join, no_task, quote
+from hekla.domain.volumes import MAX_VOLUMES, VolumeMount, VolumeSpec
 
 MAX_TASKS = 50
 MAX_PRIORITY = 1_000_000_000
@@ -44,7 +44,7 @@ MAX_PORT_NAME = 15
 MAX_RETRY = 1000
 SESSION = "debugging"
 """The kind of jobs that are there to be looked into."""
-ADOPTED = "adopted"
+EXTERNAL = "adopted"
 """The kind of jobs whose pods others made, and that are only placed from here."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -55,7 +55,7 @@ _PORT = re.compile(rf"[a-z0-9]([a-z0-9-]{{0,{MAX_PORT_NAME - 2}}}[a-z0-9])?")
 
 def _folder(path: str) -> str:
     if ".." in PurePosixPath(path).parts:
-        raise ValueError(said("A folder's path must not contain “..”."))
+        raise ValueError(translate("A folder's path must not contain “..”."))
     return path
 
 
@@ -84,22 +84,22 @@ class TaskSpec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Label
-    replicas: Annotated[Whole, Field(ge=0, le=MAX_REPLICAS)] = 1
-    min_available: Annotated[Whole, Field(ge=0)] | None = None
+    replicas: Annotated[StrictInteger, Field(ge=0, le=MAX_REPLICAS)] = 1
+    min_available: Annotated[StrictInteger, Field(ge=0)] | None = None
     command: Annotated[tuple[Annotated[Text, Field(max_length=65_536)], ...], Field(min_length=1, max_length=512)]
-    resources: Annotated[dict[str, Amount], Field(max_length=64)] = {}
+    resources: Annotated[dict[str, Quantity], Field(max_length=64)] = {}
     env: Strings = {}
-    environment: LabelOrNothing = ""
+    environment: OptionalLabel = ""
     image: Annotated[Text, Field(max_length=512)] = ""
     working_dir: Annotated[Text, Field(max_length=1024), AfterValidator(_folder)] = ""
-    policies: Annotated[tuple[Policy, ...], Field(max_length=32)] = ()
-    max_retry: Annotated[Whole, Field(ge=-1, le=MAX_RETRY)] = 3
+    policies: Annotated[tuple[LifecyclePolicy, ...], Field(max_length=32)] = ()
+    max_retry: Annotated[StrictInteger, Field(ge=-1, le=MAX_RETRY)] = 3
     node_selector: Strings = {}
-    grace_seconds: Annotated[Whole, Field(ge=0, le=86_400)] = 30
+    grace_seconds: Annotated[StrictInteger, Field(ge=0, le=86_400)] = 30
     depends_on: Dependency | None = None
-    partition_size: Annotated[Whole, Field(ge=1)] | None = None
+    partition_size: Annotated[StrictInteger, Field(ge=1)] | None = None
     volume_mounts: Annotated[tuple[VolumeMount, ...], Field(max_length=MAX_VOLUMES)] = ()
-    ports: Annotated[dict[str, Annotated[Whole, Field(ge=1, le=65_535)]], Field(max_length=8)] = {}
+    ports: Annotated[dict[str, Annotated[StrictInteger, Field(ge=1, le=65_535)]], Field(max_length=8)] = {}
 
     @field_validator("min_available")
     @classmethod
@@ -107,7 +107,7 @@ class TaskSpec(BaseModel):
         replicas = info.data.get("replicas")
         if value is not None and replicas is not None and value > replicas:
             raise ValueError(
-                said(
+                translate(
                     "The task has {replicas} replicas, so {value} of them can never be available.",
                     replicas=replicas,
                     value=value,
@@ -121,7 +121,7 @@ class TaskSpec(BaseModel):
         replicas = info.data.get("replicas")
         if value is not None and replicas is not None and replicas % value:
             raise ValueError(
-                said(
+                translate(
                     "The task has {replicas} replicas, which are not whole partitions of {value}.",
                     replicas=replicas,
                     value=value,
@@ -133,7 +133,9 @@ class TaskSpec(BaseModel):
     @classmethod
     def _names_a_program(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not value[0].strip():
-            raise Inconsistent([Problem("0", said("The first word is the program to start; it must not be empty."))])
+            raise InconsistentFields(
+                [Problem("0", translate("The first word is the program to start; it must not be empty."))]
+            )
         return value
 
     @field_validator("resources")
@@ -146,12 +148,14 @@ class TaskSpec(BaseModel):
     @classmethod
     def _are_variables(cls, value: dict[str, str]) -> dict[str, str]:
         problems = [
-            Problem(name, said("A variable's name has letters, digits and underscores, and begins with no digit."))
+            Problem(name, translate("A variable's name has letters, digits and underscores, and begins with no digit."))
             for name in value
             if not _VARIABLE.fullmatch(name)
         ]
         if sum(len(name) + len(text) for name, text in value.items()) > MAX_ENV_BYTES:
-            problems.append(Problem("", said("All variables together may have {kib} KiB.", kib=MAX_ENV_BYTES // 1024)))
+            problems.append(
+                Problem("", translate("All variables together may have {kib} KiB.", kib=MAX_ENV_BYTES // 1024))
+            )
         _raise_any(problems)
         return value
 
@@ -160,7 +164,7 @@ class TaskSpec(BaseModel):
     def _are_node_labels(cls, value: dict[str, str]) -> dict[str, str]:
         _raise_any(
             [
-                Problem(name, said("This is not the name of a node label."))
+                Problem(name, translate("This is not the name of a node label."))
                 for name in value
                 if not _NODE_LABEL.fullmatch(name)
             ]
@@ -169,20 +173,20 @@ class TaskSpec(BaseModel):
 
     @field_validator("policies")
     @classmethod
-    def _policies_agree(cls, value: tuple[Policy, ...]) -> tuple[Policy, ...]:
+    def _policies_agree(cls, value: tuple[LifecyclePolicy, ...]) -> tuple[LifecyclePolicy, ...]:
         return _without_contradiction(value)
 
     @field_validator("max_retry")
     @classmethod
     def _is_not_zero(cls, value: int) -> int:
         if value == 0:
-            raise ValueError(said("This must be at least 1, or -1 for no limit."))
+            raise ValueError(translate("This must be at least 1, or -1 for no limit."))
         return value
 
     @field_validator("ports")
     @classmethod
     def _are_ports(cls, value: dict[str, int]) -> dict[str, int]:
-        sentence = said("A port's name has at most {most} small letters, digits and dashes.", most=MAX_PORT_NAME)
+        sentence = translate("A port's name has at most {most} small letters, digits and dashes.", most=MAX_PORT_NAME)
         _raise_any([Problem(name, sentence) for name in value if not _PORT.fullmatch(name)])
         return value
 
@@ -210,16 +214,16 @@ class JobSpec(BaseModel):
     description: Annotated[Text, Field(max_length=2_000)] = ""
     kind: Annotated[str, Field(max_length=32), AfterValidator(is_label)] = "training"
     queue: Label = "default"
-    priority: Annotated[Whole, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)] = 0
-    priority_class: LabelOrNothing = ""
-    volumes: Annotated[tuple[Volume, ...], Field(max_length=MAX_VOLUMES)] = ()
+    priority: Annotated[StrictInteger, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)] = 0
+    priority_class: OptionalLabel = ""
+    volumes: Annotated[tuple[VolumeSpec, ...], Field(max_length=MAX_VOLUMES)] = ()
     tasks: Annotated[tuple[TaskSpec, ...], Field(min_length=1, max_length=MAX_TASKS)]
-    min_available: Annotated[Whole, Field(ge=1)] | None = None
-    min_success: Annotated[Whole, Field(ge=1)] | None = None
-    max_retry: Annotated[Whole, Field(ge=1, le=MAX_RETRY)] = 3
-    active_deadline_seconds: Annotated[Whole, Field(ge=1, le=10 * 365 * 86_400)] | None = None
-    ttl_seconds_after_finished: Annotated[Whole, Field(ge=0, le=10 * 365 * 86_400)] | None = None
-    policies: Annotated[tuple[Policy, ...], Field(max_length=32)] = ()
+    min_available: Annotated[StrictInteger, Field(ge=1)] | None = None
+    min_success: Annotated[StrictInteger, Field(ge=1)] | None = None
+    max_retry: Annotated[StrictInteger, Field(ge=1, le=MAX_RETRY)] = 3
+    active_deadline_seconds: Annotated[StrictInteger, Field(ge=1, le=10 * 365 * 86_400)] | None = None
+    ttl_seconds_after_finished: Annotated[StrictInteger, Field(ge=0, le=10 * 365 * 86_400)] | None = None
+    policies: Annotated[tuple[LifecyclePolicy, ...], Field(max_length=32)] = ()
     plugins: Annotated[dict[str, tuple[Annotated[Text, Field(max_length=4096)], ...]], Field(max_length=32)] = {}
     files: Annotated[dict[str, Text], Field(max_length=MAX_FILES)] = {}
     annotations: Annotated[dict[str, Annotated[Text, Field(max_length=4096)]], Field(max_length=32)] = {}
@@ -321,8 +325,8 @@ class JobSpec(BaseModel):
 
     @field_validator("volumes")
     @classmethod
-    def _volumes_have_names(cls, value: tuple[Volume, ...]) -> tuple[Volume, ...]:
-        _raise_any(volumes.repeated(value))
+    def _volumes_have_names(cls, value: tuple[VolumeSpec, ...]) -> tuple[VolumeSpec, ...]:
+        _raise_any(volumes.duplicate_names(value))
         return tuple(sorted(value, key=lambda volume: volume.name))
 
     @field_validator("tasks")
@@ -332,13 +336,13 @@ class JobSpec(BaseModel):
         problems += _repeated_ports(value)
         problems += _unknown_dependencies(value) or _circles(value)
         if "volumes" in info.data:
-            problems += volumes.unfitting(info.data["volumes"], value)
+            problems += volumes.mount_problems(info.data["volumes"], value)
         total = sum(task.replicas for task in value)
         if total > MAX_REPLICAS:
             problems.append(
                 Problem(
                     "",
-                    said(
+                    translate(
                         "All tasks together may have {most:,} replicas; these have {total:,}.",
                         most=MAX_REPLICAS,
                         total=total,
@@ -346,7 +350,7 @@ class JobSpec(BaseModel):
                 )
             )
         if total == 0:
-            problems.append(Problem("", said("No task has a replica, so there is nothing to run.")))
+            problems.append(Problem("", translate("No task has a replica, so there is nothing to run.")))
         _raise_any(problems)
         return value
 
@@ -356,7 +360,7 @@ class JobSpec(BaseModel):
         total = sum(task.replicas for task in info.data.get("tasks", ()))
         if value is not None and "tasks" in info.data and value > total:
             raise ValueError(
-                said(
+                translate(
                     "The tasks have {total} replicas together, so {value} can never be reached.",
                     total=total,
                     value=value,
@@ -366,7 +370,7 @@ class JobSpec(BaseModel):
 
     @field_validator("policies")
     @classmethod
-    def _policies_agree(cls, value: tuple[Policy, ...]) -> tuple[Policy, ...]:
+    def _policies_agree(cls, value: tuple[LifecyclePolicy, ...]) -> tuple[LifecyclePolicy, ...]:
         return _without_contradiction(value)
 
     @field_validator("plugins")
@@ -385,7 +389,7 @@ class JobSpec(BaseModel):
             problems.append(
                 Problem(
                     "",
-                    said(
+                    translate(
                         "All files together may have {most} KiB; these have {kib:.0f} KiB.",
                         most=MAX_FILE_BYTES // 1024,
                         kib=size / 1024,
@@ -400,7 +404,10 @@ class JobSpec(BaseModel):
         """Each by somebody, and nowhere over a file of the job or of its plugins."""
         if self.volumes:
             files = [*self.files, *(frameworks.files(self) if self.plugins else ())]
-            unused, hiding = volumes.unused(self.volumes, self.tasks), volumes.over_files(self.tasks, files)
+            unused, hiding = (
+                volumes.unmounted_volumes(self.volumes, self.tasks),
+                volumes.mounts_over_files(self.tasks, files),
+            )
             placed = [*(("volumes", one) for one in unused), *(("tasks", one) for one in hiding)]
             _raise_any([Problem(join(part, one.path), one.message) for part, one in placed])
         return self
@@ -412,7 +419,7 @@ class JobSpec(BaseModel):
             theirs = frameworks.files(self)
             folders = {folder for path in theirs for folder in _folders(path)}
             wrong = [path for path in self.files if path in folders or not theirs.isdisjoint(_folders(path))]
-            told = said("A file of the job's plugins needs a folder here, or is a file where this needs one.")
+            told = translate("A file of the job's plugins needs a folder here, or is a file where this needs one.")
             _raise_any([Problem(join("files", path), told) for path in wrong])
         return self
 
@@ -438,14 +445,14 @@ def _are_mappings(tasks: object) -> TypeGuard[list[Mapping[str, Any]]]:
 
 def _raise_any(problems: list[Problem]) -> None:
     if problems:
-        raise Inconsistent(problems)
+        raise InconsistentFields(problems)
 
 
 def _no_task(name: str) -> TaskSpec:
     raise KeyError(name)
 
 
-def _without_contradiction(value: tuple[Policy, ...]) -> tuple[Policy, ...]:
+def _without_contradiction(value: tuple[LifecyclePolicy, ...]) -> tuple[LifecyclePolicy, ...]:
     _raise_any([Problem(str(place), sentence) for place, sentence in policies.contradictions(value)])
     return value
 
@@ -453,19 +460,20 @@ def _without_contradiction(value: tuple[Policy, ...]) -> tuple[Policy, ...]:
 def _resource_problem(name: str, text: str) -> Problem | None:
     if not _RESOURCE.fullmatch(name) or name == "pods":
         return Problem(
-            name, said("{name} is not a resource; write for example cpu, memory or nvidia.com/gpu.", name=shown(name))
+            name,
+            translate("{name} is not a resource; write for example cpu, memory or nvidia.com/gpu.", name=quote(name)),
         )
     try:
         parse_quantity(name, text)
     except ValueError as error:
-        return Problem(name, said("{sentence}.", sentence=error))
+        return Problem(name, translate("{sentence}.", sentence=error))
     return None
 
 
 def _repeated_names(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
     names = [task.name for task in tasks]
     return [
-        Problem(join(place, "name"), said("Another task is called {name} already.", name=shown(name)))
+        Problem(join(place, "name"), translate("Another task is called {name} already.", name=quote(name)))
         for place, name in enumerate(names)
         if name in names[:place]
     ]
@@ -473,7 +481,7 @@ def _repeated_names(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
 
 def _repeated_ports(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
     return [
-        Problem(join(place, "ports", name), said("Another task has a port called {name}.", name=shown(name)))
+        Problem(join(place, "ports", name), translate("Another task has a port called {name}.", name=quote(name)))
         for place, task in enumerate(tasks)
         for name in task.ports
         if any(name in other.ports for other in tasks[:place])
@@ -486,7 +494,7 @@ def _long_host_names(job: str, tasks: tuple[TaskSpec, ...]) -> list[Problem]:
     for place, task in enumerate(tasks):
         excess = len(f"{job}-{task.name}-{max(task.replicas - 1, 0)}") - MAX_HOST_NAME
         if job and excess > 0:
-            told = said(
+            told = translate(
                 "Its replicas would have host names of more than {most} letters; "
                 "shorten the name of the job or the task by {excess}.",
                 most=MAX_HOST_NAME,
@@ -508,11 +516,11 @@ def _unknown_dependencies(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
 
 def _circles(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
     """The first circle of tasks that wait for one another, told at one of them."""
-    circle = circles.first({task.name: task.depends_on.tasks if task.depends_on else () for task in tasks})
+    circle = cycles.find_cycle({task.name: task.depends_on.tasks if task.depends_on else () for task in tasks})
     return [
         Problem(
             join(place, "depends_on"),
-            said("Tasks wait for one another in a circle: {circle}.", circle=" → ".join(circle)),
+            translate("Tasks wait for one another in a circle: {circle}.", circle=" → ".join(circle)),
         )
         for place, task in enumerate(tasks)
         if task.name == next(iter(circle), "")
@@ -521,9 +529,9 @@ def _circles(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
 
 def _path_problem(path: str, files: Mapping[str, str]) -> str:
     if not path or len(path) > 255 or path.startswith("/") or not is_text(path) or any(c in path for c in "\\\n"):  # noqa: PLR2004
-        return said("A file's name is a relative path such as train.py or conf/model.yaml.")
+        return translate("A file's name is a relative path such as train.py or conf/model.yaml.")
     if str(PurePosixPath(path)) != path or ".." in PurePosixPath(path).parts:
-        return said("A file stays in the working folder: no “.”, no “..”, no double or last slash.")
+        return translate("A file stays in the working folder: no “.”, no “..”, no double or last slash.")
     if any(folder in files for folder in _folders(path)):
-        return said("A file cannot lie inside another file.")
+        return translate("A file cannot lie inside another file.")
     return ""

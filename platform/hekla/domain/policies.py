@@ -10,11 +10,11 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from hekla.domain.sentences import said
-from hekla.domain.validation import one_of
+from hekla.domain.translation import translate
+from hekla.domain.validation import not_one_of
 
 
-class Event(StrEnum):
+class LifecycleEvent(StrEnum):
     """Something that happened to a job or to one of its pods."""
 
     ANY = "*"
@@ -30,7 +30,7 @@ class Event(StrEnum):
     COMMAND_ISSUED = "CommandIssued"
 
 
-class Action(StrEnum):
+class LifecycleAction(StrEnum):
     """Something that can be done with a job."""
 
     ABORT_JOB = "AbortJob"
@@ -44,10 +44,12 @@ class Action(StrEnum):
     SYNC_JOB = "SyncJob"
 
 
-INTERNAL_EVENTS = frozenset({Event.POD_RUNNING, Event.OUT_OF_SYNC, Event.COMMAND_ISSUED})
-PARTIAL_ACTIONS = frozenset({Action.RESTART_TASK, Action.RESTART_POD, Action.RESTART_PARTITION})
-POLICY_EVENTS = tuple(event for event in Event if event not in INTERNAL_EVENTS)
-POLICY_ACTIONS = tuple(action for action in Action if action is not Action.SYNC_JOB)
+INTERNAL_EVENTS = frozenset({LifecycleEvent.POD_RUNNING, LifecycleEvent.OUT_OF_SYNC, LifecycleEvent.COMMAND_ISSUED})
+PARTIAL_ACTIONS = frozenset(
+    {LifecycleAction.RESTART_TASK, LifecycleAction.RESTART_POD, LifecycleAction.RESTART_PARTITION}
+)
+POLICY_EVENTS = tuple(event for event in LifecycleEvent if event not in INTERNAL_EVENTS)
+POLICY_ACTIONS = tuple(action for action in LifecycleAction if action is not LifecycleAction.SYNC_JOB)
 
 
 def _among(choices: Sequence[str]) -> BeforeValidator:
@@ -55,63 +57,65 @@ def _among(choices: Sequence[str]) -> BeforeValidator:
 
     def check(given: object) -> object:
         if given not in choices:
-            raise ValueError(one_of(given, choices))
+            raise ValueError(not_one_of(given, choices))
         return given
 
     return BeforeValidator(check)
 
 
-class Policy(BaseModel):
+class LifecyclePolicy(BaseModel):
     """On one of these events, or on this exit code, do that; after `timeout_seconds` if it is still so then."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    events: Annotated[tuple[Annotated[Event, _among(POLICY_EVENTS)], ...], Field(max_length=16)] = ()
+    events: Annotated[tuple[Annotated[LifecycleEvent, _among(POLICY_EVENTS)], ...], Field(max_length=16)] = ()
     exit_code: Annotated[int, Field(strict=True, ge=-255, le=255)] | None = None
-    action: Annotated[Action, _among(POLICY_ACTIONS)]
+    action: Annotated[LifecycleAction, _among(POLICY_ACTIONS)]
     timeout_seconds: Annotated[int, Field(strict=True, ge=1, le=30 * 86_400)] | None = None
 
     @model_validator(mode="after")
-    def _well_formed(self) -> "Policy":
+    def _well_formed(self) -> "LifecyclePolicy":
         if bool(self.events) == (self.exit_code is not None):
-            raise ValueError(said("A policy names events or an exit code: one of the two, not both."))
+            raise ValueError(translate("A policy names events or an exit code: one of the two, not both."))
         if self.exit_code == 0:
-            raise ValueError(said("Exit code 0 means success; a policy is for other codes."))
-        if Event.UNKNOWN in self.events and self.timeout_seconds:
-            raise ValueError(said("A policy for Unknown acts at once; it cannot wait for a time."))
+            raise ValueError(translate("Exit code 0 means success; a policy is for other codes."))
+        if LifecycleEvent.UNKNOWN in self.events and self.timeout_seconds:
+            raise ValueError(translate("A policy for Unknown acts at once; it cannot wait for a time."))
         return self
 
-    def matches(self, event: Event, exit_code: int | None) -> bool:
+    def matches(self, event: LifecycleEvent, exit_code: int | None) -> bool:
         """Whether this rule speaks about such an event.
 
         Waiting for a place counts only with a timeout, and a change of size, which nobody calls a mishap, by its name.
         """
         if self.exit_code is not None:
             return exit_code == self.exit_code
-        if event is Event.POD_PENDING and self.timeout_seconds is None:
+        if event is LifecycleEvent.POD_PENDING and self.timeout_seconds is None:
             return False
-        return event in self.events or (Event.ANY in self.events and event is not Event.JOB_UPDATED)
+        return event in self.events or (LifecycleEvent.ANY in self.events and event is not LifecycleEvent.JOB_UPDATED)
 
 
-RESTART_ON_LOSS = (Policy(events=(Event.POD_FAILED, Event.POD_EVICTED), action=Action.RESTART_JOB),)
+RESTART_ON_LOSS = (
+    LifecyclePolicy(events=(LifecycleEvent.POD_FAILED, LifecycleEvent.POD_EVICTED), action=LifecycleAction.RESTART_JOB),
+)
 """What distributed training wants: when one replica is gone the others wait for it for ever, so all begin again."""
 
 
-def contradictions(policies: Iterable[Policy]) -> list[tuple[int, str]]:
+def contradictions(policies: Iterable[LifecyclePolicy]) -> list[tuple[int, str]]:
     """The places in one list of policies where a rule can never be reached, each with a sentence."""
     found: list[tuple[int, str]] = []
-    events: set[Event] = set()
+    events: set[LifecycleEvent] = set()
     codes: set[int] = set()
     for place, policy in enumerate(policies):
         found += [
-            (place, said("{event} is named by an earlier policy.", event=event))
+            (place, translate("{event} is named by an earlier policy.", event=event))
             for event in policy.events
             if event in events
         ]
         if policy.exit_code is not None and policy.exit_code in codes:
-            found.append((place, said("Exit code {code} is named by an earlier policy.", code=policy.exit_code)))
-        if policy.events and Event.ANY in {*events, *policy.events} and (events or len(policy.events) > 1):
-            found.append((place, said("“*” stands for every event, so it must be the only event in the list.")))
+            found.append((place, translate("Exit code {code} is named by an earlier policy.", code=policy.exit_code)))
+        if policy.events and LifecycleEvent.ANY in {*events, *policy.events} and (events or len(policy.events) > 1):
+            found.append((place, translate("“*” stands for every event, so it must be the only event in the list.")))
         events.update(policy.events)
         if policy.exit_code is not None:
             codes.add(policy.exit_code)

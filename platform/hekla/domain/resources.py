@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from types import MappingProxyType
 
-from hekla.domain.sentences import said
+from hekla.domain.translation import translate
 
 _QUANTITY = re.compile(r"^(?P<number>\d+(?:\.\d+)?|\.\d+)(?P<suffix>m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?$", re.ASCII)
 _SUFFIXES: dict[str | None, int | Fraction] = {
@@ -24,12 +24,12 @@ MAX_AMOUNT = 2**60
 MAX_LENGTH = 64
 
 
-class BadQuantity(ValueError):
+class InvalidQuantity(ValueError):
     """The text is not an amount such as `250m`, `4Gi` or `2`."""
 
 
 def parse_quantity(name: str, text: str | int | float) -> float:
-    """The amount of resource `name` in internal units. Raises BadQuantity."""
+    """The amount of resource `name` in internal units. Raises InvalidQuantity."""
     return _parsed(name, str(text)[: MAX_LENGTH + 1])
 
 
@@ -38,10 +38,10 @@ def _parsed(name: str, text: str) -> float:
     """Machines and tasks say the same few amounts over and over."""
     match = _QUANTITY.match(text.strip())
     if not match or len(text) > MAX_LENGTH:
-        raise BadQuantity(said("“{text}” is not an amount; write for example 2, 250m or 4Gi", text=text[:40]))
+        raise InvalidQuantity(translate("“{text}” is not an amount; write for example 2, 250m or 4Gi", text=text[:40]))
     amount = Fraction(match["number"]) * _SUFFIXES[match["suffix"]]
     if amount > MAX_AMOUNT:
-        raise BadQuantity(said("“{text}” is more than any machine has", text=text[:40]))
+        raise InvalidQuantity(translate("“{text}” is more than any machine has", text=text[:40]))
     return float(amount if name in _WHOLE else amount * 1000)
 
 
@@ -67,7 +67,7 @@ class Resources(Mapping[str, float]):
 
     @classmethod
     def parse(cls, quantities: Mapping[str, str | int | float]) -> "Resources":
-        """From Kubernetes quantities. Raises BadQuantity."""
+        """From Kubernetes quantities. Raises InvalidQuantity."""
         return cls({name: parse_quantity(name, text) for name, text in quantities.items()})
 
     def quantities(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 _NOBODY_KNOWS = datetime.max.replace(tzinfo=UTC)
 
 
-class Chance(StrEnum):
+class Feasibility(StrEnum):
     """What a cluster says of a job, the best first.
 
     `UNASKED`: it could not be asked, or not in time; `UNTOLD`: somebody else leads its jobs, so that nobody can say;
@@ -26,11 +26,11 @@ class Chance(StrEnum):
     CLOSED = "closed"
 
 
-_ORDER = {chance: place for place, chance in enumerate(Chance)}
+_ORDER = {chance: place for place, chance in enumerate(Feasibility)}
 
 
 @dataclass(frozen=True, slots=True)
-class Prospect:
+class PlacementCandidate:
     """What would be of a job in a queue of a cluster.
 
     `evicts`: how many pods would go for it; `earliest`, `latest`: when it would start, None where nobody can tell;
@@ -39,7 +39,7 @@ class Prospect:
 
     cluster: str
     queue: str
-    chance: Chance
+    chance: Feasibility
     evicts: int = 0
     earliest: datetime | None = None
     latest: datetime | None = None
@@ -54,13 +54,13 @@ class Prospect:
         return {**whole, **told, "load": round(self.load, 3), "reasons": list(self.reasons[:1])}
 
 
-def ranked(prospects: Iterable[Prospect]) -> list[Prospect]:
+def rank_candidates(prospects: Iterable[PlacementCandidate]) -> list[PlacementCandidate]:
     """The best first: who starts it now before all others, and of these who evicts nobody for it; then who starts it
     earlier; then the one that is used less; then by name.
     """
     return sorted(prospects, key=_rank)
 
 
-def _rank(one: Prospect) -> tuple[object, ...]:
+def _rank(one: PlacementCandidate) -> tuple[object, ...]:
     when = one.earliest or _NOBODY_KNOWS
     return _ORDER[one.chance], bool(one.evicts), when, round(one.load, 3), one.cluster, one.queue

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hekla.domain import frameworks
 from hekla.domain.errors import Invalid, Problem
+from hekla.domain.field_types import StrictInteger
 from hekla.domain.jobspec import MAX_REPLICAS, MAX_TASKS, JobSpec, TaskSpec
-from hekla.domain.policies import Action, Event
-from hekla.domain.texts import Whole
+from hekla.domain.policies import LifecycleAction, LifecycleEvent
 from hekla.domain.validation import explain, join, no_task
 
 _SIZES = ("replicas", "min_available")
@@ -24,20 +24,20 @@ class TaskSize(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    replicas: Annotated[Whole, Field(ge=0, le=MAX_REPLICAS)] | None = None
-    min_available: Annotated[Whole, Field(ge=0)] | None = None
+    replicas: Annotated[StrictInteger, Field(ge=0, le=MAX_REPLICAS)] | None = None
+    min_available: Annotated[StrictInteger, Field(ge=0)] | None = None
 
 
-class Size(BaseModel):
+class JobSize(BaseModel):
     """What is to be so of a job: of some of its tasks by their names, and how few pods will do together."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     tasks: Annotated[dict[str, TaskSize], Field(max_length=MAX_TASKS)] = {}
-    min_available: Annotated[Whole, Field(ge=1)] | None = None
+    min_available: Annotated[StrictInteger, Field(ge=1)] | None = None
 
     @classmethod
-    def parse(cls, document: Mapping[str, Any]) -> "Size":
+    def parse(cls, document: Mapping[str, Any]) -> "JobSize":
         """The size that this JSON-like document describes. Raises Invalid."""
         try:
             return cls.model_validate(document)
@@ -45,7 +45,7 @@ class Size(BaseModel):
             raise Invalid(explain(error, cls)) from error
 
 
-def resized(spec: JobSpec, size: Size) -> JobSpec:
+def resize(spec: JobSpec, size: JobSize) -> JobSpec:
     """The job in that size. Raises Invalid, with the paths of the size."""
     names = [task.name for task in spec.tasks]
     unknown = [Problem(join("tasks", name[:63]), no_task(name, names)) for name in size.tasks if name not in names]
@@ -60,7 +60,7 @@ def resized(spec: JobSpec, size: Size) -> JobSpec:
         raise Invalid([Problem(_by_name(one.path, names), one.message) for one in error.problems]) from error
 
 
-def changes(old: JobSpec, new: JobSpec) -> dict[str, tuple[int, int]]:
+def size_changes(old: JobSpec, new: JobSpec) -> dict[str, tuple[int, int]]:
     """What differs in size: the numbers before and after, by `task.replicas`, `task.min_available`, `min_available`."""
     pairs = {"min_available": (old.gang_minimum, new.gang_minimum)}
     for before, after in zip(old.tasks, new.tasks, strict=True):
@@ -69,7 +69,7 @@ def changes(old: JobSpec, new: JobSpec) -> dict[str, tuple[int, int]]:
     return {name: (before, after) for name, (before, after) in pairs.items() if before != after}
 
 
-def without_what_changes(spec: JobSpec) -> dict[str, Any]:
+def immutable_fields(spec: JobSpec) -> dict[str, Any]:
     """The job as a document, but for what may change."""
     document = spec.document()
     tasks = [{name: value for name, value in task.items() if name not in _SIZES} for task in document["tasks"]]
@@ -82,13 +82,14 @@ def remarks(spec: JobSpec, *, acts_on_updates: bool = True) -> tuple[str, ...]:
     `acts_on_updates`: policies about JobUpdated are carried out, which Volcano does not do.
     """
     if acts_on_updates and any(
-        Event.JOB_UPDATED in rule.events and rule.action is Action.RESTART_JOB for rule in spec.policies
+        LifecycleEvent.JOB_UPDATED in rule.events and rule.action is LifecycleAction.RESTART_JOB
+        for rule in spec.policies
     ):
         return ()
     return tuple(frameworks.scaling_remarks(spec))
 
 
-def _with(document: Mapping[str, Any], task: TaskSpec, size: Size) -> Mapping[str, Any]:
+def _with(document: Mapping[str, Any], task: TaskSpec, size: JobSize) -> Mapping[str, Any]:
     """The task's document in its new size; the minimum is written out, so that it does not grow with the replicas."""
     wish = size.tasks.get(task.name, TaskSize())
     replicas = task.replicas if wish.replicas is None else wish.replicas

@@ -16,13 +16,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from hekla.domain import cron
 from hekla.domain.cron import Cron
 from hekla.domain.errors import Invalid
+from hekla.domain.field_types import Label, StrictInteger
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.texts import Label, Whole
-from hekla.domain.validation import Inconsistent, explain
+from hekla.domain.validation import InconsistentFields, explain
 
 MAX_NAME = 40
 MAX_COUNTED = 100
-MAX_KEPT = 1000
+MAX_HISTORY = 1000
 _LONGEST_DEADLINE = 366 * 86_400
 _LATEST_MINUTE = 10**8 - 1
 
@@ -54,10 +54,10 @@ class ScheduleSpec(BaseModel):
     cron: Annotated[str, AfterValidator(_is_cron)]
     time_zone: Annotated[str, Field(max_length=64), AfterValidator(_is_zone)] = "UTC"
     concurrency: Concurrency = Concurrency.ALLOW
-    starting_deadline_seconds: Annotated[Whole, Field(ge=1, le=_LONGEST_DEADLINE)] | None = None
+    starting_deadline_seconds: Annotated[StrictInteger, Field(ge=1, le=_LONGEST_DEADLINE)] | None = None
     suspended: Annotated[bool, Field(strict=True)] = False
-    successful_jobs_kept: Annotated[Whole, Field(ge=0, le=MAX_KEPT)] = 3
-    failed_jobs_kept: Annotated[Whole, Field(ge=0, le=MAX_KEPT)] = 1
+    successful_jobs_kept: Annotated[StrictInteger, Field(ge=0, le=MAX_HISTORY)] = 3
+    failed_jobs_kept: Annotated[StrictInteger, Field(ge=0, le=MAX_HISTORY)] = 1
     job: JobSpec
 
     changeable: ClassVar[tuple[str, ...]] = (
@@ -94,7 +94,7 @@ class ScheduleSpec(BaseModel):
             about_the_job = [problem for problem in error.problems if problem.path != "name"]
             if not about_the_job:  # the schedule's own name is wrong, and that is said there
                 return JobSpec.parse({**value, "name": "x"})
-            raise Inconsistent(about_the_job) from error
+            raise InconsistentFields(about_the_job) from error
 
     def document(self) -> dict[str, Any]:
         """As JSON-like data without what is left at its default; `parse` reads it back."""
@@ -124,7 +124,7 @@ def _named(name: str, minute: int, *, by_hand: bool) -> str:
     return f"{name}-{minute}-now" if by_hand else f"{name}-{minute}"
 
 
-class Skip(StrEnum):
+class SkipReason(StrEnum):
     """Why a run that was due did not start."""
 
     STILL_RUNNING = "still_running"
@@ -133,7 +133,7 @@ class Skip(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class MissedRuns:
     """Instants that went by unseen, as while nothing was running here. More than `MAX_COUNTED` are not counted."""
 
     first: datetime
@@ -147,47 +147,47 @@ class Missed:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ScheduleDecision:
     """What is to be done. `due_at`: the run that is decided about; it starts unless `skip` says why not.
 
     `replaces`: the runs that must make way first. `missed`: what was due before `due_at` and is given up.
     """
 
     due_at: datetime | None = None
-    skip: Skip | None = None
+    skip: SkipReason | None = None
     replaces: tuple[int, ...] = ()
-    missed: Missed | None = None
+    missed: MissedRuns | None = None
 
 
-def plan(spec: ScheduleSpec, looked_at: datetime, now: datetime, running: Sequence[int]) -> Plan:
+def decide_run(spec: ScheduleSpec, looked_at: datetime, now: datetime, running: Sequence[int]) -> ScheduleDecision:
     """What to do about all that was due after `looked_at` and not after `now`; `running`: its runs that are not over.
 
     Of several, only the last is started, and that only within the starting deadline.
     """
     if spec.suspended:
-        return Plan()
+        return ScheduleDecision()
     due = spec.times.latest(now, cron.zone(spec.time_zone))
     if due is None or due <= looked_at:
-        return Plan()
+        return ScheduleDecision()
     missed = _missed(spec, looked_at, due)
     deadline = spec.starting_deadline_seconds
     if deadline is not None and now - due > timedelta(seconds=deadline):
-        return Plan(due, Skip.TOO_LATE, missed=missed)
+        return ScheduleDecision(due, SkipReason.TOO_LATE, missed=missed)
     if spec.concurrency is Concurrency.FORBID and running:
-        return Plan(due, Skip.STILL_RUNNING, missed=missed)
+        return ScheduleDecision(due, SkipReason.STILL_RUNNING, missed=missed)
     replaces = tuple(running) if spec.concurrency is Concurrency.REPLACE else ()
-    return Plan(due, replaces=replaces, missed=missed)
+    return ScheduleDecision(due, replaces=replaces, missed=missed)
 
 
-def _missed(spec: ScheduleSpec, looked_at: datetime, due: datetime) -> Missed | None:
+def _missed(spec: ScheduleSpec, looked_at: datetime, due: datetime) -> MissedRuns | None:
     times = list(islice(spec.times.after(looked_at, cron.zone(spec.time_zone)), MAX_COUNTED + 1))
     before = [moment for moment in times if moment < due]
     if not before:
         return None
     last = spec.times.latest(due - timedelta(microseconds=1), cron.zone(spec.time_zone)) or before[-1]
-    return Missed(before[0], last, len(before))
+    return MissedRuns(before[0], last, len(before))
 
 
-def kept(successful: Sequence[int], failed: Sequence[int], spec: ScheduleSpec) -> list[int]:
+def excess_runs(successful: Sequence[int], failed: Sequence[int], spec: ScheduleSpec) -> list[int]:
     """Which of its finished runs, each newest first, are too many."""
     return [*successful[spec.successful_jobs_kept :], *failed[spec.failed_jobs_kept :]]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.sentences import said
+from hekla.domain.translation import translate
 from hekla.domain.validation import is_text
 
 MAX_SECRETS = 100
@@ -19,12 +19,12 @@ _SHELL = ("bash", "-c")
 _PLACE = re.compile(r"<%\s*\$secrets\.([^\s%<>]{1,255})\s*%>")
 
 
-def named(texts: Iterable[str]) -> set[str]:
+def secret_names(texts: Iterable[str]) -> set[str]:
     """The secrets that these texts speak of."""
     return {match[1] for text in texts for match in _PLACE.finditer(text)}
 
 
-def place(name: str) -> str:
+def placeholder(name: str) -> str:
     """How a command speaks of a secret."""
     return f"<% $secrets.{name} %>"
 
@@ -34,7 +34,7 @@ def fill(text: str, values: Mapping[str, str]) -> str:
     return _PLACE.sub(lambda match: values.get(match[1], match[0]), text)
 
 
-def filled(command: tuple[str, ...], values: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
+def fill_command(command: tuple[str, ...], values: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
     """The command with its secrets, and variables for it.
 
     A script for bash goes by a variable, which lists of processes do not show; programs that it starts get none of it.
@@ -45,7 +45,7 @@ def filled(command: tuple[str, ...], values: Mapping[str, str]) -> tuple[tuple[s
     return (*_SHELL, _FROM_VARIABLE), {_VARIABLE: words[-1]}
 
 
-def length(text: str, values: Mapping[str, str]) -> int:
+def filled_length(text: str, values: Mapping[str, str]) -> int:
     """How long the text will be."""
     grown = sum(len(values.get(match[1], match[0])) - len(match[0]) for match in _PLACE.finditer(text))
     return len(text) + grown
@@ -54,7 +54,7 @@ def length(text: str, values: Mapping[str, str]) -> int:
 def parse(given: object) -> dict[str, str]:
     """Secrets that came as a mapping of names to texts. Raises Invalid, which repeats none of them."""
     if not isinstance(given, Mapping) or not all(isinstance(text, str) for pair in given.items() for text in pair):
-        raise Invalid([Problem("secrets", said("This must be a mapping of names to texts."))])
+        raise Invalid([Problem("secrets", translate("This must be a mapping of names to texts."))])
     values = {str(name): str(value) for name, value in given.items()}
     if sentence := problem(values):
         raise Invalid([Problem("secrets", sentence)])
@@ -65,9 +65,9 @@ def problem(values: Mapping[str, str]) -> str:
     """What is wrong with them; nothing if they can be kept."""
     size = sum(len(text.encode("utf-8", "replace")) for pair in values.items() for text in pair)
     if len(values) > MAX_SECRETS or size > MAX_BYTES:
-        return said(
+        return translate(
             "There may be {most} secrets, which together have {kib} KiB.", most=MAX_SECRETS, kib=MAX_BYTES // 1024
         )
     if not all(is_text(text) for pair in values.items() for text in pair):
-        return said("The character NUL, or half of a character, cannot be passed to a program.")
+        return translate("The character NUL, or half of a character, cannot be passed to a program.")
     return ""

@@ -30,10 +30,10 @@ from pydantic import (
 )
 
 from hekla.domain.errors import Invalid, Problem
+from hekla.domain.field_types import Label, StrictInteger, Text
 from hekla.domain.jobspec import JobSpec, TaskSpec
-from hekla.domain.sentences import said
-from hekla.domain.texts import Label, Text, Whole
-from hekla.domain.validation import Inconsistent, explain, join, nearest, shown
+from hekla.domain.translation import translate
+from hekla.domain.validation import InconsistentFields, explain, join, quote, suggest
 
 MAX_NAME = 40
 MAX_JOBS = 1000
@@ -47,7 +47,7 @@ _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"(?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})(?P<words>(?:\s+(?:log|whole))*)", re.ASCII)
 
 
-class How(StrEnum):
+class SweepMethod(StrEnum):
     """Which jobs there are: all combinations; the first values together, then the second …; or values drawn."""
 
     GRID = "grid"
@@ -57,7 +57,7 @@ class How(StrEnum):
 
 def _is_name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise ValueError(said("A parameter's name has letters, digits and underscores, and begins with no digit."))
+        raise ValueError(translate("A parameter's name has letters, digits and underscores, and begins with no digit."))
     return name
 
 
@@ -86,12 +86,12 @@ class Range(BaseModel):
     @model_validator(mode="after")
     def _agrees(self) -> Self:
         if self.low > self.high:
-            told = said("This must be at least {low:g}, where the range begins.", low=self.low)
-            raise Inconsistent([Problem("high", told)])
+            told = translate("This must be at least {low:g}, where the range begins.", low=self.low)
+            raise InconsistentFields([Problem("high", told)])
         if self.log and self.low <= 0:
-            raise Inconsistent([Problem("low", said("A logarithm needs a range above 0."))])
+            raise InconsistentFields([Problem("low", translate("A logarithm needs a range above 0."))])
         if self.whole and math.ceil(self.low) > math.floor(self.high):
-            raise Inconsistent([Problem("whole", said("There is no whole number in this range."))])
+            raise InconsistentFields([Problem("whole", translate("There is no whole number in this range."))])
         return self
 
     def draw(self, part: float) -> str:
@@ -115,7 +115,7 @@ Choice = Annotated[Annotated[Values, Tag("values")] | Annotated[Range, Tag("rang
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Trial:
     """One job of a sweep: its number from 1, its parameters, and the job."""
 
     number: int
@@ -129,10 +129,10 @@ class SweepSpec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[Label, Field(max_length=MAX_NAME)]
-    how: How = How.GRID
+    how: SweepMethod = SweepMethod.GRID
     parameters: Annotated[dict[Name, Choice], Field(min_length=1, max_length=MAX_PARAMETERS)]
-    count: Annotated[Whole, Field(ge=1, le=MAX_JOBS)] | None = None
-    seed: Annotated[Whole, Field(ge=0, le=2**53)] = 0
+    count: Annotated[StrictInteger, Field(ge=1, le=MAX_JOBS)] | None = None
+    seed: Annotated[StrictInteger, Field(ge=0, le=2**53)] = 0
     job: JobSpec
 
     @classmethod
@@ -147,7 +147,7 @@ class SweepSpec(BaseModel):
     def _agrees(self) -> Self:
         problems = [*self._problems_of_values(), *self._problems_of_placeholders()]
         if problems:
-            raise Inconsistent(problems)
+            raise InconsistentFields(problems)
         return self
 
     def document(self) -> dict[str, Any]:
@@ -157,17 +157,17 @@ class SweepSpec(BaseModel):
 
     def size(self) -> int:
         """How many jobs there are."""
-        if self.how is How.RANDOM:
+        if self.how is SweepMethod.RANDOM:
             return self.count or 0
         lengths = [len(values) for values in self.parameters.values() if isinstance(values, tuple)]
-        return math.prod(lengths) if self.how is How.GRID else lengths[0]
+        return math.prod(lengths) if self.how is SweepMethod.GRID else lengths[0]
 
-    def points(self, most: int = MAX_JOBS) -> list[Point]:
+    def points(self, most: int = MAX_JOBS) -> list[Trial]:
         """The first `most` jobs. Raises Invalid, with a path such as `jobs.3.tasks.0.command.0`, where one is none."""
         found, problems = [], []
         for number, parameters in enumerate(islice(self._parameters(), most), start=1):
             try:
-                found.append(Point(number, parameters, self._job(number, parameters)))
+                found.append(Trial(number, parameters, self._job(number, parameters)))
             except Invalid as error:
                 problems += [Problem(join("jobs", number, each.path), each.message) for each in error.problems]
         if problems:
@@ -176,11 +176,11 @@ class SweepSpec(BaseModel):
 
     def _parameters(self) -> Iterator[dict[str, str]]:
         names = list(self.parameters)
-        if self.how is How.RANDOM:
+        if self.how is SweepMethod.RANDOM:
             yield from self._drawn()
             return
         lists = [values for values in self.parameters.values() if isinstance(values, tuple)]
-        rows = product(*lists) if self.how is How.GRID else zip(*lists, strict=True)
+        rows = product(*lists) if self.how is SweepMethod.GRID else zip(*lists, strict=True)
         for row in rows:
             yield dict(zip(names, row, strict=True))
 
@@ -202,20 +202,22 @@ class SweepSpec(BaseModel):
 
     def _problems_of_values(self) -> Iterator[Problem]:
         ranges = [name for name, values in self.parameters.items() if isinstance(values, Range)]
-        if self.how is How.RANDOM:
+        if self.how is SweepMethod.RANDOM:
             if self.count is None:
-                yield Problem("count", said("How many jobs are drawn must be given."))
+                yield Problem("count", translate("How many jobs are drawn must be given."))
             return
         if self.count is not None:
-            yield Problem("count", said("Only of a random sweep the number of jobs is chosen."))
+            yield Problem("count", translate("Only of a random sweep the number of jobs is chosen."))
         for name in ranges:
-            yield Problem(join("parameters", name), said("A range is for random sweeps; list the values here."))
+            yield Problem(join("parameters", name), translate("A range is for random sweeps; list the values here."))
         lengths = {len(values) for values in self.parameters.values() if isinstance(values, tuple)}
-        if self.how is How.LIST and len(lengths) > 1:
-            told = said("In a list all parameters have as many values; these have {counts}.", counts=_told(lengths))
+        if self.how is SweepMethod.LIST and len(lengths) > 1:
+            told = translate(
+                "In a list all parameters have as many values; these have {counts}.", counts=_told(lengths)
+            )
             yield Problem("parameters", told)
         elif not ranges and self.size() > MAX_JOBS:
-            told = said(
+            told = translate(
                 "These are {size:,} jobs; at most {most:,} are submitted at once.", size=self.size(), most=MAX_JOBS
             )
             yield Problem("parameters", told)
@@ -226,23 +228,23 @@ class SweepSpec(BaseModel):
             for name in _PLACEHOLDER.findall(text):
                 used.add(name)
                 if name not in self.parameters:
-                    there = said("; there are {names}.", names=", ".join(self.parameters))
-                    hint = nearest(name, self.parameters) or there
-                    told = said("There is no parameter {name}{hint}", name=shown(name), hint=hint)
+                    there = translate("; there are {names}.", names=", ".join(self.parameters))
+                    hint = suggest(name, self.parameters) or there
+                    told = translate("There is no parameter {name}{hint}", name=quote(name), hint=hint)
                     yield Problem(join("job", path), told)
         for name in self.parameters:
             if name not in used:
-                told = said(
+                told = translate(
                     "No command and no variable contains {{{{ {name} }}}}, so all jobs would be alike in it.", name=name
                 )
                 yield Problem(join("parameters", name), told)
 
 
-def parameter(text: str) -> tuple[str, list[str] | dict[str, Any]]:
+def parse_parameter(text: str) -> tuple[str, list[str] | dict[str, Any]]:
     """A name and what it is, as people type it: `lr=0.1,0.01`, `lr=0.001..0.1 log`. Raises ValueError."""
     name, equals, values = (part.strip() for part in text.partition("="))
     if not equals or not _NAME.fullmatch(name):
-        raise ValueError(said("{text} is not of the form name=value,value or name=low..high.", text=shown(text)))
+        raise ValueError(translate("{text} is not of the form name=value,value or name=low..high.", text=quote(text)))
     if match := _RANGE.fullmatch(values):
         words = match["words"].split()
         given = {"low": float(match["low"]), "high": float(match["high"])}
@@ -250,7 +252,7 @@ def parameter(text: str) -> tuple[str, list[str] | dict[str, Any]]:
     try:
         rows = list(csv.reader([values], skipinitialspace=True, strict=True))
     except csv.Error as error:
-        raise ValueError(said("{text}: a quotation mark is open.", text=shown(text))) from error
+        raise ValueError(translate("{text}: a quotation mark is open.", text=quote(text))) from error
     return name, [value.strip() for value in rows[0]] if rows and rows[0] else [""]
 
 
@@ -259,7 +261,7 @@ def fill(text: str, parameters: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda match: parameters.get(match[1], match[0]), text)
 
 
-def tight(text: str) -> str:
+def compact_placeholders(text: str) -> str:
     """The text with no room inside its placeholders, so that each is a part of one word of a command line."""
     return _PLACEHOLDER.sub(r"{{\1}}", text)
 
@@ -294,4 +296,4 @@ def _without_echoes(problems: list[Problem]) -> list[Problem]:
 
 
 def _told(numbers: set[int]) -> str:
-    return said(" and ").join(map(str, sorted(numbers)))
+    return translate(" and ").join(map(str, sorted(numbers)))

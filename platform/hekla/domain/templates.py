@@ -11,12 +11,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from hekla.domain.assigning import assigned
+from hekla.domain.assignments import apply_assignments
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import parse_quantity
-from hekla.domain.sentences import said
-from hekla.domain.validation import explain, shown
+from hekla.domain.translation import translate
+from hekla.domain.validation import explain, quote
 
 MAX_FIELDS = 100
 _JOB = ("queue", "priority", "active_deadline_seconds")
@@ -40,24 +40,24 @@ class OpenField(BaseModel):
     def _bounds_are_amounts(self) -> "OpenField":
         amounts = [self._amount(bound) for bound in (self.least, self.most) if bound]
         if None in amounts:
-            raise ValueError(said("The least and the most are amounts, such as 8, 0.1 or 16Gi."))
+            raise ValueError(translate("The least and the most are amounts, such as 8, 0.1 or 16Gi."))
         if sorted(amounts, key=float) != amounts:  # type: ignore[arg-type]
-            raise ValueError(said("The least is more than the most."))
+            raise ValueError(translate("The least is more than the most."))
         return self
 
     def problem(self, text: str) -> str:
         """Why this may not be filled in here; nothing if it may."""
         if self.choices and text not in self.choices:
-            return said("{text} is not among: {choices}.", text=shown(text), choices=", ".join(self.choices))
+            return translate("{text} is not among: {choices}.", text=quote(text), choices=", ".join(self.choices))
         if not self.least and not self.most:
             return ""
         amount = self._amount(text)
         if amount is None:
-            return said("{text} is not an amount.", text=shown(text))
+            return translate("{text} is not an amount.", text=quote(text))
         if self.least and amount < (self._amount(self.least) or 0):
-            return said("This must be at least {least}.", least=self.least)
+            return translate("This must be at least {least}.", least=self.least)
         if self.most and amount > (self._amount(self.most) or 0):
-            return said("This may be at most {most}.", most=self.most)
+            return translate("This may be at most {most}.", most=self.most)
         return ""
 
     def _amount(self, text: str) -> float | None:
@@ -69,7 +69,7 @@ class OpenField(BaseModel):
         return amount if isfinite(amount) else None
 
 
-def places(spec: JobSpec) -> Iterator[tuple[str, str]]:
+def openable_fields(spec: JobSpec) -> Iterator[tuple[str, str]]:
     """The fields of a job that a template may open, each with what stands there as one would type it."""
     document = spec.model_dump(mode="json")
     yield from ((name, _typed(document[name])) for name in _JOB)
@@ -81,9 +81,9 @@ def places(spec: JobSpec) -> Iterator[tuple[str, str]]:
     yield from ((f"files.{name}", text) for name, text in document["files"].items())
 
 
-def opened(spec: JobSpec, fields: Sequence[Mapping[str, Any]]) -> tuple[OpenField, ...]:
+def parse_open_fields(spec: JobSpec, fields: Sequence[Mapping[str, Any]]) -> tuple[OpenField, ...]:
     """The open fields of a template of this job. Raises Invalid where one is no field of it, or is bounded wrongly."""
-    there, found, problems = dict(places(spec)), [], []
+    there, found, problems = dict(openable_fields(spec)), [], []
     for number, given in enumerate(fields[: MAX_FIELDS + 1]):
         try:
             found.append(OpenField.model_validate(given))
@@ -91,30 +91,30 @@ def opened(spec: JobSpec, fields: Sequence[Mapping[str, Any]]) -> tuple[OpenFiel
             path = f"fields.{number}"
             problems += [Problem(f"{path}.{each.path}".rstrip("."), each.message) for each in explain(error, OpenField)]
     problems += [
-        Problem(each.place, said("The job has no field {place} that can be open.", place=shown(each.place)))
+        Problem(each.place, translate("The job has no field {place} that can be open.", place=quote(each.place)))
         for each in found
         if each.place not in there
     ]
     if len({each.place for each in found}) < len(found):
-        problems.append(Problem("fields", said("A field is opened twice.")))
+        problems.append(Problem("fields", translate("A field is opened twice.")))
     if len(fields) > MAX_FIELDS:
-        problems.append(Problem("fields", said("At most {most} fields can be open.", most=MAX_FIELDS)))
+        problems.append(Problem("fields", translate("At most {most} fields can be open.", most=MAX_FIELDS)))
     if problems:
         raise Invalid(problems)
     return tuple(found)
 
 
-def filled_in(spec: JobSpec, fields: Sequence[OpenField], values: Mapping[str, str], *, name: str) -> JobSpec:
+def instantiate(spec: JobSpec, fields: Sequence[OpenField], values: Mapping[str, str], *, name: str) -> JobSpec:
     """The job of a template with these values in its open fields. Raises Invalid, each problem with its place."""
     known = {field.place: field for field in fields}
     problems = [
-        Problem(place, known[place].problem(text) if place in known else said("The template has locked this."))
+        Problem(place, known[place].problem(text) if place in known else translate("The template has locked this."))
         for place, text in values.items()
     ]
     problems = [problem for problem in problems if problem.message]
     if problems:
         raise Invalid(problems)
-    document = assigned(spec.document(), [f"{place}={text}" for place, text in values.items()])
+    document = apply_assignments(spec.document(), [f"{place}={text}" for place, text in values.items()])
     try:
         return JobSpec.parse({**document, "name": name})
     except Invalid as error:

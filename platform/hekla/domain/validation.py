@@ -14,10 +14,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from hekla.domain.errors import Problem
-from hekla.domain.sentences import said, sentence
+from hekla.domain.translation import gettext_noop, translate
 
 
-class Inconsistent(ValueError):
+class InconsistentFields(ValueError):
     """Values that are fine alone and wrong together; the problems' paths count from the field that raises this."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
@@ -39,38 +39,38 @@ def explain(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
     return [problem for details in findings(error) for problem in _problems(details, model)]
 
 
-def shown(value: object) -> str:
+def quote(value: object) -> str:
     """A value as one may print it: short, and text in quotation marks."""
     if isinstance(value, str):
         return f"“{value[:40]}…”" if len(value) > 40 else f"“{value}”"  # noqa: PLR2004
     if isinstance(value, Mapping):
-        return said("a mapping")
+        return translate("a mapping")
     if isinstance(value, list | tuple):
-        return said("a list")
+        return translate("a list")
     if isinstance(value, bool):
         return str(value).lower()
-    return said("nothing") if value is None else f"{value!s:.40}"
+    return translate("nothing") if value is None else f"{value!s:.40}"
 
 
-def nearest(word: str, choices: Iterable[str], *, likeness: float = 0.6) -> str:
+def suggest(word: str, choices: Iterable[str], *, likeness: float = 0.6) -> str:
     """“; did you mean x?” where a choice is close, else nothing."""
     close = difflib.get_close_matches(word[:80], list(choices), n=1, cutoff=likeness)
-    return said("; did you mean “{word}”?", word=close[0]) if close else ""
+    return translate("; did you mean “{word}”?", word=close[0]) if close else ""
 
 
-def one_of(given: object, choices: Sequence[str]) -> str:
+def not_one_of(given: object, choices: Sequence[str]) -> str:
     """That what was given is none of the choices, with the one that is like it."""
-    values = {"given": shown(given), "choices": ", ".join(choices)}
-    if isinstance(given, str) and (hint := nearest(given, choices)):
-        return said("{given} is not one of {choices}{hint}", hint=hint, **values)
-    return said("{given} is not one of {choices}.", **values)
+    values = {"given": quote(given), "choices": ", ".join(choices)}
+    if isinstance(given, str) and (hint := suggest(given, choices)):
+        return translate("{given} is not one of {choices}{hint}", hint=hint, **values)
+    return translate("{given} is not one of {choices}.", **values)
 
 
 def no_task(name: str, names: Sequence[str]) -> str:
     """That no task of the job is called so."""
-    if hint := nearest(name, names):
-        return said("No task is called {name}{hint}", name=shown(name), hint=hint)
-    return said("No task is called {name}; there are {names}.", name=shown(name), names=", ".join(names))
+    if hint := suggest(name, names):
+        return translate("No task is called {name}{hint}", name=quote(name), hint=hint)
+    return translate("No task is called {name}; there are {names}.", name=quote(name), names=", ".join(names))
 
 
 def is_text(text: str) -> bool:
@@ -86,7 +86,7 @@ def join(*parts: object) -> str:
 def _problems(details: ErrorDetails, model: type[BaseModel]) -> list[Problem]:
     path = join(*(part for part in details["loc"] if part != "[key]"))
     cause = details.get("ctx", {}).get("error")
-    if isinstance(cause, Inconsistent):
+    if isinstance(cause, InconsistentFields):
         return [Problem(join(path, problem.path), problem.message) for problem in cause.problems]
     if isinstance(cause, ValueError):
         return [Problem(path, str(cause))]
@@ -100,16 +100,18 @@ def _told(details: ErrorDetails) -> str:
     if kind in _TELLERS:
         return _TELLERS[kind](details)
     if kind in _SENTENCES:
-        return said(_SENTENCES[kind], given=shown(given), **details.get("ctx", {}))
+        return translate(_SENTENCES[kind], given=quote(given), **details.get("ctx", {}))
     return f"{details['msg']}."
 
 
 def _unknown_field(location: Sequence[int | str], model: type[BaseModel]) -> str:
     fields = _model_at(location[:-1], model).model_fields
     name = str(location[-1])
-    if hint := nearest(name, fields):
-        return said("There is no field {name} here{hint}", name=shown(name), hint=hint)
-    return said("There is no field {name} here. The fields are {fields}.", name=shown(name), fields=", ".join(fields))
+    if hint := suggest(name, fields):
+        return translate("There is no field {name} here{hint}", name=quote(name), hint=hint)
+    return translate(
+        "There is no field {name} here. The fields are {fields}.", name=quote(name), fields=", ".join(fields)
+    )
 
 
 def _model_at(location: Sequence[int | str], model: type[BaseModel]) -> type[BaseModel]:
@@ -127,66 +129,66 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:  # noqa: ANN401
 
 
 def _text(details: ErrorDetails) -> str:
-    given = shown(details["input"])
+    given = quote(details["input"])
     if isinstance(details["input"], int | float):
-        return said("This must be text, not {given}; put it in quotes.", given=given)
-    return said("This must be text, not {given}.", given=given)
+        return translate("This must be text, not {given}; put it in quotes.", given=given)
+    return translate("This must be text, not {given}.", given=given)
 
 
 def _list(details: ErrorDetails) -> str:
     given = details["input"]
     if details["loc"][-1] != "command" or not isinstance(given, str):
-        return said("This must be a list, not {given}.", given=shown(given))
+        return translate("This must be a list, not {given}.", given=quote(given))
     try:
         words = shlex.split(given)
     except ValueError:
         words = given.split()
     example = json.dumps(words, ensure_ascii=False)[:120]
-    return said("This must be a list of words, for example {example}, not one text.", example=example)
+    return translate("This must be a list of words, for example {example}, not one text.", example=example)
 
 
 def _choice(details: ErrorDetails) -> str:
-    return one_of(details["input"], re.findall(r"'([^']*)'", details["ctx"]["expected"]))
+    return not_one_of(details["input"], re.findall(r"'([^']*)'", details["ctx"]["expected"]))
 
 
 def _too_long(template: str) -> Callable[[ErrorDetails], str]:
     def told(details: ErrorDetails) -> str:
         size = details["ctx"].get("actual_length") or len(details["input"])
-        return said(template, most=details["ctx"]["max_length"], size=size)
+        return translate(template, most=details["ctx"]["max_length"], size=size)
 
     return told
 
 
-_WHOLE = sentence("This must be a whole number, not {given}.")
-_NUMBER = sentence("This must be a number, not {given}.")
-_TRUTH = sentence("This must be true or false, not {given}.")
-_FIELDS = sentence("This must be a mapping of fields to values, not {given}.")
+_WHOLE = gettext_noop("This must be a whole number, not {given}.")
+_NUMBER = gettext_noop("This must be a number, not {given}.")
+_TRUTH = gettext_noop("This must be true or false, not {given}.")
+_FIELDS = gettext_noop("This must be a mapping of fields to values, not {given}.")
 _SENTENCES: dict[str, str] = {
-    "missing": sentence("This must be given."),
+    "missing": gettext_noop("This must be given."),
     "int_type": _WHOLE,
     "int_parsing": _WHOLE,
     "int_from_float": _WHOLE,
     "float_type": _NUMBER,
     "float_parsing": _NUMBER,
-    "finite_number": sentence("This must be a finite number, not {given}."),
+    "finite_number": gettext_noop("This must be a finite number, not {given}."),
     "bool_type": _TRUTH,
     "bool_parsing": _TRUTH,
-    "dict_type": sentence("This must be a mapping of names to values, not {given}."),
+    "dict_type": gettext_noop("This must be a mapping of names to values, not {given}."),
     "model_type": _FIELDS,
     "model_attributes_type": _FIELDS,
-    "datetime_parsing": sentence("This must be an instant such as 2026-01-31T12:00:00Z, not {given}."),
-    "greater_than_equal": sentence("This must be at least {ge}, not {given}."),
-    "greater_than": sentence("This must be more than {gt}, not {given}."),
-    "less_than_equal": sentence("This must be at most {le}, not {given}."),
-    "less_than": sentence("This must be less than {lt}, not {given}."),
-    "too_short": sentence("At least one must be given."),
-    "string_too_short": sentence("This must not be empty."),
+    "datetime_parsing": gettext_noop("This must be an instant such as 2026-01-31T12:00:00Z, not {given}."),
+    "greater_than_equal": gettext_noop("This must be at least {ge}, not {given}."),
+    "greater_than": gettext_noop("This must be more than {gt}, not {given}."),
+    "less_than_equal": gettext_noop("This must be at most {le}, not {given}."),
+    "less_than": gettext_noop("This must be less than {lt}, not {given}."),
+    "too_short": gettext_noop("At least one must be given."),
+    "string_too_short": gettext_noop("This must not be empty."),
 }
 _TELLERS: dict[str, Callable[[ErrorDetails], str]] = {
     "string_type": _text,
     "tuple_type": _list,
     "list_type": _list,
     "enum": _choice,
-    "too_long": _too_long(sentence("This may have at most {most:,} entries; it has {size:,}.")),
-    "string_too_long": _too_long(sentence("This may have at most {most:,} letters; it has {size:,}.")),
+    "too_long": _too_long(gettext_noop("This may have at most {most:,} entries; it has {size:,}.")),
+    "string_too_long": _too_long(gettext_noop("This may have at most {most:,} letters; it has {size:,}.")),
 }

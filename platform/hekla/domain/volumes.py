@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from hekla.domain.errors import Problem
+from hekla.domain.field_types import Label, Quantity, Text
 from hekla.domain.resources import parse_quantity
-from hekla.domain.sentences import said
-from hekla.domain.texts import Amount, Label, Text
-from hekla.domain.validation import Inconsistent, join, nearest, shown
+from hekla.domain.translation import translate
+from hekla.domain.validation import InconsistentFields, join, quote, suggest
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
 
 MAX_VOLUMES = 32
-WORK = PurePosixPath("/work")
+WORKING_DIR = PurePosixPath("/work")
 """The working folder of a pod that has a root of its own."""
 SHARED_MEMORY = PurePosixPath("/dev/shm")  # noqa: S108  (a place in pods, nothing is written here)
 _OBJECT = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
@@ -34,9 +34,9 @@ def _size(text: str) -> str:
     try:
         size = parse_quantity("memory", text)
     except ValueError as error:
-        raise ValueError(said("{sentence}.", sentence=error)) from error
+        raise ValueError(translate("{sentence}.", sentence=error)) from error
     if size < 1:
-        raise ValueError(said("This must be more than nothing, such as 8Gi."))
+        raise ValueError(translate("This must be more than nothing, such as 8Gi."))
     return text
 
 
@@ -46,41 +46,41 @@ def _size_or_nothing(text: str) -> str:
 
 def _object_name(text: str) -> str:
     if text and not _OBJECT.fullmatch(text):
-        raise ValueError(said("{text} cannot be the name of an object of Kubernetes.", text=shown(text)))
+        raise ValueError(translate("{text} cannot be the name of an object of Kubernetes.", text=quote(text)))
     return text
 
 
 def _mount_path(text: str) -> str:
     path = PurePosixPath(text)
     if not path.is_absolute() or ".." in path.parts or ":" in text:
-        raise ValueError(said("This must be an absolute path such as /data, without “..” and without a colon."))
+        raise ValueError(translate("This must be an absolute path such as /data, without “..” and without a colon."))
     place = PurePosixPath("/", *path.parts[1:])
-    if why := out_of_reach(place):
+    if why := mount_path_problem(place):
         raise ValueError(why)
     return str(place)
 
 
-def out_of_reach(place: PurePosixPath, called: str = "") -> str:
+def mount_path_problem(place: PurePosixPath, called: str = "") -> str:
     """Why no volume can be at an absolute path; nothing where one can. `called`: the path as the reader knows it."""
     path = called or place
     if place == PurePosixPath("/"):
-        return said("A volume cannot be in place of the whole root; mount it at a folder such as /data.")
+        return translate("A volume cannot be in place of the whole root; mount it at a folder such as /data.")
     if any(place.is_relative_to(one) for one in _OF_THE_SYSTEM) and not place.is_relative_to(SHARED_MEMORY):
-        return said("{path} belongs to the system. Only /dev/shm can be mounted there.", path=path)
-    if WORK.is_relative_to(place):
-        return said("{path} is the pod's working folder, with the job's files; mount below it.", path=path)
+        return translate("{path} belongs to the system. Only /dev/shm can be mounted there.", path=path)
+    if WORKING_DIR.is_relative_to(place):
+        return translate("{path} is the pod's working folder, with the job's files; mount below it.", path=path)
     return ""
 
 
 def _sub_path(text: str) -> str:
     path = PurePosixPath(text)
     if path.is_absolute() or ".." in path.parts:
-        raise ValueError(said("This must be a relative path within the volume, without “..”."))
+        raise ValueError(translate("This must be a relative path within the volume, without “..”."))
     return str(path) if path.parts else ""
 
 
-Size = Annotated[Amount, Field(max_length=64), AfterValidator(_size)]
-SizeOrNothing = Annotated[Amount, Field(max_length=64), AfterValidator(_size_or_nothing)]
+Size = Annotated[Quantity, Field(max_length=64), AfterValidator(_size)]
+OptionalSize = Annotated[Quantity, Field(max_length=64), AfterValidator(_size_or_nothing)]
 ObjectName = Annotated[str, Field(max_length=253), AfterValidator(_object_name)]
 
 
@@ -116,10 +116,10 @@ class EmptyDir(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     medium: Medium = Medium.DISK
-    size_limit: SizeOrNothing = ""
+    size_limit: OptionalSize = ""
 
 
-class Volume(BaseModel):
+class VolumeSpec(BaseModel):
     """What tasks mount by its name: exactly one of the three is given."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -130,12 +130,12 @@ class Volume(BaseModel):
     empty_dir: EmptyDir | None = None
 
     @model_validator(mode="after")
-    def _is_one_thing(self) -> "Volume":
+    def _is_one_thing(self) -> "VolumeSpec":
         if sum(bool(one) for one in (self.volume_claim_name, self.volume_claim, self.empty_dir is not None)) != 1:
-            told = said(
+            told = translate(
                 "Say one of volume_claim_name (a claim that is there), volume_claim (one made for the job), empty_dir."
             )
-            raise Inconsistent([Problem("", told)])
+            raise InconsistentFields([Problem("", told)])
         return self
 
     @property
@@ -161,17 +161,17 @@ class VolumeMount(BaseModel):
     read_only: bool = False
 
 
-def repeated(volumes: Sequence[Volume]) -> list[Problem]:
+def duplicate_names(volumes: Sequence[VolumeSpec]) -> list[Problem]:
     """Volumes that are called like others before them, by their paths in the list."""
     names = [volume.name for volume in volumes]
     return [
-        Problem(join(place, "name"), said("Another volume is called {name} already.", name=shown(name)))
+        Problem(join(place, "name"), translate("Another volume is called {name} already.", name=quote(name)))
         for place, name in enumerate(names)
         if name in names[:place]
     ]
 
 
-def unfitting(volumes: Sequence[Volume], tasks: Sequence["TaskSpec"]) -> list[Problem]:
+def mount_problems(volumes: Sequence[VolumeSpec], tasks: Sequence["TaskSpec"]) -> list[Problem]:
     """Mounts that cannot be, by their paths in the list of tasks."""
     names = [volume.name for volume in volumes]
     alone = {volume.name for volume in volumes if volume.is_for_one_pod}
@@ -184,31 +184,31 @@ def unfitting(volumes: Sequence[Volume], tasks: Sequence["TaskSpec"]) -> list[Pr
             if mount.name not in names:
                 found.append(Problem(join(at, "name"), _no_volume(mount.name, names)))
             if mount.mount_path in paths:
-                told = said("Another volume of the task is at {path} already.", path=mount.mount_path)
+                told = translate("Another volume of the task is at {path} already.", path=mount.mount_path)
                 found.append(Problem(join(at, "mount_path"), told))
             if pods.get(mount.name, 0) > 1:
-                told = said("A volume of the mode ReadWriteOncePod is for one pod, and several would mount it.")
+                told = translate("A volume of the mode ReadWriteOncePod is for one pod, and several would mount it.")
                 found.append(Problem(join(at, "name"), told))
             paths.append(mount.mount_path)
     return found
 
 
-def unused(volumes: Sequence[Volume], tasks: Sequence["TaskSpec"]) -> list[Problem]:
+def unmounted_volumes(volumes: Sequence[VolumeSpec], tasks: Sequence["TaskSpec"]) -> list[Problem]:
     """Volumes that nobody mounts, by their names."""
     return [
-        Problem(volume.name, said("No task mounts the volume {name}.", name=shown(volume.name)))
+        Problem(volume.name, translate("No task mounts the volume {name}.", name=quote(volume.name)))
         for volume in volumes
         if not any(is_mounted(task, volume.name) for task in tasks)
     ]
 
 
-def over_files(tasks: Sequence["TaskSpec"], files: Iterable[str]) -> list[Problem]:
+def mounts_over_files(tasks: Sequence["TaskSpec"], files: Iterable[str]) -> list[Problem]:
     """Mounts that would hide a file of the job or lie within one, by their paths in the list of tasks."""
-    paths = [WORK / name for name in files]
+    paths = [WORKING_DIR / name for name in files]
     return [
         Problem(
             join(place, "volume_mounts", number, "mount_path"),
-            said("The job's file {path} lies there.", path=file.relative_to(WORK)),
+            translate("The job's file {path} lies there.", path=file.relative_to(WORKING_DIR)),
         )
         for place, task in enumerate(tasks)
         for number, mount in enumerate(task.volume_mounts)
@@ -222,12 +222,12 @@ def is_over(place: PurePosixPath, file: PurePosixPath) -> bool:
     return file.is_relative_to(place) or place.is_relative_to(file)
 
 
-def remarks(volumes: Sequence[Volume], tasks: Sequence["TaskSpec"]) -> Iterator[Problem]:
+def remarks(volumes: Sequence[VolumeSpec], tasks: Sequence["TaskSpec"]) -> Iterator[Problem]:
     """What may keep pods from having their volumes, by the names of those."""
     for volume in volumes:
         pods = sum(task.replicas for task in tasks if is_mounted(task, volume.name))
         if pods > 1 and not volume.can_be_shared:
-            told = said(
+            told = translate(
                 "A claim of the mode ReadWriteOnce can be mounted on one machine only, and {pods} pods mount it; "
                 "pods on other machines wait. ReadWriteMany is for many machines.",
                 pods=pods,
@@ -241,6 +241,6 @@ def is_mounted(task: "TaskSpec", name: str) -> bool:
 
 
 def _no_volume(name: str, names: Sequence[str]) -> str:
-    if hint := nearest(name, names):
-        return said("No volume is called {name}{hint}", name=shown(name), hint=hint)
-    return said("The job has no volume called {name}.", name=shown(name))
+    if hint := suggest(name, names):
+        return translate("No volume is called {name}{hint}", name=quote(name), hint=hint)
+    return translate("The job has no volume called {name}.", name=quote(name))

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.sentences import said
+from hekla.domain.translation import translate
 from hekla.engine import registry
 
 DEFAULT_POLICY_TEXT = """\
@@ -116,9 +116,11 @@ def parse(text: str) -> Policy:
     configurations = _configurations(document, problems)
     compatibility = document.get("compatibility", COMPATIBILITY[0])
     if compatibility not in COMPATIBILITY:
-        problems.append(Problem("compatibility", said("This is one of {choices}.", choices=", ".join(COMPATIBILITY))))
+        problems.append(
+            Problem("compatibility", translate("This is one of {choices}.", choices=", ".join(COMPATIBILITY)))
+        )
     for key in sorted(set(document) - {"actions", "tiers", "configurations", "compatibility"}, key=str):
-        told = said("A policy has actions, tiers, configurations and compatibility, no more.")
+        told = translate("A policy has actions, tiers, configurations and compatibility, no more.")
         problems.append(Problem(str(key), told))
     if problems:
         raise Invalid(problems)
@@ -127,16 +129,16 @@ def parse(text: str) -> Policy:
 
 def _load(text: str) -> dict[str, Any]:
     if len(text.encode()) > MAX_POLICY_BYTES:
-        raise Invalid([Problem("", said("A policy may have {kb} kB.", kb=MAX_POLICY_BYTES // 1000))])
+        raise Invalid([Problem("", translate("A policy may have {kb} kB.", kb=MAX_POLICY_BYTES // 1000))])
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        told = said("This is not YAML: {problem}.", problem=getattr(error, "problem", error))
+        told = translate("This is not YAML: {problem}.", problem=getattr(error, "problem", error))
         raise Invalid([Problem(where, told)]) from error
     if not isinstance(document, dict):
-        raise Invalid([Problem("", said("A policy is a YAML mapping with actions and tiers."))])
+        raise Invalid([Problem("", translate("A policy is a YAML mapping with actions and tiers."))])
     return document
 
 
@@ -144,46 +146,46 @@ def _list(document: Mapping[str, Any], name: str, problems: list[Problem]) -> li
     value = document.get(name) or []
     if isinstance(value, list):
         return value
-    problems.append(Problem(name, said("This must be a list.")))
+    problems.append(Problem(name, translate("This must be a list.")))
     return []
 
 
 def _actions(value: object, problems: list[Problem]) -> tuple[str, ...]:
     names = tuple(name.strip() for name in str(value or "").split(",") if name.strip())
     if not names:
-        told = said("Name at least one action, for example “enqueue, allocate, backfill”.")
+        told = translate("Name at least one action, for example “enqueue, allocate, backfill”.")
         problems.append(Problem("actions", told))
     known = registry.actions()
     for name in names:
         if name not in known:
             those = ", ".join(sorted(known))
-            told = said("There is no action “{name}”. Known: {names}.", name=name[:40], names=those)
+            told = translate("There is no action “{name}”. Known: {names}.", name=name[:40], names=those)
             problems.append(Problem("actions", told))
     return names
 
 
 def _tier(value: object, path: str, problems: list[Problem]) -> tuple[PluginOption, ...]:
     if not isinstance(value, dict) or not isinstance(value.get("plugins"), list):
-        problems.append(Problem(path, said("A tier is a mapping with a list of plugins.")))
+        problems.append(Problem(path, translate("A tier is a mapping with a list of plugins.")))
         return ()
     return tuple(_plugin(p, f"{path}.plugins[{at}]", problems) for at, p in enumerate(value["plugins"]))
 
 
 def _plugin(value: object, path: str, problems: list[Problem]) -> PluginOption:
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-        problems.append(Problem(path, said("A plugin is a mapping with a name.")))
+        problems.append(Problem(path, translate("A plugin is a mapping with a name.")))
         return PluginOption("")
     name = value["name"]
     if name not in registry.plugins():
         known = ", ".join(sorted(registry.plugins()))
-        told = said("There is no plugin “{name}”. Known: {names}.", name=name[:40], names=known)
+        told = translate("There is no plugin “{name}”. Known: {names}.", name=name[:40], names=known)
         problems.append(Problem(f"{path}.name", told))
     switches = {}
     for key in sorted(set(value) - {"name", "arguments"}, key=str):
         if key not in SWITCHES:
-            problems.append(Problem(f"{path}.{key}", said("This is not a switch of a plugin.")))
+            problems.append(Problem(f"{path}.{key}", translate("This is not a switch of a plugin.")))
         elif not isinstance(value[key], bool):
-            problems.append(Problem(f"{path}.{key}", said("A switch is true or false.")))
+            problems.append(Problem(f"{path}.{key}", translate("A switch is true or false.")))
         else:
             switches[key] = value[key]
     return PluginOption(name, switches, _arguments(value.get("arguments"), f"{path}.arguments", problems))
@@ -193,12 +195,12 @@ def _arguments(value: object, path: str, problems: list[Problem]) -> dict[str, A
     if value is None:
         return {}
     if not isinstance(value, dict):
-        problems.append(Problem(path, said("Arguments are a mapping of names to values.")))
+        problems.append(Problem(path, translate("Arguments are a mapping of names to values.")))
         return {}
     for name, argument in value.items():
         _check_argument(argument, f"{path}.{name}", problems)
     if value.get("onError", "skip") not in ("skip", "stop"):
-        problems.append(Problem(f"{path}.onError", said("What happens when it fails is skip or stop.")))
+        problems.append(Problem(f"{path}.onError", translate("What happens when it fails is skip or stop.")))
     return {str(name): argument for name, argument in value.items()}
 
 
@@ -209,7 +211,7 @@ def _check_argument(value: object, path: str, problems: list[Problem], depth: in
         for name, one in inner:
             _check_argument(one, f"{path}.{name}", problems, depth + 1)
     elif not isinstance(value, bool | int | float | str):
-        told = said("An argument is a number, a text, true or false, or a list or mapping of these.")
+        told = translate("An argument is a number, a text, true or false, or a list or mapping of these.")
         problems.append(Problem(path, told))
 
 
@@ -218,7 +220,7 @@ def _configurations(document: Mapping[str, Any], problems: list[Problem]) -> dic
     for at, value in enumerate(_list(document, "configurations", problems)):
         path = f"configurations[{at}]"
         if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-            problems.append(Problem(path, said("A configuration is a mapping with the name of an action.")))
+            problems.append(Problem(path, translate("A configuration is a mapping with the name of an action.")))
             continue
         found[value["name"]] = _arguments(value.get("arguments"), f"{path}.arguments", problems)
     return found

@@ -22,9 +22,9 @@ from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain.changes import Change, Lever
 from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.spec_changes import SpecChange, SpecField
 from hekla.engine.model import TaskStatus
 from hekla.foresight import easing, eta, reasons
 from hekla.foresight.course import Course
@@ -313,7 +313,7 @@ def _elsewhere(spec: JobSpec, own: Queue, others: Sequence[Queue], row: RowOf) -
     """Queues of other clusters in which it would start; each cluster is asked for itself."""
     found: list[Offer] = []
     for queue in (one for one in others if one.cluster_id != own.cluster_id):
-        change = Change(Lever.QUEUE, queue.name)
+        change = SpecChange(SpecField.QUEUE, queue.name)
         with looking_at(queue.cluster) as outlook:
             evicted = _evicted_for(outlook.course(), row(change.applied(spec), queue, outlook))
         found += [Offer((change,), evicted)] if evicted is not None else []

@@ -16,7 +16,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.domain import lifecycle
 from hekla.domain.lifecycle import PodRef, Stimulus
 from hekla.domain.phases import GangPhase
-from hekla.domain.policies import PARTIAL_ACTIONS, Action, Event
+from hekla.domain.policies import PARTIAL_ACTIONS, LifecycleAction, LifecycleEvent
 from hekla.engine import cycle, model
 from hekla.engine.decisions import Decisions, Eviction
 from hekla.engine.model import TaskStatus
@@ -29,7 +29,7 @@ _MAX_ROUNDS = 8
 """As many as the controller takes in one turn."""
 _PLACED = frozenset({TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED})
 _ENDING = frozenset({TaskStatus.RELEASING})
-_GO_ON = frozenset({Action.SYNC_JOB, *PARTIAL_ACTIONS})
+_GO_ON = frozenset({LifecycleAction.SYNC_JOB, *PARTIAL_ACTIONS})
 """After these the job itself goes on when a pod of it was evicted."""
 
 
@@ -41,8 +41,8 @@ class Course:
         self._policy, self._world, self._taken = policy, world, taken
         self._jobs = {job.uid: job for job in taken.state.jobs}
         self._rows = dict(taken.jobs)
-        self._leaving: dict[str, Action] = {
-            job.uid: Action.SYNC_JOB for job in taken.state.jobs if any(t.status in _ENDING for t in job.tasks)
+        self._leaving: dict[str, LifecycleAction] = {
+            job.uid: LifecycleAction.SYNC_JOB for job in taken.state.jobs if any(t.status in _ENDING for t in job.tasks)
         }
         self._pod_ids = count(-1, -1)
 
@@ -136,7 +136,7 @@ class Course:
         row = self._rows.get(uid)
         roles = {task.role for task in self._jobs[uid].tasks if task.uid in tasks}
         actions = [_answer(row, role) for role in sorted(roles)] if row else []
-        action = next((one for one in actions if one not in _GO_ON), Action.SYNC_JOB)
+        action = next((one for one in actions if one not in _GO_ON), LifecycleAction.SYNC_JOB)
         self._leaving[uid] = action
         is_all = action not in _GO_ON
         self._each(uid, lambda task: _leaving(task) if is_all or task.uid in tasks else task)
@@ -152,12 +152,12 @@ class Course:
             self._make_pods(uid)
         return bool(leaving or let_in)
 
-    def _let_go(self, uid: str, action: Action) -> None:
+    def _let_go(self, uid: str, action: LifecycleAction) -> None:
         job = self._jobs[uid]
         if action in _GO_ON:
             tasks = (self._replaced(task) if task.status in _ENDING else task for task in job.tasks)
             self._jobs[uid] = replace(job, tasks=tuple(task for task in tasks if task is not None))
-        elif action is Action.RESTART_JOB:
+        elif action is LifecycleAction.RESTART_JOB:
             self._jobs[uid] = replace(job, tasks=(), phase=GangPhase.PENDING)
         else:
             del self._jobs[uid]
@@ -176,7 +176,7 @@ class Course:
 
     def _pods(self, row: Job) -> list[Pod]:
         """The pods that the controller would make."""
-        outcome = lifecycle.advance(job_facts(row), (), Action.SYNC_JOB)
+        outcome = lifecycle.advance(job_facts(row), (), LifecycleAction.SYNC_JOB)
         one = Pod(job=row, version=row.version, created_at=self.now)
         return [_like(one, next(self._pod_ids), ref) for ref in outcome.create]
 
@@ -208,6 +208,6 @@ def _leaving(task: model.Task) -> model.Task:
     return replace(task, status=TaskStatus.RELEASING) if task.node else task
 
 
-def _answer(row: Job, role: str) -> Action:
+def _answer(row: Job, role: str) -> LifecycleAction:
     """What the job's policies do about an eviction."""
-    return lifecycle.resolve(job_facts(row), Stimulus(event=Event.POD_EVICTED, task=role))
+    return lifecycle.resolve(job_facts(row), Stimulus(event=LifecycleEvent.POD_EVICTED, task=role))

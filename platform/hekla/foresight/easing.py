@@ -4,10 +4,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from hekla.domain.changes import Change, Lever, applied
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec, TaskSpec
 from hekla.domain.resources import format_quantity
+from hekla.domain.spec_changes import SpecChange, SpecField, apply_changes
 
 MOST = 5
 _MOST_TASKS = 3
@@ -16,15 +16,15 @@ _MOST_TRIALS = 40
 _PARTS = (0.75, 0.5, 0.25, 0.125)
 _ROUNDING = {"cpu": 100, "memory": 64 * 2**20}
 _WEIGHT = {
-    Lever.QUEUE: (0.0, 0.0),
-    Lever.LEAST: (0.1, 0.3),
-    Lever.SELECTOR: (0.2, 0.0),
-    Lever.RESOURCE: (0.2, 0.7),
-    Lever.REPLICAS: (0.3, 0.7),
+    SpecField.QUEUE: (0.0, 0.0),
+    SpecField.LEAST: (0.1, 0.3),
+    SpecField.SELECTOR: (0.2, 0.0),
+    SpecField.RESOURCE: (0.2, 0.7),
+    SpecField.REPLICAS: (0.3, 0.7),
 }
 """How much a change of this kind counts at least, and how much more where all is given up."""
 
-Changes = tuple[Change, ...]
+Changes = tuple[SpecChange, ...]
 Trial = Callable[[JobSpec, Changes], int | None]
 """Whether the job would start with these changes: how many pods would be evicted for it; None: it would not."""
 
@@ -55,10 +55,10 @@ def offers(spec: JobSpec, queues: Sequence[str], trial: Trial, *, until: float, 
     seconds the first will probably be tried.
     """
     trials = _Trials(spec, trial, until, takes)
-    elsewhere: list[list[Changes]] = [[(Change(Lever.QUEUE, name),)] for name in queues]
+    elsewhere: list[list[Changes]] = [[(SpecChange(SpecField.QUEUE, name),)] for name in queues]
     found = trials.all_of([*elsewhere, *_ladders(spec)]) or trials.all_of(_both(spec))
     ordered = sorted(found, key=lambda offer: (offer.evicted > 0, _weight(spec, offer.changes)))
-    too_many = [offer for offer in ordered if offer.changes[0].lever is Lever.QUEUE][_MOST_QUEUES:]
+    too_many = [offer for offer in ordered if offer.changes[0].lever is SpecField.QUEUE][_MOST_QUEUES:]
     return Found([offer for offer in ordered if offer not in too_many][:MOST], trials.is_cut_short)
 
 
@@ -94,7 +94,7 @@ class _Trials:
             return None
         self._left -= 1
         try:
-            evicted = self._trial(applied(self._spec, changes), changes)
+            evicted = self._trial(apply_changes(self._spec, changes), changes)
         except Invalid:
             return None
         finally:
@@ -108,7 +108,7 @@ def _ladders(spec: JobSpec) -> Iterator[list[Changes]]:
         for ladder in (_least(task), _replicas(task), *_resources(task)):
             yield [(change,) for change in ladder]
         if task.node_selector:
-            yield [(Change(Lever.SELECTOR, task=task.name),)]
+            yield [(SpecChange(SpecField.SELECTOR, task=task.name),)]
 
 
 def _both(spec: JobSpec) -> Iterator[list[Changes]]:
@@ -124,18 +124,18 @@ def _largest(spec: JobSpec) -> list[TaskSpec]:
     return sorted((task for task in spec.tasks if task.replicas), key=lambda task: -task.replicas)[:_MOST_TASKS]
 
 
-def _least(task: TaskSpec) -> list[Change]:
-    return [Change(Lever.LEAST, str(count), task.name) for count in range(task.minimum - 1, 0, -1)]
+def _least(task: TaskSpec) -> list[SpecChange]:
+    return [SpecChange(SpecField.LEAST, str(count), task.name) for count in range(task.minimum - 1, 0, -1)]
 
 
-def _replicas(task: TaskSpec) -> list[Change]:
-    return [Change(Lever.REPLICAS, str(count), task.name) for count in range(task.replicas - 1, 0, -1)]
+def _replicas(task: TaskSpec) -> list[SpecChange]:
+    return [SpecChange(SpecField.REPLICAS, str(count), task.name) for count in range(task.replicas - 1, 0, -1)]
 
 
-def _resources(task: TaskSpec) -> Iterator[list[Change]]:
+def _resources(task: TaskSpec) -> Iterator[list[SpecChange]]:
     for name, amount in task.request.items():
         smaller = _parts(amount, _ROUNDING[name]) if name in _ROUNDING else _whole(amount)
-        yield [Change(Lever.RESOURCE, format_quantity(name, value), task.name, name) for value in smaller]
+        yield [SpecChange(SpecField.RESOURCE, format_quantity(name, value), task.name, name) for value in smaller]
 
 
 def _parts(amount: float, unit: float) -> list[float]:
@@ -153,14 +153,14 @@ def _weight(spec: JobSpec, changes: Changes) -> float:
     return sum(least + more * _given_up(spec, change) for change in changes for least, more in [_WEIGHT[change.lever]])
 
 
-def _given_up(spec: JobSpec, change: Change) -> float:
+def _given_up(spec: JobSpec, change: SpecChange) -> float:
     """Which part of what was asked for."""
-    if change.lever in (Lever.QUEUE, Lever.SELECTOR):
+    if change.lever in (SpecField.QUEUE, SpecField.SELECTOR):
         return 0.0
     old, new = spec.task(change.task), change.applied(spec).task(change.task)
-    if change.lever is Lever.RESOURCE:
+    if change.lever is SpecField.RESOURCE:
         before, after = old.request.amount(change.resource), new.request.amount(change.resource)
-    elif change.lever is Lever.REPLICAS:
+    elif change.lever is SpecField.REPLICAS:
         before, after = old.replicas, new.replicas
     else:
         before, after = old.minimum, new.minimum

@@ -9,9 +9,9 @@ from django.utils.translation import ngettext
 
 from hekla.apps.forecasts.selectors import Accuracy
 from hekla.apps.jobs import wording
-from hekla.domain.changes import Change, Lever, applied
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import Resources
+from hekla.domain.spec_changes import SpecChange, SpecField, apply_changes
 from hekla.foresight.asking import Answer, Others, Verdict
 from hekla.foresight.easing import Offer
 
@@ -117,31 +117,31 @@ def _way(spec: JobSpec, offer: Offer) -> Way:
     told = []
     for change in offer.changes:
         told.append(_BY_LEVER[change.lever](spec, change))
-        spec = applied(spec, [change])
+        spec = apply_changes(spec, [change])
     note = ngettext("evicts %(n)d pod", "evicts %(n)d pods", offer.evicted) % {"n": offer.evicted}
     is_of_size = all(change.is_of_size for change in offer.changes)
     return Way(str(offer), _("; ").join(told), note if offer.evicted else "", is_of_size)
 
 
-def _queue(_spec: JobSpec, change: Change) -> str:
+def _queue(_spec: JobSpec, change: SpecChange) -> str:
     return _("Submit it to queue %(queue)s") % {"queue": change.value}
 
 
-def _replicas(spec: JobSpec, change: Change) -> str:
+def _replicas(spec: JobSpec, change: SpecChange) -> str:
     facts = {"task": change.task, "new": change.number, "old": spec.task(change.task).replicas}
     return _("%(task)s with %(new)d pods in place of %(old)d") % facts
 
 
-def _least(spec: JobSpec, change: Change) -> str:
+def _least(spec: JobSpec, change: SpecChange) -> str:
     facts = {"task": change.task, "new": change.number, "old": spec.task(change.task).replicas}
     return _("%(task)s starts with %(new)d of its %(old)d pods, the others follow") % facts
 
 
-def _selector(_spec: JobSpec, change: Change) -> str:
+def _selector(_spec: JobSpec, change: SpecChange) -> str:
     return _("%(task)s on any node, whatever its labels") % {"task": change.task}
 
 
-def _resource(spec: JobSpec, change: Change) -> str:
+def _resource(spec: JobSpec, change: SpecChange) -> str:
     old = Resources({change.resource: spec.task(change.task).request.amount(change.resource)})
     new = Resources.parse({change.resource: change.value})
     facts = {"task": change.task, "new": wording.amounts(new), "old": wording.amounts(old)}
@@ -149,9 +149,9 @@ def _resource(spec: JobSpec, change: Change) -> str:
 
 
 _BY_LEVER = {
-    Lever.QUEUE: _queue,
-    Lever.REPLICAS: _replicas,
-    Lever.LEAST: _least,
-    Lever.SELECTOR: _selector,
-    Lever.RESOURCE: _resource,
+    SpecField.QUEUE: _queue,
+    SpecField.REPLICAS: _replicas,
+    SpecField.LEAST: _least,
+    SpecField.SELECTOR: _selector,
+    SpecField.RESOURCE: _resource,
 }

@@ -11,7 +11,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues.models import Queue
 from hekla.apps.quotas.models import Quota
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.lifecycle import Stage, stage_of
+from hekla.domain.lifecycle import GangStage, stage_of
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.domain.resources import Resources, parse_quantity
 from hekla.engine import model
@@ -128,7 +128,7 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Jo
     )
 
 
-def _minimums(spec: JobSpec, stage: Stage, pods: Sequence[Pod]) -> tuple[int, Mapping[str, int]]:
+def _minimums(spec: JobSpec, stage: GangStage, pods: Sequence[Pod]) -> tuple[int, Mapping[str, int]]:
     """How many pods make up the gang, and how many of each task: never more than there can be.
 
     A pod that has failed stays so where no policy says otherwise. A gang that asked for it would find no place for any

@@ -27,7 +27,7 @@ from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.routing import Chance, Prospect, ranked
+from hekla.domain.routing import Feasibility, PlacementCandidate, rank_candidates
 from hekla.foresight import asking
 from hekla.foresight.asking import Verdict
 from hekla.lib import clock
@@ -41,23 +41,23 @@ _VAIN_SECONDS = 60.0
 _in_vain: dict[str, tuple[float, int, tuple[int, ...]]] = {}
 """When all were looked at and none moved, the last event then, and the jobs: none will until something happens."""
 _pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="spans")
-_CHANCES = {Verdict.NOW: Chance.NOW, Verdict.WAITS: Chance.WAITS, Verdict.NEVER: Chance.NEVER}
+_CHANCES = {Verdict.NOW: Feasibility.NOW, Verdict.WAITS: Feasibility.WAITS, Verdict.NEVER: Feasibility.NEVER}
 
 
 def ask(
     spec: JobSpec, members: Sequence[Queue], *, tenant: Tenant, user: User, is_timed: bool = True
-) -> list[Prospect]:
+) -> list[PlacementCandidate]:
     """What would be of the job in each of these queues; of who did not answer in time, that.
 
     Where it starts nowhere now, until when it would wait is asked too, if it `is_timed`: that takes longest.
     """
     found = _asked(spec, members, tenant, user, with_eta=False)
-    if not is_timed or any(one.chance is Chance.NOW for one in found):
+    if not is_timed or any(one.chance is Feasibility.NOW for one in found):
         return found
-    waits = [queue for queue, one in zip(members, found, strict=True) if one.chance is Chance.WAITS]
+    waits = [queue for queue, one in zip(members, found, strict=True) if one.chance is Feasibility.WAITS]
     known = {one.queue: one for one in _asked(spec, waits, tenant, user, with_eta=True)}
     timed = (known.get(one.queue, one) for one in found)
-    return [one if new.chance is Chance.UNASKED else new for one, new in zip(found, timed, strict=True)]
+    return [one if new.chance is Feasibility.UNASKED else new for one, new in zip(found, timed, strict=True)]
 
 
 def move_waiting() -> int:
@@ -91,12 +91,12 @@ def _look(job_id: int) -> bool | None:
     if job is None or span is None or job.cluster.leads_jobs or _starts_here(job):
         return False
     others = [queue for queue in queues.members_open_to(span, job.tenant) if queue.cluster_id != job.cluster_id]
-    asked = ranked(routing.prospects(spec_of(job), others, tenant=job.tenant, user=job.owner, is_timed=False))
-    if not asked or asked[0].chance is not Chance.NOW or asked[0].evicts:
-        return None if any(one.chance is Chance.UNASKED for one in asked) else False
+    asked = rank_candidates(routing.prospects(spec_of(job), others, tenant=job.tenant, user=job.owner, is_timed=False))
+    if not asked or asked[0].chance is not Feasibility.NOW or asked[0].evicts:
+        return None if any(one.chance is Feasibility.UNASKED for one in asked) else False
     best = next(queue for queue in others if queue.name == asked[0].queue)
-    here = Prospect(job.cluster.name, job.queue.name, Chance.WAITS, reasons=tuple(job.waiting))
-    return services.move(job, best, ranked([*asked, here]), now=clock.now())
+    here = PlacementCandidate(job.cluster.name, job.queue.name, Feasibility.WAITS, reasons=tuple(job.waiting))
+    return services.move(job, best, rank_candidates([*asked, here]), now=clock.now())
 
 
 def _starts_here(job: Job) -> bool:
@@ -108,7 +108,9 @@ def _is_turned(cluster: Cluster) -> bool:
     return not cluster.is_paused and (health is None or health.is_reachable)
 
 
-def _asked(spec: JobSpec, members: Sequence[Queue], tenant: Tenant, user: User, *, with_eta: bool) -> list[Prospect]:
+def _asked(
+    spec: JobSpec, members: Sequence[Queue], tenant: Tenant, user: User, *, with_eta: bool
+) -> list[PlacementCandidate]:
     find = partial(_prospect, spec, tenant, user, with_eta)
     futures = [_pool.submit(_answered, find, queue) for queue in members]
     done, _late = wait(futures, timeout=PATIENCE_SECONDS)
@@ -116,7 +118,7 @@ def _asked(spec: JobSpec, members: Sequence[Queue], tenant: Tenant, user: User, 
     return [future.result() if future in done else _unasked(queue) for queue, future in both]
 
 
-def _answered(find: Callable[[Queue], Prospect], queue: Queue) -> Prospect:
+def _answered(find: Callable[[Queue], PlacementCandidate], queue: Queue) -> PlacementCandidate:
     try:
         return find(queue)
     except Exception:
@@ -126,11 +128,11 @@ def _answered(find: Callable[[Queue], Prospect], queue: Queue) -> Prospect:
         connections.close_all()
 
 
-def _unasked(queue: Queue) -> Prospect:
-    return Prospect(queue.cluster.name, queue.name, Chance.UNASKED)
+def _unasked(queue: Queue) -> PlacementCandidate:
+    return PlacementCandidate(queue.cluster.name, queue.name, Feasibility.UNASKED)
 
 
-def _prospect(spec: JobSpec, tenant: Tenant, user: User, with_eta: bool, queue: Queue) -> Prospect:
+def _prospect(spec: JobSpec, tenant: Tenant, user: User, with_eta: bool, queue: Queue) -> PlacementCandidate:
     answer, load = asking.about_start(spec, queue, tenant=tenant, user=user, with_eta=with_eta)
     return replace(
         _unasked(queue),

@@ -18,7 +18,7 @@ def gauge(name: str, text: str, labels: Labels, found: Iterable[tuple[Labels, fl
     return family
 
 
-def amounts(
+def resource_gauges(
     name: str, text: str, labels: Labels, found: Iterable[tuple[Labels, Mapping[str, float]]]
 ) -> Iterator[GaugeMetricFamily]:
     """Three families, so that each has one unit: cores, bytes, and all other resources by name; pods are in none."""

@@ -11,7 +11,7 @@ from hekla.backends.base import Backend, LogChunk, PodKey
 from hekla.backends.logs import LogText
 from hekla.backends.opened import opened
 from hekla.backends.searching import Found, Needle
-from hekla.lib.text import plain, shortened
+from hekla.lib.text import strip_control_codes, truncate
 
 LOOK_EVERY_SECONDS = 0.2
 _CHUNK_BYTES = 64 * 1024
@@ -39,7 +39,10 @@ def search(pod_id: int, user: User, needle: Needle, *, offset: int, line: int, m
 def last_lines(pod: Pod, most: int) -> list[str]:
     """The last lines of a pod's log, each fit to be shown."""
     text = logs.tail(_backend(pod), _key(pod), limit=_TAIL_BYTES, ended=pod.is_final)
-    return [shortened(plain(line.rpartition("\r")[2]), _LONGEST_LINE) for line in text.rstrip().split("\n")[-most:]]
+    return [
+        truncate(strip_control_codes(line.rpartition("\r")[2]), _LONGEST_LINE)
+        for line in text.rstrip().split("\n")[-most:]
+    ]
 
 
 def _key(pod: Pod) -> PodKey:

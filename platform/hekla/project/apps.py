@@ -1,7 +1,7 @@
 from django.apps import AppConfig
 from django.utils.translation import gettext
 
-from hekla.domain import sentences
+from hekla.domain import translation
 
 
 class ProjectConfig(AppConfig):
@@ -17,4 +17,4 @@ class ProjectConfig(AppConfig):
         from hekla.project.metrics import tasks  # noqa: PLC0415, F401  (it connects signals)
 
         fragments.register_all()
-        sentences.speak(gettext)
+        translation.set_translator(gettext)

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from hekla.apps.adopted import services
 from hekla.apps.clusters.models import Cluster
 from hekla.backends.kubernetes.config import AdoptedConfig
-from hekla.domain.adopted import Rules
 from hekla.domain.errors import Refused
+from hekla.domain.external_pods import ExternalPodRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ def of(cluster: Cluster) -> Shown | None:
 
 
 def _rows(cluster: Cluster, config: AdoptedConfig) -> Iterator[Row]:
-    rules = Rules(config.namespaces, config.queue, config.owner)
+    rules = ExternalPodRules(config.namespaces, config.queue, config.owner)
     for namespace, tenant in sorted(config.namespaces.items()):
         yield Row(namespace, tenant, _problem(cluster, rules, namespace))
 
 
-def _problem(cluster: Cluster, rules: Rules, namespace: str) -> str:
+def _problem(cluster: Cluster, rules: ExternalPodRules, namespace: str) -> str:
     try:
         services.home(cluster, rules, namespace, rules.queue)
     except Refused as refusal:

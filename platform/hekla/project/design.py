@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 
 from hekla.apps import plots
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
-from hekla.lib.difference import difference
+from hekla.lib.diff import diff_lines
 from hekla.project.checkout import CHECKOUT
 
 SURFACES = ("background", "surface", "sunken", "raised", "line", "line-strong", "text", "muted", "accent")
@@ -53,7 +53,7 @@ def samples(now: datetime) -> dict[str, Any]:
         "now": now,
         "earlier": now - timedelta(minutes=83),
         "manifest": MANIFEST,
-        "changes": difference(MANIFEST, MANIFEST.replace("digits", "letters")),
+        "changes": diff_lines(MANIFEST, MANIFEST.replace("digits", "letters")),
         "stacks": ("yes", ""),
         "jobs": jobs(now),
         "slots": [{"size": size, "nodes": nodes, "most": 14} for size, nodes in ((8, 2), (4, 5), (2, 9), (1, 14))],

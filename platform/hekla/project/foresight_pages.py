@@ -24,7 +24,7 @@ from hekla.apps.people import person
 from hekla.apps.queues import selectors as queues
 from hekla.apps.tenancy import at_work
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain import changes, formats
+from hekla.domain import formats, spec_changes
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.foresight import asking, shown
@@ -108,7 +108,7 @@ def take(request: HttpRequest) -> JsonResponse:
     tenant = _tenant(request)
     try:
         spec = _spec(request, tenant)
-        changed = changes.applied(spec, changes.parse(request.POST.get("change", "")))
+        changed = spec_changes.apply_changes(spec, spec_changes.parse(request.POST.get("change", "")))
     except Invalid as error:
         return JsonResponse({"detail": error.message}, status=400)
     if "text" in request.POST:
@@ -141,11 +141,11 @@ def ease(request: HttpRequest, uid: UUID) -> HttpResponse:
     job = selectors.get(uid, person(request))
     services.require_right(job, person(request))
     text = request.POST.get("change", "")
-    wanted = changes.parse(text)
+    wanted = spec_changes.parse(text)
     if not all(change.is_of_size for change in wanted):
         query = urlencode({"clone": str(job.uid), "with": text})
         return redirect(f"{reverse('jobs:submit')}?{query}")
-    size = changes.size_of(changes.applied(spec_of(job), wanted))
+    size = spec_changes.size_of(spec_changes.apply_changes(spec_of(job), wanted))
     services.scale(job, size, user=person(request), now=clock.now(), seen=_revision(request))
     return redirect("jobs:detail", uid)
 

@@ -1,7 +1,7 @@
 """`python3 manage.py messages`: extracts the messages of code and templates into the catalogues, and compiles them.
 
 Templates are read with Django's lexer and Babel, Python as a syntax tree, so no gettext program is needed. Messages of
-the domain, the engine and the Kubernetes backend are the arguments of `said` and `sentence`.
+the domain, the engine and the Kubernetes backend are the arguments of `translate` and `gettext_noop`.
 """
 
 import argparse
@@ -132,7 +132,7 @@ def _in_template(path: Path, text: str) -> Iterator[tuple[int, Forms]]:
 
 def _in_code(path: Path, text: str) -> Iterator[tuple[int, Forms]]:
     """The texts that are given to gettext; also inside of f-strings."""
-    singular = _GETTEXT | ({"said", "sentence"} if any(map(path.is_relative_to, _WITHOUT_DJANGO)) else set())
+    singular = _GETTEXT | ({"translate", "gettext_noop"} if any(map(path.is_relative_to, _WITHOUT_DJANGO)) else set())
     for node in ast.walk(ast.parse(text)):
         match node:
             case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(one))]) if name in singular:

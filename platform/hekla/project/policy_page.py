@@ -26,7 +26,7 @@ from hekla.engine import policy
 from hekla.foresight import policies
 from hekla.foresight.trial import try_policy
 from hekla.lib import clock
-from hekla.lib.difference import Line, difference
+from hekla.lib.diff import DiffLine, diff_lines
 from hekla.project.policy_form import PolicyForm
 
 _VERSIONS = 20
@@ -38,7 +38,7 @@ class Version:
     """A policy that was put in force, and how it differs from the one before."""
 
     row: PolicyVersion
-    changes: list[Line]
+    changes: list[DiffLine]
 
 
 @require_http_methods(["GET", "POST"])
@@ -81,7 +81,7 @@ def _tried(cluster: Cluster, old: str, new: str, wanted: policy.Policy) -> dict[
         "trial": trial,
         "shown": trial.differences[:_JOBS_SHOWN],
         "not_shown": max(0, len(trial.differences) - _JOBS_SHOWN),
-        "changes": difference(old, new),
+        "changes": diff_lines(old, new),
     }
 
 
@@ -93,4 +93,4 @@ def _versions(cluster: Cluster) -> list[Version]:
 
 def _compared(rows: Iterable[PolicyVersion]) -> Iterator[Version]:
     for row, before in pairwise([*rows, policies.first()]):
-        yield Version(row, difference(before.text, row.text))
+        yield Version(row, diff_lines(before.text, row.text))

@@ -29,7 +29,7 @@ from hekla.apps.queues import selectors as queues
 from hekla.apps.tenancy import at_work
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain import changes, formats
+from hekla.domain import formats, spec_changes
 from hekla.domain.errors import HeklaError, NotFound, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
@@ -284,7 +284,7 @@ def _made(request: HttpRequest, address: str, warnings: Sequence[str]) -> HttpRe
 def _filled_page(
     request: HttpRequest,
     tenant: Tenant,
-    loaded: formats.Loaded,
+    loaded: formats.LoadedJob,
     secrets: str,
     beside: Beside,
     **more: Any,  # noqa: ANN401
@@ -432,4 +432,4 @@ def _copy(request: HttpRequest, tenant: Tenant) -> Copy | None:
     except ValueError:
         return None
     copy = copy_of(selectors.get(uid, person(request)), tenant)
-    return replace(copy, spec=changes.applied(copy.spec, changes.parse(request.GET.get("with", ""))))
+    return replace(copy, spec=spec_changes.apply_changes(copy.spec, spec_changes.parse(request.GET.get("with", ""))))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hekla.backends.kubernetes.others_reading import others_pod, pod_group
-from hekla.domain.adopted import GroupKind
+from hekla.domain.external_pods import GroupKind
 from hekla.domain.phases import PodPhase
 
 MADE = "2026-01-01T00:00:00Z"

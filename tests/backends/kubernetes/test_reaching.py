@@ -13,10 +13,10 @@ from hekla.backends.base import PodKey, PodOrder, StartRefused
 from hekla.backends.kubernetes import folders, names
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.manifests import Manifests
+from hekla.domain.addresses import Replica
 from hekla.domain.frameworks import settings_for
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import PodPhase
-from hekla.domain.replicas import Replica
 
 Object = dict[str, Any]
 TASKS = [{"name": "ps", "command": ["run"]}, {"name": "worker", "replicas": 2, "command": ["run"]}]

@@ -23,7 +23,7 @@ from hekla.backends.kubernetes.volcano_reading import (
 )
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import GangPhase, JobPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.lib.clock import now
 
 UID = "0123456789abcdef0123456789abcdef"
@@ -264,10 +264,10 @@ def test_jobs_are_followed_where_there_are_no_commands_and_to_ask_for_something_
     vars(backend)["_api"] = Partly(*groups)
     assert backend.jobs()[UID].phase is JobPhase.RUNNING
     with pytest.raises(NotAskable, match="does not know the Commands of Volcano"):
-        backend.ask(UID, Action.ABORT_JOB, restarts=0, meanwhile=lambda: None)
+        backend.ask(UID, LifecycleAction.ABORT_JOB, restarts=0, meanwhile=lambda: None)
 
 
 def test_nothing_is_asked_of_a_job_that_restarted_since_it_was_looked_at(tmp_path) -> None:
     backend = VolcanoBackend(cluster="c1", config={"scheduler": "volcano"}, home=tmp_path, clock=now)
     vars(backend)["_api"] = Partly(*_LEAST)
-    backend.ask(UID, Action.RESTART_JOB, restarts=1, meanwhile=lambda: None)  # it would be refused here
+    backend.ask(UID, LifecycleAction.RESTART_JOB, restarts=1, meanwhile=lambda: None)  # it would be refused here

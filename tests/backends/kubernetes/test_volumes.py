@@ -13,7 +13,7 @@ from hekla.backends.base import PodKey, PodOrder, StartRefused
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.manifests import Manifests
 from hekla.domain.phases import PodPhase
-from hekla.domain.volumes import Volume, VolumeMount
+from hekla.domain.volumes import VolumeMount, VolumeSpec
 
 GONE_WITHIN_SECONDS = 60
 OUT = {"volume_claim": {"storage": "5Gi", "access_modes": ["ReadWriteMany"], "storage_class": "nfs"}}
@@ -29,7 +29,7 @@ def cloud(make_place: Callable[[str], Place]) -> Place:
 def volumes(**sources: dict[str, Any]) -> dict[str, Any]:
     """What an order says of volumes that are mounted at folders of their names."""
     return {
-        "volumes": [Volume(name=name, **source) for name, source in sources.items()],
+        "volumes": [VolumeSpec(name=name, **source) for name, source in sources.items()],
         "volume_mounts": [VolumeMount(name=name, mount_path=f"/{name}") for name in sources],
     }
 
@@ -53,7 +53,7 @@ def test_a_pod_mounts_what_was_ordered_beside_its_working_folder() -> None:
         VolumeMount(name="out", mount_path="/work/out"),
     ]
     kinds = {"data": DATA, "out": OUT, "shm": SHM}
-    spec = made(volumes=[Volume(name=name, **source) for name, source in kinds.items()], volume_mounts=mounts)
+    spec = made(volumes=[VolumeSpec(name=name, **source) for name, source in kinds.items()], volume_mounts=mounts)
     sources = {one.pop("name"): one for one in spec["volumes"]}
     places = {one["mountPath"]: one for one in spec["containers"][0]["volumeMounts"]}
     assert list(places) == ["/work", "/dev/shm", "/data", "/work/out"]
@@ -156,7 +156,9 @@ def test_a_pod_is_refused_whose_claim_is_not_there_and_starts_where_it_is(
 
 @pytest.mark.kubernetes
 def test_a_claim_that_the_server_does_not_take_is_told_as_the_reason(cloud) -> None:
-    once = [Volume(name="out", volume_claim={"storage": "1Gi", "access_modes": ["ReadWriteOncePod", "ReadOnlyMany"]})]
+    once = [
+        VolumeSpec(name="out", volume_claim={"storage": "1Gi", "access_modes": ["ReadWriteOncePod", "ReadOnlyMany"]})
+    ]
     order = cloud.long(volumes=once, volume_mounts=[VolumeMount(name="out", mount_path="/out")])
     with pytest.raises(StartRefused, match="what its job has: "):
         cloud.backend.start(order)

@@ -7,7 +7,7 @@ import pytest
 from tests.backends.conftest import Place
 
 from hekla.backends.base import StartRefused
-from hekla.domain.volumes import Volume, VolumeMount
+from hekla.domain.volumes import VolumeMount, VolumeSpec
 
 CLAIM = {"volume_claim": {"storage": "1Gi"}}
 SCRATCH: dict[str, Any] = {"empty_dir": {}}
@@ -21,7 +21,7 @@ def local(make_place: Callable[[str], Place]) -> Place:
 
 def volumes(source: dict[str, Any], *paths: str, **more: Any) -> dict[str, Any]:
     mounts = [VolumeMount(name="v", mount_path=path, **more) for path in paths]
-    return {"volumes": [Volume(name="v", **source)], "volume_mounts": mounts}
+    return {"volumes": [VolumeSpec(name="v", **source)], "volume_mounts": mounts}
 
 
 def said(place: Place, index: int, script: str, **fields: Any) -> str:

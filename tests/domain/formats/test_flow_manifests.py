@@ -10,7 +10,7 @@ from tests.domain.specs import SPECS
 from hekla.domain import formats
 from hekla.domain.errors import Invalid, Problem, Refused
 from hekla.domain.flows import FlowSpec, Probe
-from hekla.domain.formats.patching import merged
+from hekla.domain.formats.merge_patch import merge
 from hekla.domain.jobspec import JobSpec
 
 TEMPLATE = """\
@@ -195,19 +195,19 @@ def by_the_rfc(target: Any, patch: Any) -> Any:
 
 @given(JSON.filter(lambda target: "[" not in repr(target)), JSON)
 def test_without_lists_a_patch_is_merged_by_the_rfc(target: Any, patch: Any) -> None:
-    assert merged(target, patch) == by_the_rfc(target, patch)
+    assert merge(target, patch) == by_the_rfc(target, patch)
 
 
 def test_named_entries_are_changed_by_their_names() -> None:
     tasks = {"tasks": [{"name": "ps", "replicas": 1}, {"name": "worker", "replicas": 2}]}
     patch = {"tasks": {"worker": {"replicas": 4}, "ps": None, "chief": {"replicas": 1}}}
-    assert merged(tasks, patch) == {"tasks": [{"name": "worker", "replicas": 4}, {"name": "chief", "replicas": 1}]}
-    assert merged(tasks, {"tasks": [1]}) == {"tasks": [1]}
+    assert merge(tasks, patch) == {"tasks": [{"name": "worker", "replicas": 4}, {"name": "chief", "replicas": 1}]}
+    assert merge(tasks, {"tasks": [1]}) == {"tasks": [1]}
 
 
 @given(SPECS)
 def test_an_empty_patch_changes_nothing(spec: JobSpec) -> None:
-    assert formats.dump(formats.patched(spec, {}).spec) == formats.dump(spec)
+    assert formats.dump(formats.apply_patch(spec, {}).spec) == formats.dump(spec)
 
 
 def job() -> JobSpec:
@@ -217,7 +217,7 @@ def job() -> JobSpec:
 def test_a_patch_reaches_into_the_pods() -> None:
     container = {"main": {"env": {"LR": {"value": "0.1"}}, "command": ["python", "other.py"]}}
     patch = {"spec": {"queue": "fast", "tasks": {"main": {"template": {"spec": {"containers": container}}}}}}
-    loaded = formats.patched(job(), patch)
+    loaded = formats.apply_patch(job(), patch)
     assert loaded.spec.queue == "fast"
     assert loaded.spec.tasks[0].command == ("python", "other.py")
     assert loaded.spec.tasks[0].env == {"LR": "0.1"}
@@ -226,9 +226,9 @@ def test_a_patch_reaches_into_the_pods() -> None:
 
 def test_what_a_patch_makes_wrong_is_told_at_its_place_and_what_it_adds_in_vain_is_named() -> None:
     with pytest.raises(Invalid) as caught:
-        formats.patched(job(), {"spec": {"tasks": {"main": {"replicas": "x"}}, "maxRetry": "y"}})
+        formats.apply_patch(job(), {"spec": {"tasks": {"main": {"replicas": "x"}}, "maxRetry": "y"}})
     assert [problem.path for problem in caught.value.problems] == ["spec.tasks[0].replicas", "spec.maxRetry"]
     with pytest.raises(Invalid) as caught:
-        formats.patched(job(), {"metadata": {"name": "x"}, "status": {}})
+        formats.apply_patch(job(), {"metadata": {"name": "x"}, "status": {}})
     assert [problem.path for problem in caught.value.problems] == ["status", "metadata.name"]
-    assert formats.patched(job(), {"spec": {"tuning": 1}}).warnings == ("spec.tuning: not honoured.",)
+    assert formats.apply_patch(job(), {"spec": {"tuning": 1}}).warnings == ("spec.tuning: not honoured.",)

@@ -7,7 +7,7 @@ from hekla.domain.errors import Invalid
 from hekla.domain.formats import yaml_text
 from hekla.domain.formats.fields import Findings
 from hekla.domain.formats.files import Companions
-from hekla.domain.formats.reading import Reading
+from hekla.domain.formats.reader import ManifestReader
 from hekla.domain.jobspec import JobSpec
 
 FAILED_ENDS = {"events": ["PodFailed"], "action": "TerminateJob"}
@@ -263,9 +263,9 @@ def test_a_master_beside_paddles_workers_is_told():
 
 
 def test_a_job_plugin_that_is_not_there_is_told(monkeypatch):
-    monkeypatch.setattr("hekla.domain.frameworks.known", dict)
+    monkeypatch.setattr("hekla.domain.frameworks.load_frameworks", dict)
     findings = Findings()
-    assert Reading(Companions(findings), findings).plugin("jax", {}, "spec") == {}
+    assert ManifestReader(Companions(findings), findings).plugin("jax", {}, "spec") == {}
     assert findings.ignored == [
         "spec: not honoured: there is no job plugin jax, so pods are told nothing of one another."
     ]

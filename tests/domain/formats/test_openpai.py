@@ -126,17 +126,17 @@ def test_secrets_are_apart_from_the_job_and_from_every_text_that_is_made_of_it()
 
 def test_secrets_are_filled_in_where_they_are_named():
     text = "a <% $secrets.token %> b <%$secrets.none%> <% $secrets.token %>"
-    assert secrets.named([text]) == {"token", "none"}
+    assert secrets.secret_names([text]) == {"token", "none"}
     assert secrets.fill(text, {"token": "x"}) == "a x b <%$secrets.none%> x"
-    assert secrets.length(text, {"token": "x"}) == len("a x b <%$secrets.none%> x")
+    assert secrets.filled_length(text, {"token": "x"}) == len("a x b <%$secrets.none%> x")
 
 
 def test_a_script_with_secrets_is_not_in_the_list_of_processes():
-    command, variables = secrets.filled(("bash", "-c", "a <% $secrets.token %>"), {"token": "x"})
+    command, variables = secrets.fill_command(("bash", "-c", "a <% $secrets.token %>"), {"token": "x"})
     assert variables == {"HEKLA_SCRIPT": "a x"}
     assert command == ("bash", "-c", 'hekla_script=$HEKLA_SCRIPT; unset HEKLA_SCRIPT; eval "$hekla_script"')
-    assert secrets.filled(("bash", "-c", "a"), {"token": "x"}) == (("bash", "-c", "a"), {})
-    assert secrets.filled(("run", "<% $secrets.token %>"), {"token": "x"}) == (("run", "x"), {})
+    assert secrets.fill_command(("bash", "-c", "a"), {"token": "x"}) == (("bash", "-c", "a"), {})
+    assert secrets.fill_command(("run", "<% $secrets.token %>"), {"token": "x"}) == (("run", "x"), {})
 
 
 @pytest.mark.parametrize(

@@ -472,7 +472,7 @@ def test_a_task_serves_at_the_ports_of_its_annotation_and_not_at_those_that_a_co
 
 def test_ports_stay_when_a_part_of_the_job_is_changed() -> None:
     spec = formats.load(A_BOARD % '"board=6006"').spec
-    changed = formats.patched(spec, {"spec": {"tasks": {"main": {"replicas": 2}}}}).spec
+    changed = formats.apply_patch(spec, {"spec": {"tasks": {"main": {"replicas": 2}}}}).spec
     assert changed.tasks[0].ports == {"board": 6006}
 
 

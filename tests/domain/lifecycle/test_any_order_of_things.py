@@ -6,17 +6,17 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.domain.lifecycle.worlds import World, spec
 
 from hekla.domain.errors import Invalid
-from hekla.domain.lifecycle import TRANSITIONS, JobFacts, PodRef, Target, stage_of
+from hekla.domain.lifecycle import TRANSITIONS, ActionTarget, JobFacts, PodRef, stage_of
 from hekla.domain.lifecycle.facts import Slot
 from hekla.domain.phases import FINAL_JOB_PHASES, GangPhase, JobPhase, PodPhase
-from hekla.domain.policies import POLICY_ACTIONS, Action
+from hekla.domain.policies import POLICY_ACTIONS, LifecycleAction
 
 EVENTS = st.sampled_from(["PodFailed", "PodEvicted", "TaskCompleted", "TaskFailed", "*"])
 POLICIES = st.lists(
     st.builds(
         lambda event, action: {"events": [event], "action": str(action)},
         EVENTS,
-        st.sampled_from([action for action in POLICY_ACTIONS if action is not Action.RESUME_JOB]),
+        st.sampled_from([action for action in POLICY_ACTIONS if action is not LifecycleAction.RESUME_JOB]),
     ),
     max_size=1,
 )
@@ -33,7 +33,13 @@ NEXT = {
     PodPhase.PREPARING: [PodPhase.RUNNING, PodPhase.FAILED, PodPhase.LOST],
     PodPhase.RUNNING: [PodPhase.SUCCEEDED, PodPhase.FAILED, PodPhase.LOST],
 }
-COMMANDS = [Action.ABORT_JOB, Action.RESUME_JOB, Action.TERMINATE_JOB, Action.COMPLETE_JOB, Action.RESTART_JOB]
+COMMANDS = [
+    LifecycleAction.ABORT_JOB,
+    LifecycleAction.RESUME_JOB,
+    LifecycleAction.TERMINATE_JOB,
+    LifecycleAction.COMPLETE_JOB,
+    LifecycleAction.RESTART_JOB,
+]
 
 
 def _names(count):
@@ -91,16 +97,16 @@ class AnyJob(RuleBasedStateMachine):
     @rule(action=st.sampled_from(COMMANDS), by_person=st.booleans())
     def person_commands(self, action, by_person):
         if (self.world.job.phase, action) in TRANSITIONS:
-            if action is Action.RESUME_JOB:
+            if action is LifecycleAction.RESUME_JOB:
                 self.final = None
             self.world.do(action, by_person=by_person)
             self.watch()
 
-    @rule(data=st.data(), action=st.sampled_from([Action.RESTART_TASK, Action.RESTART_POD]))
+    @rule(data=st.data(), action=st.sampled_from([LifecycleAction.RESTART_TASK, LifecycleAction.RESTART_POD]))
     def part_is_restarted(self, data, action):
         if (self.world.job.phase, action) in TRANSITIONS:
             task = data.draw(st.sampled_from(self.world.job.spec.tasks))
-            self.world.do(action, Target(task.name, data.draw(st.integers(0, task.replicas - 1))))
+            self.world.do(action, ActionTarget(task.name, data.draw(st.integers(0, task.replicas - 1))))
             self.watch()
 
     @precondition(lambda self: self.world.job.phase not in FINAL_JOB_PHASES - {JobPhase.ABORTED})

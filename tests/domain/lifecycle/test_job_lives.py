@@ -8,12 +8,12 @@ from tests.domain.lifecycle.worlds import World, spec
 
 from hekla.domain.lifecycle import (
     TRANSITIONS,
+    ActionTarget,
     ImpossibleTransition,
     JobFacts,
     PodFacts,
     PodRef,
     Stimulus,
-    Target,
     advance,
     expire,
     overdue,
@@ -21,7 +21,7 @@ from hekla.domain.lifecycle import (
     stimuli_of,
 )
 from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase, PodPhase
-from hekla.domain.policies import Action, Event
+from hekla.domain.policies import LifecycleAction, LifecycleEvent
 
 WORKERS = {"name": "worker", "replicas": 3}
 RESTART = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
@@ -51,7 +51,7 @@ def test_news_that_come_late_and_all_at_once_lead_through_every_phase():
     world = World(spec(WORKERS))
     world.admit()
     pods = [PodFacts(ref.task, ref.index, ref.attempt, 1, PodPhase.SUCCEEDED) for ref in world.pods]
-    outcome = advance(world.job, pods, Action.SYNC_JOB)
+    outcome = advance(world.job, pods, LifecycleAction.SYNC_JOB)
     assert [step.phase for step in outcome.steps] == ["running", "completed"]
 
 
@@ -137,22 +137,22 @@ def test_the_policies_of_a_task_come_before_those_of_the_job():
     job = JobFacts(spec(*tasks, policies=[{"exit_code": 3, "action": "CompleteJob"}, *RESTART]), JobPhase.RUNNING)
 
     def answer(**fields):
-        return resolve(job, Stimulus(event=Event.POD_FAILED, version=1, **fields))
+        return resolve(job, Stimulus(event=LifecycleEvent.POD_FAILED, version=1, **fields))
 
-    assert answer(task="ps", index=0, exit_code=3) is Action.ABORT_JOB
-    assert answer(task="worker", index=0, exit_code=3) is Action.COMPLETE_JOB
-    assert answer(task="worker", index=0, exit_code=1) is Action.RESTART_JOB
+    assert answer(task="ps", index=0, exit_code=3) is LifecycleAction.ABORT_JOB
+    assert answer(task="worker", index=0, exit_code=3) is LifecycleAction.COMPLETE_JOB
+    assert answer(task="worker", index=0, exit_code=1) is LifecycleAction.RESTART_JOB
 
 
 @pytest.mark.parametrize(
     ("stimulus", "want"),
     [
-        (Stimulus(event=Event.OUT_OF_SYNC), Action.SYNC_JOB),
-        (Stimulus(event=Event.POD_RUNNING, task="task0", version=2), Action.SYNC_JOB),
-        (Stimulus(event=Event.POD_FAILED, task="task0", version=1), Action.SYNC_JOB),
-        (Stimulus(event=Event.POD_FAILED, task="task0", version=2), Action.TERMINATE_JOB),
-        (Stimulus(event=Event.POD_PENDING, task="task0", version=2), Action.SYNC_JOB),
-        (Stimulus(command=Action.RESUME_JOB), Action.RESUME_JOB),
+        (Stimulus(event=LifecycleEvent.OUT_OF_SYNC), LifecycleAction.SYNC_JOB),
+        (Stimulus(event=LifecycleEvent.POD_RUNNING, task="task0", version=2), LifecycleAction.SYNC_JOB),
+        (Stimulus(event=LifecycleEvent.POD_FAILED, task="task0", version=1), LifecycleAction.SYNC_JOB),
+        (Stimulus(event=LifecycleEvent.POD_FAILED, task="task0", version=2), LifecycleAction.TERMINATE_JOB),
+        (Stimulus(event=LifecycleEvent.POD_PENDING, task="task0", version=2), LifecycleAction.SYNC_JOB),
+        (Stimulus(command=LifecycleAction.RESUME_JOB), LifecycleAction.RESUME_JOB),
     ],
 )
 def test_which_stimuli_count(stimulus, want):
@@ -175,11 +175,11 @@ def test_an_aborted_job_goes_on_with_what_had_not_succeeded():
     world = World(spec(WORKERS)).start()
     world.report(PodPhase.SUCCEEDED, [PodRef("worker", 0, 1)])
     world.report(PodPhase.FAILED, [PodRef("worker", 1, 1)], exit_code=1)
-    world.do(Action.ABORT_JOB)
+    world.do(LifecycleAction.ABORT_JOB)
     assert (world.phase, world.last.stop) == ("aborting", (PodRef("worker", 2, 1),))
     world.stopped_pods_end()
     assert world.phase == "aborted"
-    world.do(Action.RESUME_JOB)
+    world.do(LifecycleAction.RESUME_JOB)
     assert (world.phase, world.job.retry_count) == ("pending", 0)
     assert world.admit().create == (PodRef("worker", 1, 2), PodRef("worker", 2, 2))
     world.report(PodPhase.RUNNING, [PodRef("worker", 1, 2), PodRef("worker", 2, 2)])
@@ -189,13 +189,13 @@ def test_an_aborted_job_goes_on_with_what_had_not_succeeded():
 
 def test_a_job_that_waits_is_aborted_at_once():
     world = World(spec(WORKERS))
-    assert [step.phase for step in world.do(Action.ABORT_JOB).steps] == ["aborting", "aborted"]
+    assert [step.phase for step in world.do(LifecycleAction.ABORT_JOB).steps] == ["aborting", "aborted"]
 
 
 def test_a_restarting_job_can_be_aborted():
     world = World(spec(WORKERS, policies=RESTART)).start()
     world.report(PodPhase.FAILED, [PodRef("worker", 1, 1)])
-    world.do(Action.ABORT_JOB)
+    world.do(LifecycleAction.ABORT_JOB)
     world.stopped_pods_end()
     assert world.phase == "aborted"
 
@@ -203,7 +203,7 @@ def test_a_restarting_job_can_be_aborted():
 def test_a_persons_restart_is_not_counted():
     world = World(spec(WORKERS, max_retry=1)).start()
     for _ in range(3):
-        world.do(Action.RESTART_JOB, by_person=True)
+        world.do(LifecycleAction.RESTART_JOB, by_person=True)
         world.stopped_pods_end()
         world.start()
     assert (world.phase, world.job.retry_count, world.job.version) == ("running", 0, 4)
@@ -240,9 +240,9 @@ def test_a_lost_pod_is_replaced_as_often_as_its_task_allows():
 @pytest.mark.parametrize(
     ("action", "stopped"),
     [
-        (Action.RESTART_POD, [("worker", 1)]),
-        (Action.RESTART_PARTITION, [("worker", 0), ("worker", 1)]),
-        (Action.RESTART_TASK, [("worker", index) for index in range(4)]),
+        (LifecycleAction.RESTART_POD, [("worker", 1)]),
+        (LifecycleAction.RESTART_PARTITION, [("worker", 0), ("worker", 1)]),
+        (LifecycleAction.RESTART_TASK, [("worker", index) for index in range(4)]),
     ],
 )
 def test_a_part_is_restarted_alone_and_the_gang_keeps_its_admission(action, stopped):
@@ -260,45 +260,45 @@ def test_a_part_is_restarted_alone_and_the_gang_keeps_its_admission(action, stop
 def test_to_restart_a_part_needs_a_part():
     world = World(spec(WORKERS)).start()
     with pytest.raises(Exception, match="say which"):
-        world.do(Action.RESTART_POD)
+        world.do(LifecycleAction.RESTART_POD)
     with pytest.raises(Exception, match="say which"):
-        world.do(Action.RESTART_PARTITION, Target("worker"))
-    assert world.do(Action.RESTART_TASK, Target("worker")).phase == "restarting"
+        world.do(LifecycleAction.RESTART_PARTITION, ActionTarget("worker"))
+    assert world.do(LifecycleAction.RESTART_TASK, ActionTarget("worker")).phase == "restarting"
 
 
 def test_an_impossible_action_tells_its_story():
     world = World(spec(WORKERS)).start()
     world.report(PodPhase.SUCCEEDED, world.all_latest())
     with pytest.raises(ImpossibleTransition) as raised:
-        world.do(Action.RESUME_JOB)
+        world.do(LifecycleAction.RESUME_JOB)
     assert raised.value.message == "The job is completed; ResumeJob is for jobs that are aborting or aborted."
 
 
 @pytest.mark.parametrize("phase", JobPhase)
 def test_the_table_has_a_rule_for_looking_at_every_phase(phase):
-    assert (phase, Action.SYNC_JOB) in TRANSITIONS
+    assert (phase, LifecycleAction.SYNC_JOB) in TRANSITIONS
 
 
 @pytest.mark.parametrize("phase", sorted(FINAL_JOB_PHASES))
 def test_only_an_aborted_job_can_be_brought_back(phase):
     knows = {action for row, action in TRANSITIONS if row is phase}
-    assert (Action.RESUME_JOB in knows) == (phase is JobPhase.ABORTED)
-    assert not knows & {Action.RESTART_JOB, Action.RESTART_TASK, Action.RESTART_POD}
+    assert (LifecycleAction.RESUME_JOB in knows) == (phase is JobPhase.ABORTED)
+    assert not knows & {LifecycleAction.RESTART_JOB, LifecycleAction.RESTART_TASK, LifecycleAction.RESTART_POD}
 
 
 def test_to_ask_twice_for_the_same_end_is_to_find_it_done():
     world = World(spec(WORKERS)).start()
     for _ in range(2):
-        world.do(Action.TERMINATE_JOB)
+        world.do(LifecycleAction.TERMINATE_JOB)
     world.stopped_pods_end()
-    assert world.do(Action.TERMINATE_JOB).phase == "terminated"
+    assert world.do(LifecycleAction.TERMINATE_JOB).phase == "terminated"
 
 
 def test_the_last_successes_of_a_task_that_come_together_all_tell_of_it():
     job = JobFacts(spec(WORKERS), JobPhase.RUNNING)
     pods = [PodFacts("worker", index, 1, 1, PodPhase.SUCCEEDED) for index in range(3)]
-    assert [stimulus.event for stimulus in stimuli_of(job, pods, pods[:2])] == [Event.TASK_COMPLETED] * 2
-    assert [stimulus.event for stimulus in stimuli_of(job, pods[:2], pods[:2])] == [Event.OUT_OF_SYNC] * 2
+    assert [stimulus.event for stimulus in stimuli_of(job, pods, pods[:2])] == [LifecycleEvent.TASK_COMPLETED] * 2
+    assert [stimulus.event for stimulus in stimuli_of(job, pods[:2], pods[:2])] == [LifecycleEvent.OUT_OF_SYNC] * 2
 
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -308,24 +308,24 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
     ("event", "phase", "seconds", "want"),
     [
         ("PodPending", PodPhase.PENDING, 59, None),
-        ("PodPending", PodPhase.PENDING, 60, (Action.ABORT_JOB, Target("task0", 0))),
-        ("PodPending", PodPhase.PREPARING, 61, (Action.ABORT_JOB, Target("task0", 0))),
+        ("PodPending", PodPhase.PENDING, 60, (LifecycleAction.ABORT_JOB, ActionTarget("task0", 0))),
+        ("PodPending", PodPhase.PREPARING, 61, (LifecycleAction.ABORT_JOB, ActionTarget("task0", 0))),
         ("PodPending", PodPhase.RUNNING, 600, None),
-        ("PodFailed", PodPhase.FAILED, 61, (Action.ABORT_JOB, Target("task0", 0))),
+        ("PodFailed", PodPhase.FAILED, 61, (LifecycleAction.ABORT_JOB, ActionTarget("task0", 0))),
         ("PodFailed", PodPhase.SUCCEEDED, 61, None),
         ("TaskCompleted", PodPhase.SUCCEEDED, 59, None),
-        ("TaskCompleted", PodPhase.SUCCEEDED, 61, (Action.ABORT_JOB, Target("task0", 0))),
+        ("TaskCompleted", PodPhase.SUCCEEDED, 61, (LifecycleAction.ABORT_JOB, ActionTarget("task0", 0))),
         ("*", PodPhase.RUNNING, 600, None),
-        ("*", PodPhase.FAILED, 61, (Action.ABORT_JOB, Target("task0", 0))),
-        ("PodEvicted", PodPhase.LOST, 61, (Action.ABORT_JOB, Target("task0", 0))),
+        ("*", PodPhase.FAILED, 61, (LifecycleAction.ABORT_JOB, ActionTarget("task0", 0))),
+        ("PodEvicted", PodPhase.LOST, 61, (LifecycleAction.ABORT_JOB, ActionTarget("task0", 0))),
     ],
 )
 def test_a_policy_with_a_timeout_acts_when_it_is_still_so(event, phase, seconds, want):
     policy = {"events": [event], "action": "AbortJob", "timeout_seconds": 60}
     job = JobFacts(spec({}, policies=[policy]), JobPhase.RUNNING)
     pod = PodFacts("task0", 0, 1, 1, phase, since=NOON)
-    stimulus = Stimulus(event=Event(event), task="task0", index=0, version=1)
-    assert resolve(job, stimulus) is Action.SYNC_JOB
+    stimulus = Stimulus(event=LifecycleEvent(event), task="task0", index=0, version=1)
+    assert resolve(job, stimulus) is LifecycleAction.SYNC_JOB
     assert overdue(job, [pod], NOON + timedelta(seconds=seconds)) == want
 
 
@@ -336,7 +336,7 @@ def test_a_replacement_that_runs_calls_a_delayed_action_off():
     later = NOON + timedelta(seconds=90)
     assert overdue(job, [gone, PodFacts("task0", 0, 2, 1, PodPhase.RUNNING, since=NOON)], later) is None
     waiting = PodFacts("task0", 0, 2, 1, PodPhase.PENDING, since=NOON)
-    assert overdue(job, [gone, waiting], later) == (Action.ABORT_JOB, Target("task0", 0))
+    assert overdue(job, [gone, waiting], later) == (LifecycleAction.ABORT_JOB, ActionTarget("task0", 0))
 
 
 def test_a_task_is_completed_for_a_policy_with_a_timeout_when_its_last_pod_is():
@@ -346,7 +346,7 @@ def test_a_task_is_completed_for_a_policy_with_a_timeout_when_its_last_pod_is():
     pods = [PodFacts("task0", index, 1, 1, PodPhase.SUCCEEDED, since=at) for index, at in enumerate((NOON, late))]
     assert overdue(job, pods[:1], NOON + timedelta(seconds=600)) is None
     assert overdue(job, pods, NOON + timedelta(seconds=89)) is None
-    assert overdue(job, pods, NOON + timedelta(seconds=90)) == (Action.COMPLETE_JOB, Target("task0", 0))
+    assert overdue(job, pods, NOON + timedelta(seconds=90)) == (LifecycleAction.COMPLETE_JOB, ActionTarget("task0", 0))
 
 
 def test_a_pod_that_is_lost_for_good_sets_a_policy_for_its_task_waiting():
@@ -355,7 +355,7 @@ def test_a_pod_that_is_lost_for_good_sets_a_policy_for_its_task_waiting():
     lost = [PodFacts("task0", 0, attempt, 1, PodPhase.LOST, since=NOON) for attempt in (1, 2)]
     later = NOON + timedelta(seconds=60)
     assert overdue(job, lost[:1], later) is None
-    assert overdue(job, lost, later) == (Action.ABORT_JOB, Target("task0", 0))
+    assert overdue(job, lost, later) == (LifecycleAction.ABORT_JOB, ActionTarget("task0", 0))
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_a_delayed_restart_is_done_once(gone):
     first = PodFacts("task0", 0, 1, 1, since=NOON, **gone)
     second = PodFacts("task0", 0, 2, 1, PodPhase.PENDING, since=NOON)
     later = NOON + timedelta(seconds=60)
-    assert overdue(job, [first, second], later) == (Action.RESTART_POD, Target("task0", 0))
+    assert overdue(job, [first, second], later) == (LifecycleAction.RESTART_POD, ActionTarget("task0", 0))
     stopped = replace(second, phase=PodPhase.FAILED, stopping=True)
     assert overdue(job, [first, stopped, replace(second, attempt=3)], later) is None
 

@@ -10,18 +10,18 @@ import pytest
 from tests.domain.lifecycle.worlds import spec
 
 from hekla.domain.lifecycle import (
+    ActionTarget,
     JobFacts,
-    Outcome,
+    JobOutcome,
     PodFacts,
     Stimulus,
-    Target,
     advance,
     overdue,
     resolve,
     stimuli_of,
 )
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
-from hekla.domain.policies import POLICY_ACTIONS, POLICY_EVENTS, Action, Event
+from hekla.domain.policies import POLICY_ACTIONS, POLICY_EVENTS, LifecycleAction, LifecycleEvent
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SECONDS = 60
@@ -58,33 +58,33 @@ RESTARTS_ON = ("pending",)  # or stays as it is, while pods of it are on their w
 # is about, "rest": all but that pod; "ended": those that are over;
 # "done": those that succeeded; "none".
 ACTIVE = {
-    Action.RESTART_JOB: (("restarting",), 1, 1, "none"),
-    Action.RESTART_TASK: (("restarting",), 0, 1, "others"),
-    Action.RESTART_POD: (("restarting",), 0, 1, "rest"),
-    Action.RESTART_PARTITION: (("restarting",), 0, 1, "parts"),
-    Action.ABORT_JOB: (("aborting",), 0, 0, "ended"),
-    Action.COMPLETE_JOB: (("completing",), 0, 0, "ended"),
-    Action.TERMINATE_JOB: (("terminating",), 0, 0, "ended"),
+    LifecycleAction.RESTART_JOB: (("restarting",), 1, 1, "none"),
+    LifecycleAction.RESTART_TASK: (("restarting",), 0, 1, "others"),
+    LifecycleAction.RESTART_POD: (("restarting",), 0, 1, "rest"),
+    LifecycleAction.RESTART_PARTITION: (("restarting",), 0, 1, "parts"),
+    LifecycleAction.ABORT_JOB: (("aborting",), 0, 0, "ended"),
+    LifecycleAction.COMPLETE_JOB: (("completing",), 0, 0, "ended"),
+    LifecycleAction.TERMINATE_JOB: (("terminating",), 0, 0, "ended"),
 }
-STOPPING = {Action.RESUME_JOB: (("restarting",), 0, 0, "done")}
+STOPPING = {LifecycleAction.RESUME_JOB: (("restarting",), 0, 0, "done")}
 WANT = {
     JobPhase.PENDING: ACTIVE,
     JobPhase.RUNNING: ACTIVE,
     JobPhase.RESTARTING: {
-        Action.RESTART_TASK: (RESTARTS_ON, 0, 0, "others"),
-        Action.RESTART_POD: (RESTARTS_ON, 0, 0, "rest"),
-        Action.RESTART_PARTITION: (RESTARTS_ON, 0, 0, "parts"),
-        Action.ABORT_JOB: (("aborting",), 0, 0, "ended"),
-        Action.COMPLETE_JOB: (("completing",), 0, 0, "ended"),
-        Action.TERMINATE_JOB: (("terminating",), 0, 0, "ended"),
+        LifecycleAction.RESTART_TASK: (RESTARTS_ON, 0, 0, "others"),
+        LifecycleAction.RESTART_POD: (RESTARTS_ON, 0, 0, "rest"),
+        LifecycleAction.RESTART_PARTITION: (RESTARTS_ON, 0, 0, "parts"),
+        LifecycleAction.ABORT_JOB: (("aborting",), 0, 0, "ended"),
+        LifecycleAction.COMPLETE_JOB: (("completing",), 0, 0, "ended"),
+        LifecycleAction.TERMINATE_JOB: (("terminating",), 0, 0, "ended"),
     },
     JobPhase.ABORTING: STOPPING,
     JobPhase.ABORTED: STOPPING,
 }
-PARTIAL = (Action.RESTART_TASK, Action.RESTART_POD, Action.RESTART_PARTITION)
+PARTIAL = (LifecycleAction.RESTART_TASK, LifecycleAction.RESTART_POD, LifecycleAction.RESTART_PARTITION)
 
 
-def job(phase: JobPhase, cause: str, action: Action) -> JobFacts:
+def job(phase: JobPhase, cause: str, action: LifecycleAction) -> JobFacts:
     delay = {"timeout_seconds": SECONDS} if cause == "PodPending" else {}
     policy = {**CAUSES[cause], "action": str(action), **delay}
     job_spec = spec({"name": "a", "replicas": 4, "partition_size": 2, "max_retry": 1}, {"name": "b"}, policies=[policy])
@@ -100,14 +100,14 @@ def pods(phase: JobPhase, cause: str) -> list[PodFacts]:
     return [replace(pod, phase=FAILED, stopping=True) if pod.is_alive else pod for pod in there]
 
 
-def happen(facts: JobFacts, cause: str, there: list[PodFacts]) -> tuple[Action, Target | None]:
+def happen(facts: JobFacts, cause: str, there: list[PodFacts]) -> tuple[LifecycleAction, ActionTarget | None]:
     """What the event calls for."""
     if cause == "PodPending":
-        return overdue(facts, there, NOON + timedelta(seconds=SECONDS)) or (Action.SYNC_JOB, None)
+        return overdue(facts, there, NOON + timedelta(seconds=SECONDS)) or (LifecycleAction.SYNC_JOB, None)
     if cause in SUBJECTS:
         [stimulus] = stimuli_of(facts, there, there[-1:])
     else:
-        stimulus = Stimulus(event=Event(cause))
+        stimulus = Stimulus(event=LifecycleEvent(cause))
     return resolve(facts, stimulus), stimulus.target
 
 
@@ -116,7 +116,7 @@ def latest(there: list[PodFacts]) -> list[PodFacts]:
     return list({pod.slot: pod for pod in there}.values())
 
 
-def counted(there: list[PodFacts], outcome: Outcome) -> set[str]:
+def counted(there: list[PodFacts], outcome: JobOutcome) -> set[str]:
     """The pods that still count for the job."""
     left = [pod for pod in latest(there) if pod.version == outcome.version and not pod.stopping]
     return {str(pod.slot) for pod in left if pod.ref not in outcome.stop}
@@ -146,7 +146,7 @@ def test_what_an_event_leads_to(phase, cause, action):
     want = None if no_part or gone else WANT.get(phase, {}).get(action)
     outcome = advance(facts, there, *happen(facts, cause, there))
     if want is None:
-        assert outcome == advance(facts, there, Action.SYNC_JOB)
+        assert outcome == advance(facts, there, LifecycleAction.SYNC_JOB)
         return
     phases, versions, retries, which = want
     assert str(outcome.steps[0].phase) in phases if outcome.steps else phases == RESTARTS_ON
@@ -160,4 +160,4 @@ def test_what_an_event_leads_to(phase, cause, action):
 def test_news_from_before_a_restart_lead_to_nothing(phase, cause, action):
     facts, there = replace(job(phase, cause, action), version=2), pods(phase, cause)
     [stimulus] = stimuli_of(facts, there, there[-1:])
-    assert resolve(facts, stimulus) is Action.SYNC_JOB
+    assert resolve(facts, stimulus) is LifecycleAction.SYNC_JOB

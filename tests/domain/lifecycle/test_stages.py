@@ -5,7 +5,7 @@ from tests.domain.lifecycle.worlds import World, spec
 
 from hekla.domain.lifecycle import PodRef, stage_of
 from hekla.domain.phases import PodPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 
 PREPARE = {"name": "prepare", "replicas": 2}
 TRAIN = {"name": "train", "replicas": 3, "depends_on": {"tasks": ["prepare"]}}
@@ -119,7 +119,7 @@ def test_a_restart_begins_with_the_first_tasks_again():
     world.admit()
     world.report(PodPhase.RUNNING, FIRST)
     world.report(PodPhase.RUNNING, SECOND)
-    world.do(Action.RESTART_JOB)
+    world.do(LifecycleAction.RESTART_JOB)
     world.stopped_pods_end()
     assert [str(ref.slot) for ref in world.admit().create] == ["prepare-0", "prepare-1"]
 
@@ -129,7 +129,7 @@ def test_a_resumed_job_goes_on_where_it_was():
     world.admit()
     world.report(PodPhase.RUNNING, FIRST)
     world.report(PodPhase.SUCCEEDED, FIRST)
-    world.do(Action.ABORT_JOB)
+    world.do(LifecycleAction.ABORT_JOB)
     world.stopped_pods_end()
-    world.do(Action.RESUME_JOB)
+    world.do(LifecycleAction.RESUME_JOB)
     assert [str(ref.slot) for ref in world.admit().create] == ["train-0", "train-1", "train-2"]

@@ -4,8 +4,8 @@ import pytest
 from tests.domain.lifecycle.worlds import spec
 
 from hekla.domain.errors import Invalid
-from hekla.domain.lifecycle import Target, target_of
-from hekla.domain.policies import PARTIAL_ACTIONS, Action
+from hekla.domain.lifecycle import ActionTarget, target_of
+from hekla.domain.policies import PARTIAL_ACTIONS, LifecycleAction
 
 JOB = spec({"name": "ps"}, {"name": "worker", "replicas": 3})
 
@@ -13,11 +13,11 @@ JOB = spec({"name": "ps"}, {"name": "worker", "replicas": 3})
 @pytest.mark.parametrize(
     ("action", "task", "index", "target"),
     [
-        (Action.RESTART_JOB, "", None, None),
-        (Action.ABORT_JOB, "", None, None),
-        (Action.RESTART_TASK, "worker", None, Target("worker")),
-        (Action.RESTART_POD, "worker", 2, Target("worker", 2)),
-        (Action.RESTART_PARTITION, "worker", 0, Target("worker", 0)),
+        (LifecycleAction.RESTART_JOB, "", None, None),
+        (LifecycleAction.ABORT_JOB, "", None, None),
+        (LifecycleAction.RESTART_TASK, "worker", None, ActionTarget("worker")),
+        (LifecycleAction.RESTART_POD, "worker", 2, ActionTarget("worker", 2)),
+        (LifecycleAction.RESTART_PARTITION, "worker", 0, ActionTarget("worker", 0)),
     ],
 )
 def test_it_is_the_part_that_was_named(action, task, index, target):
@@ -27,16 +27,16 @@ def test_it_is_the_part_that_was_named(action, task, index, target):
 @pytest.mark.parametrize(
     ("action", "task", "index", "path", "words"),
     [
-        (Action.RESTART_TASK, "", None, "task", "there are ps, worker"),
-        (Action.RESTART_TASK, "workr", None, "task", "did you mean “worker”"),
-        (Action.RESTART_TASK, "worker", 1, "index", "ask for RestartPod"),
-        (Action.RESTART_POD, "worker", None, "index", "say which"),
-        (Action.RESTART_POD, "worker", 3, "index", "has 3 replicas"),
-        (Action.RESTART_POD, "worker", -1, "index", "there is no -1"),
-        (Action.RESTART_POD, "", 1, "task", "say of which task"),
-        (Action.RESTART_PARTITION, "worker", None, "index", "say which"),
-        (Action.ABORT_JOB, "worker", None, "task", "about all of the job"),
-        (Action.RESTART_JOB, "", 0, "index", "about all of the job"),
+        (LifecycleAction.RESTART_TASK, "", None, "task", "there are ps, worker"),
+        (LifecycleAction.RESTART_TASK, "workr", None, "task", "did you mean “worker”"),
+        (LifecycleAction.RESTART_TASK, "worker", 1, "index", "ask for RestartPod"),
+        (LifecycleAction.RESTART_POD, "worker", None, "index", "say which"),
+        (LifecycleAction.RESTART_POD, "worker", 3, "index", "has 3 replicas"),
+        (LifecycleAction.RESTART_POD, "worker", -1, "index", "there is no -1"),
+        (LifecycleAction.RESTART_POD, "", 1, "task", "say of which task"),
+        (LifecycleAction.RESTART_PARTITION, "worker", None, "index", "say which"),
+        (LifecycleAction.ABORT_JOB, "worker", None, "task", "about all of the job"),
+        (LifecycleAction.RESTART_JOB, "", 0, "index", "about all of the job"),
     ],
 )
 def test_what_is_not_clear_is_refused_where_it_is_not(action, task, index, path, words):

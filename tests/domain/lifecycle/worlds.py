@@ -4,11 +4,21 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.lifecycle import JobFacts, Outcome, PodFacts, PodRef, Stimulus, Target, advance, resolve, stimuli_of
+from hekla.domain.lifecycle import (
+    ActionTarget,
+    JobFacts,
+    JobOutcome,
+    PodFacts,
+    PodRef,
+    Stimulus,
+    advance,
+    resolve,
+    stimuli_of,
+)
 from hekla.domain.lifecycle.facts import Slot
 from hekla.domain.phases import GangPhase, PodPhase
-from hekla.domain.policies import Action
-from hekla.domain.scaling import Size, resized
+from hekla.domain.policies import LifecycleAction
+from hekla.domain.scaling import JobSize, resize
 
 
 def spec(*tasks: dict, **fields) -> JobSpec:
@@ -23,13 +33,13 @@ class World:
     def __init__(self, job_spec: JobSpec) -> None:
         self.job = JobFacts(job_spec)
         self.pods: dict[PodRef, PodFacts] = {}
-        self.last: Outcome | None = None
+        self.last: JobOutcome | None = None
 
     @property
     def phase(self) -> str:
         return str(self.job.phase)
 
-    def do(self, action: Action, target: Target | None = None, *, by_person: bool = False) -> Outcome:
+    def do(self, action: LifecycleAction, target: ActionTarget | None = None, *, by_person: bool = False) -> JobOutcome:
         outcome = advance(self.job, list(self.pods.values()), action, target, by_person=by_person)
         for ref in outcome.stop:
             self.pods[ref] = replace(self.pods[ref], stopping=True)
@@ -46,10 +56,10 @@ class World:
         self.last = outcome
         return outcome
 
-    def sync(self) -> Outcome:
-        return self.do(Action.SYNC_JOB)
+    def sync(self) -> JobOutcome:
+        return self.do(LifecycleAction.SYNC_JOB)
 
-    def admit(self) -> Outcome:
+    def admit(self) -> JobOutcome:
         """The scheduler lets the gang in."""
         if self.job.gang_phase is GangPhase.PENDING:
             self.job = replace(self.job, gang_phase=GangPhase.INQUEUE)
@@ -72,7 +82,7 @@ class World:
 
     def scale(self, **size) -> None:
         """A person gives the job another size."""
-        self.job = replace(self.job, spec=resized(self.job.spec, Size.parse(size)))
+        self.job = replace(self.job, spec=resize(self.job.spec, JobSize.parse(size)))
         self.sync()
 
     def stopped_pods_end(self) -> None:

@@ -25,9 +25,9 @@ from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats
 from hekla.domain.formats import openpai, yaml_text
-from hekla.domain.formats.openpai import kept
+from hekla.domain.formats.openpai import stored
 from hekla.domain.phases import JobPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
 MOST = 5000
@@ -38,7 +38,7 @@ _ORDERS = {
     "jobPriority": "priority",
 }  # fmt: skip
 _ENDING = (JobPhase.ABORTING, JobPhase.COMPLETING, JobPhase.TERMINATING)
-_ACTIONS = {"START": Action.RESUME_JOB, "STOP": Action.ABORT_JOB}
+_ACTIONS = {"START": LifecycleAction.RESUME_JOB, "STOP": LifecycleAction.ABORT_JOB}
 
 
 class Jobs(DoorView):
@@ -182,11 +182,11 @@ def _submit(request: Request, owner: str, name: str = "") -> Response:
         message = f"User {user.username} is not allowed to add jobs for {owner[:150]}."
         raise DoorError(HTTPStatus.FORBIDDEN, "ForbiddenUserError", message)
     text = _text(request.data)
-    config = kept.document_of(text)
+    config = stored.document_of(text)
     if name:
         config = {**config, "jobName" if "jobName" in config else "name": name}
         text = yaml_text.write([config])
-    loaded, own_name = formats.load(text), kept.own_name(config)
+    loaded, own_name = formats.load(text), stored.own_name(config)
     tenant = _tenant(user, request.query_params.get("tenant", ""), loaded.spec.queue)
     services.submit(loaded=loaded, name=own_name, config=config, tenant=tenant, user=user, now=clock.now())
     message = f"Update job {own_name} for user {user.username} successfully."

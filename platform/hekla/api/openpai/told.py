@@ -10,8 +10,8 @@ from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.formats.openpai.extras import priority_class
-from hekla.domain.frameworks import known
-from hekla.domain.frameworks.openpai import DEVICE, Role, ports_of, roles_of
+from hekla.domain.frameworks import load_frameworks
+from hekla.domain.frameworks.openpai import DEVICE, TaskRole, ports_of, roles_of
 from hekla.domain.jobspec import TaskSpec
 from hekla.domain.phases import JobPhase
 from hekla.domain.resources import parse_quantity
@@ -99,8 +99,8 @@ class Attempts:
 
     def __init__(self, job: Job) -> None:
         self.job, self.spec = job, spec_of(job)
-        options = known()["openpai"].read(self.spec.plugins.get("openpai", ()))[0]
-        self.roles: Mapping[str, Role] = roles_of(self.spec.tasks, options)
+        options = load_frameworks()["openpai"].read(self.spec.plugins.get("openpai", ()))[0]
+        self.roles: Mapping[str, TaskRole] = roles_of(self.spec.tasks, options)
         self._pods: defaultdict[int, list[Pod]] = defaultdict(list)
         for pod in selectors.pods(job):
             self._pods[pod.version].append(pod)

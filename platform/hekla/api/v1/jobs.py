@@ -37,8 +37,8 @@ from hekla.apps.notifications import services as submitting
 from hekla.domain import formats, secrets
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
-from hekla.domain.policies import Action
-from hekla.domain.scaling import Size
+from hekla.domain.policies import LifecycleAction
+from hekla.domain.scaling import JobSize
 from hekla.lib import clock
 
 FILTERS = [
@@ -169,7 +169,7 @@ class Actions(View):
         """Abort, resume, restart or end a job, or restart a part of it."""
         user = person(request)
         job, asked = selectors.get(uid, user), checked(JobActionSerializer(data=request.data))
-        action, part = Action(asked["action"]), {"task": asked["task"], "index": asked["index"]}
+        action, part = LifecycleAction(asked["action"]), {"task": asked["task"], "index": asked["index"]}
         return told(JobDetailSerializer(services.command(job, action, **part, user=user, now=clock.now())))
 
 
@@ -188,7 +188,7 @@ class Scale(View):
         user = person(request)
         query = _ScaleQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        job, size = selectors.get(uid, user), Size.parse(cast("Mapping[str, Any]", request.data))
+        job, size = selectors.get(uid, user), JobSize.parse(cast("Mapping[str, Any]", request.data))
         seen = query.validated_data.get("revision")
         job = services.scale(job, size, user=user, now=clock.now(), seen=seen)
         return told(ScaledSerializer({"job": job, "warnings": services.scaling_remarks(job)}))

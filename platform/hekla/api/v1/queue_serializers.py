@@ -12,7 +12,7 @@ from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain import formats
-from hekla.domain.resources import BadQuantity, Resources
+from hekla.domain.resources import InvalidQuantity, Resources
 from hekla.engine.standing import Standing
 from hekla.foresight.shares import Forecast, Loss
 
@@ -26,7 +26,7 @@ class Amounts(serializers.DictField):
         amounts = super().to_internal_value(data)
         try:
             Resources.parse(amounts)
-        except BadQuantity as error:
+        except InvalidQuantity as error:
             raise serializers.ValidationError(f"{error}.") from error
         return dict(amounts)
 

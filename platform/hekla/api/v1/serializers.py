@@ -17,10 +17,10 @@ from hekla.apps.outbox.models import Event
 from hekla.apps.tenancy.models import MAX_DAYS_KEPT, Tenant
 from hekla.apps.usage.models import Sample
 from hekla.domain.jobspec import MAX_PRIORITY
-from hekla.domain.policies import Action
-from hekla.domain.routing import Chance
+from hekla.domain.policies import LifecycleAction
+from hekla.domain.routing import Feasibility
 
-_PERSON_ACTIONS = [action.value for action in Action if action is not Action.SYNC_JOB]
+_PERSON_ACTIONS = [action.value for action in LifecycleAction if action is not LifecycleAction.SYNC_JOB]
 _LONGEST_TOKEN_DAYS = 366
 
 
@@ -182,7 +182,7 @@ class ProspectSerializer(serializers.Serializer[dict[str, Any]]):
 
     cluster = serializers.CharField()
     queue = serializers.CharField()
-    chance = serializers.ChoiceField([chance.value for chance in Chance])
+    chance = serializers.ChoiceField([chance.value for chance in Feasibility])
     sentence = serializers.CharField()
     evicts = serializers.IntegerField(help_text="how many pods of others would be evicted for it")
     earliest_at = serializers.DateTimeField(allow_null=True, help_text="null where nobody can tell")

@@ -20,8 +20,8 @@ from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.forecasts.selectors import Accuracy
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.services import Way
-from hekla.domain.changes import applied
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.spec_changes import apply_changes
 from hekla.foresight import asking, shown
 from hekla.foresight.asking import Answer, Others, Verdict
 from hekla.foresight.easing import Offer
@@ -117,7 +117,7 @@ def _document(spec: JobSpec, answer: Answer, sentences: list[str]) -> dict[str, 
 
 
 def _changed(spec: JobSpec, offer: Offer) -> dict[str, Any]:
-    return applied(spec, offer.changes).document()
+    return apply_changes(spec, offer.changes).document()
 
 
 def told_of(others: Others) -> dict[str, Any]:

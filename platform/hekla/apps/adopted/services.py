@@ -24,13 +24,13 @@ from hekla.apps.queues.models import Queue
 from hekla.apps.rows import save_all
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain import adopted, events
-from hekla.domain.adopted import GroupRef, Held, OthersPod, Roles, Rules
+from hekla.domain import events, external_pods
+from hekla.domain.addresses import Replica
 from hekla.domain.errors import Refused
+from hekla.domain.external_pods import ExternalPod, ExternalPodRules, ExternalTasks, GroupRef, RecordedPod
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.lifecycle import PodRef, entrusted
+from hekla.domain.lifecycle import PodRef, delegated
 from hekla.domain.phases import GangPhase, PodPhase
-from hekla.domain.replicas import Replica
 
 _FIELDS = (*POD_FIELDS, "node", "bound_at")
 GONE = "The pod was deleted, or pods of its namespace are not placed from here any more."
@@ -54,7 +54,7 @@ class Gathered:
     """
 
     ref: GroupRef
-    pods: tuple[OthersPod, ...]
+    pods: tuple[ExternalPod, ...]
     minimum: int = 1
     queue: str = ""
     expects: Mapping[str, str] | None = None
@@ -71,7 +71,7 @@ class Gathered:
         return bool(self.pods) and all(pod.never_preempts for pod in self.pods)
 
 
-def home(cluster: Cluster, rules: Rules, namespace: str, wanted_queue: str) -> Home:
+def home(cluster: Cluster, rules: ExternalPodRules, namespace: str, wanted_queue: str) -> Home:
     """Where pods of this namespace belong. Raises Refused with what is missing."""
     slug = rules.tenants.get(namespace, "")
     tenant = tenancy.all_tenants().filter(slug=slug).first()
@@ -93,7 +93,7 @@ def home(cluster: Cluster, rules: Rules, namespace: str, wanted_queue: str) -> H
     return Home(tenant, queue, owner)
 
 
-def follow(cluster: Cluster, epoch: int, group: Gathered, rules: Rules, *, now: datetime) -> bool:
+def follow(cluster: Cluster, epoch: int, group: Gathered, rules: ExternalPodRules, *, now: datetime) -> bool:
     """Make rows what the group is now. Returns whether anything changed.
 
     Raises Refused where it cannot be taken in, LeaseLost.
@@ -125,7 +125,7 @@ def _has_news(job: Job | None, group: Gathered) -> bool:
     return (job is None and group.expects is not None) or bool(_fresh(group, selectors.pods_of(job) if job else {}))
 
 
-def _fresh(group: Gathered, mine: Mapping[str, AdoptedPod]) -> list[OthersPod]:
+def _fresh(group: Gathered, mine: Mapping[str, AdoptedPod]) -> list[ExternalPod]:
     found = [pod for pod in group.pods if pod.uid not in mine and not pod.phase.is_final and not pod.obstacle]
     return sorted(found, key=lambda pod: (pod.made_at, pod.name))
 
@@ -156,19 +156,19 @@ def _joined(
 ) -> Job:
     """New pods become attempts of replicas, and the job becomes as large as that makes it."""
     spec = spec_of(job) if job else None
-    roles = Roles(spec)
+    roles = ExternalTasks(spec)
     if spec is None and group.expects is not None:
         roles.expect(group.expects, group.minimum)
     names = {one.pk: one.name for one in mine.values()}
-    held = [Held(_ref(pod), names.get(pod.pk, ""), PodPhase(pod.phase)) for pod in pods]
+    held = [RecordedPod(_ref(pod), names.get(pod.pk, ""), PodPhase(pod.phase)) for pod in pods]
     with_task = [(pod, task) for pod in _fresh(group, mine) if (task := roles.task_of(pod))]
-    places = adopted.placed(with_task, held)
+    places = external_pods.assign_refs(with_task, held)
     refs = [*(one.ref for one in held), *(ref for _pod, ref in places)]
     name = spec.name if spec else _free_name(group.ref, at.tenant)
     priority = max((pod.priority for pod in group.pods), default=0)
     queue = job.queue.name if job else at.queue.name
     minimum = group.minimum or (spec.gang_minimum if spec else 1)
-    new = adopted.spec_with(group.ref, roles, refs, name=name, queue=queue, priority=priority, minimum=minimum)
+    new = external_pods.build_spec(group.ref, roles, refs, name=name, queue=queue, priority=priority, minimum=minimum)
     job = _resized(job, new, now) if job else _submitted(cluster, group, at, new, now)
     if job.never_preempts != group.never_preempts:  # it was let in before its pods, who say it, were made
         job.never_preempts = group.never_preempts
@@ -178,11 +178,11 @@ def _joined(
 
 
 def _free_name(ref: GroupRef, tenant: Tenant) -> str:
-    name = adopted.job_name(ref)
+    name = external_pods.job_name(ref)
     if not Job.objects.filter(tenant=tenant, name=name, deleted_at=None).exists():
         return name
     seed = f"{ref.key} {Job.objects.filter(tenant=tenant).count()}"
-    return adopted.job_name(ref, distinct=hashlib.sha256(seed.encode()).hexdigest()[:8])
+    return external_pods.job_name(ref, distinct=hashlib.sha256(seed.encode()).hexdigest()[:8])
 
 
 def _submitted(cluster: Cluster, group: Gathered, at: Home, spec: JobSpec, now: datetime) -> Job:
@@ -213,7 +213,7 @@ def _resized(job: Job, spec: JobSpec, now: datetime) -> Job:
     job.spec_in_hand = spec
     job.save(update_fields=["spec", "replicas", "priority", "revision"])
     before, after = _sizes(old), _sizes(spec)
-    changes = {name: events.Change(old=before.get(name, 0), new=size) for name, size in after.items()}
+    changes = {name: events.FieldChange(old=before.get(name, 0), new=size) for name, size in after.items()}
     told = {name: change for name, change in changes.items() if change.old != change.new}
     tell(job, events.JobChanged(changes=told, revision=job.revision), actor=CONTROLLER, now=now)
     return job
@@ -226,13 +226,13 @@ def _sizes(spec: JobSpec) -> dict[str, int]:
 
 
 def _make_rows(
-    cluster: Cluster, job: Job, pods: list[Pod], places: Sequence[tuple[OthersPod, PodRef]], now: datetime
+    cluster: Cluster, job: Job, pods: list[Pod], places: Sequence[tuple[ExternalPod, PodRef]], now: datetime
 ) -> None:
     create = tuple(ref for _pod, ref in places)
     write(
         job,
         pods,
-        replace(entrusted.standing(job_facts(job)), create=create),
+        replace(delegated.outcome_of(job_facts(job)), create=create),
         address_of=_unnamed,
         actor=CONTROLLER,
         now=now,
@@ -258,7 +258,9 @@ def _ref(pod: Pod) -> PodRef:
 
 def _follow_job(job: Job, pods: Sequence[Pod], now: datetime) -> bool:
     facts = job_facts(job)
-    outcome = entrusted.standing(facts, adopted.way(facts, all_pod_facts(pods), has_begun=job.started_at is not None))
+    outcome = delegated.outcome_of(
+        facts, external_pods.phase_changes(facts, all_pod_facts(pods), has_begun=job.started_at is not None)
+    )
     if outcome.phase.is_final:
         outcome = replace(outcome, gang_phase=GangPhase.COMPLETED)
     elif job.is_final:
@@ -266,13 +268,13 @@ def _follow_job(job: Job, pods: Sequence[Pod], now: datetime) -> bool:
     return write(job, list(pods), outcome, actor=CONTROLLER, now=now)
 
 
-def _follow_pods(job: Job, rows: Mapping[str, Pod], seen: Mapping[str, OthersPod], now: datetime) -> bool:
+def _follow_pods(job: Job, rows: Mapping[str, Pod], seen: Mapping[str, ExternalPod], now: datetime) -> bool:
     moved = [pod for uid, pod in rows.items() if not pod.is_final and _move(job, pod, seen.get(uid), now)]
     save_all(moved, _FIELDS)
     return bool(moved)
 
 
-def _move(job: Job, pod: Pod, seen: OthersPod | None, now: datetime) -> bool:
+def _move(job: Job, pod: Pod, seen: ExternalPod | None, now: datetime) -> bool:
     """To where it was seen. Returns whether that is another place than before."""
     if seen is None:
         _end(job, pod, now)
@@ -287,7 +289,7 @@ def _move(job: Job, pod: Pod, seen: OthersPod | None, now: datetime) -> bool:
     return (pod.phase, pod.node) != before
 
 
-def _sighting(pod: Pod, seen: OthersPod) -> Sighting:
+def _sighting(pod: Pod, seen: ExternalPod) -> Sighting:
     """A pod that was evicted has not failed by itself."""
     reason, message = seen.reason, seen.message
     if pod.stopping and seen.phase is PodPhase.FAILED:

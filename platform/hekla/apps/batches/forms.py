@@ -9,12 +9,12 @@ from hekla.apps.jobs.forms import ManifestForm
 from hekla.domain import formats, sweeps
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.sweeps import MAX_JOBS, MAX_NAME, How, SweepSpec
+from hekla.domain.sweeps import MAX_JOBS, MAX_NAME, SweepMethod, SweepSpec
 
 _HOW = [
-    (How.GRID.value, _("All combinations")),
-    (How.LIST.value, _("The first values together, then the second …")),
-    (How.RANDOM.value, _("Drawn at random")),
+    (SweepMethod.GRID.value, _("All combinations")),
+    (SweepMethod.LIST.value, _("The first values together, then the second …")),
+    (SweepMethod.RANDOM.value, _("Drawn at random")),
 ]
 _NAME_HELP = _("Small letters, digits, hyphens.")
 
@@ -31,7 +31,7 @@ class ParametersForm(forms.Form):
         widget=_code(4),
         help_text=_("One a line: lr = 0.1, 0.01. To draw also lr = 0.0001..0.1 log, or width = 16..256 whole."),
     )
-    how = forms.ChoiceField(label=_("Which jobs"), choices=_HOW, initial=How.GRID.value)
+    how = forms.ChoiceField(label=_("Which jobs"), choices=_HOW, initial=SweepMethod.GRID.value)
     count = forms.IntegerField(
         label=_("How many are drawn"), required=False, min_value=1, max_value=MAX_JOBS, help_text=_("At random only.")
     )
@@ -46,7 +46,7 @@ class ParametersForm(forms.Form):
             if not line.strip():
                 continue
             try:
-                name, values = sweeps.parameter(line)
+                name, values = sweeps.parse_parameter(line)
             except ValueError as error:
                 raise forms.ValidationError(str(error)) from error
             if name in found:

@@ -18,7 +18,7 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, HeklaError, Invalid, Problem, Refused
 from hekla.domain.jobspec import MAX_JOB_NAME, JobSpec
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.domain.sweeps import MAX_ATTEMPTS, MAX_NAME, SweepSpec
 from hekla.domain.validation import join
 
@@ -122,7 +122,7 @@ def _submit(batch: Batch, ones: Sequence[One], tenant: Tenant, user: User, now: 
 
 def _abort(job: Job, user: User, now: datetime) -> bool:
     try:
-        jobs.command(job, Action.ABORT_JOB, user=user, now=now)
+        jobs.command(job, LifecycleAction.ABORT_JOB, user=user, now=now)
     except HeklaError:  # it ended meanwhile, or is ending
         return False
     return True

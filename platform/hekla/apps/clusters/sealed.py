@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from hekla.lib.sealing import Seal, Unreadable
+from hekla.lib.encryption import Cipher, DecryptionError
 
 CARRIED_FOR = timedelta(hours=1)
 
@@ -29,12 +29,12 @@ def taken_up(text: str, *, by: int, now: datetime) -> str | None:
     """What `carried` made; None where it was not for this person, is too old, or was changed."""
     try:
         key, person, at = json.loads(_seal("hekla: keys in forms").open(text.encode()))
-    except Unreadable:
+    except DecryptionError:
         return None
     is_fresh = now.timestamp() - at <= CARRIED_FOR.total_seconds()
     return str(key) if person == by and is_fresh else None
 
 
-def _seal(purpose: str) -> Seal:
+def _seal(purpose: str) -> Cipher:
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    return Seal([str(key) for key in keys], purpose)
+    return Cipher([str(key) for key in keys], purpose)

@@ -17,7 +17,7 @@ from hekla.apps.clusters.models import (
 from hekla.apps.clusters.sealed import opened
 from hekla.domain.errors import NotFound
 from hekla.domain.resources import Resources
-from hekla.lib.sealing import Unreadable
+from hekla.lib.encryption import DecryptionError
 
 
 class BackendFacts(TypedDict):
@@ -71,7 +71,7 @@ def _opened_key(cluster: Cluster) -> str | None:
     sealed = ClusterKey.objects.filter(cluster=cluster).values_list("sealed", flat=True).first()
     try:
         return None if sealed is None else opened(sealed)
-    except Unreadable:
+    except DecryptionError:
         return ""
 
 

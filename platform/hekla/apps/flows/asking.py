@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from hekla.apps.flows.facts import facts_of, spec_of
 from hekla.apps.flows.models import Flow, Step
 from hekla.apps.jobs.models import Pod
+from hekla.domain.flow_progress import PortProbe, port_probes
 from hekla.domain.flows import Probe
 from hekla.domain.phases import PodPhase
-from hekla.domain.progress import Question, questions
 
 MOST_QUESTIONS = 16
 """For one flow in one look."""
@@ -31,7 +31,7 @@ class Call:
     """A question with the address that it goes to."""
 
     flow: int
-    question: Question
+    question: PortProbe
     probe: Probe
     address: str
 
@@ -41,16 +41,16 @@ def calls(flow: Flow, steps: Sequence[Step], pods: Mapping[int, Sequence[Pod]]) 
     spec, by_name = spec_of(flow), {step.name: step for step in steps}
     wanted = {step.name: step for step in spec.steps}
     found = []
-    for question in questions(spec, facts_of(flow, steps, pods))[:MOST_QUESTIONS]:
+    for question in port_probes(spec, facts_of(flow, steps, pods))[:MOST_QUESTIONS]:
         probe = wanted[question.step].probes[question.probe]
         if address := _address(probe, by_name[question.target], pods):
             found.append(Call(flow.pk, question, probe, address))
     return found
 
 
-def answered(asked: Sequence[Call]) -> dict[int, set[Question]]:
+def answered(asked: Sequence[Call]) -> dict[int, set[PortProbe]]:
     """By flow those of the questions that somebody answers now."""
-    found: dict[int, set[Question]] = {}
+    found: dict[int, set[PortProbe]] = {}
     if asked:
         with ThreadPoolExecutor(max_workers=min(len(asked), MOST_AT_ONCE)) as pool:
             for call, answer in zip(asked, pool.map(_answers, asked), strict=True):

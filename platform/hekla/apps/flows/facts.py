@@ -9,9 +9,9 @@ from hekla.apps.flows.models import Flow, Step
 from hekla.apps.jobs import facts as job_facts
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job, Pod
+from hekla.domain.flow_progress import StepFacts, TaskFacts
 from hekla.domain.flows import FlowSpec
 from hekla.domain.phases import FlowPhase, JobPhase, PodPhase
-from hekla.domain.progress import StepFacts, TaskFacts
 
 
 def spec_of(flow: Flow) -> FlowSpec:

@@ -13,9 +13,9 @@ from hekla.apps.flows.facts import current_pods, facts_of, spec_of
 from hekla.apps.flows.models import Flow, Step
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.story import Line as Told
+from hekla.domain.flow_progress import StepWait, evaluate_flow
 from hekla.domain.flows import Retain
 from hekla.domain.phases import FlowPhase, JobPhase
-from hekla.domain.progress import Wait, progress
 
 PAGE = 50
 _MOST_EVENTS = 200
@@ -87,7 +87,7 @@ def steps(flow: Flow, found: Sequence[Step]) -> dict[str, StepView]:
     """Its steps by their names, as they stand. `found`: their rows."""
     spec, views = spec_of(flow), {}
     facts = facts_of(flow, found, current_pods([(flow, found)]))
-    stands = progress(spec, facts, is_stopped=flow.stopped_at is not None)
+    stands = evaluate_flow(spec, facts, is_stopped=flow.stopped_at is not None)
     simulated = {step.name for step in found if step.job is not None and step.job.cluster.is_simulated}
     templates = {step.name: step.template_name for step in spec.steps}
     for step in found:
@@ -111,7 +111,7 @@ def _without_job(flow: Flow, step: Step) -> str:
     return "waits" if flow.phase in (FlowPhase.PENDING, FlowPhase.RUNNING) else "skipped"
 
 
-def _reasons(step: Step, waits: Sequence[Wait], simulated: set[str]) -> list[str]:
+def _reasons(step: Step, waits: Sequence[StepWait], simulated: set[str]) -> list[str]:
     told = [wording.wait(reason, is_simulated=reason.target in simulated) for reason in waits]
     if step.refusal and step.job is None:
         told.append(_("Could not be submitted, and is tried again: %(why)s") % {"why": step.refusal})

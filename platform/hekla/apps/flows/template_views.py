@@ -24,7 +24,7 @@ from hekla.apps.people import person
 from hekla.apps.tenancy import at_work
 from hekla.domain import formats
 from hekla.domain.errors import HeklaError, Invalid, Problem
-from hekla.domain.formats import Loaded, yaml_text
+from hekla.domain.formats import LoadedJob, yaml_text
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 
@@ -88,14 +88,14 @@ def _of_job(request: HttpRequest) -> str:
     return formats.dump_template(JobSpec.parse(jobs.get(uid, person(request)).spec))
 
 
-def _job_in(text: str) -> Loaded:
+def _job_in(text: str) -> LoadedJob:
     """The one job in a manifest of a template, or of a job."""
     if not formats.holds_flows(yaml_text.read(text)):
         return formats.load(text)
     loaded = formats.load_flow(text)
     if len(loaded.templates) != 1 or loaded.flow is not None:
         raise Invalid([Problem("", _("One JobTemplate is expected here; flows are started on the page Flows."))])
-    return Loaded(loaded.templates[0], loaded.warnings)
+    return LoadedJob(loaded.templates[0], loaded.warnings)
 
 
 @require_safe

@@ -5,12 +5,12 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from hekla.domain.flow_progress import StepWait
 from hekla.domain.flows import Probe, TaskState
 from hekla.domain.phases import JobPhase
-from hekla.domain.progress import Wait
 
 
-def wait(reason: Wait, *, is_simulated: bool) -> str:
+def wait(reason: StepWait, *, is_simulated: bool) -> str:
     """Why a step does not begin, as one sentence that is true now."""
     facts = {"step": reason.target}
     if reason.probe is not None:

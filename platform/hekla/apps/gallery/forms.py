@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from hekla.apps.forms import attach
 from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.templates import OpenField, places
+from hekla.domain.templates import OpenField, openable_fields
 
 MAX_VALUE = 262_144
 _WORDS = {
@@ -34,7 +34,7 @@ class FillForm(forms.Form):
 
     def __init__(self, data: Mapping[str, Any] | None, *, spec: JobSpec, open_: Sequence[OpenField], **kwargs: Any):  # noqa: ANN204, ANN401
         super().__init__(data, **kwargs)
-        there = dict(places(spec))
+        there = dict(openable_fields(spec))
         self._places = [field.place for field in open_]
         for field in open_:
             self.fields[_name(field.place)] = _control(field, there.get(field.place, ""))
@@ -70,7 +70,7 @@ class PublishForm(forms.Form):
 
     def __init__(self, data: Mapping[str, Any] | None, *, spec: JobSpec, **kwargs: Any):  # noqa: ANN204, ANN401
         super().__init__(data, **kwargs)
-        self.places = list(places(spec))
+        self.places = list(openable_fields(spec))
         for number, (place, _value) in enumerate(self.places):
             self.fields[f"open-{number}"] = forms.BooleanField(label=label_of(place), required=False)
             self.fields[f"least-{number}"] = forms.CharField(label=_("At least"), max_length=64, required=False)
@@ -106,7 +106,7 @@ class PublishForm(forms.Form):
         """What the form begins with, to publish the next version."""
         known = {field.place: field for field in fields}
         found: dict[str, Any] = {}
-        for number, (place, _value) in enumerate(places(spec)):
+        for number, (place, _value) in enumerate(openable_fields(spec)):
             if field := known.get(place):
                 found |= {f"open-{number}": True, f"least-{number}": field.least, f"most-{number}": field.most}
                 found[f"choices-{number}"] = " | ".join(field.choices)

@@ -18,7 +18,7 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, NotFound, Refused
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.templates import filled_in, opened
+from hekla.domain.templates import instantiate, parse_open_fields
 
 MAX_TEMPLATES = 200
 
@@ -45,7 +45,7 @@ def publish(
     _require_right(user, owner)
     if not title.strip():
         raise Refused(_("Give the template a title."), "title")
-    open_ = [field.model_dump(mode="json", exclude_defaults=True) for field in opened(spec, fields)]
+    open_ = [field.model_dump(mode="json", exclude_defaults=True) for field in parse_open_fields(spec, fields)]
     with unit_of_work():
         template = _locked(template, owner, now)
         template.title, template.description = title.strip()[:80], description[:2000]
@@ -87,7 +87,7 @@ def begin(
     if seen not in (None, template.version):
         raise Changed(_("The template was published anew meanwhile. Look at what has changed, and submit again."))
     version = selectors.latest(template)
-    spec = filled_in(selectors.spec_of(version), selectors.open_fields(version), values, name=name)
+    spec = instantiate(selectors.spec_of(version), selectors.open_fields(version), values, name=name)
     with unit_of_work():
         job = jobs.submit(spec=spec, tenant=tenant, user=user, now=now)
         Use.objects.create(job=job, version=version)

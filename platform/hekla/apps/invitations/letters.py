@@ -14,8 +14,8 @@ from django.utils import translation
 from hekla.apps.invitations import mail, sealed, selectors
 from hekla.apps.invitations.models import Invitation, Letter
 from hekla.apps.outbox.services import unit_of_work
-from hekla.lib.retrying import pause
-from hekla.lib.sealing import Unreadable
+from hekla.lib.backoff import backoff_delay
+from hekla.lib.encryption import DecryptionError
 
 MOST_ATTEMPTS = 60
 _BUSY_SECONDS = 6.0
@@ -50,7 +50,7 @@ def _claim(now: datetime) -> Letter | None:
         letter = due.select_related("invitation__tenant", "invitation__invited_by").order_by("due_at", "pk").first()
         if letter is not None:
             letter.attempts += 1
-            letter.due_at = now + pause(letter.attempts)
+            letter.due_at = now + backoff_delay(letter.attempts)
             letter.save(update_fields=["attempts", "due_at"])
     return letter
 
@@ -62,7 +62,7 @@ def _send(letter: Letter, now: datetime) -> int:
         if is_open:
             with translation.override(letter.language):
                 mail.deliver(letter.invitation, sealed.opened(letter.link))
-    except (mail.NotSent, Unreadable) as error:
+    except (mail.NotSent, DecryptionError) as error:
         _failed(letter, str(error))
         return 0
     with unit_of_work():

@@ -2,7 +2,7 @@
 
 from django.conf import settings
 
-from hekla.lib.sealing import Seal
+from hekla.lib.encryption import Cipher
 
 
 def closed(link: str) -> bytes:
@@ -15,6 +15,6 @@ def opened(kept: bytes | memoryview) -> str:
     return _seal().open(bytes(kept))
 
 
-def _seal() -> Seal:
+def _seal() -> Cipher:
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    return Seal([str(key) for key in keys], "hekla: links of invitations")
+    return Cipher([str(key) for key in keys], "hekla: links of invitations")

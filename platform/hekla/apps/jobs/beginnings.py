@@ -14,7 +14,7 @@ from hekla.apps.jobs.carried import with_our_ends
 from hekla.apps.jobs.forms import JobForm, TaskForm
 from hekla.apps.jobs.submission_form import First, Values
 from hekla.domain.jobspec import SESSION
-from hekla.domain.policies import Action, Event
+from hekla.domain.policies import LifecycleAction, LifecycleEvent
 
 _SMALL = {"cpu": "500m", "memory": "512Mi"}
 _TRAIN = _SMALL | {"command": "python train.py"}
@@ -83,7 +83,9 @@ else:
     store = mxnet.kv.create("dist_sync")
     print("worker", store.rank, "of", store.num_workers, "- put your training here.")
 """
-_WHEN_THE_LEADER_IS_DONE = [{"events": [str(Event.TASK_COMPLETED)], "action": str(Action.COMPLETE_JOB)}]
+_WHEN_THE_LEADER_IS_DONE = [
+    {"events": [str(LifecycleEvent.TASK_COMPLETED)], "action": str(LifecycleAction.COMPLETE_JOB)}
+]
 
 
 @dataclass(frozen=True, slots=True)

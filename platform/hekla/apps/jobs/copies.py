@@ -34,4 +34,4 @@ def missing_secrets(spec: JobSpec) -> list[str]:
     """The secrets that must be given with this job."""
     if "openpai" not in spec.plugins:
         return []
-    return sorted(secrets.named(word for task in spec.tasks for word in task.command))
+    return sorted(secrets.secret_names(word for task in spec.tasks for word in task.command))

@@ -5,10 +5,10 @@ from functools import lru_cache
 from uuid import UUID
 
 from hekla.apps.jobs.models import Job, Pod
+from hekla.domain.addresses import Replica
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import JobFacts, PodFacts
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
-from hekla.domain.replicas import Replica
 
 
 def spec_of(job: Job) -> JobSpec:

@@ -120,7 +120,7 @@ class JobForm(forms.Form):
     def __init__(self, *args: Any, queues: Choices, classes: Choices = (), **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
         listed = {name for name, _label in FRAMEWORKS} | _NO_FRAMEWORKS
-        own = [(name, name) for name in frameworks.known() if name not in listed]
+        own = [(name, name) for name in frameworks.load_frameworks() if name not in listed]
         self.fields["framework"].choices = [*FRAMEWORKS, *own]  # type: ignore[attr-defined]
         _offer(self, "queue", queues, gettext_lazy("%s (not open to this tenant)"))
         usual = ("", gettext_lazy("as the number says"))

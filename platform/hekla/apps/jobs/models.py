@@ -9,7 +9,7 @@ from django.db import models
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.queues.models import Queue, Span
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain.jobspec import ADOPTED, JobSpec
+from hekla.domain.jobspec import EXTERNAL, JobSpec
 from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, GangPhase, JobPhase, PodPhase
 
 
@@ -107,7 +107,7 @@ class Job(models.Model):
     @property
     def is_adopted(self) -> bool:
         """Others made its pods, and end them; they are only placed from here."""
-        return self.kind == ADOPTED
+        return self.kind == EXTERNAL
 
     @property
     def logs_until(self) -> datetime | None:

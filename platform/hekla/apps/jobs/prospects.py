@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from hekla.apps.jobs import wording
 from hekla.apps.jobs.models import Job, Placement
 from hekla.apps.sentences import together
-from hekla.domain.routing import Chance
+from hekla.domain.routing import Feasibility
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +54,15 @@ def _told(one: Mapping[str, Any], at: datetime, *, is_chosen: bool) -> Told:
 
 
 def sentence(one: Mapping[str, Any], at: datetime) -> str:
-    """What a cluster said (`Prospect.as_data`)."""
+    """What a cluster said (`PlacementCandidate.as_data`)."""
     chance = one["chance"]
     why = [wording.reason(reason) for reason in one["reasons"]]
-    if chance == Chance.NOW:
+    if chance == Feasibility.NOW:
         return together([_("It would start now."), _evicting(one["evicts"])])
-    if chance == Chance.WAITS:
+    if chance == Feasibility.WAITS:
         return together([_waiting(one, at), *why])
     words = _WORDS.get(chance)
-    return together([words() if words else chance, *(why if chance == Chance.NEVER else ())])
+    return together([words() if words else chance, *(why if chance == Feasibility.NEVER else ())])
 
 
 def _evicting(pods: int) -> str:
@@ -80,12 +80,17 @@ def _waiting(one: Mapping[str, Any], at: datetime) -> str:
 
 
 _TIMES = ("earliest_at", "latest_at")
-_STATES = {Chance.NOW: "done", Chance.WAITS: "waiting", Chance.NEVER: "failed", Chance.AWAY: "failed"}
+_STATES = {
+    Feasibility.NOW: "done",
+    Feasibility.WAITS: "waiting",
+    Feasibility.NEVER: "failed",
+    Feasibility.AWAY: "failed",
+}
 _WORDS = {
-    Chance.UNASKED: lambda: _("It did not answer in time."),
-    Chance.UNTOLD: lambda: _("Volcano schedules it, so that nobody can say when a job starts; it is taken last."),
-    Chance.PAUSED: lambda: _("It is paused."),
-    Chance.AWAY: lambda: _("It is out of reach."),
-    Chance.NEVER: lambda: _("It cannot start there as things are."),
-    Chance.CLOSED: lambda: _("Its queue takes nothing in."),
+    Feasibility.UNASKED: lambda: _("It did not answer in time."),
+    Feasibility.UNTOLD: lambda: _("Volcano schedules it, so that nobody can say when a job starts; it is taken last."),
+    Feasibility.PAUSED: lambda: _("It is paused."),
+    Feasibility.AWAY: lambda: _("It is out of reach."),
+    Feasibility.NEVER: lambda: _("It cannot start there as things are."),
+    Feasibility.CLOSED: lambda: _("Its queue takes nothing in."),
 }

@@ -39,10 +39,10 @@ from hekla.apps.outbox.models import Event
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.tenancy.selectors import Rights
+from hekla.domain.addresses import Replica
 from hekla.domain.errors import NotFound
-from hekla.domain.jobspec import ADOPTED
+from hekla.domain.jobspec import EXTERNAL
 from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, PLACED_POD_PHASES, GangPhase, JobPhase, PodPhase
-from hekla.domain.replicas import Replica
 from hekla.domain.resources import Resources
 
 MOST_COUNTED = 1000
@@ -404,7 +404,7 @@ def placed(pods_on: QuerySet[Pod] | None = None) -> QuerySet[Pod]:
 
 def has_placed_pods(cluster: Cluster) -> bool:
     """Whether any pod of ours on this cluster holds something, so that it may be at work."""
-    return placed(Pod.objects.filter(job__cluster=cluster).exclude(job__kind=ADOPTED)).exists()
+    return placed(Pod.objects.filter(job__cluster=cluster).exclude(job__kind=EXTERNAL)).exists()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,12 @@ from hekla.apps.jobs.facts import all_pod_facts, is_wanted, job_facts, read_spec
 from hekla.apps.jobs.failures import Explanation
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.sentences import together
-from hekla.domain.lifecycle import TRANSITIONS, entrusted, stage_of
+from hekla.domain.lifecycle import TRANSITIONS, delegated, stage_of
 from hekla.domain.phases import JobPhase, PodPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
-_OFFERED = (Action.ABORT_JOB, Action.RESUME_JOB, Action.RESTART_JOB)
+_OFFERED = (LifecycleAction.ABORT_JOB, LifecycleAction.RESUME_JOB, LifecycleAction.RESTART_JOB)
 _MOST_EVENTS = 200
 _MOST_FAILURES = 3
 _MOST_PODS_SHOWN = 100
@@ -141,7 +141,7 @@ def offered(job: Job) -> list[str]:
     if job.is_adopted:
         return []
     phase = JobPhase(job.phase)
-    look = TRANSITIONS.get((phase, Action.SYNC_JOB))
+    look = TRANSITIONS.get((phase, LifecycleAction.SYNC_JOB))
     moves = {action: TRANSITIONS.get((phase, action)) for action in _OFFERED}
     return [str(action) for action, move in moves.items() if move is not None and move is not look]
 
@@ -150,7 +150,7 @@ def _possible(job: Job, actions: list[str]) -> tuple[list[str], str]:
     """Those that whoever leads the job would carry out, and why not another."""
     if not job.cluster.leads_jobs:
         return actions, ""
-    refusals = {action: entrusted.refusal(job_facts(job), Action(action)) for action in actions}
+    refusals = {action: delegated.refusal(job_facts(job), LifecycleAction(action)) for action in actions}
     return [action for action in actions if not refusals[action]], next(filter(None, refusals.values()), "")
 
 

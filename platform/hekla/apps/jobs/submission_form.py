@@ -128,7 +128,7 @@ def _tight(data: QueryDict) -> QueryDict:
     """Every placeholder of a sweep is a part of one word of its command."""
     copy = data.copy()
     for name in [name for name in copy if name.startswith("tasks-") and name.endswith("-command")]:
-        copy[name] = sweeps.tight(str(copy[name]))
+        copy[name] = sweeps.compact_placeholders(str(copy[name]))
     return copy
 
 

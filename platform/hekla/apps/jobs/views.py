@@ -21,7 +21,7 @@ from hekla.apps.tenancy import at_work
 from hekla.domain import formats
 from hekla.domain.errors import Forbidden, HeklaError, NotFound, Refused
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
 
@@ -98,7 +98,7 @@ def command(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Abort, resume, restart."""
     job = selectors.get(uid, person(request))
     try:
-        action = Action(request.POST.get("action", ""))
+        action = LifecycleAction(request.POST.get("action", ""))
     except ValueError as error:
         raise Refused(_("There is no such action.")) from error
     services.command(job, action, user=person(request), now=clock.now())

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.volumes import Medium, Volume
+from hekla.domain.volumes import Medium, VolumeSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def shown(spec: JobSpec) -> list[Shown]:
     return [Shown(volume.name, _words(volume), _places(spec, volume.name)) for volume in spec.volumes]
 
 
-def _words(volume: Volume) -> str:
+def _words(volume: VolumeSpec) -> str:
     if volume.volume_claim:
         return _("a claim of %(size)s, deleted with the job") % {"size": volume.volume_claim.storage}
     if volume.empty_dir is None:

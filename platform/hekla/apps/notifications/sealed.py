@@ -4,7 +4,7 @@ import secrets
 
 from django.conf import settings
 
-from hekla.lib.sealing import Seal
+from hekla.lib.encryption import Cipher
 
 _BYTES = 32
 
@@ -20,6 +20,6 @@ def opened(kept: bytes | memoryview) -> str:
     return _seal().open(bytes(kept))
 
 
-def _seal() -> Seal:
+def _seal() -> Cipher:
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    return Seal([str(key) for key in keys], "hekla: secrets of webhooks")
+    return Cipher([str(key) for key in keys], "hekla: secrets of webhooks")

@@ -20,15 +20,17 @@ from hekla.apps.outbox.services import unit_of_work
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem
-from hekla.domain.formats import Loaded, yaml_text
-from hekla.domain.formats.openpai.kept import masked, under_another_name
+from hekla.domain.formats import LoadedJob, yaml_text
+from hekla.domain.formats.openpai.stored import mask_secrets, rename
 from hekla.domain.validation import is_text
 
 MAX_TAGS = 50
 MAX_TAG = 100
 
 
-def submit(*, loaded: Loaded, name: str, config: Mapping[str, Any], tenant: Tenant, user: User, now: datetime) -> Job:
+def submit(
+    *, loaded: LoadedJob, name: str, config: Mapping[str, Any], tenant: Tenant, user: User, now: datetime
+) -> Job:
     """Take in the job of a JobConfig. Raises what `jobs.services.submit` does; NameTaken by a job of the person's own.
 
     Names are free among those of other people: a job that would be called like another of the tenant gets a longer
@@ -36,7 +38,7 @@ def submit(*, loaded: Loaded, name: str, config: Mapping[str, Any], tenant: Tena
     """
     if selectors.is_taken(user, name):
         raise _name_taken(user, name)
-    text = yaml_text.write([masked(config)])
+    text = yaml_text.write([mask_secrets(config)])
     try:
         with unit_of_work():
             Submission.objects.filter(owner=user, name=name, job__deleted_at__isnull=False).delete()
@@ -47,11 +49,11 @@ def submit(*, loaded: Loaded, name: str, config: Mapping[str, Any], tenant: Tena
     return job
 
 
-def _take_in(loaded: Loaded, name: str, tenant: Tenant, user: User, now: datetime) -> Job:
+def _take_in(loaded: LoadedJob, name: str, tenant: Tenant, user: User, now: datetime) -> Job:
     try:
         return services.submit(spec=loaded.spec, tenant=tenant, user=user, now=now, secrets=loaded.secrets)
     except NameTaken:
-        spec = under_another_name(loaded.spec, user.username, name)
+        spec = rename(loaded.spec, user.username, name)
         return services.submit(spec=spec, tenant=tenant, user=user, now=now, secrets=loaded.secrets)
 
 

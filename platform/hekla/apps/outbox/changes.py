@@ -5,13 +5,15 @@ from typing import Any
 
 from django.db.models import Model
 
-from hekla.domain.events import Change
+from hekla.domain.events import FieldChange
 
 
-def apply(row: Model, values: Mapping[str, Any]) -> dict[str, Change]:
+def apply(row: Model, values: Mapping[str, Any]) -> dict[str, FieldChange]:
     """Set the fields on the row (not saved yet) and return what differs from before."""
     changes = {
-        name: Change(old=getattr(row, name), new=value) for name, value in values.items() if getattr(row, name) != value
+        name: FieldChange(old=getattr(row, name), new=value)
+        for name, value in values.items()
+        if getattr(row, name) != value
     }
     for name, value in values.items():
         setattr(row, name, value)

@@ -47,7 +47,7 @@ def change(
         if tenants is not None:
             old, new = _names(one.tenants.all()), _names(tenants)
             one.tenants.set(tenants)
-            changed |= {"tenants": events.Change(old=old, new=new)} if old != new else {}
+            changed |= {"tenants": events.FieldChange(old=old, new=new)} if old != new else {}
         _tell(one, events.PriorityClassChanged(name=one.name, changes=changed), actor, now)
 
 

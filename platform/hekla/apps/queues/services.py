@@ -152,25 +152,25 @@ def _taken(name: str) -> Refused:
     return Refused(_("A queue is called “%s” already; choose another name.") % name, "name")
 
 
-def _set_names(field: str, kept: Any, wanted: list[Any]) -> dict[str, events.Change]:  # noqa: ANN401  (a related manager)
+def _set_names(field: str, kept: Any, wanted: list[Any]) -> dict[str, events.FieldChange]:  # noqa: ANN401  (a related manager)
     key = "slug" if field == "tenants" else "name"
     old, new = sorted(kept.values_list(key, flat=True)), sorted(getattr(one, key) for one in wanted)
     kept.set(wanted)
-    return {} if old == new else {field: events.Change(old=list(old), new=list(new))}
+    return {} if old == new else {field: events.FieldChange(old=list(old), new=list(new))}
 
 
 def _tell_of_span(span: Span, event: events.Event, actor: Actor, now: datetime) -> None:
     record(event, subject=f"span:{span.pk}", topics=["queues"], actor=actor, at=now)
 
 
-def _set_parent(queue: Queue, parent: Queue | None) -> dict[str, events.Change]:
+def _set_parent(queue: Queue, parent: Queue | None) -> dict[str, events.FieldChange]:
     old, queue.parent = queue.parent, parent
     if old == parent:
         return {}
-    return {"parent": events.Change(old=old.name if old else "", new=parent.name if parent else "")}
+    return {"parent": events.FieldChange(old=old.name if old else "", new=parent.name if parent else "")}
 
 
-def _set_tenants(queue: Queue, tenants: list[Tenant]) -> dict[str, events.Change]:
+def _set_tenants(queue: Queue, tenants: list[Tenant]) -> dict[str, events.FieldChange]:
     return _set_names("tenants", queue.tenants, tenants)
 
 

@@ -7,7 +7,7 @@ from django.db import models
 
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain.schedules import Skip
+from hekla.domain.schedules import SkipReason
 
 
 class Schedule(models.Model):
@@ -48,7 +48,7 @@ class Run(models.Model):
     due_at = models.DateTimeField()
     by_hand = models.BooleanField(default=False)
     outcome = models.CharField(max_length=8, choices=Outcome.choices)
-    reason = models.CharField(max_length=16, blank=True, choices=[(skip.value, skip.value) for skip in Skip])
+    reason = models.CharField(max_length=16, blank=True, choices=[(skip.value, skip.value) for skip in SkipReason])
     message = models.TextField(blank=True)
     until = models.DateTimeField(null=True)
     count = models.PositiveIntegerField(default=1)

@@ -19,7 +19,7 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events, schedules
 from hekla.domain.errors import Forbidden, HeklaError, NotFound, Refused
 from hekla.domain.phases import JobPhase
-from hekla.domain.schedules import Concurrency, Missed, Plan, ScheduleSpec, Skip
+from hekla.domain.schedules import Concurrency, MissedRuns, ScheduleDecision, ScheduleSpec, SkipReason
 
 log = logging.getLogger(__name__)
 MOST_RUNS = 500
@@ -130,14 +130,16 @@ def _look(pk: int, now: datetime) -> None:
             return
         spec = selectors.spec_of(schedule)
         running = {run.pk: run for run in selectors.running(schedule)}
-        plan = schedules.plan(spec, schedule.looked_at, now, list(running))
+        plan = schedules.decide_run(spec, schedule.looked_at, now, list(running))
         _carry_out(schedule, spec, plan, running, now)
         _write(schedule, spec, now)
         schedule.save(update_fields=["spec", "is_suspended", "looked_at", "next_at"])
         _forget_old_runs(schedule)
 
 
-def _carry_out(schedule: Schedule, spec: ScheduleSpec, plan: Plan, running: Mapping[int, Run], now: datetime) -> None:
+def _carry_out(
+    schedule: Schedule, spec: ScheduleSpec, plan: ScheduleDecision, running: Mapping[int, Run], now: datetime
+) -> None:
     if plan.missed is not None:
         _missed(schedule, plan.missed, now)
     if plan.due_at is None:
@@ -148,7 +150,7 @@ def _carry_out(schedule: Schedule, spec: ScheduleSpec, plan: Plan, running: Mapp
     try:
         job = jobs.submit(spec=spec.run(plan.due_at), tenant=schedule.tenant, user=schedule.owner, now=now)
     except HeklaError as refusal:
-        _skipped(schedule, plan.due_at, Skip.REFUSED, refusal.message, now)
+        _skipped(schedule, plan.due_at, SkipReason.REFUSED, refusal.message, now)
         return
     _end([running[pk] for pk in plan.replaces], now)
     _started(schedule, plan.due_at, job, by_hand=False, actor=PLATFORM, now=now)
@@ -168,7 +170,7 @@ def _too_many(schedule: Schedule, runs: list[Run]) -> list[int]:
     over = [run.job for run in runs if run.job is not None]
     successful = [job.pk for job in over if job.phase == JobPhase.COMPLETED]
     failed = [job.pk for job in over if job.phase != JobPhase.COMPLETED]
-    return schedules.kept(successful, failed, selectors.spec_of(schedule))
+    return schedules.excess_runs(successful, failed, selectors.spec_of(schedule))
 
 
 def _write(schedule: Schedule, spec: ScheduleSpec, now: datetime) -> None:
@@ -179,11 +181,13 @@ def _write(schedule: Schedule, spec: ScheduleSpec, now: datetime) -> None:
     schedule.next_at = next(iter(spec.next_times(now, 1)), None)
 
 
-def _changes(old: ScheduleSpec, new: ScheduleSpec) -> dict[str, events.Change]:
+def _changes(old: ScheduleSpec, new: ScheduleSpec) -> dict[str, events.FieldChange]:
     """What is now otherwise; of the job only that it is, since the log holds no documents."""
     before, after = (spec.model_dump(mode="json", include={*ScheduleSpec.changeable}) for spec in (old, new))
-    changed = {name: events.Change(old=before[name], new=after[name]) for name in before if before[name] != after[name]}
-    return changed if old.job == new.job else {**changed, "job": events.Change()}
+    changed = {
+        name: events.FieldChange(old=before[name], new=after[name]) for name in before if before[name] != after[name]
+    }
+    return changed if old.job == new.job else {**changed, "job": events.FieldChange()}
 
 
 def _started(schedule: Schedule, due_at: datetime, job: Job, *, by_hand: bool, actor: Actor, now: datetime) -> Run:
@@ -191,12 +195,12 @@ def _started(schedule: Schedule, due_at: datetime, job: Job, *, by_hand: bool, a
     return Run.objects.create(schedule=schedule, due_at=due_at, outcome=Run.Outcome.STARTED, job=job, by_hand=by_hand)
 
 
-def _skipped(schedule: Schedule, due_at: datetime, why: Skip, message: str, now: datetime) -> None:
+def _skipped(schedule: Schedule, due_at: datetime, why: SkipReason, message: str, now: datetime) -> None:
     _tell(schedule, events.ScheduleSkipped(due_at=due_at, reason=why, message=message), PLATFORM, now)
     Run.objects.create(schedule=schedule, due_at=due_at, outcome=Run.Outcome.SKIPPED, reason=why, message=message)
 
 
-def _missed(schedule: Schedule, missed: Missed, now: datetime) -> None:
+def _missed(schedule: Schedule, missed: MissedRuns, now: datetime) -> None:
     event = events.ScheduleMissed(first=missed.first, last=missed.last, count=missed.count)
     _tell(schedule, event, PLATFORM, now)
     Run.objects.create(

@@ -11,7 +11,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.schedules import selectors
 from hekla.apps.schedules.models import Run, Schedule
 from hekla.domain import cron, formats
-from hekla.domain.schedules import MAX_COUNTED, ScheduleSpec, Skip
+from hekla.domain.schedules import MAX_COUNTED, ScheduleSpec, SkipReason
 
 MOST_RUNS = 100
 _NEXT = 5
@@ -73,11 +73,12 @@ def why(run: Run) -> str:
     if run.outcome == Run.Outcome.MISSED:
         return _missed(run)
     told = {
-        Skip.STILL_RUNNING: _("An earlier run was not over (%s), and this schedule forbids two at once.") % run.message,
-        Skip.TOO_LATE: _("It was later than it may start, as after a pause of the console."),
-        Skip.REFUSED: _("Its job was refused: %s") % run.message,
+        SkipReason.STILL_RUNNING: _("An earlier run was not over (%s), and this schedule forbids two at once.")
+        % run.message,
+        SkipReason.TOO_LATE: _("It was later than it may start, as after a pause of the console."),
+        SkipReason.REFUSED: _("Its job was refused: %s") % run.message,
     }
-    return told[Skip(run.reason)] if run.reason else ""
+    return told[SkipReason(run.reason)] if run.reason else ""
 
 
 def _missed(run: Run) -> str:

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from hekla.domain.errors import NotFound
-from hekla.lib.sealing import Seal, Unreadable
+from hekla.lib.encryption import Cipher, DecryptionError
 
 
 def closed(values: Mapping[str, str]) -> bytes:
@@ -21,12 +21,12 @@ def opened(kept: bytes | memoryview) -> dict[str, str]:
     """
     try:
         values: dict[str, str] = json.loads(_seal().open(bytes(kept)))
-    except Unreadable as error:
+    except DecryptionError as error:
         sentence = _("Its secrets cannot be read: the console's own secret was changed. Submit the job again.")
         raise NotFound(sentence) from error
     return values
 
 
-def _seal() -> Seal:
+def _seal() -> Cipher:
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    return Seal([str(key) for key in keys], "hekla: secrets of jobs")
+    return Cipher([str(key) for key in keys], "hekla: secrets of jobs")

@@ -2,10 +2,10 @@
 
 from django.conf import settings
 
-from hekla.lib.sealing import Seal
+from hekla.lib.encryption import Cipher
 
 
-def seal() -> Seal:
+def seal() -> Cipher:
     """The key for second factors alone."""
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    return Seal([str(key) for key in keys], "hekla: second factors")
+    return Cipher([str(key) for key in keys], "hekla: second factors")

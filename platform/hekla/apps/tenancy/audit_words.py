@@ -8,7 +8,7 @@ from typing import Any
 from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS, TENANT_ROLE_LABELS
 from hekla.apps.outbox.phases import phase
 from hekla.domain import events
-from hekla.domain.events import Word
+from hekla.domain.events import Vocabulary
 
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[\d:.]*Z")
 
@@ -17,10 +17,10 @@ def _role(labels: Mapping[Any, Any]) -> Callable[[str], str]:
     return lambda value: str(labels.get(value, value))
 
 
-_SAID: Mapping[Word, Callable[[str], str]] = {
-    Word.PHASE: phase,
-    Word.TENANT_ROLE: _role(TENANT_ROLE_LABELS),
-    Word.PLATFORM_ROLE: _role(PLATFORM_ROLE_LABELS),
+_SAID: Mapping[Vocabulary, Callable[[str], str]] = {
+    Vocabulary.PHASE: phase,
+    Vocabulary.TENANT_ROLE: _role(TENANT_ROLE_LABELS),
+    Vocabulary.PLATFORM_ROLE: _role(PLATFORM_ROLE_LABELS),
 }
 
 
@@ -32,5 +32,5 @@ def said(kind: str, field: str, value: Any) -> str:  # noqa: ANN401  (whatever a
         return json.dumps(value, ensure_ascii=False)
     if instant := _INSTANT.fullmatch(value):
         return f"{instant[1]} {instant[2]} UTC"
-    word = events.word_of(kind, field)
+    word = events.vocabulary_of(kind, field)
     return _SAID[word](value) if word else value

@@ -13,7 +13,7 @@ from hekla.apps.outbox.services import Actor, record, unit_of_work
 from hekla.apps.tenancy.models import Department, DepartmentHead, Tenant
 from hekla.domain import events
 from hekla.domain.errors import Invalid, Problem, Refused
-from hekla.domain.events import Change
+from hekla.domain.events import FieldChange
 
 
 def create(
@@ -61,7 +61,7 @@ def change(
             record(event, subject=_subject(department), actor=actor, at=now)
 
 
-def _set_heads(department: Department, heads: Collection[User], now: datetime) -> dict[str, Change]:
+def _set_heads(department: Department, heads: Collection[User], now: datetime) -> dict[str, FieldChange]:
     before = User.objects.filter(headed_departments__department=department)
     told = _difference("heads", (user.username for user in before), (user.username for user in heads))
     DepartmentHead.objects.filter(department=department).exclude(user__in=heads).delete()
@@ -70,7 +70,9 @@ def _set_heads(department: Department, heads: Collection[User], now: datetime) -
     return told
 
 
-def _set_tenants(department: Department, tenants: Collection[Tenant], actor: Actor, now: datetime) -> dict[str, Change]:
+def _set_tenants(
+    department: Department, tenants: Collection[Tenant], actor: Actor, now: datetime
+) -> dict[str, FieldChange]:
     wanted = list(Tenant.objects.select_for_update().filter(pk__in=[tenant.pk for tenant in tenants]))
     elsewhere = [tenant.slug for tenant in wanted if tenant.department_id not in {None, department.pk}]
     if elsewhere:
@@ -86,16 +88,16 @@ def _move(tenants: Iterable[Tenant], department: Department | None, actor: Actor
     """Each tenant's own history tells of it too."""
     for tenant in tenants:
         old = tenant.department.slug if tenant.department else ""
-        moved = Change(old=old, new=department.slug if department else "")
+        moved = FieldChange(old=old, new=department.slug if department else "")
         tenant.department = department
         tenant.save(update_fields=["department"])
         event = events.TenantChanged(name=tenant.slug, changes={"department": moved})
         record(event, subject=f"tenant:{tenant.pk}", tenant=tenant.pk, actor=actor, at=now)
 
 
-def _difference(name: str, before: Iterable[str], after: Iterable[str]) -> dict[str, Change]:
+def _difference(name: str, before: Iterable[str], after: Iterable[str]) -> dict[str, FieldChange]:
     old, new = sorted(before), sorted(after)
-    return {name: Change(old=list(old), new=list(new))} if old != new else {}
+    return {name: FieldChange(old=list(old), new=list(new))} if old != new else {}
 
 
 def _subject(department: Department) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hekla.backends.kubernetes import keys
 from hekla.backends.kubernetes.keys import ClusterKey, KeyRefused
-from hekla.domain.sentences import said
+from hekla.domain.translation import translate
 
 KUBECONFIGS = "kubeconfigs"
 """The folder below the data folder in which an operator puts files."""
@@ -47,12 +47,12 @@ def from_account() -> Access:
     """As the pod that we are. Raises BackendError outside of a cluster."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host or not (_ACCOUNT / "token").exists():
-        raise KeyRefused(said("This console does not run in a cluster; name a kubeconfig."))
+        raise KeyRefused(translate("This console does not run in a cluster; name a kubeconfig."))
     name = f"[{host}]" if ":" in host else host
     try:
         context = ssl.create_default_context(cafile=str(_ACCOUNT / "ca.crt"))
     except OSError as error:
-        raise KeyRefused(said("The service account of this console cannot be read: {why}.", why=error)) from error
+        raise KeyRefused(translate("The service account of this console cannot be read: {why}.", why=error)) from error
     return Access(f"https://{name}:{port}", context, token_file=_ACCOUNT / "token")
 
 
@@ -62,11 +62,11 @@ def from_kubeconfig(path: Path) -> Access:
         text = path.read_text(encoding="utf-8")
         return from_key(keys.from_kubeconfig(text, most=MAX_FILE_BYTES))
     except OSError as error:
-        sentence = said("The kubeconfig {name} cannot be read: {why}.", name=path.name, why=error.strerror)
+        sentence = translate("The kubeconfig {name} cannot be read: {why}.", name=path.name, why=error.strerror)
         raise KeyRefused(sentence) from error
     except (KeyRefused, UnicodeError) as error:
-        why = str(error) if isinstance(error, KeyRefused) else said("This is no kubeconfig that can be used here.")
-        raise KeyRefused(said("The file {name}: {why}", name=path.name, why=why)) from None
+        why = str(error) if isinstance(error, KeyRefused) else translate("This is no kubeconfig that can be used here.")
+        raise KeyRefused(translate("The file {name}: {why}", name=path.name, why=why)) from None
 
 
 def from_key(key: ClusterKey) -> Access:

@@ -19,7 +19,7 @@ from hekla.backends.kubernetes.budgets import eviction, is_kept
 from hekla.backends.kubernetes.config import AdoptedConfig
 from hekla.backends.kubernetes.others import Others
 from hekla.backends.kubernetes.shown_queues import ShownQueues
-from hekla.domain.adopted import OthersPod, PodGroup, Rules
+from hekla.domain.external_pods import ExternalPod, ExternalPodRules, PodGroup
 from hekla.lib.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class KubernetesAdoption:
         clock: Clock,
         rouse: Callable[[], None],
     ) -> None:
-        self.rules = Rules(config.namespaces, config.queue, config.owner)
+        self.rules = ExternalPodRules(config.namespaces, config.queue, config.owner)
         self.counted: frozenset[str] = frozenset()
         self._api, self._client, self._clock = api, client, clock
         self._others = {name: Others(api, name, config.scheduler_name, rouse) for name in config.namespaces}
@@ -51,9 +51,9 @@ class KubernetesAdoption:
         self._has_none_until = float("-inf")
         self._hidden: set[str] = set()
 
-    def pods(self, *, afresh: AbstractSet[str] = frozenset()) -> Mapping[str, Sequence[OthersPod]]:
+    def pods(self, *, afresh: AbstractSet[str] = frozenset()) -> Mapping[str, Sequence[ExternalPod]]:
         """From the watches, once they have begun. That a namespace cannot be seen is told when that begins."""
-        found: dict[str, Sequence[OthersPod]] = {}
+        found: dict[str, Sequence[ExternalPod]] = {}
         for name, others in self._others.items():
             try:
                 found[name] = others.all(fresh=name in afresh)
@@ -100,25 +100,25 @@ class KubernetesAdoption:
         self.counted = frozenset(uids)
 
     def bind_many(
-        self, binds: Iterable[tuple[OthersPod, str]], *, meanwhile: Callable[[], None]
-    ) -> Iterator[tuple[tuple[OthersPod, str], BackendError | None]]:
+        self, binds: Iterable[tuple[ExternalPod, str]], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[tuple[ExternalPod, str], BackendError | None]]:
         """Many at once; each names the uid of the pod that was seen."""
         return self._client.run_each(self._bind, binds, meanwhile)
 
-    def kept(self, pods: Sequence[OthersPod], *, meanwhile: Callable[[], None]) -> Mapping[str, str]:
+    def kept(self, pods: Sequence[ExternalPod], *, meanwhile: Callable[[], None]) -> Mapping[str, str]:
         """As a dry run says. Where the server does not say, nothing keeps a pod."""
         asked = self._client.run_each(self._try_to_evict, pods, meanwhile)
         return {pod.uid: str(error) for pod, error in asked if isinstance(error, EvictionRefused)}
 
     def evict_many(
-        self, pods: Iterable[OthersPod], *, meanwhile: Callable[[], None]
-    ) -> Iterator[tuple[OthersPod, BackendError | None]]:
+        self, pods: Iterable[ExternalPod], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[ExternalPod, BackendError | None]]:
         """Through the Eviction API, which reads the budgets."""
         return self._client.run_each(self._evict, pods, meanwhile)
 
     def tell_many(
-        self, told: Iterable[tuple[OthersPod, str]], *, meanwhile: Callable[[], None]
-    ) -> Iterator[tuple[tuple[OthersPod, str], BackendError | None]]:
+        self, told: Iterable[tuple[ExternalPod, str]], *, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[tuple[ExternalPod, str], BackendError | None]]:
         """As the condition by which schedulers say that a pod waits."""
         return self._client.run_each(self._tell, told, meanwhile)
 
@@ -137,7 +137,7 @@ class KubernetesAdoption:
         for others in self._others.values():
             others.close()
 
-    async def _bind(self, bind: tuple[OthersPod, str]) -> None:
+    async def _bind(self, bind: tuple[ExternalPod, str]) -> None:
         pod, node = bind
         body = {
             "apiVersion": "v1",
@@ -148,10 +148,10 @@ class KubernetesAdoption:
         await self._client.checkpoint()
         await self._unless_gone(self._client.create(f"{_path_of(pod)}/binding", body))
 
-    async def _try_to_evict(self, pod: OthersPod) -> None:
+    async def _try_to_evict(self, pod: ExternalPod) -> None:
         await self._evict(pod, "?dryRun=All")
 
-    async def _evict(self, pod: OthersPod, how: str = "") -> None:
+    async def _evict(self, pod: ExternalPod, how: str = "") -> None:
         body = eviction(pod.name, pod.namespace, pod.uid)
         try:
             await self._unless_gone(self._client.create(f"{_path_of(pod)}/eviction{how}", body))
@@ -160,7 +160,7 @@ class KubernetesAdoption:
                 raise EvictionRefused(str(error)) from error
             raise
 
-    async def _tell(self, told: tuple[OthersPod, str]) -> None:
+    async def _tell(self, told: tuple[ExternalPod, str]) -> None:
         pod, message = told
         body: Json = {"metadata": {"uid": pod.uid}, **others_reading.condition(message, self._clock())}
         change = self._client.patch(f"{_path_of(pod)}/status", body, content_type=_STRATEGIC)
@@ -175,5 +175,5 @@ class KubernetesAdoption:
                 raise
 
 
-def _path_of(pod: OthersPod) -> str:
+def _path_of(pod: ExternalPod) -> str:
     return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"

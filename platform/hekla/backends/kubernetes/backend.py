@@ -48,7 +48,7 @@ from hekla.backends.kubernetes.spool import Spool
 from hekla.backends.kubernetes.starting import Starting
 from hekla.backends.lines import Command, Line
 from hekla.backends.tenants import TenantOrder
-from hekla.domain.replicas import Replica
+from hekla.domain.addresses import Replica
 from hekla.domain.resources import Resources
 from hekla.lib.clock import Clock
 

@@ -6,8 +6,8 @@ from pydantic import Field, model_validator
 
 from hekla.backends import config
 from hekla.domain.errors import Problem
-from hekla.domain.sentences import said
-from hekla.domain.validation import Inconsistent
+from hekla.domain.translation import translate
+from hekla.domain.validation import InconsistentFields
 
 MAX_PREFIX = 40
 """Of the 63 characters of a namespace's name, where those of a tenant are to follow."""
@@ -84,8 +84,8 @@ class KubernetesConfig(config.Config):
     def _check_ingress(self) -> Self:
         """Where we make the pods, with rights in one namespace."""
         if self.ingress is not None and (self.namespaces != "shared" or self.scheduler != "hekla"):
-            sentence = said("Ports are led outside only where Hekla places pods, all in one namespace.")
-            raise Inconsistent([Problem("ingress", sentence)])
+            sentence = translate("Ports are led outside only where Hekla places pods, all in one namespace.")
+            raise InconsistentFields([Problem("ingress", sentence)])
         return self
 
     @model_validator(mode="after")
@@ -94,9 +94,9 @@ class KubernetesConfig(config.Config):
         if self.namespaces == "shared":
             return self
         if self.scheduler != "hekla":
-            sentence = said("Volcano keeps the jobs of a cluster in one namespace: write “shared”.")
-            raise Inconsistent([Problem("namespaces", sentence)])
+            sentence = translate("Volcano keeps the jobs of a cluster in one namespace: write “shared”.")
+            raise InconsistentFields([Problem("namespaces", sentence)])
         if len(self.namespace) > MAX_PREFIX:
-            sentence = said("At most {most} characters, since names of tenants follow.", most=MAX_PREFIX)
-            raise Inconsistent([Problem("namespace", sentence)])
+            sentence = translate("At most {most} characters, since names of tenants follow.", most=MAX_PREFIX)
+            raise InconsistentFields([Problem("namespace", sentence)])
         return self

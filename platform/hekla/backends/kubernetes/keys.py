@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from hekla.backends.base import BackendError
 from hekla.domain.errors import Invalid
 from hekla.domain.formats import yaml_text
-from hekla.domain.sentences import said
+from hekla.domain.translation import translate
 
 MAX_BYTES = 64 * 1024
 MAX_SERVER = 300
@@ -56,7 +56,7 @@ class ClusterKey:
         try:
             context = ssl.create_default_context(cadata=self.authority or None)
         except (ssl.SSLError, ValueError):
-            sentence = said("The certificate of the authority cannot be read; give it as PEM.")
+            sentence = translate("The certificate of the authority cannot be read; give it as PEM.")
             raise KeyRefused(sentence, "authority") from None
         if self.certificate:
             _show(context, f"{self.certificate}\n{self.private}")
@@ -68,7 +68,7 @@ def decode(text: str) -> ClusterKey:
     try:
         return ClusterKey(**json.loads(text))
     except (TypeError, ValueError):
-        sentence = said(
+        sentence = translate(
             "The key to this cluster cannot be read: the console's own secret was changed. Replace the key."
         )
         raise KeyRefused(sentence) from None
@@ -77,10 +77,10 @@ def decode(text: str) -> ClusterKey:
 def from_token(server: str, authority: str, token: str) -> ClusterKey:
     """The key that such a token is. Raises KeyRefused, which names the part at fault."""
     if "PRIVATE KEY" in authority:
-        raise KeyRefused(said("This holds a private key; only the certificate is wanted."), "authority")
+        raise KeyRefused(translate("This holds a private key; only the certificate is wanted."), "authority")
     key = ClusterKey(_checked_server(server), authority=authority.strip(), token=_checked_token(token))
     if not key.token:
-        raise KeyRefused(said("A token is needed."), "token")
+        raise KeyRefused(translate("A token is needed."), "token")
     key.context()
     return key
 
@@ -91,12 +91,12 @@ def from_kubeconfig(text: str, *, most: int = MAX_BYTES) -> ClusterKey:
     `most`: how many bytes it may have.
     """
     if len(text.encode()) > most:
-        raise KeyRefused(said("A kubeconfig has at most {kib} KiB.", kib=most // 1024))
+        raise KeyRefused(translate("A kubeconfig has at most {kib} KiB.", kib=most // 1024))
     try:
         (document,) = yaml_text.read(text)
         key = _current(document)
     except _NO_KUBECONFIG:
-        raise KeyRefused(said("This is no kubeconfig that can be used here.")) from None
+        raise KeyRefused(translate("This is no kubeconfig that can be used here.")) from None
     key.context()
     return key
 
@@ -122,31 +122,33 @@ def _named(entries: list[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
 
 def _refuse_what_is_not_done(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> None:
     if odd := _OTHER_WAYS_IN & user.keys():
-        raise KeyRefused(said("The kubeconfig signs in by “{way}”; give it a token or a certificate.", way=min(odd)))
+        raise KeyRefused(
+            translate("The kubeconfig signs in by “{way}”; give it a token or a certificate.", way=min(odd))
+        )
     if odd := _IN_ANOTHERS_NAME & user.keys():
-        sentence = said("The kubeconfig acts for somebody else (“{way}”), which is not done here.", way=min(odd))
+        sentence = translate("The kubeconfig acts for somebody else (“{way}”), which is not done here.", way=min(odd))
         raise KeyRefused(sentence)
     if odd := {name for name in _OTHER_WAYS_THERE if cluster.get(name)}:
-        sentence = said("The kubeconfig asks for “{way}”, which is not done here; take it out.", way=min(odd))
+        sentence = translate("The kubeconfig asks for “{way}”, which is not done here; take it out.", way=min(odd))
         raise KeyRefused(sentence)
     if cluster.get("insecure-skip-tls-verify"):
-        raise KeyRefused(said("The kubeconfig does not check who the server is; give it the certificate."))
+        raise KeyRefused(translate("The kubeconfig does not check who the server is; give it the certificate."))
 
 
 def _checked_server(text: str) -> str:
     """An address to which nothing but paths is added, and that may be shown. Raises KeyRefused."""
     server = text.strip().rstrip("/")
     if not server.startswith("https://"):
-        raise KeyRefused(said("The server is not reached by https; its address begins with https://."), "server")
+        raise KeyRefused(translate("The server is not reached by https; its address begins with https://."), "server")
     try:
         url = urlsplit(server)
         is_address = bool(url.hostname) and url.port != 0 and server.isascii() and server.isprintable()
     except ValueError:
         is_address = False
     if not is_address or " " in server or url.query or url.fragment or len(server) > MAX_SERVER:
-        raise KeyRefused(said("This is no address of a server."), "server")
+        raise KeyRefused(translate("This is no address of a server."), "server")
     if "@" in url.netloc:
-        raise KeyRefused(said("The address of the server holds a name or a password; take it out."), "server")
+        raise KeyRefused(translate("The address of the server holds a name or a password; take it out."), "server")
     return server
 
 
@@ -154,7 +156,7 @@ def _checked_token(text: str) -> str:
     try:
         return sendable(text)
     except ValueError:
-        raise KeyRefused(said("This is no token: it has letters that no token has."), "token") from None
+        raise KeyRefused(translate("This is no token: it has letters that no token has."), "token") from None
 
 
 def sendable(token: str) -> str:
@@ -176,7 +178,7 @@ def _show(context: ssl.SSLContext, certificate: str) -> None:
         try:
             context.load_cert_chain(file.name, password="")
         except (ssl.SSLError, ValueError):
-            sentence = said("The certificate that the kubeconfig signs in with, or its key, cannot be read.")
+            sentence = translate("The certificate that the kubeconfig signs in with, or its key, cannot be read.")
             raise KeyRefused(sentence) from None
 
 
@@ -190,7 +192,7 @@ def _text(section: Mapping[str, Any], name: str) -> str:
 
 def _decoded(section: Mapping[str, Any], name: str) -> str:
     if name.removesuffix("-data") in section:
-        sentence = said("The kubeconfig names files; write them into it (“{field}”).", field=name)
+        sentence = translate("The kubeconfig names files; write them into it (“{field}”).", field=name)
         raise KeyRefused(sentence)
     try:
         return base64.b64decode(_text(section, name), validate=True).decode("ascii")

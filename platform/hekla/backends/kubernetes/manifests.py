@@ -11,7 +11,7 @@ from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.places import Places
 from hekla.backends.kubernetes.reading import Seen
-from hekla.domain.volumes import WORK
+from hekla.domain.volumes import WORKING_DIR
 
 _FILES, _SECRETS = "files", "secrets"
 MAX_FILES_BYTES = 900_000
@@ -35,10 +35,10 @@ class Manifests:
             "image": order.image or self._config.image,
             "command": [literally(word) for word in order.command],
             "env": [{"name": name, "value": literally(value)} for name, value in order.env.items()],
-            "workingDir": str(WORK / order.working_dir),
+            "workingDir": str(WORKING_DIR / order.working_dir),
             "resources": self._resources(order.key, amounts),
             "terminationMessagePolicy": "FallbackToLogsOnError",
-            "volumeMounts": [{"name": "work", "mountPath": str(WORK)}, *_mounts(order)],
+            "volumeMounts": [{"name": "work", "mountPath": str(WORKING_DIR)}, *_mounts(order)],
         }
         spec = {
             "containers": [container],
@@ -169,7 +169,7 @@ def _volumes(order: PodOrder) -> list[Json]:
 
 def _mounts(order: PodOrder) -> list[Json]:
     return [
-        {"name": volume, "mountPath": str(WORK / name), "subPath": folders.entry(name)}
+        {"name": volume, "mountPath": str(WORKING_DIR / name), "subPath": folders.entry(name)}
         for volume, content in ((_FILES, order.files), (_SECRETS, order.secrets))
         for name in content
     ] + [*folders.mounts(order), *volumes.mounts(order)]

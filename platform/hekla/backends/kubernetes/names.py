@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hekla.backends.base import PodKey
-from hekla.domain.replicas import Replica
+from hekla.domain.addresses import Replica
 
 SCHEDULER = "hekla"
 MAIN = "main"

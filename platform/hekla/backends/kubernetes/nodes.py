@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from hekla.backends.base import NodeInfo
 from hekla.backends.kubernetes.api import Json
-from hekla.domain.resources import BadQuantity, Resources
+from hekla.domain.resources import InvalidQuantity, Resources
 
 _KEEPS_AWAY = ("NoSchedule", "NoExecute")
 
@@ -70,6 +70,6 @@ def amounts(quantities: Mapping[str, str]) -> Resources:
     for name, text in quantities.items():
         try:
             found |= Resources.parse({name: text})
-        except BadQuantity:
+        except InvalidQuantity:
             continue
     return Resources(found)

@@ -12,7 +12,7 @@ from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.api import Api, Json
 from hekla.backends.kubernetes.others_reading import others_pod
 from hekla.backends.kubernetes.reflector import Reflector
-from hekla.domain.adopted import OthersPod
+from hekla.domain.external_pods import ExternalPod
 from hekla.domain.phases import PodPhase
 
 _ENDS_TOLD_SECONDS = 600.0
@@ -29,12 +29,12 @@ class Others:
         asked = {"labelSelector": f"!{names.CLUSTER}", "fieldSelector": f"spec.schedulerName={scheduler_name}"}
         self._rouse = rouse
         self._lock = threading.Condition()
-        self._pods: dict[str, OthersPod] = {}
+        self._pods: dict[str, ExternalPod] = {}
         self._ended: set[str] = set()
-        self._ends: deque[tuple[float, OthersPod]] = deque(maxlen=_MOST_ENDS)
+        self._ends: deque[tuple[float, ExternalPod]] = deque(maxlen=_MOST_ENDS)
         self._reflector = Reflector(api, f"/api/v1/namespaces/{namespace}/pods", asked, self, self._lock)
 
-    def all(self, *, fresh: bool) -> Sequence[OthersPod]:
+    def all(self, *, fresh: bool) -> Sequence[ExternalPod]:
         """All that are there, and those that ended before they were deleted lately; `fresh`: as of this moment.
 
         Raises BackendError.
@@ -51,18 +51,18 @@ class Others:
         """Watch no more; whoever has the connections ends them."""
         self._reflector.close()
 
-    def read(self, pod: Json) -> OthersPod:
+    def read(self, pod: Json) -> ExternalPod:
         """What is so with it."""
         return others_pod(pod)
 
-    def known(self) -> Sequence[OthersPod]:
+    def known(self) -> Sequence[ExternalPod]:
         """Nothing: a list says all that there is."""
         return ()
 
     def replace(
         self,
-        found: Sequence[OthersPod],
-        before: Sequence[OthersPod],  # noqa: ARG002
+        found: Sequence[ExternalPod],
+        before: Sequence[ExternalPod],  # noqa: ARG002
         *,
         was_restored: bool,  # noqa: ARG002
     ) -> None:
@@ -74,7 +74,7 @@ class Others:
         self._ended.update(pod.uid for pod in found if _ended_by_itself(pod))
         self._rouse()
 
-    def apply(self, kind: str, found: OthersPod) -> None:
+    def apply(self, kind: str, found: ExternalPod) -> None:
         """As the watch tells."""
         if kind == "DELETED":
             self._pods.pop(found.uid, None)
@@ -85,13 +85,13 @@ class Others:
                 self._ended.add(found.uid)
         self._rouse()
 
-    def _keep_end(self, last: OthersPod) -> None:
+    def _keep_end(self, last: ExternalPod) -> None:
         """What failed after it was told to end did not fail by itself: it is only gone."""
         if last.phase is PodPhase.SUCCEEDED or (last.phase is PodPhase.FAILED and last.uid in self._ended):
             self._ends.append((time.monotonic(), last))
         self._ended.discard(last.uid)
 
 
-def _ended_by_itself(pod: OthersPod) -> bool:
+def _ended_by_itself(pod: ExternalPod) -> bool:
     """Its end was there before anybody told it to end."""
     return pod.phase.is_final and not pod.is_ending

@@ -6,7 +6,7 @@ from typing import Any
 
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.nodes import amounts, asked
-from hekla.domain.adopted import GroupKind, GroupRef, OthersPod, PodGroup, role_name
+from hekla.domain.external_pods import ExternalPod, GroupKind, GroupRef, PodGroup, role_name
 from hekla.domain.phases import PodPhase
 
 _GROUP = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
@@ -20,12 +20,12 @@ _MOST_NAME = 253
 """Of objects; annotations may say more."""
 
 
-def others_pod(pod: Json) -> OthersPod:
+def others_pod(pod: Json) -> ExternalPod:
     """What is so with this pod."""
     meta, spec = pod["metadata"], pod["spec"]
     request = {name: text for name, text in asked(spec).quantities().items() if name != "pods"}
     maker = _controller(meta)
-    return OthersPod(
+    return ExternalPod(
         uid=meta["uid"],
         namespace=meta["namespace"],
         name=meta["name"],

@@ -19,7 +19,7 @@ from hekla.backends.kubernetes.backend import KubernetesBackend
 from hekla.backends.kubernetes.reading import Seen
 from hekla.backends.kubernetes.volcano_manifests import VolcanoManifests, queue_manifest
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 from hekla.lib.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class VolcanoBackend(KubernetesBackend):
         self._volcano = VolcanoManifests(cluster, self._config)
         self._has_listed = False
         self._versions: dict[str, str] = {}
-        self._asked: dict[tuple[str, Action], float] = {}  # until when nobody asks again
+        self._asked: dict[tuple[str, LifecycleAction], float] = {}  # until when nobody asks again
         self._kept: dict[str, tuple[QueueOrder, float]] = {}
         self._groupless: dict[str, float] = {}
 
@@ -148,7 +148,7 @@ class VolcanoBackend(KubernetesBackend):
             if error.status != CONFLICT:
                 raise
 
-    def ask(self, job: str, action: Action, *, restarts: int, meanwhile: Callable[[], None]) -> None:
+    def ask(self, job: str, action: LifecycleAction, *, restarts: int, meanwhile: Callable[[], None]) -> None:
         """By a Command of which there is one at a time.
 
         What it ends takes its log along, so that is drafted before. This may take long, so the job is looked at again.
@@ -161,11 +161,11 @@ class VolcanoBackend(KubernetesBackend):
         meanwhile()
         for found, asked in due:
             self._command(found, action, version)
-            patience = _RESTART_AGAIN_SECONDS if action is Action.RESTART_JOB else _ASK_AGAIN_SECONDS
+            patience = _RESTART_AGAIN_SECONDS if action is LifecycleAction.RESTART_JOB else _ASK_AGAIN_SECONDS
             self._asked = {one: until for one, until in self._asked.items() if until > time.monotonic()}
             self._asked[asked] = time.monotonic() + patience
 
-    def _due(self, job: str, action: Action, restarts: int) -> list[tuple[Json, tuple[str, Action]]]:
+    def _due(self, job: str, action: LifecycleAction, restarts: int) -> list[tuple[Json, tuple[str, LifecycleAction]]]:
         """The job, with what it is to be asked, unless it has restarted since or was asked lately."""
         due = []
         for found in self._jobs_listed(names.selector(names.job_labels(self._cluster, job))):
@@ -176,7 +176,7 @@ class VolcanoBackend(KubernetesBackend):
                 due.append((found, asked))
         return due
 
-    def _command(self, job: Json, action: Action, version: str) -> None:
+    def _command(self, job: Json, action: LifecycleAction, version: str) -> None:
         """Raises NotAskable where this server knows no Commands."""
         place = f"/apis/{version}/namespaces/{self._config.namespace}/commands"
         try:

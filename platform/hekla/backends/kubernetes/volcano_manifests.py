@@ -13,7 +13,7 @@ from hekla.domain.formats import volumes as claims
 from hekla.domain.formats import writing
 from hekla.domain.formats.volcano import VOLCANO
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 
 _PLUGINS = frozenset({"env", "svc", "ssh", "pytorch", "tensorflow", "mpi"})
 """Plugins that both of us have, and by the same names."""
@@ -76,7 +76,7 @@ class VolcanoManifests:
         meta = {name: job["metadata"][name] for name in ("uid", "resourceVersion")}
         return {"metadata": meta, "spec": {"minAvailable": size.least, "tasks": tasks}}
 
-    def command(self, job: Json, action: Action, api_version: str) -> Json:
+    def command(self, job: Json, action: LifecycleAction, api_version: str) -> Json:
         """What asks Volcano's controller for an action; its name says what it is about, so that there is one of it."""
         meta = job["metadata"]
         target = {

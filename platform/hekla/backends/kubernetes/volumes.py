@@ -24,7 +24,7 @@ def volumes(order: PodOrder) -> list[Json]:
 def mounts(order: PodOrder) -> list[Json]:
     """Where the container has them."""
     numbers = {volume.name: number for number, volume in enumerate(order.volumes)}
-    return [{**one, "name": _name(numbers[one["name"]])} for one in written.mounts(order.volume_mounts)]
+    return [{**one, "name": _name(numbers[one["name"]])} for one in written.dump_mounts(order.volume_mounts)]
 
 
 def claims(cluster: str, order: PodOrder) -> Iterator[Json]:

@@ -53,8 +53,8 @@ from hekla.backends.local import (
     removal,
 )
 from hekla.backends.local.podfolder import FINAL, PodFolder, Status, StopRequest
+from hekla.domain.addresses import Replica
 from hekla.domain.phases import PodPhase
-from hekla.domain.replicas import Replica
 from hekla.domain.resources import Resources
 from hekla.lib.clock import Clock
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from hekla.backends.base import PodOrder, StartRefused
 from hekla.backends.local import folders
 from hekla.backends.local.podfolder import PodFolder
-from hekla.domain.volumes import SHARED_MEMORY, WORK, Volume, VolumeMount
+from hekla.domain.volumes import SHARED_MEMORY, WORKING_DIR, VolumeMount, VolumeSpec
 
 
 def check(order: PodOrder) -> None:
@@ -25,10 +25,10 @@ def check(order: PodOrder) -> None:
         if _is_of_the_machine(volume, mount):
             continue
         path = PurePosixPath(mount.mount_path)
-        if not path.is_relative_to(WORK):
+        if not path.is_relative_to(WORKING_DIR):
             raise StartRefused(
                 f"Pods of this machine share its root, so nothing can be mounted at “{path}”. Mount the volume below "
-                f"the working folder, such as at {WORK}/{volume.name}."
+                f"the working folder, such as at {WORKING_DIR}/{volume.name}."
             )
         if any(path.is_relative_to(other.mount_path) for other in order.volume_mounts if other is not mount):
             raise StartRefused(f"“{path}” lies within another volume, which cannot be on this machine.")
@@ -42,7 +42,7 @@ def write(order: PodOrder, draft: PodFolder, final: PodFolder) -> None:
     for volume, mount in _linked(order):
         part = PurePosixPath(mount.sub_path)
         folders.make(_place(volume, draft), part, f"The folder “{part}” of the volume “{volume.name}”")
-        link = PurePosixPath(mount.mount_path).relative_to(WORK)
+        link = PurePosixPath(mount.mount_path).relative_to(WORKING_DIR)
         folders.make(Path(draft.work), link.parent, f"The mount path “{mount.mount_path}”")
         try:
             (Path(draft.work) / link).symlink_to(_place(volume, final) / part)
@@ -56,26 +56,26 @@ def write_working_dir(order: PodOrder, draft: PodFolder) -> None:
 
     Raises StartRefused where something else is in its place; OSError.
     """
-    root, wanted = Path(draft.work), WORK / order.working_dir
-    below = wanted.relative_to(WORK)
+    root, wanted = Path(draft.work), WORKING_DIR / order.working_dir
+    below = wanted.relative_to(WORKING_DIR)
     for volume, mount in _linked(order):
         if wanted.is_relative_to(mount.mount_path):
             root, below = _place(volume, draft) / mount.sub_path, wanted.relative_to(mount.mount_path)
     folders.make(root, below, f"The working folder “{order.working_dir}”")
 
 
-def _place(volume: Volume, folder: PodFolder) -> Path:
+def _place(volume: VolumeSpec, folder: PodFolder) -> Path:
     return Path(folder.claims if volume.volume_claim else folder.volumes) / volume.name
 
 
-def _linked(order: PodOrder) -> Iterator[tuple[Volume, VolumeMount]]:
+def _linked(order: PodOrder) -> Iterator[tuple[VolumeSpec, VolumeMount]]:
     return ((volume, mount) for volume, mount in _mounted(order) if not _is_of_the_machine(volume, mount))
 
 
-def _mounted(order: PodOrder) -> Iterator[tuple[Volume, VolumeMount]]:
+def _mounted(order: PodOrder) -> Iterator[tuple[VolumeSpec, VolumeMount]]:
     volumes = {volume.name: volume for volume in order.volumes}
     return ((volumes[mount.name], mount) for mount in order.volume_mounts)
 
 
-def _is_of_the_machine(volume: Volume, mount: VolumeMount) -> bool:
+def _is_of_the_machine(volume: VolumeSpec, mount: VolumeMount) -> bool:
     return volume.empty_dir is not None and mount.mount_path == str(SHARED_MEMORY)

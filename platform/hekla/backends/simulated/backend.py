@@ -34,7 +34,7 @@ from hekla.backends.lines import Command, Line
 from hekla.backends.simulated.config import SimulatedConfig
 from hekla.backends.simulated.journal import Entry, Journal
 from hekla.backends.simulated.pods import Plan, never_started, plan
-from hekla.domain.replicas import Replica
+from hekla.domain.addresses import Replica
 from hekla.lib.clock import Clock
 
 FIRST_ADDRESS = ipaddress.IPv4Address("10.64.0.1")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from hekla.domain.errors import Invalid, NotFound
-from hekla.domain.sentences import said
+from hekla.domain.translation import translate
 from hekla.domain.validation import explain
 
 MAX_MESSAGE = 2_000
@@ -28,11 +28,11 @@ def _storable(text: object) -> object:
 def bounded(data: _Json) -> _Json:
     """The same, unless it is too much for a row of the log."""
     if len(json.dumps(data)) > MAX_DATA_BYTES:
-        raise ValueError(said("An event carries at most {kib} KiB of data.", kib=MAX_DATA_BYTES // 1024))
+        raise ValueError(translate("An event carries at most {kib} KiB of data.", kib=MAX_DATA_BYTES // 1024))
     return data
 
 
-class Word(Enum):
+class Vocabulary(Enum):
     """Of which of our own words a value is one. Where people read the log, it is said in their language."""
 
     PHASE = "phase"
@@ -66,14 +66,14 @@ class Event(BaseModel):
 _KINDS: dict[str, type[Event]] = {}
 
 
-def word_of(kind: str, field: str) -> Word | None:
+def vocabulary_of(kind: str, field: str) -> Vocabulary | None:
     """Of which words the values of this field are, where they are ours and not somebody's."""
     model = _KINDS.get(kind)
     about = model.model_fields.get(field) if model else None
-    return next((one for one in about.metadata if isinstance(one, Word)), None) if about else None
+    return next((one for one in about.metadata if isinstance(one, Vocabulary)), None) if about else None
 
 
-class UnknownKind(NotFound):
+class UnknownEventKind(NotFound):
     """The log holds a kind of event that this version does not know."""
 
     code = "unknown_event"
@@ -85,17 +85,17 @@ def kinds() -> tuple[str, ...]:
 
 
 def parse(kind: str, payload: Mapping[str, Any]) -> Event:
-    """The event that was written as `kind` and `payload`. Raises UnknownKind, Invalid."""
+    """The event that was written as `kind` and `payload`. Raises UnknownEventKind, Invalid."""
     model = _KINDS.get(kind)
     if model is None:
-        raise UnknownKind(said("There is no kind of event called “{kind}”.", kind=kind[:80]))
+        raise UnknownEventKind(translate("There is no kind of event called “{kind}”.", kind=kind[:80]))
     try:
         return model.model_validate(payload)
     except ValidationError as error:
         raise Invalid(explain(error, model)) from error
 
 
-class Change(BaseModel):
+class FieldChange(BaseModel):
     """What a field was and what it is now."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -104,4 +104,4 @@ class Change(BaseModel):
     new: Data = None
 
 
-Changes = Annotated[dict[str, Change], Field(max_length=128)]
+Changes = Annotated[dict[str, FieldChange], Field(max_length=128)]

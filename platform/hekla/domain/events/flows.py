@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from hekla.domain.events.base import Event, Message, Name, Word
+from hekla.domain.events.base import Event, Message, Name, Vocabulary
 from hekla.domain.phases import FlowPhase
 
 
@@ -27,8 +27,8 @@ class FlowStepRefused(Event):
 
 
 class FlowPhaseChanged(Event):
-    old: Annotated[FlowPhase, Word.PHASE]
-    new: Annotated[FlowPhase, Word.PHASE]
+    old: Annotated[FlowPhase, Vocabulary.PHASE]
+    new: Annotated[FlowPhase, Vocabulary.PHASE]
 
 
 class FlowStopped(Event):

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated
 
-from hekla.domain.events.base import Event, Name, Word
+from hekla.domain.events.base import Event, Name, Vocabulary
 
 
 class PersonInvited(Event):
@@ -11,8 +11,8 @@ class PersonInvited(Event):
 
     email: Name = ""
     username: Name = ""
-    role: Annotated[Name, Word.TENANT_ROLE]
-    platform_role: Annotated[Name, Word.PLATFORM_ROLE] = ""
+    role: Annotated[Name, Vocabulary.TENANT_ROLE]
+    platform_role: Annotated[Name, Vocabulary.PLATFORM_ROLE] = ""
     expires_at: datetime
 
 

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, JsonValue
 
-from hekla.domain.events.base import Changes, Event, Message, Name, Word, bounded
+from hekla.domain.events.base import Changes, Event, Message, Name, Vocabulary, bounded
 from hekla.domain.phases import GangPhase, JobPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 
 
 class JobSubmitted(Event):
@@ -17,7 +17,7 @@ class JobSubmitted(Event):
 
 
 Asked = Annotated[tuple[dict[str, JsonValue], ...], Field(max_length=64), AfterValidator(bounded)]
-"""What each cluster said of a job (`domain.routing.Prospect`)."""
+"""What each cluster said of a job (`domain.routing.PlacementCandidate`)."""
 
 
 class JobPlaced(Event):
@@ -43,7 +43,7 @@ class JobMoved(Event):
 class JobCommanded(Event):
     """A person asked for an action: about the job, one task of it, or one replica of that."""
 
-    action: Action
+    action: LifecycleAction
     task: Name = ""
     index: int | None = None
     message: Message = ""
@@ -52,8 +52,8 @@ class JobCommanded(Event):
 class JobPhaseChanged(Event):
     """`said`: the message as facts, for who reads another language than English."""
 
-    old: Annotated[JobPhase, Word.PHASE]
-    new: Annotated[JobPhase, Word.PHASE]
+    old: Annotated[JobPhase, Vocabulary.PHASE]
+    new: Annotated[JobPhase, Vocabulary.PHASE]
     reason: Name = ""
     message: Message = ""
     said: Annotated[tuple[dict[str, JsonValue], ...], Field(max_length=64), AfterValidator(bounded)] = ()
@@ -62,8 +62,8 @@ class JobPhaseChanged(Event):
 
 
 class GangPhaseChanged(Event):
-    old: Annotated[GangPhase, Word.PHASE]
-    new: Annotated[GangPhase, Word.PHASE]
+    old: Annotated[GangPhase, Vocabulary.PHASE]
+    new: Annotated[GangPhase, Vocabulary.PHASE]
 
 
 class JobWaits(Event):

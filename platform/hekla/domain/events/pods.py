@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hekla.domain.events.base import Event, Message, Name, Word
+from hekla.domain.events.base import Event, Message, Name, Vocabulary
 from hekla.domain.phases import PodPhase
 
 
@@ -23,8 +23,8 @@ class PodBound(_PodEvent):
 
 
 class PodPhaseChanged(_PodEvent):
-    old: Annotated[PodPhase, Word.PHASE]
-    new: Annotated[PodPhase, Word.PHASE]
+    old: Annotated[PodPhase, Vocabulary.PHASE]
+    new: Annotated[PodPhase, Vocabulary.PHASE]
     reason: Name = ""
     message: Message = ""
     exit_code: int | None = None
@@ -38,7 +38,7 @@ class PodStopRequested(_PodEvent):
     message: Message = ""
 
 
-class Shift(BaseModel):
+class ShareChange(BaseModel):
     """A share before and after."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -47,7 +47,7 @@ class Shift(BaseModel):
     after: float
 
 
-class Shares(BaseModel):
+class EvictionShares(BaseModel):
     """What an eviction did to the shares of who lost and who gained, as a plugin counts them; 1 is all of it.
 
     `of`: those of two queues, as parts of what they deserve, or of two jobs, as parts of the cluster. `taker` is None
@@ -58,8 +58,8 @@ class Shares(BaseModel):
 
     plugin: Name
     of: Literal["queue", "job"]
-    giver: Shift
-    taker: Shift | None = None
+    giver: ShareChange
+    taker: ShareChange | None = None
 
 
 class PodEvicted(_PodEvent):
@@ -73,7 +73,7 @@ class PodEvicted(_PodEvent):
     for_job: Name = ""
     for_name: Name = ""
     plugins: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
-    shares: Annotated[tuple[Shares, ...], Field(max_length=8)] = ()
+    shares: Annotated[tuple[EvictionShares, ...], Field(max_length=8)] = ()
 
 
 class PodSpared(_PodEvent):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from hekla.domain.events.base import Changes, Event, Name, Word
+from hekla.domain.events.base import Changes, Event, Name, Vocabulary
 
 
 class TenantCreated(Event):
@@ -50,7 +50,7 @@ class HistoryPurged(Event):
 
 class MemberAdded(Event):
     username: Name
-    role: Annotated[Name, Word.TENANT_ROLE]
+    role: Annotated[Name, Vocabulary.TENANT_ROLE]
 
 
 class MemberRemoved(Event):
@@ -59,5 +59,5 @@ class MemberRemoved(Event):
 
 class MemberRoleChanged(Event):
     username: Name
-    old: Annotated[Name, Word.TENANT_ROLE]
-    new: Annotated[Name, Word.TENANT_ROLE]
+    old: Annotated[Name, Vocabulary.TENANT_ROLE]
+    new: Annotated[Name, Vocabulary.TENANT_ROLE]

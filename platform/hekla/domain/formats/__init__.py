@@ -1,21 +1,22 @@
 """Manifests in and out: what people already have, read into a JobSpec, and a JobSpec written as what others read."""
 
-from hekla.domain.formats.base import Format, Loaded
+from hekla.domain.formats.base import Format, LoadedJob
 from hekla.domain.formats.cronjob import LoadedSchedule, dump_schedule, load_schedule
 from hekla.domain.formats.flow_manifests import LoadedFlow, dump_flow, dump_template, holds_flows, load_flow
-from hekla.domain.formats.manifests import Written, dump, dump_whole, load, load_many, write
-from hekla.domain.formats.patching import patched
+from hekla.domain.formats.manifests import DumpedManifest, dump, dump_whole, load, load_many, write
+from hekla.domain.formats.merge_patch import apply_patch
 from hekla.domain.formats.queue_manifest import LoadedQueue, dump_queue, holds_queues, load_queue
 from hekla.domain.formats.registry import FORMATS
 
 __all__ = [
     "FORMATS",
+    "DumpedManifest",
     "Format",
-    "Loaded",
     "LoadedFlow",
+    "LoadedJob",
     "LoadedQueue",
     "LoadedSchedule",
-    "Written",
+    "apply_patch",
     "dump",
     "dump_flow",
     "dump_queue",
@@ -29,6 +30,5 @@ __all__ = [
     "load_many",
     "load_queue",
     "load_schedule",
-    "patched",
     "write",
 ]

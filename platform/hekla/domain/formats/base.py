@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hekla.domain.formats.fields import Fields
-from hekla.domain.formats.reading import Reading
+from hekla.domain.formats.reader import ManifestReader
 from hekla.domain.jobspec import JobSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedJob:
     """The job that a manifest describes, and a sentence for everything in it that has no effect here.
 
     `secrets` are values that its commands speak of, which are no part of the job (`domain.secrets`). `mounted` are the
@@ -36,7 +36,7 @@ class Format:
     word: str
     api_version: str
     kind: str
-    read: Callable[[Reading, Fields], dict[str, Any]]
+    read: Callable[[ManifestReader, Fields], dict[str, Any]]
     write: Callable[[JobSpec], dict[str, Any]]
     mounts_files: bool = True
     recognise: Callable[[Mapping[str, Any]], bool] | None = None

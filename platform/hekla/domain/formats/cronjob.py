@@ -7,12 +7,12 @@ from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import yaml_text
 from hekla.domain.formats.fields import Fields, Findings, not_one, wrong_version
 from hekla.domain.formats.files import Companions, is_companion, report_unmounted
-from hekla.domain.formats.reading import Reading, without_none
+from hekla.domain.formats.reader import ManifestReader, without_none
 from hekla.domain.formats.volcano import VOLCANO
-from hekla.domain.formats.writing import companions, filled
+from hekla.domain.formats.writing import companions, without_empty
 from hekla.domain.schedules import ScheduleSpec
-from hekla.domain.sentences import said
-from hekla.domain.validation import shown
+from hekla.domain.translation import translate
+from hekla.domain.validation import quote
 
 API_VERSION, KIND = "batch.volcano.sh/v1alpha1", "CronJob"
 _FIELDS = {
@@ -44,7 +44,7 @@ def load_schedule(text: str | bytes) -> LoadedSchedule:
     findings = Findings()
     documents = yaml_text.read(text)
     manifest, beside = _sorted_out(documents, findings)
-    reading = Reading(beside, findings)
+    reading = ManifestReader(beside, findings)
     document = _read(reading, manifest)
     manifest.close()
     report_unmounted(documents, reading.volumes.mounted_claims(), findings)
@@ -73,13 +73,13 @@ def dump_schedule(spec: ScheduleSpec) -> str:
         "metadata": {"name": spec.name},
         "spec": {
             **{name: given[field] for name, field in _FIELDS.items() if field in given},
-            "jobTemplate": filled(**template),
+            "jobTemplate": without_empty(**template),
         },
     }
     return yaml_text.write([*companions(job), manifest])
 
 
-def _read(reading: Reading, manifest: Fields) -> dict[str, Any]:
+def _read(reading: ManifestReader, manifest: Fields) -> dict[str, Any]:
     manifest.ignore("apiVersion", "kind", "status")
     metadata, spec = manifest.fields("metadata"), manifest.fields("spec")
     document = {
@@ -92,7 +92,7 @@ def _read(reading: Reading, manifest: Fields) -> dict[str, Any]:
     return document
 
 
-def _template(reading: Reading, template: Fields) -> dict[str, Any]:
+def _template(reading: ManifestReader, template: Fields) -> dict[str, Any]:
     """The job's document. What is known of its places in the manifest is known of them inside the schedule, then."""
     known = dict(reading.findings.origins)
     reading.findings.origins.clear()
@@ -114,7 +114,7 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Fields, Compa
             found.append(document)
         else:
             kind = document.get("kind") if isinstance(document, dict) else document
-            findings.not_honoured(f"document {number}", said("{kind} is not a CronJob.", kind=shown(kind)))
+            findings.not_honoured(f"document {number}", translate("{kind} is not a CronJob.", kind=quote(kind)))
     if len(found) != 1:
         raise Invalid([Problem("", not_one(len(found), KIND, API_VERSION))])
     if found[0].get("apiVersion") != API_VERSION:

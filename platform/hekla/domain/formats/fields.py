@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hekla.domain.errors import HeklaError, Invalid, Problem, Refused
-from hekla.domain.sentences import said
-from hekla.domain.validation import nearest, shown
+from hekla.domain.translation import translate
+from hekla.domain.validation import quote, suggest
 
 MAX_WARNINGS = 50
 
@@ -28,7 +28,9 @@ class Findings:
 
     def not_honoured(self, path: str, why: str = "") -> None:
         self.ignored.append(
-            said("{path}: not honoured: {why}", path=path, why=why) if why else said("{path}: not honoured.", path=path)
+            translate("{path}: not honoured: {why}", path=path, why=why)
+            if why
+            else translate("{path}: not honoured.", path=path)
         )
 
     def remark(self, path: str, message: str) -> None:
@@ -39,7 +41,7 @@ class Findings:
         """What has no effect, each thing once; of very many only the first, and how many more there are."""
         told_once = list(dict.fromkeys(self.ignored))
         more = len(told_once) - MAX_WARNINGS
-        told = said("… and {more} more fields are not honoured.", more=more)
+        told = translate("… and {more} more fields are not honoured.", more=more)
         return (*told_once[:MAX_WARNINGS], *([told] if more > 0 else []))
 
     def place_of(self, path: str) -> str:
@@ -70,13 +72,17 @@ class Findings:
 def not_one(count: int, kind: str, version: str) -> str:
     """That a stream holds none of a kind, or several."""
     if not count:
-        return said("The text holds no {kind} of {version}; one is expected.", kind=kind, version=version)
-    return said("The text holds {count} {kind} of {version}; one is expected.", count=count, kind=kind, version=version)
+        return translate("The text holds no {kind} of {version}; one is expected.", kind=kind, version=version)
+    return translate(
+        "The text holds {count} {kind} of {version}; one is expected.", count=count, kind=kind, version=version
+    )
 
 
 def wrong_version(kind: str, version: str, given: object) -> str:
     """That manifests of a kind have another `apiVersion`."""
-    return said("For a {kind} this must be {version}, not {given}.", kind=kind, version=version, given=shown(given))
+    return translate(
+        "For a {kind} this must be {version}, not {given}.", kind=kind, version=version, given=quote(given)
+    )
 
 
 class Fields:
@@ -89,7 +95,7 @@ class Fields:
         if isinstance(data, Mapping):
             self._data = {str(key): value for key, value in data.items()}
         elif data is not None:
-            told = said("This must be a mapping of fields to values, not {given}.", given=shown(data))
+            told = translate("This must be a mapping of fields to values, not {given}.", given=quote(data))
             findings.problem(path, told)
 
     def __contains__(self, name: str) -> bool:
@@ -117,7 +123,7 @@ class Fields:
         value = self.take(name)
         if value is None or isinstance(value, str):
             return value or ""
-        self.findings.problem(self.at(name), said("This must be text, not {given}.", given=shown(value)))
+        self.findings.problem(self.at(name), translate("This must be text, not {given}.", given=quote(value)))
         return ""
 
     def fields(self, name: str) -> "Fields":
@@ -129,7 +135,7 @@ class Fields:
         value = self.take(name)
         if value is None or isinstance(value, list):
             return value or []
-        self.findings.problem(self.at(name), said("This must be a list, not {given}.", given=shown(value)))
+        self.findings.problem(self.at(name), translate("This must be a list, not {given}.", given=quote(value)))
         return []
 
     def list_of_fields(self, name: str) -> list["Fields"]:
@@ -151,8 +157,8 @@ class Fields:
         for name, value in self._data.items():
             if name in self._known or value in (None, [], {}, ""):
                 continue
-            if hint := nearest(name, self._known, likeness=0.8):
-                told = said("There is no field {name} here{hint}", name=shown(name), hint=hint)
+            if hint := suggest(name, self._known, likeness=0.8):
+                told = translate("There is no field {name} here{hint}", name=quote(name), hint=hint)
                 self.findings.problem(self.at(name), told)
             else:
                 self.findings.not_honoured(self.at(name))

@@ -6,9 +6,9 @@ from typing import Any
 
 from hekla.domain.formats import volumes
 from hekla.domain.formats.fields import Fields, Findings
-from hekla.domain.sentences import said
-from hekla.domain.validation import join, shown
-from hekla.domain.volumes import MAX_VOLUMES, WORK, is_over, out_of_reach
+from hekla.domain.translation import translate
+from hekla.domain.validation import join, quote
+from hekla.domain.volumes import MAX_VOLUMES, WORKING_DIR, is_over, mount_path_problem
 
 _KINDS = ("ConfigMap", volumes.CLAIM)
 
@@ -36,7 +36,7 @@ class Companions:
             self.claims[name] = volumes.claim(fields.fields("spec"))
         else:
             self.findings.not_honoured(
-                fields.path, said("make it in the cluster itself; jobs can mount it by its name.")
+                fields.path, translate("make it in the cluster itself; jobs can mount it by its name.")
             )
 
     def _add_config_map(self, document: dict[str, Any]) -> None:
@@ -53,7 +53,9 @@ class Companions:
     def mount(self, path: str, text: object, where: str) -> None:
         """Put a text at a path of the working folder; two different ones cannot be at one place."""
         if self.files.setdefault(path, text) != text:
-            told = said("Another file is at {path} already: all pods of a job get the same files.", path=shown(path))
+            told = translate(
+                "Another file is at {path} already: all pods of a job get the same files.", path=quote(path)
+            )
             self.findings.problem(where, told)
 
 
@@ -63,7 +65,7 @@ def report_unmounted(documents: Iterable[Any], mounted: Collection[str], finding
         if is_companion(document) and document["kind"] == volumes.CLAIM and volumes.is_deleted_with_job(document):
             name = Fields(document, volumes.CLAIM, Findings()).fields("metadata").text("name")
             if name not in mounted:
-                findings.not_honoured(f"{volumes.CLAIM} {name}", said("no job mounts it, so it is not made."))
+                findings.not_honoured(f"{volumes.CLAIM} {name}", translate("no job mounts it, so it is not made."))
 
 
 def is_companion(document: object) -> bool:
@@ -79,7 +81,7 @@ class Mounts:
     """
 
     def __init__(
-        self, pod: Fields, companions: Companions, kept: volumes.Volumes, shared: Iterable[volumes.Wanted]
+        self, pod: Fields, companions: Companions, kept: volumes.JobVolumes, shared: Iterable[volumes.MountRequest]
     ) -> None:
         self.companions, self.findings = companions, pod.findings
         self.volume_mounts: list[dict[str, Any]] = []
@@ -113,7 +115,7 @@ class Mounts:
         `target`: the place of its task in the JobSpec.
         """
         mounts: list[tuple[Fields, str, PurePosixPath]] = []
-        wanted: list[volumes.Wanted] = []
+        wanted: list[volumes.MountRequest] = []
         for mount in container.list_of_fields("volumeMounts"):
             name, path = mount.text("name"), mount.text("mountPath")
             if name in self._sources:
@@ -124,8 +126,8 @@ class Mounts:
                 mounts.append((mount, name, PurePosixPath(path)))
                 mount.close()
             elif name not in self._reported:
-                self.findings.not_honoured(mount.path, said("there is no volume {name}.", name=shown(name)))
-        root, seen = WORK, working_dir
+                self.findings.not_honoured(mount.path, translate("there is no volume {name}.", name=quote(name)))
+        root, seen = WORKING_DIR, working_dir
         if mounts and isinstance(working_dir, str | None):
             root = _root([path for _, _, path in mounts], working_dir)
             seen = _seen_from(root, working_dir)
@@ -136,50 +138,50 @@ class Mounts:
             self._add_mount(one, _below_work(root, one.path), target)
         return seen
 
-    def _wanted(self, mount: Fields, name: str) -> list[volumes.Wanted]:
+    def _wanted(self, mount: Fields, name: str) -> list[volumes.MountRequest]:
         """The mount of a volume that jobs have; nothing where all of it would be mounted in place of a part."""
         if "subPathExpr" in mount:
-            self.findings.not_honoured(mount.path, said("a path of variables cannot be had; name it as subPath."))
+            self.findings.not_honoured(mount.path, translate("a path of variables cannot be had; name it as subPath."))
             return []
         source, is_read_only, volume_at = self._sources[name]
         path, read_only = mount.take("mountPath"), mount.take("readOnly") or is_read_only or None
         more = {"sub_path": mount.take("subPath"), "read_only": read_only}
         mount.close()
-        return [volumes.Wanted(name, source, path, volume_at, mount.path, mount.at("mountPath"), more)]
+        return [volumes.MountRequest(name, source, path, volume_at, mount.path, mount.at("mountPath"), more)]
 
-    def _add_mount(self, wanted: volumes.Wanted, path: object, target: str) -> None:
+    def _add_mount(self, wanted: volumes.MountRequest, path: object, target: str) -> None:
         """Take a mount, or say why the task goes without."""
         if why := self._why_left_out(wanted, path):
             self.findings.not_honoured(wanted.at, why)
             return
         name = self._kept.keep(wanted.name, wanted.source, wanted.volume_at)
         if name is None:
-            self.findings.not_honoured(wanted.at, said("a job has at most {most} volumes.", most=MAX_VOLUMES))
+            self.findings.not_honoured(wanted.at, translate("a job has at most {most} volumes.", most=MAX_VOLUMES))
             return
         at = join(target, "volume_mounts", len(self.volume_mounts))
         self.findings.origins |= {at: wanted.at, join(at, "mount_path"): wanted.path_at}
         document = {"name": name, "mount_path": path, **wanted.more}
         self.volume_mounts.append({field: value for field, value in document.items() if value is not None})
 
-    def _why_left_out(self, wanted: volumes.Wanted, path: object) -> str:
+    def _why_left_out(self, wanted: volumes.MountRequest, path: object) -> str:
         """Nothing where the mount can be had, and where its path is none at all, which is a mistake."""
         if not isinstance(path, str) or not path.startswith("/"):
             return ""
         place = PurePosixPath("/", *PurePosixPath(path).parts[1:])
         if place in self._places:
-            return said("Another volume of the task is at {path} already.", path=wanted.path)
-        if why := out_of_reach(place, str(wanted.path)):
+            return translate("Another volume of the task is at {path} already.", path=wanted.path)
+        if why := mount_path_problem(place, str(wanted.path)):
             return why
-        if file := next((name for name in self.companions.files if is_over(place, WORK / name)), None):
-            return said("The job's file {path} lies there.", path=file)
+        if file := next((name for name in self.companions.files if is_over(place, WORKING_DIR / name)), None):
+            return translate("The job's file {path} lies there.", path=file)
         if len(self.volume_mounts) == MAX_VOLUMES:
-            return said("a task mounts at most {most} volumes.", most=MAX_VOLUMES)
+            return translate("a task mounts at most {most} volumes.", most=MAX_VOLUMES)
         self._places.add(place)
         return ""
 
     def _mount(self, mount: Fields, name: str, path: PurePosixPath, root: PurePosixPath) -> None:
         if not path.is_relative_to(root):
-            told = said(
+            told = translate(
                 "Files can be mounted at {root} and below it, not elsewhere: pods have one folder of their own.",
                 root=root,
             )
@@ -193,7 +195,7 @@ class Mounts:
 
     def _look_for_absolute_paths(self, container: Fields, command: list[Any], root: PurePosixPath) -> None:
         if any(isinstance(word, str) and f"{root}/" in word for word in command):
-            why = said("{root} becomes the pod's working folder, so name files in it without {root}/.", root=root)
+            why = translate("{root} becomes the pod's working folder, so name files in it without {root}/.", root=root)
             self.findings.not_honoured(container.at("command"), why)
 
 
@@ -207,7 +209,7 @@ def _chosen(source: Fields, data: dict[str, Any]) -> dict[str, Any]:
         if key in data:
             chosen[path] = data[key]
         else:
-            item.findings.problem(item.at("key"), said("The ConfigMap has no {key}.", key=shown(key)))
+            item.findings.problem(item.at("key"), translate("The ConfigMap has no {key}.", key=quote(key)))
         item.close()
     return chosen
 
@@ -223,17 +225,17 @@ def _below_work(root: PurePosixPath, path: object) -> object:
     """Where a volume is in the pod whose working folder is what the template calls `root`."""
     if not isinstance(path, str) or not PurePosixPath(path).is_relative_to(root):
         return path
-    return str(WORK / PurePosixPath(path).relative_to(root))
+    return str(WORKING_DIR / PurePosixPath(path).relative_to(root))
 
 
 def _why_not(volume: Fields) -> str:
     if "configMap" in volume:
-        return said("the text holds no such ConfigMap.")
+        return translate("the text holds no such ConfigMap.")
     if "emptyDir" in volume:
-        return said("an emptyDir is on disk, or in memory (medium: Memory), and on nothing else.")
+        return translate("an emptyDir is on disk, or in memory (medium: Memory), and on nothing else.")
     if "hostPath" in volume:
-        return said("folders of the machines themselves are not for jobs; mount a claim, or an emptyDir.")
-    return said("only claims by name, emptyDirs and ConfigMaps in the same text are.")
+        return translate("folders of the machines themselves are not for jobs; mount a claim, or an emptyDir.")
+    return translate("only claims by name, emptyDirs and ConfigMaps in the same text are.")
 
 
 def _seen_from(root: PurePosixPath, working_dir: str | None) -> str | None:

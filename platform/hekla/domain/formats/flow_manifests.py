@@ -12,16 +12,16 @@ from typing import Any
 from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.domain.flows import FlowSpec, Probe, Retain, StepSpec
 from hekla.domain.formats import manifests, yaml_text
-from hekla.domain.formats.base import Loaded
+from hekla.domain.formats.base import LoadedJob
 from hekla.domain.formats.fields import Fields, Findings, wrong_version
 from hekla.domain.formats.files import Companions, is_companion, report_unmounted
 from hekla.domain.formats.manifests import FLOW_KINDS
-from hekla.domain.formats.reading import Reading, without_none
+from hekla.domain.formats.reader import ManifestReader, without_none
 from hekla.domain.formats.volcano import VOLCANO
-from hekla.domain.formats.writing import filled
+from hekla.domain.formats.writing import without_empty
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.sentences import said
-from hekla.domain.validation import join, shown
+from hekla.domain.translation import translate
+from hekla.domain.validation import join, quote
 
 VERSION = "flow.volcano.sh/v1alpha1"
 _TEMPLATE, _FLOW = FLOW_KINDS
@@ -56,7 +56,7 @@ def load_flow(text: str | bytes) -> LoadedFlow:
     specs = [one.spec for one in loaded]
     repeated = {spec.name for spec in specs if [other.name for other in specs].count(spec.name) > 1}
     for name in sorted(repeated):
-        findings.problem(f"{_TEMPLATE} {name}", said("The text holds two templates of this name."))
+        findings.problem(f"{_TEMPLATE} {name}", translate("The text holds two templates of this name."))
     flow = _flow(flows[0], findings) if flows else None
     findings.raise_any()
     return LoadedFlow(tuple(specs), flow, findings.warnings(), findings)
@@ -88,8 +88,8 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[list[Any], li
             found[kind].append(document)
             _check_version(document, findings)
         else:
-            what = shown(kind) if kind else said("what is no manifest")
-            told = said("{what} is neither a template nor a flow; submit it by itself.", what=what)
+            what = quote(kind) if kind else translate("what is no manifest")
+            told = translate("{what} is neither a template nor a flow; submit it by itself.", what=what)
             findings.not_honoured(f"document {number}", told)
     if len(found[_FLOW]) > 1 or not (found[_FLOW] or found[_TEMPLATE]):
         raise Invalid([Problem("", _not_expected(len(found[_FLOW])))])
@@ -99,10 +99,10 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[list[Any], li
 def _not_expected(flows: int) -> str:
     values = {"flow": _FLOW, "template": _TEMPLATE, "version": VERSION}
     if not flows:
-        return said(
+        return translate(
             "The text holds no flow; what is expected: one {flow}, {template}s, or both, of {version}.", **values
         )
-    return said(
+    return translate(
         "The text holds {count} flows; what is expected: one {flow}, {template}s, or both, of {version}.",
         count=flows,
         **values,
@@ -115,7 +115,7 @@ def _check_version(document: dict[str, Any], findings: Findings) -> None:
         findings.problem("apiVersion", wrong_version(kind, VERSION, version))
 
 
-def _template(document: dict[str, Any], maps: list[Any], findings: Findings) -> Loaded | None:
+def _template(document: dict[str, Any], maps: list[Any], findings: Findings) -> LoadedJob | None:
     """The job of a template: its spec is that of a Volcano Job."""
     fields = Fields(document, "", findings)
     where = f"{_TEMPLATE} {fields.fields('metadata').text('name')}".strip()
@@ -136,7 +136,7 @@ def _flow(document: dict[str, Any], findings: Findings) -> FlowSpec | None:
     findings.origins |= {"name": "metadata.name", "retain": "spec.jobRetainPolicy", "steps": "spec.flows"}
     steps = [_step(step, join("steps", place), findings) for place, step in enumerate(spec.list_of_fields("flows"))]
     asked = {"name": metadata.take("name"), "retain": spec.take("jobRetainPolicy") or None, "steps": steps}
-    Reading(Companions(findings), findings).close_metadata(metadata, metadata.mapping("annotations"))
+    ManifestReader(Companions(findings), findings).close_metadata(metadata, metadata.mapping("annotations"))
     spec.close()
     flow.close()
     try:
@@ -213,34 +213,34 @@ def _written_flow(flow: FlowSpec) -> dict[str, Any]:
         "apiVersion": VERSION,
         "kind": _FLOW,
         "metadata": {"name": flow.name},
-        "spec": filled(jobRetainPolicy=policy, flows=steps),
+        "spec": without_empty(jobRetainPolicy=policy, flows=steps),
     }
 
 
 def _written_step(step: StepSpec, flow: FlowSpec) -> dict[str, Any]:
     template = step.template_name or flow.job_name(step.name)
-    probe = filled(
+    probe = without_empty(
         taskStatusList=[_written_state(probe) for probe in step.probes if probe.state],
         tcpSocketList=[_written_port(probe) for probe in step.probes if probe.port and not probe.path],
         httpGetList=[_written_question(probe) for probe in step.probes if probe.path],
     )
-    return filled(
+    return without_empty(
         name=step.name,
         template=template if template != step.name else None,
-        dependsOn=filled(targets=list(step.depends_on), probe=probe),
-        patch=filled(jobSpec=step.patch.get("spec"), metadata=step.patch.get("metadata")),
+        dependsOn=without_empty(targets=list(step.depends_on), probe=probe),
+        patch=without_empty(jobSpec=step.patch.get("spec"), metadata=step.patch.get("metadata")),
     )
 
 
 def _written_state(probe: Probe) -> dict[str, Any]:
-    return filled(taskName=probe.task or None, phase=str(probe.state).capitalize())
+    return without_empty(taskName=probe.task or None, phase=str(probe.state).capitalize())
 
 
 def _written_port(probe: Probe) -> dict[str, Any]:
-    return filled(taskName=probe.task or None, port=probe.port)
+    return without_empty(taskName=probe.task or None, port=probe.port)
 
 
 def _written_question(probe: Probe) -> dict[str, Any]:
     name, value = next(iter(probe.headers.items()), ("", ""))
     header = {"name": name, "value": value} if name else None
-    return filled(taskName=probe.task or None, port=probe.port, path=probe.path, httpHeader=header)
+    return without_empty(taskName=probe.task or None, port=probe.port, path=probe.path, httpHeader=header)

@@ -1,8 +1,8 @@
 """JAXJobs (`kubeflow.org/v1`): workers alike, the first of which coordinates."""
 
-from hekla.domain.formats.roles import RoleKind
+from hekla.domain.formats.kubeflow import KubeflowKind
 
-JAXJOB = RoleKind(
+JAXJOB = KubeflowKind(
     kind="JAXJob",
     replicas="jaxReplicaSpecs",
     roles=("Worker",),

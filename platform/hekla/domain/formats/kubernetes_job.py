@@ -10,26 +10,26 @@ import re
 from typing import Any
 
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.formats import pods, run_policy, words
+from hekla.domain.formats import annotations, pods, run_policy
 from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields, Findings
-from hekla.domain.formats.reading import Reading, without_none
-from hekla.domain.formats.writing import filled, metadata, priority_class
+from hekla.domain.formats.reader import ManifestReader, without_none
+from hekla.domain.formats.writing import metadata, priority_class, without_empty
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.policies import Action, Event, Policy
-from hekla.domain.sentences import said, sentence
+from hekla.domain.policies import LifecycleAction, LifecycleEvent, LifecyclePolicy
+from hekla.domain.translation import gettext_noop, translate
 
 _USUAL_LIMIT = 6
-_AT_ONCE = sentence("all completions may run at the same time.")
-_NOT_HERE = sentence("only exit codes in a list (FailJob, Count), and evictions (Ignore), can be told apart here.")
-_INDEXES = sentence("a count of successes is what can be asked for.")
+_AT_ONCE = gettext_noop("all completions may run at the same time.")
+_NOT_HERE = gettext_noop("only exit codes in a list (FailJob, Count), and evictions (Ignore), can be told apart here.")
+_INDEXES = gettext_noop("a count of successes is what can be asked for.")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-_RESTARTS = Policy(events=(Event.POD_FAILED,), action=Action.RESTART_POD)
-_ENDS = Policy(events=(Event.POD_FAILED,), action=Action.TERMINATE_JOB)
+_RESTARTS = LifecyclePolicy(events=(LifecycleEvent.POD_FAILED,), action=LifecycleAction.RESTART_POD)
+_ENDS = LifecyclePolicy(events=(LifecycleEvent.POD_FAILED,), action=LifecycleAction.TERMINATE_JOB)
 
 
-def _read(reading: Reading, job: Fields) -> dict[str, Any]:
-    more = {"queue": words.QUEUE, "min_available": words.GANG, "priority_class": words.PRIORITY_CLASS}
+def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
+    more = {"queue": annotations.QUEUE, "min_available": annotations.GANG, "priority_class": annotations.PRIORITY_CLASS}
     document = reading.head(job.fields("metadata"), **more)
     spec = job.fields("spec")
     limits, retries = run_policy.read_limits(reading, spec)
@@ -37,7 +37,7 @@ def _read(reading: Reading, job: Fields) -> dict[str, Any]:
     if retries and document["max_retry"] is None:
         document["max_retry"] = _USUAL_LIMIT
     indexed = spec.take("completionMode") == "Indexed"
-    reading.unless(spec, "completionMode", ("Indexed", "NonIndexed"), said("there are Indexed and NonIndexed."))
+    reading.unless(spec, "completionMode", ("Indexed", "NonIndexed"), translate("there are Indexed and NonIndexed."))
     document["plugins"] = reading.plugin("indexed", {}, spec.at("completionMode")) if indexed else None
     replicas = _counts(reading, spec, document)
     task = _task(reading, spec, replicas)
@@ -50,14 +50,14 @@ def _read(reading: Reading, job: Fields) -> dict[str, Any]:
     return {**document, "tasks": [{**task, "policies": policies}]}
 
 
-def _counts(reading: Reading, spec: Fields, document: dict[str, Any]) -> object:
+def _counts(reading: ManifestReader, spec: Fields, document: dict[str, Any]) -> object:
     """How many replicas there are; sets how many of them make the gang, and how many must succeed."""
     parallelism, completions = spec.take("parallelism"), spec.take("completions")
     replicas = (1 if parallelism is None else parallelism) if completions is None else completions
     named = "parallelism" if completions is None else "completions"
     reading.findings.origins["tasks.0.replicas"] = spec.at(named)
     if completions is not None and parallelism not in (None, completions):
-        reading.findings.not_honoured(spec.at("parallelism"), said(_AT_ONCE))
+        reading.findings.not_honoured(spec.at("parallelism"), translate(_AT_ONCE))
     wanted = _successes(reading, spec)
     if not isinstance(replicas, int) or replicas <= 1 or document["min_available"] == replicas:
         document["min_available"] = None
@@ -68,7 +68,7 @@ def _counts(reading: Reading, spec: Fields, document: dict[str, Any]) -> object:
     return replicas
 
 
-def _successes(reading: Reading, spec: Fields) -> object:
+def _successes(reading: ManifestReader, spec: Fields) -> object:
     """How many successes are enough by the success policy, if it says so."""
     wanted = None
     policy = spec.fields("successPolicy")
@@ -77,12 +77,12 @@ def _successes(reading: Reading, spec: Fields) -> object:
             wanted = reading.take(rule, "succeededCount", "min_success")
             rule.close()
         else:
-            reading.findings.not_honoured(rule.path, said(_INDEXES))
+            reading.findings.not_honoured(rule.path, translate(_INDEXES))
     policy.close()
     return wanted
 
 
-def _task(reading: Reading, spec: Fields, replicas: object) -> dict[str, Any]:
+def _task(reading: ManifestReader, spec: Fields, replicas: object) -> dict[str, Any]:
     template = spec.fields("template")
     reading.findings.origins["tasks"] = spec.at("template")
     reading.findings.origins["tasks.0"] = spec.at("template")
@@ -97,15 +97,17 @@ def _container_name(spec: Fields) -> str:
     return names[0] if names and _NAME.fullmatch(names[0]) else "main"
 
 
-def _failure_rules(reading: Reading, spec: Fields, *, retries: bool) -> list[dict[str, Any]]:
+def _failure_rules(reading: ManifestReader, spec: Fields, *, retries: bool) -> list[dict[str, Any]]:
     """`podFailurePolicy` as policies; a failure that counts is one too many where no retry is left."""
     policy = spec.fields("podFailurePolicy")
     found: list[dict[str, Any]] = []
     for rule in policy.list_of_fields("rules"):
         more = _failure_rule(rule)
-        found += [one for one in more if retries or one["action"] != str(Action.RESTART_POD) or "events" in one]
+        found += [
+            one for one in more if retries or one["action"] != str(LifecycleAction.RESTART_POD) or "events" in one
+        ]
         if not more:
-            reading.findings.not_honoured(rule.path, said(_NOT_HERE))
+            reading.findings.not_honoured(rule.path, translate(_NOT_HERE))
     policy.close()
     return found
 
@@ -114,8 +116,8 @@ def _failure_rule(rule: Fields) -> list[dict[str, Any]]:
     action, codes = rule.text("action"), rule.fields("onExitCodes")
     conditions = rule.list_of_fields("onPodConditions")
     if action == "Ignore" and [one.take("type") for one in conditions] == ["DisruptionTarget"]:
-        return [{"events": [str(Event.POD_EVICTED)], "action": str(Action.RESTART_POD)}]
-    done = {"FailJob": Action.TERMINATE_JOB, "Count": Action.RESTART_POD}.get(action)
+        return [{"events": [str(LifecycleEvent.POD_EVICTED)], "action": str(LifecycleAction.RESTART_POD)}]
+    done = {"FailJob": LifecycleAction.TERMINATE_JOB, "Count": LifecycleAction.RESTART_POD}.get(action)
     if done is None or conditions or codes.text("operator") != "In" or "containerName" in codes:
         return []
     return [{"exit_code": code, "action": str(done)} for code in codes.sequence("values")]
@@ -124,36 +126,36 @@ def _failure_rule(rule: Fields) -> list[dict[str, Any]]:
 def _write(spec: JobSpec) -> dict[str, Any]:
     if len(spec.tasks) != 1:
         names = ", ".join(task.name for task in spec.tasks)
-        told = said("A Job of Kubernetes has one pod template; this job has {names}.", names=names)
+        told = translate("A Job of Kubernetes has one pod template; this job has {names}.", names=names)
         raise Invalid([Problem("tasks", told)])
     task, rules = spec.tasks[0], spec.tasks[0].policies
     gang = spec.gang_minimum if task.replicas > 1 else 1
     restarts = _RESTARTS in rules
     needs_all = spec.min_success == task.replicas or (spec.min_success is None and gang == task.replicas)
     few = spec.min_success if not needs_all else None
-    fields = filled(
+    fields = without_empty(
         parallelism=task.replicas,
         completions=task.replicas if needs_all or few else None,
         completionMode="Indexed" if "indexed" in spec.plugins or few else None,
         backoffLimit=spec.max_retry if restarts else 0,
         activeDeadlineSeconds=spec.active_deadline_seconds,
         ttlSecondsAfterFinished=spec.ttl_seconds_after_finished,
-        podFailurePolicy=filled(rules=[rule for policy in rules for rule in _written_rules(policy)]),
+        podFailurePolicy=without_empty(rules=[rule for policy in rules for rule in _written_rules(policy)]),
         successPolicy={"rules": [{"succeededCount": few}]} if few else None,
         template=pods.write(task, spec),
     )
-    group = {words.GANG: str(gang)} if gang > 1 else {}
-    head = metadata(spec, {words.QUEUE: spec.queue, **group, **priority_class(spec)})
+    group = {annotations.GANG: str(gang)} if gang > 1 else {}
+    head = metadata(spec, {annotations.QUEUE: spec.queue, **group, **priority_class(spec)})
     return {"metadata": head, "spec": fields}
 
 
-def _written_rules(policy: Policy) -> list[dict[str, Any]]:
+def _written_rules(policy: LifecyclePolicy) -> list[dict[str, Any]]:
     if policy.timeout_seconds:
         return []
     if policy.exit_code is not None:
-        action = {Action.TERMINATE_JOB: "FailJob", Action.RESTART_POD: "Count"}.get(policy.action)
+        action = {LifecycleAction.TERMINATE_JOB: "FailJob", LifecycleAction.RESTART_POD: "Count"}.get(policy.action)
         return [{"action": action, "onExitCodes": {"operator": "In", "values": [policy.exit_code]}}] if action else []
-    if policy == Policy(events=(Event.POD_EVICTED,), action=Action.RESTART_POD):
+    if policy == LifecyclePolicy(events=(LifecycleEvent.POD_EVICTED,), action=LifecycleAction.RESTART_POD):
         return [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
     return []
 

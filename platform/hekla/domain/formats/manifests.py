@@ -13,58 +13,58 @@ from typing import Any
 
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import podgroup, registry, yaml_text
-from hekla.domain.formats.base import Format, Loaded
+from hekla.domain.formats.base import Format, LoadedJob
 from hekla.domain.formats.fields import Fields, Findings, wrong_version
 from hekla.domain.formats.files import Companions, is_companion, report_unmounted
-from hekla.domain.formats.losses import losses
 from hekla.domain.formats.queue_manifest import holds_queues
-from hekla.domain.formats.reading import Reading, without_none
+from hekla.domain.formats.reader import ManifestReader, without_none
+from hekla.domain.formats.unsupported_fields import unsupported_fields
 from hekla.domain.formats.volcano import VOLCANO
 from hekla.domain.formats.writing import companions
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.sentences import said, sentence
 from hekla.domain.sweeps import MAX_JOBS, MAX_PROBLEMS
-from hekla.domain.validation import join, shown
+from hekla.domain.translation import gettext_noop, translate
+from hekla.domain.validation import join, quote
 
-_WHERE_QUEUES = sentence(
+_WHERE_QUEUES = gettext_noop(
     "queues are made by operators and platform admins, from a text of their own: "
     "by `hekla submit`, or at /api/v1/queues."
 )
 FLOW_KINDS = ("JobTemplate", "JobFlow")
-_NOT_A_JOB = sentence(
+_NOT_A_JOB = gettext_noop(
     "The text holds a {kind}, which is no job: flows are started and templates kept on the page Flows, "
     "by `hekla submit`, or at /api/v1/flows and /api/v1/templates."
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class DumpedManifest:
     """A manifest as YAML, and a sentence for everything in the job that it does not hold."""
 
     text: str
     notes: tuple[str, ...]
 
 
-def load(text: str | bytes) -> Loaded:
+def load(text: str | bytes) -> LoadedJob:
     """The job in a YAML (or JSON) stream. Raises Invalid with every problem and its path in the manifest."""
     return load_documents(yaml_text.read(text))
 
 
-def load_documents(documents: list[Any]) -> Loaded:
+def load_documents(documents: list[Any]) -> LoadedJob:
     """The job in the documents of a stream, one document of a JobSpec among them. Raises Invalid as `load` does."""
     loaded = load_beside(documents)
     return replace(loaded, warnings=(*loaded.warnings, *_unmounted(documents, loaded.mounted)))
 
 
-def load_beside(documents: list[Any]) -> Loaded:
+def load_beside(documents: list[Any]) -> LoadedJob:
     """As `load_documents`, where claims may be there for other jobs. Raises Invalid as `load` does."""
     if len(documents) == 1 and _is_spec(documents[0]):
         return _load_spec(documents[0])
     findings = Findings()
     job, groups, beside = _sorted_out(documents, findings)
-    form, group = _format_of(job), podgroup.chosen(job, groups, findings)
+    form, group = _format_of(job), podgroup.select_group(job, groups, findings)
     job = podgroup.without_name(job, group) if group else job
-    reading, manifest = Reading(beside, findings), Fields(job, "", findings)
+    reading, manifest = ManifestReader(beside, findings), Fields(job, "", findings)
     if not form.recognise:
         manifest.ignore("apiVersion", "kind", "status")
     document = form.read(reading, manifest)
@@ -82,10 +82,10 @@ def load_beside(documents: list[Any]) -> Loaded:
         findings.remark(remark.path, remark.message)
     if group:
         group.compare(spec)
-    return Loaded(spec, findings.warnings(), reading.secrets, reading.volumes.mounted_claims())
+    return LoadedJob(spec, findings.warnings(), reading.secrets, reading.volumes.mounted_claims())
 
 
-def load_many(text: str | bytes) -> tuple[Loaded, ...]:
+def load_many(text: str | bytes) -> tuple[LoadedJob, ...]:
     """Every job in a YAML (or JSON) stream: manifests of any kind, and documents of a JobSpec, in their order.
 
     ConfigMaps and claims serve all jobs of the stream, PodGroups those whose pods name them. Raises Invalid with every
@@ -97,15 +97,15 @@ def load_many(text: str | bytes) -> tuple[Loaded, ...]:
     jobs = [(number, one) for number, one in numbered if not podgroup.is_group(one)]
     groups = [one for _, one in numbered if podgroup.is_group(one)]
     if groups and not jobs:
-        raise _refusal(podgroup.alone())
+        raise _refusal(podgroup.no_job_message())
     if not 0 < len(jobs) <= MAX_JOBS:
         raise _refusal(
-            said("The text holds {count:,} jobs; from 1 to {most:,} are expected.", count=len(jobs), most=MAX_JOBS)
+            translate("The text holds {count:,} jobs; from 1 to {most:,} are expected.", count=len(jobs), most=MAX_JOBS)
         )
     alone = len(jobs) == 1 and not _is_spec(jobs[0][1])
     found, problems = [], [] if alone else _strays(numbered, [one for _, one in jobs])
     for number, document in jobs:
-        theirs = groups if alone else podgroup.named_by(document, groups)
+        theirs = groups if alone else podgroup.groups_of(document, groups)
         try:
             found.append(_load_one(document, [*maps, *theirs]))
         except Invalid as error:
@@ -125,29 +125,29 @@ def _unmounted(documents: list[Any], mounted: frozenset[str]) -> tuple[str, ...]
 def _strays(numbered: list[tuple[int, Any]], jobs: list[Any]) -> list[Problem]:
     """That none of the jobs names a PodGroup."""
     return [
-        Problem(f"document {number}", podgroup.stray())
+        Problem(f"document {number}", podgroup.no_pod_message())
         for number, one in numbered
-        if podgroup.is_group(one) and not podgroup.named_by(jobs, [one])
+        if podgroup.is_group(one) and not podgroup.groups_of(jobs, [one])
     ]
 
 
-def _load_one(document: Any, beside: list[Any]) -> Loaded:  # noqa: ANN401  (whatever the YAML holds)
+def _load_one(document: Any, beside: list[Any]) -> LoadedJob:  # noqa: ANN401  (whatever the YAML holds)
     return _load_spec(document) if _is_spec(document) else load_beside([*beside, document])
 
 
-def _load_spec(document: dict[str, Any]) -> Loaded:
+def _load_spec(document: dict[str, Any]) -> LoadedJob:
     spec = JobSpec.parse(document)
-    return Loaded(spec, spec.remarks)
+    return LoadedJob(spec, spec.remarks)
 
 
 def _is_spec(document: Any) -> bool:  # noqa: ANN401  (whatever the YAML holds)
     return isinstance(document, dict) and "tasks" in document and "apiVersion" not in document
 
 
-def write(spec: JobSpec, form: Format = VOLCANO) -> Written:
+def write(spec: JobSpec, form: Format = VOLCANO) -> DumpedManifest:
     """The job as a manifest of that kind. Raises Invalid where the kind cannot hold it at all."""
     text = _text(spec, form)
-    return Written(text, losses(spec, load(text).spec, form.kind))
+    return DumpedManifest(text, unsupported_fields(spec, load(text).spec, form.kind))
 
 
 def dump(spec: JobSpec) -> str:
@@ -181,29 +181,29 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, list[Any
     for number, document in enumerate(documents, start=1):
         if not isinstance(document, dict):
             raise _refusal(
-                said(
+                translate(
                     "Document {number} must be a mapping that begins with apiVersion, not {given}.",
                     number=number,
-                    given=shown(document),
+                    given=quote(document),
                 )
             )
         if is_companion(document):
             maps.add(document)
         elif podgroup.is_group(document):
             groups.append(document)
-        elif "kind" not in document or registry.recognised(document) or registry.named(document["kind"]):
+        elif "kind" not in document or registry.recognise(document) or registry.formats_of_kind(document["kind"]):
             jobs.append(document)
         elif document["kind"] in FLOW_KINDS:
-            raise _refusal(said(_NOT_A_JOB, kind=document["kind"]))
+            raise _refusal(translate(_NOT_A_JOB, kind=document["kind"]))
         elif holds_queues([document]):
-            findings.not_honoured(f"document {number}", said(_WHERE_QUEUES))
+            findings.not_honoured(f"document {number}", translate(_WHERE_QUEUES))
         else:
-            told = said("a {kind} is nothing that can be submitted.", kind=shown(document["kind"]))
+            told = translate("a {kind} is nothing that can be submitted.", kind=quote(document["kind"]))
             findings.not_honoured(f"document {number}", told)
     if holds_queues(documents):
-        raise _refusal(said("The text holds a Queue, which is no job: {where}", where=said(_WHERE_QUEUES)))
+        raise _refusal(translate("The text holds a Queue, which is no job: {where}", where=translate(_WHERE_QUEUES)))
     if groups and not jobs:
-        raise _refusal(podgroup.alone())
+        raise _refusal(podgroup.no_job_message())
     if len(jobs) != 1:
         raise _refusal(_not_one(len(jobs)))
     return jobs[0], groups, maps
@@ -211,25 +211,27 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, list[Any
 
 def _not_one(jobs: int) -> str:
     if not jobs:
-        return said("The text holds no job; one is expected: {kinds}.", kinds=_kinds())
-    return said("The text holds {count} jobs; one is expected: {kinds}.", count=jobs, kinds=_kinds())
+        return translate("The text holds no job; one is expected: {kinds}.", kinds=_kinds())
+    return translate("The text holds {count} jobs; one is expected: {kinds}.", count=jobs, kinds=_kinds())
 
 
 def _format_of(job: dict[str, Any]) -> Format:
-    if form := registry.recognised(job):
+    if form := registry.recognise(job):
         return form
     version, kind = job.get("apiVersion"), job.get("kind")
     form = registry.find(version, kind)
     if form is None and kind is None:
-        raise Invalid([Problem("kind", said("This must be given. What can be read: {kinds}.", kinds=_kinds()))])
+        raise Invalid([Problem("kind", translate("This must be given. What can be read: {kinds}.", kinds=_kinds()))])
     if form is None:
-        versions = said(" or ").join(other.api_version for other in registry.named(kind))
+        versions = translate(" or ").join(other.api_version for other in registry.formats_of_kind(kind))
         raise Invalid([Problem("apiVersion", wrong_version(str(kind), versions, version))])
     return form
 
 
 def _kinds() -> str:
-    return ", ".join(said("{kind} of {version}", kind=form.kind, version=form.api_version) for form in registry.FORMATS)
+    return ", ".join(
+        translate("{kind} of {version}", kind=form.kind, version=form.api_version) for form in registry.FORMATS
+    )
 
 
 def _refusal(message: str) -> Invalid:

@@ -5,42 +5,42 @@ from dataclasses import replace
 
 from hekla.domain import frameworks
 from hekla.domain.formats.fields import Fields
-from hekla.domain.formats.reading import Reading
-from hekla.domain.formats.roles import Document, RoleKind
+from hekla.domain.formats.kubeflow import Document, KubeflowKind
+from hekla.domain.formats.reader import ManifestReader
 from hekla.domain.formats.run_policy import CLEAN
 from hekla.domain.jobspec import JobSpec, TaskSpec
-from hekla.domain.sentences import said, sentence
+from hekla.domain.translation import gettext_noop, translate
 
-_SSH = sentence("how the launcher reaches the workers is the business of the job plugin mpi.")
-_OPEN_MPI = sentence("the job plugin mpi writes hostfiles for Open MPI and for MPICH, whichever the image has.")
-_LAUNCHER = sentence("the gang starts as a whole.")
+_SSH = gettext_noop("how the launcher reaches the workers is the business of the job plugin mpi.")
+_OPEN_MPI = gettext_noop("the job plugin mpi writes hostfiles for Open MPI and for MPICH, whichever the image has.")
+_LAUNCHER = gettext_noop("the gang starts as a whole.")
 
 
 def _arguments(tasks: Collection[str]) -> Mapping[str, str] | None:
     return {"master": "launcher"} if "worker" in tasks else None
 
 
-def _read(reading: Reading, spec: Fields, document: Document) -> None:
+def _read(reading: ManifestReader, spec: Fields, document: Document) -> None:
     slots = spec.take("slotsPerWorker")
     if slots not in (None, 1) and document["plugins"]:
         reading.findings.origins["plugins.mpi.1"] = spec.at("slotsPerWorker")
         document["plugins"]["mpi"].append(f"--slots={slots}")
-    reading.unless(spec, "sshAuthMountPath", (), said(_SSH))
-    reading.unless(spec, "mpiImplementation", ("OpenMPI", "MPICH"), said(_OPEN_MPI))
-    reading.unless(spec, "launcherCreationPolicy", ("AtStartup",), said(_LAUNCHER))
-    reading.unless(spec, "cleanPodPolicy", ("Running", "All"), said(CLEAN))
-    why = said("a pod runs one container, the first unless one is called mpi.")
+    reading.unless(spec, "sshAuthMountPath", (), translate(_SSH))
+    reading.unless(spec, "mpiImplementation", ("OpenMPI", "MPICH"), translate(_OPEN_MPI))
+    reading.unless(spec, "launcherCreationPolicy", ("AtStartup",), translate(_LAUNCHER))
+    reading.unless(spec, "cleanPodPolicy", ("Running", "All"), translate(CLEAN))
+    why = translate("a pod runs one container, the first unless one is called mpi.")
     reading.unless(spec, "mainContainer", ("mpi",), why)
 
 
 def _write(spec: JobSpec, _roles: Mapping[str, TaskSpec]) -> Document:
     if "mpi" not in spec.plugins:
         return {}
-    slots = frameworks.known()["mpi"].read(spec.plugins["mpi"])[0]["slots"]
+    slots = frameworks.load_frameworks()["mpi"].read(spec.plugins["mpi"])[0]["slots"]
     return {} if slots == 1 else {"slotsPerWorker": slots}
 
 
-_KIND = RoleKind(
+_KIND = KubeflowKind(
     kind="MPIJob",
     replicas="mpiReplicaSpecs",
     roles=("Launcher", "Worker"),

@@ -3,23 +3,23 @@
 from collections.abc import Collection, Mapping
 
 from hekla.domain.formats.fields import Fields
-from hekla.domain.formats.reading import Reading
-from hekla.domain.formats.roles import Document, RoleKind
-from hekla.domain.sentences import said, sentence
+from hekla.domain.formats.kubeflow import Document, KubeflowKind
+from hekla.domain.formats.reader import ManifestReader
+from hekla.domain.translation import gettext_noop, translate
 
-_MASTER = sentence("trainers meet at the first worker, so a master beside workers is told nothing of them.")
+_MASTER = gettext_noop("trainers meet at the first worker, so a master beside workers is told nothing of them.")
 
 
 def _arguments(tasks: Collection[str]) -> Mapping[str, str]:
     return {} if "worker" in tasks else {"worker": "master"}
 
 
-def _read(reading: Reading, spec: Fields, document: Document) -> None:
+def _read(reading: ManifestReader, spec: Fields, document: Document) -> None:
     if {"master", "worker"} <= {task["name"] for task in document["tasks"]}:
-        reading.findings.not_honoured(f"{spec.path}.paddleReplicaSpecs.Master", said(_MASTER))
+        reading.findings.not_honoured(f"{spec.path}.paddleReplicaSpecs.Master", translate(_MASTER))
 
 
-PADDLEJOB = RoleKind(
+PADDLEJOB = KubeflowKind(
     kind="PaddleJob",
     replicas="paddleReplicaSpecs",
     roles=("Master", "Worker"),

@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.formats import words
+from hekla.domain.formats import annotations as words
 from hekla.domain.formats.fields import Fields, Findings, wrong_version
-from hekla.domain.formats.reading import Reading
+from hekla.domain.formats.reader import ManifestReader
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.resources import BadQuantity, Resources
-from hekla.domain.sentences import said
-from hekla.domain.validation import join, shown
+from hekla.domain.resources import InvalidQuantity, Resources
+from hekla.domain.translation import translate
+from hekla.domain.validation import join, quote
 
 API_VERSION, KIND = "scheduling.volcano.sh/v1beta1", "PodGroup"
 NAMES = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 
 
-def alone() -> str:
+def no_job_message() -> str:
     """That a group needs a job beside it."""
-    return said(
+    return translate(
         "The text holds a {kind} without a job: put it into one text with the job whose pods it is for, with --- "
         "between, and let them name it in the annotation {name}.",
         kind=KIND,
@@ -31,9 +31,11 @@ def alone() -> str:
     )
 
 
-def stray() -> str:
+def no_pod_message() -> str:
     """That no job of several names the group."""
-    return said("No pod of a job in this text names this {kind} in the annotation {name}.", kind=KIND, name=NAMES[0])
+    return translate(
+        "No pod of a job in this text names this {kind} in the annotation {name}.", kind=KIND, name=NAMES[0]
+    )
 
 
 def is_group(document: object) -> bool:
@@ -41,19 +43,19 @@ def is_group(document: object) -> bool:
     return isinstance(document, dict) and document.get("kind") == KIND
 
 
-def named_by(job: object, groups: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def groups_of(job: object, groups: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Those of the groups that pods of a job name."""
     names = set(_names(job))
     return [group for group in groups if _name(group) in names]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PodGroupManifest:
     """The group of a job's pods."""
 
     fields: Fields
 
-    def apply(self, reading: Reading, document: dict[str, Any]) -> None:
+    def apply(self, reading: ManifestReader, document: dict[str, Any]) -> None:
         """Let a job's document say what the group says; what it cannot say is reported."""
         self.fields.ignore("apiVersion", "kind", "status")
         metadata, spec = self.fields.fields("metadata"), self.fields.fields("spec")
@@ -77,39 +79,39 @@ class Group:
         wanted = spec.mapping("minResources")
         try:
             same = all(least.amount(name) == amount for name, amount in Resources.parse(wanted).items())
-        except BadQuantity:
+        except InvalidQuantity:
             same = False
         if not same:
-            why = said(
+            why = translate(
                 "what the pods of the gang ask for is what the queue must have: {amounts}.", amounts=_told(least)
             )
             self.fields.findings.not_honoured(spec.at("minResources"), why)
 
 
-def chosen(job: dict[str, Any], groups: Sequence[dict[str, Any]], findings: Findings) -> Group | None:
+def select_group(job: dict[str, Any], groups: Sequence[dict[str, Any]], findings: Findings) -> PodGroupManifest | None:
     """The group of the only job of a stream, if it has one; the others are reported. Raises Invalid."""
-    named = named_by(job, groups)
+    named = groups_of(job, groups)
     if len(named) > 1:
-        told = said(
+        told = translate(
             "The job's pods are in the groups {names}; a job is one group here. Let them name one, "
             "or make several jobs.",
-            names=said(" and ").join(_name(group) for group in named),
+            names=translate(" and ").join(_name(group) for group in named),
         )
         raise Invalid([Problem(KIND, told)])
     found = named or (list(groups) if len(groups) == 1 and not any(_names(job)) else [])
     for group in groups:
         if not any(group is one for one in found):
-            why = said("no pod of the job names it in the annotation {name}.", name=NAMES[0])
+            why = translate("no pod of the job names it in the annotation {name}.", name=NAMES[0])
             findings.not_honoured(_path(group), why)
     if not found:
         return None
     if found[0].get("apiVersion") != API_VERSION:
         told = wrong_version(KIND, API_VERSION, found[0].get("apiVersion"))
         findings.problem(join(_path(found[0]), "apiVersion"), told)
-    return Group(Fields(found[0], _path(found[0]), findings))
+    return PodGroupManifest(Fields(found[0], _path(found[0]), findings))
 
 
-def without_name(data: Any, group: Group) -> Any:  # noqa: ANN401  (whatever the YAML holds)
+def without_name(data: Any, group: PodGroupManifest) -> Any:  # noqa: ANN401  (whatever the YAML holds)
     """A job without the annotations that name its group: they have done what they are for."""
     if isinstance(data, list):
         return [without_name(one, group) for one in data]
@@ -124,18 +126,18 @@ def without_name(data: Any, group: Group) -> Any:  # noqa: ANN401  (whatever the
     }
 
 
-def _say(reading: Reading, document: dict[str, Any], field: str, spec: Fields, name: str) -> None:
+def _say(reading: ManifestReader, document: dict[str, Any], field: str, spec: Fields, name: str) -> None:
     before, place = document.get(field), reading.findings.place_of(field)
     value = spec.take(name)
     if value in (None, "") or (value == 0 and not isinstance(value, bool)):
         return
     document[field] = reading.take(spec, name, field)
     if before not in (None, 1, document[field]):
-        why = said("the {kind} of the pods says {value}.", kind=KIND, value=shown(document[field]))
+        why = translate("the {kind} of the pods says {value}.", kind=KIND, value=quote(document[field]))
         reading.findings.not_honoured(place, why)
 
 
-def _say_of_tasks(reading: Reading, document: dict[str, Any], least: Fields) -> None:
+def _say_of_tasks(reading: ManifestReader, document: dict[str, Any], least: Fields) -> None:
     tasks = {str(task.get("name")): (place, task) for place, task in enumerate(document["tasks"])}
     for name in least.names():
         if name in tasks:
@@ -143,7 +145,7 @@ def _say_of_tasks(reading: Reading, document: dict[str, Any], least: Fields) -> 
             task["min_available"] = reading.take(least, name, join("tasks", place, "min_available"))
         else:
             least.ignore(name)
-            reading.findings.not_honoured(least.at(name), said("the job has no such task."))
+            reading.findings.not_honoured(least.at(name), translate("the job has no such task."))
     least.close()
 
 

@@ -4,19 +4,20 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from hekla.domain.formats import volumes, words, writing
+from hekla.domain.formats import annotations as words
+from hekla.domain.formats import volumes, writing
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.files import Mounts
-from hekla.domain.formats.reading import Reading
+from hekla.domain.formats.reader import ManifestReader
 from hekla.domain.jobspec import JobSpec, TaskSpec
-from hekla.domain.sentences import said
-from hekla.domain.validation import join, shown
+from hekla.domain.translation import translate
+from hekla.domain.validation import join, quote
 
 _PORT = re.compile(r"(?P<name>[^=\s]+)=(?P<number>\d{1,5})", re.ASCII)
 
 
 def read(
-    reading: Reading,
+    reading: ManifestReader,
     template: Fields,
     target: str,
     *,
@@ -39,39 +40,41 @@ def read(
     reading.close_metadata(metadata, annotations)
     policy = pod.take("restartPolicy")
     if policy is not None and policy not in restarts:
-        why = said("a program is not restarted in its pod; a policy can restart the pod, its task or the job.")
+        why = translate("a program is not restarted in its pod; a policy can restart the pod, its task or the job.")
         reading.findings.not_honoured(pod.at("restartPolicy"), why)
     document |= _pod(reading, pod, target, main, commanded=commanded)
     template.close()
     return document
 
 
-def _ports(reading: Reading, metadata: Fields, annotations: dict[str, Any], target: str) -> dict[str, int] | None:
+def _ports(
+    reading: ManifestReader, metadata: Fields, annotations: dict[str, Any], target: str
+) -> dict[str, int] | None:
     """The ports at which the task serves. Those that containers declare are not meant to be opened to people."""
     text = annotations.pop(words.PORTS, None)
     reading.findings.origins[target] = path = f"{metadata.at('annotations')}.{words.PORTS}"
     pairs = [_PORT.fullmatch(part.strip()) for part in text.split(",")] if isinstance(text, str) and text else []
     ports = {pair["name"]: int(pair["number"]) for pair in pairs if pair}
     if text not in (None, "") and not (pairs and len(ports) == len(pairs)):
-        told = said(
-            "This must be ports by names of their own, such as board=6006,metrics=9090, not {given}.", given=shown(text)
+        told = translate(
+            "This must be ports by names of their own, such as board=6006,metrics=9090, not {given}.", given=quote(text)
         )
         reading.findings.problem(path, told)
     return ports or None
 
 
-def _pod(reading: Reading, pod: Fields, target: str, main: str, *, commanded: bool) -> dict[str, Any]:
+def _pod(reading: ManifestReader, pod: Fields, target: str, main: str, *, commanded: bool) -> dict[str, Any]:
     mounts = Mounts(pod, reading.companions, reading.volumes, reading.mounts)
     containers = pod.list_of_fields("containers")
     if not containers:
-        reading.findings.problem(pod.at("containers"), said("A container must be given: it says what to run."))
+        reading.findings.problem(pod.at("containers"), translate("A container must be given: it says what to run."))
     chosen = next((one for one in containers if one.take("name") == main), next(iter(containers), None))
     for other in containers:
         if other is not chosen:
-            why = said("only one container of a pod runs, the main or else the first.")
+            why = translate("only one container of a pod runs, the main or else the first.")
             reading.findings.not_honoured(other.path, why)
     pod.ignore("schedulerName")
-    why = said(
+    why = translate(
         "a deadline is for a job as a whole: in the field of that name, or in its annotation {name}.",
         name=words.DEADLINE,
     )
@@ -89,7 +92,7 @@ def _pod(reading: Reading, pod: Fields, target: str, main: str, *, commanded: bo
 
 
 def container(
-    reading: Reading,
+    reading: ManifestReader,
     fields: Fields,
     target: str,
     mounts: Mounts | None = None,
@@ -114,7 +117,7 @@ def container(
     return document
 
 
-def _command(reading: Reading, container: Fields, target: str, *, commanded: bool) -> list[Any]:
+def _command(reading: ManifestReader, container: Fields, target: str, *, commanded: bool) -> list[Any]:
     """What the container starts; nothing where a plugin says it."""
     command, arguments = container.sequence("command"), container.sequence("args")
     reading.findings.origins[target] = container.at("command")
@@ -123,32 +126,32 @@ def _command(reading: Reading, container: Fields, target: str, *, commanded: boo
     if commanded and not command and not arguments:
         return []
     if "command" not in container:
-        told = said("A command must be given; the one that the image may have of its own is not known here.")
+        told = translate("A command must be given; the one that the image may have of its own is not known here.")
         reading.findings.problem(container.at("command"), told)
     return [*command, *arguments] or ["?"]
 
 
-def _env(reading: Reading, container: Fields, target: str) -> dict[str, Any]:
+def _env(reading: ManifestReader, container: Fields, target: str) -> dict[str, Any]:
     reading.findings.origins[target] = container.at("env")
     env = {}
     for variable in container.list_of_fields("env"):
         name, value = variable.text("name"), variable.take("value")
         reading.findings.origins[join(target, name)] = variable.at("value")
         if not name:
-            reading.findings.problem(variable.at("name"), said("A variable needs a name."))
+            reading.findings.problem(variable.at("name"), translate("A variable needs a name."))
         elif "valueFrom" not in variable:
             env[name] = "" if value is None else value
         variable.close()
     return env
 
 
-def _resources(reading: Reading, resources: Fields, target: str) -> dict[str, Any]:
+def _resources(reading: ManifestReader, resources: Fields, target: str) -> dict[str, Any]:
     """What is requested; of what is only limited, the limit, as in Kubernetes."""
     requests, limits = resources.mapping("requests"), resources.mapping("limits")
     for name, limit in limits.items():
         reading.findings.origins[join(target, name)] = f"{resources.at('limits')}.{name}"
         if name in requests and str(requests[name]) != str(limit):
-            why = said("what is requested is also the limit.")
+            why = translate("what is requested is also the limit.")
             reading.findings.not_honoured(f"{resources.at('limits')}.{name}", why)
     for name in requests:
         reading.findings.origins[join(target, name)] = f"{resources.at('requests')}.{name}"
@@ -160,15 +163,17 @@ def write(
     task: TaskSpec, spec: JobSpec, *, name: str = "", restart: str | None = "Never", port: tuple[str, int] | None = None
 ) -> dict[str, Any]:
     """The pod template of a task. `name` is its container's, if not the task's; `port` one that it listens on."""
-    annotations = writing.filled(**{words.ENVIRONMENT: task.environment or None, words.PORTS: _written_ports(task)})
-    pod = writing.filled(
+    annotations = writing.without_empty(
+        **{words.ENVIRONMENT: task.environment or None, words.PORTS: _written_ports(task)}
+    )
+    pod = writing.without_empty(
         restartPolicy=restart,
         terminationGracePeriodSeconds=task.grace_seconds,
         nodeSelector=dict(task.node_selector),
         containers=[_written_container(task, spec, name or task.name, port)],
-        volumes=[*([writing.files_volume(spec)] if spec.files else []), *volumes.written(task, spec)],
+        volumes=[*([writing.files_volume(spec)] if spec.files else []), *volumes.dump_volumes(task, spec)],
     )
-    return writing.filled(metadata=writing.filled(annotations=annotations), spec=pod)
+    return writing.without_empty(metadata=writing.without_empty(annotations=annotations), spec=pod)
 
 
 def _written_ports(task: TaskSpec) -> str | None:
@@ -176,7 +181,7 @@ def _written_ports(task: TaskSpec) -> str | None:
 
 
 def _written_container(task: TaskSpec, spec: JobSpec, name: str, port: tuple[str, int] | None) -> dict[str, Any]:
-    return writing.filled(
+    return writing.without_empty(
         name=name,
         image=task.image or None,
         workingDir=_working_dir(task, spec),
@@ -184,7 +189,7 @@ def _written_container(task: TaskSpec, spec: JobSpec, name: str, port: tuple[str
         env=variables(task),
         ports=[{"name": port[0], "containerPort": port[1]}] if port else [],
         resources=amounts(task),
-        volumeMounts=[*([writing.files_mount(spec)] if spec.files else []), *volumes.mounts(task.volume_mounts)],
+        volumeMounts=[*([writing.files_mount(spec)] if spec.files else []), *volumes.dump_mounts(task.volume_mounts)],
     )
 
 
@@ -195,7 +200,7 @@ def variables(task: TaskSpec) -> list[dict[str, str]]:
 
 def amounts(task: TaskSpec) -> dict[str, Any]:
     """What a replica asks for, which is also its limit."""
-    return writing.filled(requests=dict(task.resources), limits=dict(task.resources))
+    return writing.without_empty(requests=dict(task.resources), limits=dict(task.resources))
 
 
 def _working_dir(task: TaskSpec, spec: JobSpec) -> str | None:

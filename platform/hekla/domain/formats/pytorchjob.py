@@ -9,19 +9,19 @@ from typing import Any
 
 from hekla.domain import frameworks
 from hekla.domain.formats.fields import Fields
-from hekla.domain.formats.reading import Reading, without_none
-from hekla.domain.formats.roles import Document, RoleKind
+from hekla.domain.formats.kubeflow import Document, KubeflowKind
+from hekla.domain.formats.reader import ManifestReader, without_none
 from hekla.domain.jobspec import JobSpec, TaskSpec
-from hekla.domain.sentences import said, sentence
+from hekla.domain.translation import gettext_noop, translate
 
-_MEETING = sentence("torchrun meets by c10d at the master or the first worker.")
+_MEETING = gettext_noop("torchrun meets by c10d at the master or the first worker.")
 
 
 def _arguments(tasks: Collection[str]) -> Mapping[str, str]:
     return {} if "master" in tasks else {"master": "worker"}
 
 
-def _read(reading: Reading, spec: Fields, document: Document) -> None:
+def _read(reading: ManifestReader, spec: Fields, document: Document) -> None:
     variables = {"PET_NPROC_PER_NODE": spec.take("nprocPerNode")}
     if "elasticPolicy" in spec:
         variables["PET_MAX_RESTARTS"] = _elastic(reading, spec.fields("elasticPolicy"), document)
@@ -31,7 +31,7 @@ def _read(reading: Reading, spec: Fields, document: Document) -> None:
         task["env"] = {**told, **task.get("env", {})}
 
 
-def _elastic(reading: Reading, policy: Fields, document: Document) -> object:
+def _elastic(reading: ManifestReader, policy: Fields, document: Document) -> object:
     """Let the workers' number vary, and torchrun know of it; answers how often it may restart its processes."""
     place, workers = next(
         ((n, task) for n, task in enumerate(document["tasks"]) if task["name"] == "worker"), (0, dict[str, Any]())
@@ -42,8 +42,8 @@ def _elastic(reading: Reading, policy: Fields, document: Document) -> object:
         reading.findings.origins[f"tasks.{place}.replicas"] = policy.at("maxReplicas")
     workers |= without_none({"min_available": least, "replicas": most})
     for name in ("rdzvHost", "rdzvPort", "rdzvId"):
-        reading.unless(policy, name, (), said(_MEETING))
-    reading.unless(policy, "rdzvBackend", ("c10d",), said(_MEETING))
+        reading.unless(policy, name, (), translate(_MEETING))
+    reading.unless(policy, "rdzvBackend", ("c10d",), translate(_MEETING))
     processes, restarts = policy.take("nProcPerNode"), policy.take("maxRestarts")
     policy.close()
     size = workers.get("replicas", 1)
@@ -60,14 +60,14 @@ def _write(spec: JobSpec, roles: Mapping[str, TaskSpec]) -> Document:
     workers = roles.get("Worker")
     if workers is None or not workers.min_available:
         return {}
-    options = frameworks.known()["pytorch"].read(spec.plugins.get("pytorch", ()))[0]
+    options = frameworks.load_frameworks()["pytorch"].read(spec.plugins.get("pytorch", ()))[0]
     processes = str(options["nproc-per-node"])
     told = int(processes) if processes.isdigit() else None
     elastic = {"minReplicas": workers.min_available, "maxReplicas": workers.replicas, "nProcPerNode": told}
     return {"elasticPolicy": without_none(elastic)}
 
 
-PYTORCHJOB = RoleKind(
+PYTORCHJOB = KubeflowKind(
     kind="PyTorchJob",
     replicas="pytorchReplicaSpecs",
     roles=("Master", "Worker"),

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.formats import words, yaml_text
+from hekla.domain.formats import annotations as words
+from hekla.domain.formats import yaml_text
 from hekla.domain.formats.fields import Fields, Findings, not_one, wrong_version
 from hekla.domain.formats.files import Companions
-from hekla.domain.formats.reading import Reading, without_none
-from hekla.domain.formats.writing import filled
-from hekla.domain.sentences import said, sentence
-from hekla.domain.validation import shown
+from hekla.domain.formats.reader import ManifestReader, without_none
+from hekla.domain.formats.writing import without_empty
+from hekla.domain.translation import gettext_noop, translate
+from hekla.domain.validation import quote
 
 API_VERSION, KIND = "scheduling.volcano.sh/v1beta1", "Queue"
 CLUSTER, TENANTS = "hekla.io/cluster", "hekla.io/tenants"
@@ -26,8 +27,8 @@ ROOT = "root"
 _FIELDS = ("weight", "priority", "capability", "deserved", "reclaimable", "parent")
 _STATES = {"Closing": "draining", "Closed": "closed"}
 """Those that a manifest sets; a queue is usually open."""
-_NO_NAMESPACE = sentence("a queue belongs to a cluster.")
-_NO_ORDER = sentence("a job that has no room does not hold up those behind it.")
+_NO_NAMESPACE = gettext_noop("a queue belongs to a cluster.")
+_NO_ORDER = gettext_noop("a job that has no room does not hold up those behind it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,10 @@ class LoadedQueue:
             return self.document
         if len(clusters) == 1:
             return {**self.document, "cluster": clusters[0]}
-        told = said("Name the cluster of the queue here; there is no cluster yet.")
+        told = translate("Name the cluster of the queue here; there is no cluster yet.")
         if clusters:
             names = ", ".join(clusters)
-            told = said("Name the cluster of the queue here; these are the clusters: {names}.", names=names)
+            told = translate("Name the cluster of the queue here; these are the clusters: {names}.", names=names)
         raise Invalid([Problem(self.findings.place_of("cluster"), told)])
 
 
@@ -61,7 +62,7 @@ def load_queue(text: str | bytes) -> LoadedQueue:
     findings = Findings()
     queue = Fields(_sorted_out(yaml_text.read(text), findings), "", findings)
     queue.ignore("apiVersion", "kind")
-    reading = Reading(Companions(findings), findings)
+    reading = ManifestReader(Companions(findings), findings)
     document = {**_metadata(reading, queue.fields("metadata")), **_spec(reading, queue.fields("spec"))}
     document["state"] = _STATES.get(str(queue.fields("status").take("state")))
     queue.close()
@@ -80,14 +81,16 @@ def dump_queue(document: Mapping[str, Any]) -> str:
     manifest = {
         "apiVersion": API_VERSION,
         "kind": KIND,
-        "metadata": filled(name=document["name"], annotations=filled(**annotations)),
-        "spec": filled(**fields, guarantee=filled(resource=document.get("guarantee"))),
-        "status": filled(state=next((word for word, state in _STATES.items() if state == document.get("state")), None)),
+        "metadata": without_empty(name=document["name"], annotations=without_empty(**annotations)),
+        "spec": without_empty(**fields, guarantee=without_empty(resource=document.get("guarantee"))),
+        "status": without_empty(
+            state=next((word for word, state in _STATES.items() if state == document.get("state")), None)
+        ),
     }
-    return yaml_text.write([filled(**manifest)])
+    return yaml_text.write([without_empty(**manifest)])
 
 
-def _metadata(reading: Reading, metadata: Fields) -> dict[str, Any]:
+def _metadata(reading: ManifestReader, metadata: Fields) -> dict[str, Any]:
     annotations = metadata.mapping("annotations")
     names = {"cluster": CLUSTER, "description": words.DESCRIPTION, "tenants": TENANTS}
     for field, name in names.items():
@@ -99,22 +102,22 @@ def _metadata(reading: Reading, metadata: Fields) -> dict[str, Any]:
     return document
 
 
-def _listed(reading: Reading, names: object) -> list[str] | None:
+def _listed(reading: ManifestReader, names: object) -> list[str] | None:
     if names is None or isinstance(names, str):
         return [name.strip() for name in names.split(",") if name.strip()] if names else None
-    told = said("Name the tenants in one text, with commas between, not {given}.", given=shown(names))
+    told = translate("Name the tenants in one text, with commas between, not {given}.", given=quote(names))
     reading.findings.problem(reading.findings.place_of("tenants"), told)
     return None
 
 
-def _spec(reading: Reading, spec: Fields) -> dict[str, Any]:
+def _spec(reading: ManifestReader, spec: Fields) -> dict[str, Any]:
     document = {name: reading.take(spec, name, name) for name in _FIELDS}
     guarantee = spec.fields("guarantee")
     document["guarantee"] = reading.take(guarantee, "resource", "guarantee")
     guarantee.close()
     if document["parent"] in ("", ROOT):
         document["parent"] = None
-    reading.unless(spec, "dequeueStrategy", ("traverse",), said(_NO_ORDER))
+    reading.unless(spec, "dequeueStrategy", ("traverse",), translate(_NO_ORDER))
     spec.close()
     return document
 
@@ -125,7 +128,7 @@ def _sorted_out(documents: list[Any], findings: Findings) -> dict[str, Any]:
     for number, document in enumerate(documents, start=1):
         if not _is_queue(document):
             kind = document.get("kind") if isinstance(document, dict) else document
-            why = said("{given} is no {kind}; submit it by itself.", given=shown(kind), kind=KIND)
+            why = translate("{given} is no {kind}; submit it by itself.", given=quote(kind), kind=KIND)
             findings.not_honoured(f"document {number}", why)
     if len(found) != 1:
         raise Invalid([Problem("", not_one(len(found), KIND, API_VERSION))])

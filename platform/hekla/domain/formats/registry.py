@@ -38,11 +38,11 @@ def find(api_version: object, kind: object) -> Format | None:
     )
 
 
-def named(kind: object) -> list[Format]:
+def formats_of_kind(kind: object) -> list[Format]:
     """The formats of that kind, whatever their apiVersion."""
     return [one for one in FORMATS if one.kind == kind and not one.recognise]
 
 
-def recognised(job: Mapping[str, Any]) -> Format | None:
+def recognise(job: Mapping[str, Any]) -> Format | None:
     """The format of a manifest that does not say its kind as Kubernetes' do."""
     return next((one for one in FORMATS if one.recognise and one.recognise(job)), None)

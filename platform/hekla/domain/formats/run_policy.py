@@ -3,17 +3,19 @@
 from typing import Any
 
 from hekla.domain.formats.fields import Fields
-from hekla.domain.formats.reading import Reading
-from hekla.domain.formats.writing import filled
+from hekla.domain.formats.reader import ManifestReader
+from hekla.domain.formats.writing import without_empty
 from hekla.domain.jobspec import MAX_RETRY, JobSpec
-from hekla.domain.sentences import said, sentence
+from hekla.domain.translation import gettext_noop, translate
 
-CLEAN = sentence("what still runs when a job ends is stopped; what has ended stays on record until the job is deleted.")
-_MIN_RESOURCES = sentence("what the pods of the gang ask for is what the queue must have.")
-_WAIT = sentence("a gang waits until there is room.")
+CLEAN = gettext_noop(
+    "what still runs when a job ends is stopped; what has ended stays on record until the job is deleted."
+)
+_MIN_RESOURCES = gettext_noop("what the pods of the gang ask for is what the queue must have.")
+_WAIT = gettext_noop("a gang waits until there is room.")
 
 
-def read(reading: Reading, spec: Fields) -> tuple[dict[str, Any], bool]:
+def read(reading: ManifestReader, spec: Fields) -> tuple[dict[str, Any], bool]:
     """The JobSpec's fields from `runPolicy`, and whether pods that failed may be started again at all."""
     policy = spec.fields("runPolicy")
     scheduling = policy.fields("schedulingPolicy")
@@ -23,18 +25,18 @@ def read(reading: Reading, spec: Fields) -> tuple[dict[str, Any], bool]:
         "priority_class": reading.take(scheduling, "priorityClass", "priority_class"),
         "min_available": reading.take(scheduling, "minAvailable", "min_available", zero_is_default=True),
     }
-    reading.unless(scheduling, "minResources", (), said(_MIN_RESOURCES))
-    reading.unless(scheduling, "scheduleTimeoutSeconds", (), said(_WAIT))
-    reading.unless(policy, "cleanPodPolicy", ("Running", "All"), said(CLEAN))
+    reading.unless(scheduling, "minResources", (), translate(_MIN_RESOURCES))
+    reading.unless(scheduling, "scheduleTimeoutSeconds", (), translate(_WAIT))
+    reading.unless(policy, "cleanPodPolicy", ("Running", "All"), translate(CLEAN))
     scheduling.close()
     policy.close()
     return document, retries
 
 
-def read_limits(reading: Reading, owner: Fields) -> tuple[dict[str, Any], bool]:
+def read_limits(reading: ManifestReader, owner: Fields) -> tuple[dict[str, Any], bool]:
     """The fields that a plain Job has, too."""
-    reading.unless(owner, "suspend", (False,), said("a job that is submitted starts as soon as there is room."))
-    reading.unless(owner, "managedBy", (), said("it is this platform that runs the job."))
+    reading.unless(owner, "suspend", (False,), translate("a job that is submitted starts as soon as there is room."))
+    reading.unless(owner, "managedBy", (), translate("it is this platform that runs the job."))
     reading.findings.origins["max_retry"] = owner.at("backoffLimit")
     limit = owner.take("backoffLimit")
     if isinstance(limit, int) and limit > MAX_RETRY:
@@ -49,17 +51,17 @@ def read_limits(reading: Reading, owner: Fields) -> tuple[dict[str, Any], bool]:
 
 def most_retries() -> str:
     """How often a job restarts at most."""
-    return said("a job restarts at most {most} times.", most=MAX_RETRY)
+    return translate("a job restarts at most {most} times.", most=MAX_RETRY)
 
 
 def write(spec: JobSpec) -> dict[str, Any]:
     """`runPolicy`, so that the job ends there as it does here."""
-    return filled(
+    return without_empty(
         cleanPodPolicy="Running",
         backoffLimit=spec.max_retry,
         activeDeadlineSeconds=spec.active_deadline_seconds,
         ttlSecondsAfterFinished=spec.ttl_seconds_after_finished,
-        schedulingPolicy=filled(
+        schedulingPolicy=without_empty(
             queue=spec.queue, minAvailable=spec.min_available, priorityClass=spec.priority_class or None
         ),
     )

@@ -9,14 +9,14 @@ from typing import Any
 
 from hekla.domain import frameworks
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.formats import pods, words
+from hekla.domain.formats import annotations, pods
 from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields
-from hekla.domain.formats.reading import Reading, without_none
-from hekla.domain.formats.writing import deadline, filled, metadata, priority_class
+from hekla.domain.formats.reader import ManifestReader, without_none
+from hekla.domain.formats.writing import deadline, metadata, priority_class, without_empty
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.sentences import said
-from hekla.domain.validation import shown
+from hekla.domain.translation import translate
+from hekla.domain.validation import quote
 
 _NODE = "node"
 _USUAL_RETRIES = 6
@@ -27,14 +27,14 @@ _RUNTIMES = {
 }
 
 
-def _read(reading: Reading, job: Fields) -> dict[str, Any]:
-    more = {"active_deadline_seconds": words.DEADLINE, "priority_class": words.PRIORITY_CLASS}
-    document = reading.head(job.fields("metadata"), queue=words.QUEUE, **more)
+def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
+    more = {"active_deadline_seconds": annotations.DEADLINE, "priority_class": annotations.PRIORITY_CLASS}
+    document = reading.head(job.fields("metadata"), queue=annotations.QUEUE, **more)
     spec = job.fields("spec")
     trainer = spec.fields("trainer")
     document |= {"max_retry": _USUAL_RETRIES, "plugins": _plugins(reading, spec.fields("runtimeRef"), trainer)}
-    reading.unless(spec, "suspend", (False,), said("a job that is submitted starts as soon as there is room."))
-    reading.unless(spec, "managedBy", (), said("it is this platform that runs the job."))
+    reading.unless(spec, "suspend", (False,), translate("a job that is submitted starts as soon as there is room."))
+    reading.unless(spec, "managedBy", (), translate("it is this platform that runs the job."))
     reading.findings.origins |= {"tasks": trainer.path, "tasks.0": trainer.path}
     task = {
         "name": _NODE,
@@ -47,14 +47,14 @@ def _read(reading: Reading, job: Fields) -> dict[str, Any]:
     return {**document, "tasks": [without_none(task)]}
 
 
-def _plugins(reading: Reading, runtime: Fields, trainer: Fields) -> dict[str, list[str]]:
+def _plugins(reading: ManifestReader, runtime: Fields, trainer: Fields) -> dict[str, list[str]]:
     name = runtime.text("name")
     runtime.ignore("apiGroup", "kind")
     runtime.close()
     if name not in _RUNTIMES:
-        why = said(
+        why = translate(
             "{name} is not known here; it is none of {names}, so pods are told nothing of one another.",
-            name=shown(name),
+            name=quote(name),
             names=", ".join(_RUNTIMES),
         )
         reading.findings.not_honoured(runtime.at("name"), why)
@@ -65,18 +65,20 @@ def _plugins(reading: Reading, runtime: Fields, trainer: Fields) -> dict[str, li
         told = {"nnodes": 1 if nodes is None else nodes, "nproc-per-node": processes}
         arguments = arguments | {key: str(value) for key, value in told.items() if value is not None}
     elif processes is not None:
-        reading.findings.not_honoured(trainer.at("numProcPerNode"), said("only torchrun starts several processes."))
+        reading.findings.not_honoured(
+            trainer.at("numProcPerNode"), translate("only torchrun starts several processes.")
+        )
     return reading.plugin(plugin, arguments, runtime.path)
 
 
 def _write(spec: JobSpec) -> dict[str, Any]:
     if len(spec.tasks) != 1:
         names = ", ".join(task.name for task in spec.tasks)
-        told = said("A TrainJob has nodes that are all alike; this job has {names}.", names=names)
+        told = translate("A TrainJob has nodes that are all alike; this job has {names}.", names=names)
         raise Invalid([Problem("tasks", told)])
     task = spec.tasks[0]
     runtime = next((name for name, (plugin, _) in _RUNTIMES.items() if plugin in spec.plugins), "torch-distributed")
-    trainer = filled(
+    trainer = without_empty(
         image=task.image or None,
         command=list(task.command),
         env=pods.variables(task),
@@ -84,14 +86,14 @@ def _write(spec: JobSpec) -> dict[str, Any]:
         numProcPerNode=_processes(spec),
         resourcesPerNode=pods.amounts(task),
     )
-    environment = {words.ENVIRONMENT: task.environment} if task.environment else {}
-    head = metadata(spec, {words.QUEUE: spec.queue, **environment, **deadline(spec), **priority_class(spec)})
+    environment = {annotations.ENVIRONMENT: task.environment} if task.environment else {}
+    head = metadata(spec, {annotations.QUEUE: spec.queue, **environment, **deadline(spec), **priority_class(spec)})
     return {"metadata": head, "spec": {"runtimeRef": {"name": runtime}, "trainer": trainer}}
 
 
 def _processes(spec: JobSpec) -> str | int | None:
     """How many processes torchrun starts on a node, if it is told."""
-    options = frameworks.known()["pytorch"].read(spec.plugins.get("pytorch", ()))[0]
+    options = frameworks.load_frameworks()["pytorch"].read(spec.plugins.get("pytorch", ()))[0]
     told = str(options["nproc-per-node"])
     if told == "1":
         return None

@@ -11,23 +11,23 @@ from collections.abc import Collection
 from typing import Any
 
 from hekla.domain import frameworks
-from hekla.domain.formats import pods, words
+from hekla.domain.formats import annotations, pods
 from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields
-from hekla.domain.formats.reading import Reading, without_none
-from hekla.domain.formats.writing import deadline, filled, metadata
+from hekla.domain.formats.reader import ManifestReader, without_none
+from hekla.domain.formats.writing import deadline, metadata, without_empty
 from hekla.domain.jobspec import Dependency, JobSpec, TaskSpec
-from hekla.domain.policies import Policy
-from hekla.domain.sentences import said
-from hekla.domain.validation import join, shown
+from hekla.domain.policies import LifecyclePolicy
+from hekla.domain.translation import translate
+from hekla.domain.validation import join, quote
 
 _SCHEDULERS = ("volcano", "hekla")
 _DURATION = re.compile(r"(?:(?P<h>\d{1,6})h)?(?:(?P<m>\d{1,6})m)?(?:(?P<s>\d{1,9})s)?", re.ASCII)
 
 
-def _read(reading: Reading, job: Fields) -> dict[str, Any]:
+def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
     spec = job.fields("spec")
-    head = reading.head(job.fields("metadata"), active_deadline_seconds=words.DEADLINE)
+    head = reading.head(job.fields("metadata"), active_deadline_seconds=annotations.DEADLINE)
     document = {**head, **_job_fields(reading, spec)}
     reading.findings.origins["tasks"] = spec.at("tasks")
     commands = frameworks.commands(document["plugins"])
@@ -39,10 +39,12 @@ def _read(reading: Reading, job: Fields) -> dict[str, Any]:
     return {**document, "tasks": tasks}
 
 
-def _job_fields(reading: Reading, spec: Fields) -> dict[str, Any]:
+def _job_fields(reading: ManifestReader, spec: Fields) -> dict[str, Any]:
     scheduler = spec.take("schedulerName")
     if scheduler and scheduler not in _SCHEDULERS:
-        reading.findings.not_honoured(spec.at("schedulerName"), said("the scheduler of the queue's cluster decides."))
+        reading.findings.not_honoured(
+            spec.at("schedulerName"), translate("the scheduler of the queue's cluster decides.")
+        )
     return {
         "queue": reading.take(spec, "queue", "queue"),
         "priority_class": reading.take(spec, "priorityClassName", "priority_class"),
@@ -55,19 +57,19 @@ def _job_fields(reading: Reading, spec: Fields) -> dict[str, Any]:
     }
 
 
-def _plugins(reading: Reading, spec: Fields) -> dict[str, Any]:
+def _plugins(reading: ManifestReader, spec: Fields) -> dict[str, Any]:
     reading.findings.origins["plugins"] = spec.at("plugins")
     plugins = spec.mapping("plugins").items()
     return {name: [] if arguments is None else arguments for name, arguments in plugins}
 
 
-def _policies(reading: Reading, owner: Fields, target: str) -> list[dict[str, Any]]:
+def _policies(reading: ManifestReader, owner: Fields, target: str) -> list[dict[str, Any]]:
     reading.findings.origins[target] = owner.at("policies")
     policies = enumerate(owner.list_of_fields("policies"))
     return [_policy(reading, policy, join(target, place)) for place, policy in policies]
 
 
-def _policy(reading: Reading, policy: Fields, target: str) -> dict[str, Any]:
+def _policy(reading: ManifestReader, policy: Fields, target: str) -> dict[str, Any]:
     event, events = policy.take("event"), policy.sequence("events")
     reading.findings.origins[join(target, "events")] = policy.at("events")
     if event is not None:
@@ -82,19 +84,19 @@ def _policy(reading: Reading, policy: Fields, target: str) -> dict[str, Any]:
     return without_none(document)
 
 
-def _seconds(reading: Reading, policy: Fields, name: str, target: str) -> int | None:
+def _seconds(reading: ManifestReader, policy: Fields, name: str, target: str) -> int | None:
     """A duration as manifests write it: 1h30m, 90s."""
     reading.findings.origins[target] = policy.at(name)
     text = policy.text(name)
     match = _DURATION.fullmatch(text)
     if match is None:
-        told = said("This must be a duration such as 90s, 10m or 1h30m, not {given}.", given=shown(text))
+        told = translate("This must be a duration such as 90s, 10m or 1h30m, not {given}.", given=quote(text))
         reading.findings.problem(policy.at(name), told)
         return None
     return sum(int(match[unit] or 0) * size for unit, size in (("h", 3600), ("m", 60), ("s", 1))) or None
 
 
-def _task(reading: Reading, task: Fields, place: int, commands: Collection[str]) -> dict[str, Any]:
+def _task(reading: ManifestReader, task: Fields, place: int, commands: Collection[str]) -> dict[str, Any]:
     target = join("tasks", place)
     reading.findings.origins[target] = task.path
     name = reading.take(task, "name", join(target, "name")) or f"default{place}"
@@ -112,22 +114,22 @@ def _task(reading: Reading, task: Fields, place: int, commands: Collection[str])
     return without_none(document)
 
 
-def _partitions(reading: Reading, policy: Fields, target: str, document: dict[str, Any]) -> None:
+def _partitions(reading: ManifestReader, policy: Fields, target: str, document: dict[str, Any]) -> None:
     """A partition is restarted as a whole; so many of them as are needed are a number of pods."""
     total, least = policy.take("totalPartitions"), policy.take("minPartitions")
     size = document["partition_size"] = reading.take(policy, "partitionSize", join(target, "partition_size"))
     replicas = 1 if document["replicas"] is None else document["replicas"]
     if isinstance(size, int) and isinstance(total, int) and replicas != total * size:
-        told = said(
+        told = translate(
             "{total} partitions of {size} are {product} replicas, not {given}.",
             total=total,
             size=size,
             product=total * size,
-            given=shown(replicas),
+            given=quote(replicas),
         )
         reading.findings.problem(policy.path, told)
     if least and isinstance(least, int) and isinstance(size, int):
-        why = said(
+        why = translate(
             "as partitions: {least} pods are the task's minimum, and they are placed one by one.", least=least * size
         )
         reading.findings.not_honoured(policy.at("minPartitions"), why)
@@ -136,7 +138,7 @@ def _partitions(reading: Reading, policy: Fields, target: str, document: dict[st
     policy.close()
 
 
-def _depends_on(reading: Reading, dependency: Fields, target: str) -> dict[str, Any] | None:
+def _depends_on(reading: ManifestReader, dependency: Fields, target: str) -> dict[str, Any] | None:
     """Without names there is nothing to wait for."""
     reading.findings.origins[target] = dependency.path
     document = {
@@ -150,7 +152,7 @@ def _depends_on(reading: Reading, dependency: Fields, target: str) -> dict[str, 
 def _write(spec: JobSpec) -> dict[str, Any]:
     return {
         "metadata": metadata(spec, deadline(spec)),
-        "spec": filled(
+        "spec": without_empty(
             schedulerName="volcano",
             queue=spec.queue,
             priorityClassName=spec.priority_class or None,
@@ -165,9 +167,9 @@ def _write(spec: JobSpec) -> dict[str, Any]:
     }
 
 
-def _written_policy(policy: Policy) -> dict[str, Any]:
+def _written_policy(policy: LifecyclePolicy) -> dict[str, Any]:
     names = [str(event) for event in policy.events]
-    return filled(
+    return without_empty(
         event=names[0] if len(names) == 1 else None,
         events=names if len(names) > 1 else [],
         exitCode=policy.exit_code,
@@ -177,7 +179,7 @@ def _written_policy(policy: Policy) -> dict[str, Any]:
 
 
 def _written_task(task: TaskSpec, spec: JobSpec) -> dict[str, Any]:
-    return filled(
+    return without_empty(
         name=task.name,
         replicas=task.replicas,
         minAvailable=task.min_available,

@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hekla.domain.formats import words
+from hekla.domain.formats import annotations as words
 from hekla.domain.formats.fields import Fields, Findings
 from hekla.domain.jobspec import JobSpec, TaskSpec
 from hekla.domain.resources import parse_quantity
-from hekla.domain.sentences import said
+from hekla.domain.translation import translate
 from hekla.domain.validation import join
-from hekla.domain.volumes import MAX_VOLUMES, Medium, Volume, VolumeClaim, VolumeMount, is_mounted
+from hekla.domain.volumes import MAX_VOLUMES, Medium, VolumeClaim, VolumeMount, VolumeSpec, is_mounted
 
 CLAIM = "PersistentVolumeClaim"
 Document = dict[str, Any]
@@ -24,7 +24,7 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class MountRequest:
     """A mount that a manifest asks for, before it is known whether the job can have it.
 
     `name` is what the manifest calls its volume, `volume_at`, `at` and `path_at` are the places of the volume, of the
@@ -40,7 +40,7 @@ class Wanted:
     more: Document = field(default_factory=dict)
 
 
-class Volumes:
+class JobVolumes:
     """The volumes of one job. Templates say them anew each; those that are alike are one."""
 
     def __init__(self, findings: Findings, claims: dict[str, Document]) -> None:
@@ -90,20 +90,20 @@ class Volumes:
         if medium not in (None, *Medium):
             return None
         if _is_zero(limit):
-            self._findings.not_honoured(empty.at("sizeLimit"), said("zero is no limit."))
+            self._findings.not_honoured(empty.at("sizeLimit"), translate("zero is no limit."))
             limit = None
         empty.close()
         given = {"medium": medium, "size_limit": limit}
         return {"empty_dir": {name: value for name, value in given.items() if value not in (None, "")}}, False
 
-    def of_job(self, volume: Fields, place: int) -> Wanted:
+    def of_job(self, volume: Fields, place: int) -> MountRequest:
         """A volume that a Volcano Job has for all of its tasks, as each of them mounts it."""
         name, path = volume.text("volumeClaimName"), volume.take("mountPath")
         source: Document = {"volume_claim_name": name} if name else {}
         if "volumeClaim" in volume:
             source["volume_claim"] = claim(volume.fields("volumeClaim"))
         volume.close()
-        return Wanted(name or f"volume-{place}", source, path, volume.path, volume.path, volume.at("mountPath"))
+        return MountRequest(name or f"volume-{place}", source, path, volume.path, volume.path, volume.at("mountPath"))
 
 
 def _is_same(one: Document, other: Document) -> bool:
@@ -135,19 +135,19 @@ def claim(spec: Fields) -> Document:
         "storage_class": spec.take("storageClassName"),
     }
     if given["storage_class"] == "":
-        why = said("a claim without a class cannot be asked for; it gets the usual one of the cluster.")
+        why = translate("a claim without a class cannot be asked for; it gets the usual one of the cluster.")
         spec.findings.not_honoured(spec.at("storageClassName"), why)
     resources.close()
     spec.close()
     return {name: value for name, value in given.items() if value is not None}
 
 
-def written(task: TaskSpec, spec: JobSpec) -> list[Document]:
+def dump_volumes(task: TaskSpec, spec: JobSpec) -> list[Document]:
     """The volumes that a task's template needs."""
     return [{"name": one.name, **_source(spec, one)} for one in spec.volumes if is_mounted(task, one.name)]
 
 
-def mounts(given: Iterable[VolumeMount]) -> list[Document]:
+def dump_mounts(given: Iterable[VolumeMount]) -> list[Document]:
     """Where a container has its volumes."""
     return [
         {
@@ -160,7 +160,7 @@ def mounts(given: Iterable[VolumeMount]) -> list[Document]:
     ]
 
 
-def written_claims(spec: JobSpec) -> list[Document]:
+def dump_claims(spec: JobSpec) -> list[Document]:
     """The claims that are made for the job."""
     return [
         {
@@ -183,19 +183,19 @@ def claim_spec(wanted: VolumeClaim) -> Document:
     }
 
 
-def empty_dir(volume: Volume) -> Document:
+def empty_dir(volume: VolumeSpec) -> Document:
     """The source of a volume that begins empty."""
     wanted = volume.empty_dir
     given = {"medium": str(wanted.medium), "sizeLimit": wanted.size_limit} if wanted else {}
     return {"emptyDir": {name: value for name, value in given.items() if value}}
 
 
-def claim_name(spec: JobSpec, volume: Volume) -> str:
+def claim_name(spec: JobSpec, volume: VolumeSpec) -> str:
     """How the claim is called that is made for this job."""
     return f"{spec.name}-{volume.name}"
 
 
-def _source(spec: JobSpec, volume: Volume) -> Document:
+def _source(spec: JobSpec, volume: VolumeSpec) -> Document:
     if volume.empty_dir is not None:
         return empty_dir(volume)
     return {"persistentVolumeClaim": {"claimName": volume.volume_claim_name or claim_name(spec, volume)}}

@@ -4,14 +4,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hekla.domain.formats import volumes, words
+from hekla.domain.formats import annotations as words
+from hekla.domain.formats import volumes
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.volumes import WORK
+from hekla.domain.volumes import WORKING_DIR
 
 _CONFIG_KEY = re.compile(r"[-._A-Za-z0-9]+")
 
 
-def filled(**fields: Any) -> dict[str, Any]:  # noqa: ANN401
+def without_empty(**fields: Any) -> dict[str, Any]:  # noqa: ANN401
     """The fields that say something."""
     return {name: value for name, value in fields.items() if value is not None and value not in ([], {})}
 
@@ -25,7 +26,7 @@ def metadata(spec: JobSpec, more: Mapping[str, str] | None = None) -> dict[str, 
         words.PRIORITY: str(spec.priority) if spec.priority else None,
         **(more or {}),
     }
-    return filled(name=spec.name, annotations=filled(**annotations))
+    return without_empty(name=spec.name, annotations=without_empty(**annotations))
 
 
 def deadline(spec: JobSpec) -> dict[str, str]:
@@ -46,12 +47,12 @@ def config_map(spec: JobSpec) -> dict[str, Any]:
 
 def companions(spec: JobSpec) -> list[dict[str, Any]]:
     """What stands beside the job for its pods to mount."""
-    return [*([config_map(spec)] if spec.files else []), *volumes.written_claims(spec)]
+    return [*([config_map(spec)] if spec.files else []), *volumes.dump_claims(spec)]
 
 
 def folder(spec: JobSpec) -> str:
     """Where the job's files are mounted: with volumes around them, where they are in a pod of ours."""
-    return str(WORK) if spec.volumes else words.FOLDER
+    return str(WORKING_DIR) if spec.volumes else words.FOLDER
 
 
 def files_mount(spec: JobSpec) -> dict[str, str]:
@@ -64,7 +65,10 @@ def files_volume(spec: JobSpec) -> dict[str, Any]:
     keys = _keys(spec)
     plain = keys == list(spec.files)
     items = [{"key": key, "path": path} for key, path in zip(keys, spec.files, strict=True)]
-    return {"name": _files_name(spec), "configMap": filled(name=_config_name(spec), items=[] if plain else items)}
+    return {
+        "name": _files_name(spec),
+        "configMap": without_empty(name=_config_name(spec), items=[] if plain else items),
+    }
 
 
 def _files_name(spec: JobSpec) -> str:

@@ -2,14 +2,14 @@
 
 from collections.abc import Collection, Mapping
 
-from hekla.domain.formats.roles import RoleKind
+from hekla.domain.formats.kubeflow import KubeflowKind
 
 
 def _arguments(tasks: Collection[str]) -> Mapping[str, str]:
     return {} if "master" in tasks else {"master": "worker"}
 
 
-XGBOOSTJOB = RoleKind(
+XGBOOSTJOB = KubeflowKind(
     kind="XGBoostJob",
     replicas="xgbReplicaSpecs",
     roles=("Master", "Worker"),

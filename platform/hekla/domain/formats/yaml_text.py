@@ -11,33 +11,33 @@ from typing import Any
 import yaml
 
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.sentences import said, sentence
-from hekla.domain.validation import shown
+from hekla.domain.translation import gettext_noop, translate
+from hekla.domain.validation import quote
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 64
 MAX_NODES = 100_000
 
 _PROBLEMS = (
-    sentence("block sequence entries are not allowed in this context"),
-    sentence("control characters are not allowed"),
-    sentence("could not find expected ':'"),
-    sentence("did not find expected '-' indicator"),
-    sentence("did not find expected ',' or ']'"),
-    sentence("did not find expected ',' or '}'"),
-    sentence("did not find expected <document start>"),
-    sentence("did not find expected alphabetic or numeric character"),
-    sentence("did not find expected key"),
-    sentence("did not find expected node content"),
-    sentence("found a tab character that violates indentation"),
-    sentence("found character that cannot start any token"),
-    sentence("found duplicate anchor"),
-    sentence("found undefined alias"),
-    sentence("found unexpected document indicator"),
-    sentence("found unexpected end of stream"),
-    sentence("found unknown escape character"),
-    sentence("mapping keys are not allowed in this context"),
-    sentence("mapping values are not allowed in this context"),
+    gettext_noop("block sequence entries are not allowed in this context"),
+    gettext_noop("control characters are not allowed"),
+    gettext_noop("could not find expected ':'"),
+    gettext_noop("did not find expected '-' indicator"),
+    gettext_noop("did not find expected ',' or ']'"),
+    gettext_noop("did not find expected ',' or '}'"),
+    gettext_noop("did not find expected <document start>"),
+    gettext_noop("did not find expected alphabetic or numeric character"),
+    gettext_noop("did not find expected key"),
+    gettext_noop("did not find expected node content"),
+    gettext_noop("found a tab character that violates indentation"),
+    gettext_noop("found character that cannot start any token"),
+    gettext_noop("found duplicate anchor"),
+    gettext_noop("found undefined alias"),
+    gettext_noop("found unexpected document indicator"),
+    gettext_noop("found unexpected end of stream"),
+    gettext_noop("found unknown escape character"),
+    gettext_noop("mapping keys are not allowed in this context"),
+    gettext_noop("mapping values are not allowed in this context"),
 )
 """What the reader of YAML says most often, in its own words."""
 # YAML folds these like line ends where they are not escaped.
@@ -58,7 +58,7 @@ class _Loader(_Base):  # type: ignore[misc]
             if key.value == "<<" or not isinstance(key, yaml.ScalarNode):
                 continue
             if key.value in seen:
-                raise _GivenTwice(None, None, said("{key} is given twice", key=shown(key.value)), key.start_mark)
+                raise _GivenTwice(None, None, translate("{key} is given twice", key=quote(key.value)), key.start_mark)
             seen.add(key.value)
         return dict(super().construct_mapping(node, deep))
 
@@ -87,20 +87,22 @@ def read(text: str | bytes) -> list[Any]:
     except yaml.YAMLError as error:
         raise Invalid([Problem("", _told(error))]) from error
     except (ValueError, RecursionError) as error:
-        raise Invalid([Problem("", said("This cannot be read as YAML: {error}.", error=error))]) from error
+        raise Invalid([Problem("", translate("This cannot be read as YAML: {error}.", error=error))]) from error
 
 
 def _decoded(text: str | bytes) -> str:
     if len(text) > MAX_BYTES:
         size = f"{len(text) / MAX_BYTES:.1f}"
-        told = said("The text has {size} MiB; at most {most} MiB is read.", size=size, most=MAX_BYTES // 1024 // 1024)
+        told = translate(
+            "The text has {size} MiB; at most {most} MiB is read.", size=size, most=MAX_BYTES // 1024 // 1024
+        )
         raise Invalid([Problem("", told)])
     if isinstance(text, str):
         return text
     try:
         return text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        told = said("This is not UTF-8 text: byte {byte} cannot be read.", byte=error.start + 1)
+        told = translate("This is not UTF-8 text: byte {byte} cannot be read.", byte=error.start + 1)
         raise Invalid([Problem("", told)]) from error
 
 
@@ -112,7 +114,7 @@ def _measure(text: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             open_nodes.append((event.anchor, 1))
             if len(open_nodes) > MAX_DEPTH:
-                raise ValueError(said("it is nested more than {levels} levels deep", levels=MAX_DEPTH))
+                raise ValueError(translate("it is nested more than {levels} levels deep", levels=MAX_DEPTH))
             continue
         grown = _size_of(event, sizes)
         if isinstance(event, yaml.CollectionEndEvent):
@@ -121,14 +123,16 @@ def _measure(text: str) -> None:
         outer, size = open_nodes[-1]
         open_nodes[-1] = outer, size + grown
         if size + grown > MAX_NODES:
-            raise ValueError(said("with its aliases written out it has more than {most:,} entries", most=MAX_NODES))
+            raise ValueError(
+                translate("with its aliases written out it has more than {most:,} entries", most=MAX_NODES)
+            )
 
 
 def _size_of(event: yaml.Event, sizes: dict[str, int]) -> int:
     if isinstance(event, yaml.AliasEvent):
         if event.anchor not in sizes:
             raise ValueError(
-                said("the alias {alias} names nothing, or something that contains it", alias=shown(event.anchor))
+                translate("the alias {alias} names nothing, or something that contains it", alias=quote(event.anchor))
             )
         return sizes[event.anchor]
     if isinstance(event, yaml.ScalarEvent):
@@ -140,11 +144,13 @@ def _size_of(event: yaml.Event, sizes: dict[str, int]) -> int:
 
 def _told(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or said("it cannot be read")
-    where = said("Line {line}, column {column}: ", line=mark.line + 1, column=mark.column + 1) if mark else ""
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or translate("it cannot be read")
+    where = translate("Line {line}, column {column}: ", line=mark.line + 1, column=mark.column + 1) if mark else ""
     if isinstance(error, _GivenTwice):
-        return where + said("{sentence}.", sentence=problem)
-    return where + said("this is not YAML: {problem}.", problem=said(problem) if problem in _PROBLEMS else problem)
+        return where + translate("{sentence}.", sentence=problem)
+    return where + translate(
+        "this is not YAML: {problem}.", problem=translate(problem) if problem in _PROBLEMS else problem
+    )
 
 
 class _Dumper(yaml.SafeDumper):

@@ -4,29 +4,29 @@ Each is a `Framework`: a name, its options, and a pure function from a pod's pla
 files and host names. A package of one's own adds one by an entry point in the group `hekla.frameworks`.
 """
 
-from hekla.domain.frameworks.base import Framework, Option, Place, PodSettings
+from hekla.domain.frameworks.base import Framework, Option, PodContext, PodSettings
 from hekla.domain.frameworks.registry import (
     check,
     commands,
     files,
-    known,
+    load_frameworks,
     remarks,
     scaling_remarks,
     settings_for,
-    tell_addresses,
+    shares_addresses,
 )
 
 __all__ = [
     "Framework",
     "Option",
-    "Place",
+    "PodContext",
     "PodSettings",
     "check",
     "commands",
     "files",
-    "known",
+    "load_frameworks",
     "remarks",
     "scaling_remarks",
     "settings_for",
-    "tell_addresses",
+    "shares_addresses",
 ]

@@ -6,8 +6,8 @@ from ipaddress import AddressValueError, IPv4Address
 from typing import TYPE_CHECKING
 
 from hekla.domain.errors import Problem
-from hekla.domain.sentences import said, sentence
-from hekla.domain.validation import nearest, shown
+from hekla.domain.translation import gettext_noop, translate
+from hekla.domain.validation import quote, suggest
 
 if TYPE_CHECKING:  # a JobSpec is checked with the help of this package
     from hekla.domain.jobspec import JobSpec, TaskSpec
@@ -52,7 +52,7 @@ class PodSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PodContext:
     """Which pod of whose job this is, and where every pod of it can be reached (an IP address or a DNS name).
 
     `secret`: 32 bytes that all pods of this job are told and nobody else; none where settings are only looked at.
@@ -81,7 +81,7 @@ class Place:
 
     def find(self, name: Value) -> "TaskSpec | None":
         """The job's task of that name."""
-        return task_called(name, self.spec.tasks)
+        return find_task(name, self.spec.tasks)
 
 
 def port_at(address: str, port: int) -> int:
@@ -94,7 +94,7 @@ def port_at(address: str, port: int) -> int:
     return port if number is None else _FIRST_OWN_PORT + int(number) % _OWN_PORTS
 
 
-def is_of_one_machine(address: str) -> bool:
+def is_loopback(address: str) -> bool:
     """Whether pods with such addresses are processes of one machine, and of one user."""
     return _loopback(address) is not None
 
@@ -116,7 +116,7 @@ class Option:
 
     name: str
     default: Value
-    number: str = sentence("a port")
+    number: str = gettext_noop("a port")
     most: int = MAX_PORT
     unheeded: str = ""
 
@@ -126,7 +126,7 @@ class Option:
             return self._truth(text)
         if not text:
             raise ValueError(
-                said("--{name} needs a value, for example --{name}={value}.", name=self.name, value=self.default)
+                translate("--{name} needs a value, for example --{name}={value}.", name=self.name, value=self.default)
             )
         if isinstance(self.default, str):
             return text
@@ -135,12 +135,12 @@ class Option:
         return int(text)
 
     def _not_a_number(self, text: str) -> str:
-        return said(
+        return translate(
             "--{name} must be {number} from 1 to {most}, not {given}.",
             name=self.name,
-            number=said(self.number),
+            number=translate(self.number),
             most=self.most,
-            given=shown(text),
+            given=quote(text),
         )
 
     def _truth(self, text: str | None) -> bool:
@@ -148,7 +148,7 @@ class Option:
             return True
         if text.lower() in ("false", "0", "f"):
             return False
-        raise ValueError(said("--{name} must be true or false, not {given}.", name=self.name, given=shown(text)))
+        raise ValueError(translate("--{name} must be true or false, not {given}.", name=self.name, given=quote(text)))
 
 
 def _nothing_wrong(_tasks: Sequence["TaskSpec"], _options: Options) -> list[str]:
@@ -163,16 +163,16 @@ def _learned(_options: Options) -> str:
     return ""
 
 
-def keeps(what: str) -> Callable[[Options], str]:
+def fixed_at_start(what: str) -> Callable[[Options], str]:
     """For plugins whose pods learn how many there are once, when they start."""
-    return lambda _options: said(
+    return lambda _options: translate(
         "pods that run keep {what} as it was when they began; only new ones know of the change. "
         "Restart the job for all to know.",
-        what=said(what),
+        what=translate(what),
     )
 
 
-def task_called(name: Value, tasks: Sequence["TaskSpec"]) -> "TaskSpec | None":
+def find_task(name: Value, tasks: Sequence["TaskSpec"]) -> "TaskSpec | None":
     """The task of that name."""
     return next((task for task in tasks if task.name == name), None)
 
@@ -182,10 +182,10 @@ def missing_roles(roles: Sequence[str], tasks: Sequence["TaskSpec"], options: Op
     names = ", ".join(task.name for task in tasks)
     problems = []
     for role in roles:
-        task = task_called(options[role], tasks)
+        task = find_task(options[role], tasks)
         if task is None:
             problems.append(
-                said(
+                translate(
                     "No task is called “{name}”; say which one it is with --{role}=NAME ({names}).",
                     name=options[role],
                     role=role,
@@ -193,19 +193,19 @@ def missing_roles(roles: Sequence[str], tasks: Sequence["TaskSpec"], options: Op
                 )
             )
         elif not task.replicas:
-            problems.append(said("The task “{task}” has no replica.", task=task.name))
+            problems.append(translate("The task “{task}” has no replica.", task=task.name))
     twice = len({options[role] for role in roles}) < len(roles)
-    told = said("One task cannot have two of these roles: {roles}.", roles=", ".join(roles))
+    told = translate("One task cannot have two of these roles: {roles}.", roles=", ".join(roles))
     return problems or ([told] if twice else [])
 
 
 def several_leaders(role: str, tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     """A sentence where the task of a role that only one pod can have has more of them."""
-    task = task_called(options[role], tasks)
+    task = find_task(options[role], tasks)
     if task is None or task.replicas <= 1:
         return []
     return [
-        said(
+        translate(
             "There is one {role}, and “{task}” has {replicas} replicas.",
             role=role,
             task=task.name,
@@ -226,7 +226,7 @@ class Framework:
 
     name: str
     summary: str
-    settings: Callable[[Place, Options], PodSettings]
+    settings: Callable[[PodContext, Options], PodSettings]
     options: tuple[Option, ...] = ()
     implies: tuple[str, ...] = ()
     problems: Callable[[Sequence["TaskSpec"], Options], list[str]] = _nothing_wrong
@@ -257,7 +257,7 @@ class Framework:
         found = [(place, name) for place, argument in enumerate(arguments) if (name := _named(argument)) in options]
         values = self.read(arguments)[0]
         return [
-            Problem(str(place), said("This has no effect: {why}", why=said(options[name].unheeded)))
+            Problem(str(place), translate("This has no effect: {why}", why=translate(options[name].unheeded)))
             for place, name in found
             if values[name] != options[name].default
         ]
@@ -265,13 +265,13 @@ class Framework:
     def _unknown(self, argument: str, name: str) -> str:
         names = [option.name for option in self.options]
         if not names:
-            return said("The plugin {plugin} takes no arguments.", plugin=self.name)
+            return translate("The plugin {plugin} takes no arguments.", plugin=self.name)
         known = ", ".join(f"--{one}=…" for one in names)
-        hint = nearest(name, names) or said("; it knows {names}.", names=known)
-        return said(
+        hint = suggest(name, names) or translate("; it knows {names}.", names=known)
+        return translate(
             "The plugin {plugin} has no argument {argument}{hint}",
             plugin=self.name,
-            argument=shown(argument),
+            argument=quote(argument),
             hint=hint,
         )
 

@@ -1,9 +1,9 @@
 """`env`: a pod learns its index in its task."""
 
-from hekla.domain.frameworks.base import Framework, Options, Place, PodSettings
+from hekla.domain.frameworks.base import Framework, Options, PodContext, PodSettings
 
 
-def _settings(place: Place, _options: Options) -> PodSettings:
+def _settings(place: PodContext, _options: Options) -> PodSettings:
     index = str(place.index)
     return PodSettings(env={"VC_TASK_INDEX": index, "VK_TASK_INDEX": index})
 

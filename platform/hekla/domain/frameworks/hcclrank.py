@@ -8,8 +8,8 @@ known before a pod has some, so none is made.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, task_called
-from hekla.domain.sentences import said
+from hekla.domain.frameworks.base import Framework, Option, Options, PodContext, PodSettings, find_task
+from hekla.domain.translation import translate
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FILE = "etc/hccl/rankIndex"
 
 
-def _settings(place: Place, options: Options) -> PodSettings:
+def _settings(place: PodContext, options: Options) -> PodSettings:
     if place.task not in (options["master"], options["worker"]):
         return PodSettings()
     masters = place.find(options["master"])
@@ -27,11 +27,11 @@ def _settings(place: Place, options: Options) -> PodSettings:
 
 
 def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
-    if any(task_called(options[role], tasks) for role in ("master", "worker")):
+    if any(find_task(options[role], tasks) for role in ("master", "worker")):
         return []
     names = ", ".join(task.name for task in tasks)
     return [
-        said(
+        translate(
             "No task is called “{master}” or “{worker}”; say --master or --worker=NAME ({names}).",
             master=options["master"],
             worker=options["worker"],
@@ -42,7 +42,7 @@ def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
 
 def _remarks(_tasks: Sequence["TaskSpec"], _options: Options) -> list[str]:
     return [
-        said(
+        translate(
             "No annotation hccl/rankIndex and no RANK_TABLE_FILE is made; the number is in RANK and {file}.", file=FILE
         )
     ]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Options, Place, PodSettings
+from hekla.domain.frameworks.base import Options, PodContext, PodSettings
 from hekla.domain.frameworks.mpi import MPI
-from hekla.domain.sentences import said
+from hekla.domain.translation import translate
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _OVER_MPI = {"HOROVOD_CONTROLLER": "mpi", "HOROVOD_CPU_OPERATIONS": "mpi"}
 
 
-def _settings(place: Place, options: Options) -> PodSettings:
+def _settings(place: PodContext, options: Options) -> PodSettings:
     has_role = place.task in (options["master"], options["worker"])
     return MPI.settings(place, options) | PodSettings(env=_OVER_MPI if has_role else {})
 
@@ -25,7 +25,7 @@ def _settings(place: Place, options: Options) -> PodSettings:
 def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     with_horovodrun = [task.name for task in tasks if any("horovodrun" in word for word in task.command)]
     return MPI.remarks(tasks, options) + [
-        said("“{task}” starts horovodrun, which reaches workers by ssh; start ranks with mpirun.", task=name)
+        translate("“{task}” starts horovodrun, which reaches workers by ssh; start ranks with mpirun.", task=name)
         for name in with_horovodrun
     ]
 

@@ -1,9 +1,9 @@
 """`indexed`: a pod learns its index in its task by the name that it has in indexed Jobs of Kubernetes."""
 
-from hekla.domain.frameworks.base import Framework, Options, Place, PodSettings
+from hekla.domain.frameworks.base import Framework, Options, PodContext, PodSettings
 
 
-def _settings(place: Place, _options: Options) -> PodSettings:
+def _settings(place: PodContext, _options: Options) -> PodSettings:
     return PodSettings(env={"JOB_COMPLETION_INDEX": str(place.index)})
 
 

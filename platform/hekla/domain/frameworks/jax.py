@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps
-from hekla.domain.sentences import said
+from hekla.domain.frameworks.base import Framework, Option, Options, PodContext, PodSettings, fixed_at_start
+from hekla.domain.translation import translate
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
 
 
-def _settings(place: Place, options: Options) -> PodSettings:
+def _settings(place: PodContext, options: Options) -> PodSettings:
     workers = place.find(options["worker"])
     if workers is None or place.task != workers.name:
         return PodSettings()
@@ -29,7 +29,7 @@ def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
         return []
     names = ", ".join(task.name for task in tasks)
     return [
-        said(
+        translate(
             "No task is called “{worker}”; say which one works with --worker=NAME ({names}).",
             worker=options["worker"],
             names=names,
@@ -44,5 +44,5 @@ JAX = Framework(
     options=(Option("worker", "worker"), Option("port", 6666)),
     implies=("svc",),
     problems=_problems,
-    scaling=keeps("NUM_PROCESSES"),
+    scaling=fixed_at_start("NUM_PROCESSES"),
 )

@@ -10,13 +10,13 @@ from hekla.domain.frameworks.base import (
     Framework,
     Option,
     Options,
-    Place,
+    PodContext,
     PodSettings,
-    keeps,
+    fixed_at_start,
     missing_roles,
     several_leaders,
 )
-from hekla.domain.sentences import sentence
+from hekla.domain.translation import gettext_noop
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ROLES = {"scheduler": "MS_SCHED", "worker": "MS_WORKER", "server": "MS_PSERVER"}
 
 
-def _settings(place: Place, options: Options) -> PodSettings:
+def _settings(place: PodContext, options: Options) -> PodSettings:
     scheduler, worker, server = (place.find(options[role]) for role in ROLES)
     own_role = next((word for role, word in ROLES.items() if options[role] == place.task), None)
     if own_role is None or scheduler is None or worker is None:
@@ -54,5 +54,5 @@ MINDSPORE = Framework(
     options=(*(Option(role, role) for role in ROLES), Option("port", 8118)),
     implies=("svc",),
     problems=_problems,
-    scaling=keeps(sentence("the number of workers and servers (MS_WORKER_NUM, MS_SERVER_NUM)")),
+    scaling=fixed_at_start(gettext_noop("the number of workers and servers (MS_WORKER_NUM, MS_SERVER_NUM)")),
 )

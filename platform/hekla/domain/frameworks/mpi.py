@@ -15,14 +15,14 @@ from hekla.domain.frameworks.base import (
     Framework,
     Option,
     Options,
-    Place,
+    PodContext,
     PodSettings,
-    is_of_one_machine,
+    find_task,
+    is_loopback,
     missing_roles,
-    task_called,
 )
 from hekla.domain.frameworks.ssh import SSH
-from hekla.domain.sentences import said, sentence
+from hekla.domain.translation import gettext_noop, translate
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -34,27 +34,27 @@ HYDRA_HOSTS = f"{FOLDER}/machinefile"
 _AGENT_TEXT = Path(mpi_agent.__file__).read_text(encoding="utf-8")
 
 
-def _settings(place: Place, options: Options) -> PodSettings:
+def _settings(place: PodContext, options: Options) -> PodSettings:
     if place.task not in (options["master"], options["worker"]):
         return PodSettings()
-    by_ssh = PodSettings() if is_of_one_machine(place.own_address) else _ssh(place, options)
+    by_ssh = PodSettings() if is_loopback(place.own_address) else _ssh(place, options)
     if place.task == options["worker"]:
         return by_ssh | PodSettings(files={AGENT: _AGENT_TEXT})
     workers = place.find(options["worker"])
     return by_ssh if workers is None else by_ssh | _of_master(place, workers, options)
 
 
-def _ssh(place: Place, options: Options) -> PodSettings:
+def _ssh(place: PodContext, options: Options) -> PodSettings:
     """What the plugin `ssh` gives, unless the job asks for that itself, and the port for a worker that serves."""
     asked = {**SSH.read(())[0], "ssh-port": options["port"]}
     keys = PodSettings() if SSH.name in place.spec.plugins else SSH.settings(place, asked)
     return keys | PodSettings(env={mpi_agent.PORT: str(options["port"])})
 
 
-def _of_master(place: Place, workers: "TaskSpec", options: Options) -> PodSettings:
+def _of_master(place: PodContext, workers: "TaskSpec", options: Options) -> PodSettings:
     hosts, slots = place.addresses_of(workers), options["slots"]
     folder = place.spec.task(place.task).working_dir
-    launcher = {**_hosts(folder), **(_agent(folder) if is_of_one_machine(place.own_address) else {})}
+    launcher = {**_hosts(folder), **(_agent(folder) if is_loopback(place.own_address) else {})}
     return PodSettings(
         env={"MPI_HOST": ",".join(hosts), **({} if _is_outside(folder) else launcher)},
         files={
@@ -99,11 +99,11 @@ def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
 
 
 def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
-    master, worker = (task_called(options[role], tasks) for role in ("master", "worker"))
+    master, worker = (find_task(options[role], tasks) for role in ("master", "worker"))
     found = []
     if worker and any("sshd" in word for word in worker.command):
         found.append(
-            said(
+            translate(
                 "on clusters of the kind local mpirun does not use ssh; to run there, too, let “{task}” start "
                 "python {agent}.",
                 task=worker.name,
@@ -112,7 +112,7 @@ def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
         )
     if master and _is_outside(master.working_dir):
         found.append(
-            said(
+            translate(
                 "“{task}” works outside its pod's folder, so mpirun must be told where to look: ~/{folder}.",
                 task=master.name,
                 folder=FOLDER,
@@ -130,7 +130,7 @@ def _commands(options: Options) -> Mapping[str, tuple[str, ...]]:
 
 
 def _scaling(_options: Options) -> str:
-    return said(
+    return translate(
         "ranks stay in the workers that mpirun found when it began, and it ends when one of these goes; a new worker "
         "gets ranks when the master starts again."
     )
@@ -143,7 +143,7 @@ MPI = Framework(
     options=(
         Option("master", "master"),
         Option("worker", "worker"),
-        Option("slots", 1, number=sentence("a number of ranks"), most=1024),
+        Option("slots", 1, number=gettext_noop("a number of ranks"), most=1024),
         Option("port", 22),
     ),
     implies=("svc",),

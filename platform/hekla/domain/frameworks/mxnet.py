@@ -10,13 +10,13 @@ from hekla.domain.frameworks.base import (
     Framework,
     Option,
     Options,
-    Place,
+    PodContext,
     PodSettings,
-    keeps,
+    fixed_at_start,
     missing_roles,
     several_leaders,
 )
-from hekla.domain.sentences import sentence
+from hekla.domain.translation import gettext_noop
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ROLES = ("scheduler", "server", "worker")
 
 
-def _settings(place: Place, options: Options) -> PodSettings:
+def _settings(place: PodContext, options: Options) -> PodSettings:
     tasks = {role: task for role in ROLES if (task := place.find(options[role]))}
     own_role = next((role for role, task in tasks.items() if task.name == place.task), None)
     if own_role is None or len(tasks) < len(ROLES):
@@ -52,5 +52,5 @@ MXNET = Framework(
     options=(*(Option(role, role) for role in ROLES), Option("port", 9091)),
     implies=("svc",),
     problems=_problems,
-    scaling=keeps(sentence("the number of servers and workers (DMLC_NUM_…)")),
+    scaling=fixed_at_start(gettext_noop("the number of servers and workers (DMLC_NUM_…)")),
 )

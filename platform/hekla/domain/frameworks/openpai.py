@@ -11,15 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings
+from hekla.domain.frameworks.base import Framework, Option, Options, PodContext, PodSettings
 from hekla.domain.resources import Resources
-from hekla.domain.sentences import said
-from hekla.domain.validation import shown
+from hekla.domain.translation import translate
+from hekla.domain.validation import quote
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
 
-USUAL_PORTS = ("ssh", "http")
+DEFAULT_PORTS = ("ssh", "http")
 """Every task role has these, asked for or not."""
 DEVICE = "nvidia.com/gpu"
 MAX_PORTS = 100
@@ -39,7 +39,7 @@ _ENTRIES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class TaskRole:
     """What OpenPAI knows of a task role and we do not: its name there, its ports, when it ends the job, its memory."""
 
     name: str
@@ -53,7 +53,7 @@ class Role:
         return task.replicas if self.min_succeeded is None else self.min_succeeded
 
 
-def arguments(name: str, roles: Mapping[str, Role]) -> list[str]:
+def arguments(name: str, roles: Mapping[str, TaskRole]) -> list[str]:
     """The plugin's arguments for a job of this name there (empty: as here), and the roles by our tasks' names."""
     lists = {
         "roles": [f"{task}:{role.name}" for task, role in roles.items() if role.name != task],
@@ -69,7 +69,7 @@ def arguments(name: str, roles: Mapping[str, Role]) -> list[str]:
     return [*([f"--name={name}"] if name else []), *given]
 
 
-def roles_of(tasks: Sequence["TaskSpec"], options: Options) -> dict[str, Role]:
+def roles_of(tasks: Sequence["TaskSpec"], options: Options) -> dict[str, TaskRole]:
     """Each task's role."""
     names = {match["task"]: match["role"] for match in _matches(options, "roles")}
     ports: dict[str, dict[str, int]] = {}
@@ -78,7 +78,7 @@ def roles_of(tasks: Sequence["TaskSpec"], options: Options) -> dict[str, Role]:
     ends = {match["task"]: (int(match["failed"]), _successes(match)) for match in _matches(options, "completion")}
     memory = {match["task"]: int(match["shm"]) for match in _matches(options, "shm")}
     return {
-        task.name: Role(
+        task.name: TaskRole(
             names.get(task.name, task.name),
             ports.get(task.name, {}),
             *ends.get(task.name, _USUAL_END),
@@ -92,9 +92,9 @@ def _successes(match: re.Match[str]) -> int | None:
     return None if match["succeeded"] == _ALL else int(match["succeeded"])
 
 
-def ports_of(role: Role, address: str) -> dict[str, list[int]]:
+def ports_of(role: TaskRole, address: str) -> dict[str, list[int]]:
     """The ports of a pod of this role at this address, by their labels."""
-    wanted = {**dict.fromkeys(USUAL_PORTS, 1), **role.ports}
+    wanted = {**dict.fromkeys(DEFAULT_PORTS, 1), **role.ports}
     room = _LAST_PORT - _FIRST_PORT + 1 - sum(wanted.values())
     at = _FIRST_PORT + int.from_bytes(hashlib.sha256(address.encode()).digest()[:4], "big") % room
     ports = {}
@@ -109,7 +109,7 @@ def _matches(options: Options, option: str) -> Iterator[re.Match[str]]:
     return (match for entry in str(options[option]).split(",") if (match := pattern.fullmatch(entry)))
 
 
-def _settings(place: Place, options: Options) -> PodSettings:
+def _settings(place: PodContext, options: Options) -> PodSettings:
     roles = roles_of(place.spec.tasks, options)
     named = str(options["name"]) or place.spec.name
     job = f"{place.owner}~{named}" if place.owner else named
@@ -122,7 +122,7 @@ def _settings(place: Place, options: Options) -> PodSettings:
     return PodSettings(env=env | _own(place, roles[place.task]))
 
 
-def _numbers(tasks: Sequence["TaskSpec"], roles: Mapping[str, Role]) -> dict[str, str]:
+def _numbers(tasks: Sequence["TaskSpec"], roles: Mapping[str, TaskRole]) -> dict[str, str]:
     """How many roles and tasks there are, also by the names that they had in older versions."""
     names, pods = ",".join(role.name for role in roles.values()), str(sum(task.replicas for task in tasks))
     env = {"PAI_TASK_ROLE_LIST": names, "PAI_JOB_TASK_ROLE_LIST": names}
@@ -139,13 +139,13 @@ def _numbers(tasks: Sequence["TaskSpec"], roles: Mapping[str, Role]) -> dict[str
     return env
 
 
-def _resources(request: Resources, role: Role) -> str:
+def _resources(request: Resources, role: TaskRole) -> str:
     """Devices, processors, and MiB of memory and of shared memory."""
     amounts = (request.amount(DEVICE) / 1000, request.amount("cpu") / 1000, request.amount("memory") / _MiB)
     return ",".join([*(f"{amount:.10g}" for amount in amounts), str(role.shm)])
 
 
-def _everybody(place: Place, roles: Mapping[str, Role]) -> dict[str, str]:
+def _everybody(place: PodContext, roles: Mapping[str, TaskRole]) -> dict[str, str]:
     """Where every pod of the job is."""
     env, instances = {}, []
     for task in place.spec.tasks:
@@ -163,7 +163,7 @@ def _everybody(place: Place, roles: Mapping[str, Role]) -> dict[str, str]:
     return env | {"PAI_TASK_ROLE_INSTANCES": ",".join(instances)}
 
 
-def _own(place: Place, role: Role) -> dict[str, str]:
+def _own(place: PodContext, role: TaskRole) -> dict[str, str]:
     """What a pod is told of itself."""
     index, address, ports = str(place.index), place.own_address, ports_of(role, place.own_address)
     lists = {label: ",".join(map(str, numbers)) for label, numbers in ports.items()}
@@ -186,9 +186,9 @@ def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
         return wrong
     roles = roles_of(tasks, options)
     if len({role.name for role in roles.values()}) < len(roles):
-        return [said("Two tasks have the same name in --roles.")]
+        return [translate("Two tasks have the same name in --roles.")]
     ports = [sum(role.ports.values()) for role in roles.values()]
-    return [said("A pod has at most {most} ports.", most=MAX_PORTS)] if max(ports) > MAX_PORTS else []
+    return [translate("A pod has at most {most} ports.", most=MAX_PORTS)] if max(ports) > MAX_PORTS else []
 
 
 def _wrong_entries(option: str, text: str, names: set[str]) -> Iterator[str]:
@@ -196,17 +196,17 @@ def _wrong_entries(option: str, text: str, names: set[str]) -> Iterator[str]:
     for entry in text.split(",") if text else ():
         match = pattern.fullmatch(entry)
         if match is None:
-            yield said(
+            yield translate(
                 "--{option} is written like --{option}={example}; {entry} is not.",
                 option=option,
                 example=example,
-                entry=shown(entry),
+                entry=quote(entry),
             )
         elif match["task"] not in names:
-            yield said(
+            yield translate(
                 "--{option} names the task {task}, which this job does not have.",
                 option=option,
-                task=shown(match["task"]),
+                task=quote(match["task"]),
             )
 
 
@@ -214,7 +214,7 @@ def _remarks(tasks: Sequence["TaskSpec"], _options: Options) -> list[str]:
     if sum(task.replicas for task in tasks) <= MANY_PODS:
         return []
     return [
-        said(
+        translate(
             "The job has more than {many:,} pods, so each is told its own address and ports and no other's.",
             many=MANY_PODS,
         )

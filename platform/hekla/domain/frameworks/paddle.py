@@ -7,14 +7,22 @@ processes. A job's first trainer is where they meet.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps, missing_roles
-from hekla.domain.sentences import said, sentence
+from hekla.domain.frameworks.base import (
+    Framework,
+    Option,
+    Options,
+    PodContext,
+    PodSettings,
+    fixed_at_start,
+    missing_roles,
+)
+from hekla.domain.translation import gettext_noop, translate
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
 
 
-def _settings(place: Place, options: Options) -> PodSettings:
+def _settings(place: PodContext, options: Options) -> PodSettings:
     trainers, servers, port = place.find(options["worker"]), place.find(options["ps"]), options["port"]
     if trainers is None or place.task not in (options["worker"], options["ps"]):
         return PodSettings()
@@ -26,7 +34,7 @@ def _settings(place: Place, options: Options) -> PodSettings:
     return PodSettings(env=env)
 
 
-def _roles(place: Place, servers: "TaskSpec", trainers: "TaskSpec", port: str | int) -> dict[str, str]:
+def _roles(place: PodContext, servers: "TaskSpec", trainers: "TaskSpec", port: str | int) -> dict[str, str]:
     """What fleet reads where parameters live in servers."""
     return {
         "TRAINING_ROLE": "PSERVER" if place.task == servers.name else "TRAINER",
@@ -36,7 +44,7 @@ def _roles(place: Place, servers: "TaskSpec", trainers: "TaskSpec", port: str | 
     }
 
 
-def _meeting(place: Place, trainers: "TaskSpec", options: Options) -> dict[str, str]:
+def _meeting(place: PodContext, trainers: "TaskSpec", options: Options) -> dict[str, str]:
     """What trainers read to find one another, alone or by way of the launcher."""
     endpoints = place.addresses_of(trainers, options["port"])
     return {
@@ -51,9 +59,9 @@ def _meeting(place: Place, trainers: "TaskSpec", options: Options) -> dict[str, 
 
 def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     if options["worker"] == options["ps"]:
-        return [said("Trainers and servers differ, so --worker and --ps are two tasks.")]
+        return [translate("Trainers and servers differ, so --worker and --ps are two tasks.")]
     if options["port"] == options["master-port"]:
-        return [said("The first trainer listens on both --port and --master-port, so they differ.")]
+        return [translate("The first trainer listens on both --port and --master-port, so they differ.")]
     return missing_roles(["worker"], tasks, options)
 
 
@@ -64,5 +72,5 @@ PADDLE = Framework(
     options=(Option("worker", "worker"), Option("ps", "ps"), Option("port", 36001), Option("master-port", 36000)),
     implies=("svc",),
     problems=_problems,
-    scaling=keeps(sentence("PADDLE_TRAINERS_NUM and the list of trainers")),
+    scaling=fixed_at_start(gettext_noop("PADDLE_TRAINERS_NUM and the list of trainers")),
 )

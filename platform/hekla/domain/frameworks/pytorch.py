@@ -9,9 +9,17 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps, missing_roles
-from hekla.domain.sentences import said, sentence
-from hekla.domain.validation import shown
+from hekla.domain.frameworks.base import (
+    Framework,
+    Option,
+    Options,
+    PodContext,
+    PodSettings,
+    fixed_at_start,
+    missing_roles,
+)
+from hekla.domain.translation import gettext_noop, translate
+from hekla.domain.validation import quote
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -19,10 +27,10 @@ if TYPE_CHECKING:
 ALL = "all"
 _NNODES = re.compile(r"([0-9]{1,5})(?::([0-9]{1,5}))?")
 _PROCESSES = re.compile(r"[1-9][0-9]{0,3}|auto|cpu|gpu")
-_WAITS = sentence("the pods of a gang start together, and torch waits for its master.")
+_WAITS = gettext_noop("the pods of a gang start together, and torch waits for its master.")
 
 
-def _settings(place: Place, options: Options) -> PodSettings:
+def _settings(place: PodContext, options: Options) -> PodSettings:
     master = place.find(options["master"])
     if master is None or place.task not in (options["master"], options["worker"]):
         return PodSettings()
@@ -39,7 +47,7 @@ def _settings(place: Place, options: Options) -> PodSettings:
     )
 
 
-def _rendezvous(place: Place, options: Options) -> dict[str, str]:
+def _rendezvous(place: PodContext, options: Options) -> dict[str, str]:
     """The first pod of the master keeps the list of who is there.
 
     Where torchrun shares that store with the program (seen in torch 2.8), those who were there before never tell a pod
@@ -75,15 +83,15 @@ def _wrong_nnodes(text: str, pods: int) -> list[str]:
         return []
     if match is None:
         return [
-            said(
+            translate(
                 "--nnodes must be a number of pods or the least and the most of them, such as 2:4, not {given}.",
-                given=shown(text),
+                given=quote(text),
             )
         ]
     least, most = int(match[1]), int(match[2] or match[1])
     if not 1 <= least <= most or least > pods:
         return [
-            said(
+            translate(
                 "--nnodes={given} cannot be: the least is from 1 to {pods}, which is all pods, "
                 "and the most is no less.",
                 given=text,
@@ -97,7 +105,9 @@ def _wrong_processes(text: str) -> list[str]:
     if _PROCESSES.fullmatch(text):
         return []
     return [
-        said("--nproc-per-node must be a number of processes, or auto, cpu or gpu, not {given}.", given=shown(text))
+        translate(
+            "--nproc-per-node must be a number of processes, or auto, cpu or gpu, not {given}.", given=quote(text)
+        )
     ]
 
 
@@ -105,21 +115,23 @@ def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     match, pods = _NNODES.fullmatch(str(options["nnodes"])), _pods(tasks, options)
     if match and int(match[2] or match[1]) > pods:
         return [
-            said(
+            translate(
                 "--nnodes={given} takes more pods than the {pods} that there are; the job can be scaled up to them.",
                 given=match[0],
                 pods=pods,
             )
         ]
     if options["nnodes"] == ALL and options["nproc-per-node"] != "1":
-        return [said("--nproc-per-node has no effect without --nnodes: only torchrun starts more than one process.")]
+        return [
+            translate("--nproc-per-node has no effect without --nnodes: only torchrun starts more than one process.")
+        ]
     return []
 
 
 def _scaling(options: Options) -> str:
     if options["nnodes"] == ALL:
-        return keeps(sentence("WORLD_SIZE and RANK"))(options)
-    return said(
+        return fixed_at_start(gettext_noop("WORLD_SIZE and RANK"))(options)
+    return translate(
         "torchrun meets anew when pods come and go, as far as --nnodes={nnodes} lets it; that stays so.",
         nnodes=options["nnodes"],
     )

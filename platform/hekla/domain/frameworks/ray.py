@@ -7,17 +7,25 @@ the variables that Ray reads, so another task may bring it work. On the local cl
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, missing_roles, several_leaders
-from hekla.domain.sentences import said, sentence
+from hekla.domain.frameworks.base import (
+    Framework,
+    Option,
+    Options,
+    PodContext,
+    PodSettings,
+    missing_roles,
+    several_leaders,
+)
+from hekla.domain.translation import gettext_noop, translate
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
 
-_ONE_CONTAINER = sentence("only the first container of a pod runs.")
+_ONE_CONTAINER = gettext_noop("only the first container of a pod runs.")
 _OWN_ADDRESS = "${HEKLA_POD_ADDRESS:+--node-ip-address=$HEKLA_POD_ADDRESS}"
 
 
-def _settings(place: Place, options: Options) -> PodSettings:
+def _settings(place: PodContext, options: Options) -> PodSettings:
     host = place.addresses[str(options["head"]), 0]
     return PodSettings(
         env={
@@ -45,7 +53,7 @@ def _shell(line: str) -> tuple[str, ...]:
 
 def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     if options["head"] == options["worker"]:
-        return [said("Workers join the head, so --head and --worker are two tasks.")]
+        return [translate("Workers join the head, so --head and --worker are two tasks.")]
     return missing_roles(["head"], tasks, options) or several_leaders("head", tasks, options)
 
 
@@ -53,7 +61,7 @@ def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     """Volcano puts its own command in the place of any other; here a job that says what to run is taken at its word."""
     commands = _commands(options)
     return [
-        said("“{task}” has a command of its own, which runs in place of ray start.", task=task.name)
+        translate("“{task}” has a command of its own, which runs in place of ray start.", task=task.name)
         for task in tasks
         if task.name in commands and task.command != commands[task.name]
     ]

@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, TypeGuard
 
 from hekla.domain.errors import Problem
-from hekla.domain.frameworks.base import Framework, Place, PodSettings
+from hekla.domain.frameworks.base import Framework, PodContext, PodSettings
 from hekla.domain.frameworks.env import ENV
 from hekla.domain.frameworks.hcclrank import HCCLRANK
 from hekla.domain.frameworks.horovod import HOROVOD
@@ -23,8 +23,8 @@ from hekla.domain.frameworks.ssh import SSH
 from hekla.domain.frameworks.svc import SVC
 from hekla.domain.frameworks.tensorflow import TENSORFLOW
 from hekla.domain.frameworks.xgboost import XGBOOST
-from hekla.domain.sentences import said
-from hekla.domain.validation import join, nearest, shown
+from hekla.domain.translation import translate
+from hekla.domain.validation import join, quote, suggest
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import JobSpec, TaskSpec
@@ -53,7 +53,7 @@ Plugins = Mapping[str, Sequence[str]]
 
 
 @cache
-def known() -> Mapping[str, Framework]:
+def load_frameworks() -> Mapping[str, Framework]:
     """Every plugin by its name. Raises what a broken package raises, so that it is noticed at the start."""
     added = [entry.load() for entry in entry_points(group=ENTRY_POINTS)]
     return {framework.name: framework for framework in (*added, *_BUILT_IN)}
@@ -74,26 +74,26 @@ def settings_for(
     owner: str = "",
 ) -> PodSettings:
     """What the plugins of `owner`'s job set for a pod. `hosts` gives the address of every (task, index) of the job."""
-    place = Place(spec, task, index, hosts, secret, owner)
+    place = PodContext(spec, task, index, hosts, secret, owner)
     settings = PodSettings()
     for name, arguments in _in_force(spec.plugins).items():
-        framework = known()[name]
+        framework = load_frameworks()[name]
         settings |= framework.settings(place, framework.read(arguments)[0])
     return settings
 
 
-def tell_addresses(spec: "JobSpec") -> bool:
+def shares_addresses(spec: "JobSpec") -> bool:
     """Whether pods of the job learn where others of it are."""
-    return any(known()[name].tells_addresses for name in _in_force(spec.plugins))
+    return any(load_frameworks()[name].tells_addresses for name in _in_force(spec.plugins))
 
 
 def commands(plugins: Mapping[str, object]) -> Mapping[str, tuple[str, ...]]:
     """What tasks start that say nothing themselves, by their names. Plugins that are asked for wrongly give nothing."""
     given: dict[str, tuple[str, ...]] = {}
     for name, arguments in plugins.items():
-        if name in known() and _are_words(arguments):
-            options, problems = known()[name].read(arguments)
-            given |= {} if problems else known()[name].commands(options)
+        if name in load_frameworks() and _are_words(arguments):
+            options, problems = load_frameworks()[name].read(arguments)
+            given |= {} if problems else load_frameworks()[name].commands(options)
     return given
 
 
@@ -115,13 +115,13 @@ def remarks(spec: "JobSpec") -> list[Problem]:
 
 def scaling_remarks(spec: "JobSpec") -> list[str]:
     """What pods of the job that run do not learn of others that come and go, by plugin, as sentences."""
-    found = ((known()[name], arguments) for name, arguments in spec.plugins.items())
+    found = ((load_frameworks()[name], arguments) for name, arguments in spec.plugins.items())
     told = ((framework.name, framework.scaling(framework.read(arguments)[0])) for framework, arguments in found)
     return [f"{name}: {sentence}" for name, sentence in told if sentence]
 
 
 def _remarks(name: str, arguments: Sequence[str], tasks: Sequence["TaskSpec"]) -> list[Problem]:
-    framework, path = known()[name], join("plugins", name)
+    framework, path = load_frameworks()[name], join("plugins", name)
     unheeded = [Problem(join(path, problem.path), problem.message) for problem in framework.unheeded(arguments)]
     return [*unheeded, *(Problem(path, text) for text in framework.remarks(tasks, framework.read(arguments)[0]))]
 
@@ -129,7 +129,7 @@ def _remarks(name: str, arguments: Sequence[str], tasks: Sequence["TaskSpec"]) -
 def _overruled(spec: "JobSpec", task: "TaskSpec", place: int) -> list[Problem]:
     found = []
     for plugin, settings in _samples(spec, task).items() if task.env or spec.files else ():
-        message = said("The plugin {plugin} sets this too; what is written here holds.", plugin=plugin)
+        message = translate("The plugin {plugin} sets this too; what is written here holds.", plugin=plugin)
         found += [Problem(join("tasks", place, "env", name), message) for name in settings.env if name in task.env]
         found += [Problem(join("files", path), message) for path in sorted(settings.paths) if path in spec.files]
     return found
@@ -141,18 +141,20 @@ def _samples(spec: "JobSpec", task: "TaskSpec") -> Mapping[str, PodSettings]:
         return {}
     few = [one.model_copy(update={"replicas": min(one.replicas, 2)}) for one in spec.tasks]
     anywhere = {(one.name, index): f"{one.name}-{index}" for one in few for index in range(one.replicas)}
-    place = Place(spec.model_copy(update={"tasks": tuple(few)}), task.name, 0, anywhere)
+    place = PodContext(spec.model_copy(update={"tasks": tuple(few)}), task.name, 0, anywhere)
     return {
-        name: known()[name].settings(place, known()[name].read(arguments)[0])
+        name: load_frameworks()[name].settings(place, load_frameworks()[name].read(arguments)[0])
         for name, arguments in _in_force(spec.plugins).items()
     }
 
 
 def _check_one(name: str, arguments: Sequence[str], tasks: Sequence["TaskSpec"]) -> list[Problem]:
-    framework = known().get(name)
+    framework = load_frameworks().get(name)
     if framework is None:
-        hint = nearest(name, known()) or said("; there are {names}.", names=", ".join(sorted(known())))
-        return [Problem(name, said("There is no plugin {name}{hint}", name=shown(name), hint=hint))]
+        hint = suggest(name, load_frameworks()) or translate(
+            "; there are {names}.", names=", ".join(sorted(load_frameworks()))
+        )
+        return [Problem(name, translate("There is no plugin {name}{hint}", name=quote(name), hint=hint))]
     options, problems = framework.read(arguments)
     if problems:
         return [Problem(join(name, problem.path), problem.message) for problem in problems]
@@ -161,5 +163,5 @@ def _check_one(name: str, arguments: Sequence[str], tasks: Sequence["TaskSpec"])
 
 def _in_force(plugins: Plugins) -> Plugins:
     """The plugins that a job asks for, behind those that they imply."""
-    implied = [other for name in plugins for other in known()[name].implies if other not in plugins]
+    implied = [other for name in plugins for other in load_frameworks()[name].implies if other not in plugins]
     return {**dict.fromkeys(implied, ()), **plugins}

@@ -1,8 +1,8 @@
 """`ssh`: the pods of a job hold one pair of keys, and know one another's addresses by name.
 
-Volcano makes a Secret and mounts it among root's keys. Here the pair is made from a secret of the job (`Place.secret`),
-so it is kept nowhere but in the pods: in `.ssh` of their working folder and, where a pod has a root of its own, in the
-folder that `--ssh-key-file-path` names, as Volcano has it. Nothing listens for ssh unless the job itself starts that.
+Volcano makes a Secret and mounts it among root's keys. Here the pair is derived from `PodContext.secret` of the job, so
+only the pods hold it: in `.ssh` of their working folder. Pods with a root file system of their own also have it in the
+folder that `--ssh-key-file-path` names, as in Volcano. No sshd runs unless the job starts one.
 """
 
 import re
@@ -11,8 +11,8 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps
-from hekla.domain.sentences import said, sentence
+from hekla.domain.frameworks.base import Framework, Option, Options, PodContext, PodSettings, fixed_at_start
+from hekla.domain.translation import gettext_noop, translate
 from hekla.lib.sshkeys import KeyPair, key_pair
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ Host *
   IdentityFile ${{HOME}}/{FOLDER}/{KEY}
 """
 _PATH = "ssh-key-file-path"
-_OWN_KEY = sentence(
+_OWN_KEY = gettext_noop(
     "a key that is written in a job can be read by all who see the job; without it each job gets a pair of its own."
 )
 
 
-def _settings(place: Place, options: Options) -> PodSettings:
+def _settings(place: PodContext, options: Options) -> PodSettings:
     pair = _pair(place.secret, place.spec.name) if place.secret else KeyPair("", "")
     files = {
         KEY: pair.private,
@@ -53,7 +53,7 @@ def _pair(secret: bytes, job: str) -> KeyPair:
     return key_pair(secret, job)
 
 
-def _config(place: Place, options: Options) -> str:
+def _config(place: PodContext, options: Options) -> str:
     """A name for each pod, as `svc` calls it, and how to reach it."""
     job = place.spec.name
     hosts = (
@@ -64,10 +64,13 @@ def _config(place: Place, options: Options) -> str:
 
 
 def _problems(_tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
-    own = [f"--{name}: {said(_OWN_KEY)}" for name in ("ssh-private-key", "ssh-public-key") if options[name]]
+    own = [f"--{name}: {translate(_OWN_KEY)}" for name in ("ssh-private-key", "ssh-public-key") if options[name]]
     if _is_folder(str(options[_PATH])):
         return own
-    return [*own, said("--{name} must be the absolute path of a folder, such as {given}.", name=_PATH, given=ROOTS)]
+    return [
+        *own,
+        translate("--{name} must be the absolute path of a folder, such as {given}.", name=_PATH, given=ROOTS),
+    ]
 
 
 def _is_folder(path: str) -> bool:
@@ -77,7 +80,7 @@ def _is_folder(path: str) -> bool:
 
 def _remarks(_tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     return [
-        said(
+        translate(
             "pods get the job's keys in {folder} and can say: ssh -F $HOME/{folder}/config NAME. Nothing listens there "
             "until the job starts an sshd of its own on port {port}; "
             "on clusters of the kind local, at HEKLA_POD_ADDRESS.",
@@ -99,5 +102,5 @@ SSH = Framework(
     ),
     problems=_problems,
     remarks=_remarks,
-    scaling=keeps(sentence("the list of hosts in .ssh/config")),
+    scaling=fixed_at_start(gettext_noop("the list of hosts in .ssh/config")),
 )

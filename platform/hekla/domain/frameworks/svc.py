@@ -7,13 +7,13 @@ is told not to, a cluster with a network of its own lets nothing but pods of the
 
 from ipaddress import ip_address
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps
-from hekla.domain.sentences import sentence
+from hekla.domain.frameworks.base import Framework, Option, Options, PodContext, PodSettings, fixed_at_start
+from hekla.domain.translation import gettext_noop
 
 FOLDER = "etc/volcano"
 
 
-def _settings(place: Place, options: Options) -> PodSettings:
+def _settings(place: PodContext, options: Options) -> PodSettings:
     env, files = {}, {}
     for task in place.spec.tasks:
         addresses = place.addresses_of(task)
@@ -30,7 +30,7 @@ def _settings(place: Place, options: Options) -> PodSettings:
     )
 
 
-def _names(place: Place) -> dict[str, str]:
+def _names(place: PodContext) -> dict[str, str]:
     job = place.spec.name
     names: dict[str, str] = {}
     for (task, index), address in place.addresses.items():
@@ -53,9 +53,9 @@ SVC = Framework(
     "Gives the pods of a job one another's addresses.",
     _settings,
     options=(
-        Option("publish-not-ready-addresses", False, unheeded=sentence("addresses are known before pods start.")),
+        Option("publish-not-ready-addresses", False, unheeded=gettext_noop("addresses are known before pods start.")),
         Option("disable-network-policy", False),
         Option("inject-hosts-env", True),
     ),
-    scaling=keeps(sentence("the list of addresses (VC_…_HOSTS, etc/volcano)")),
+    scaling=fixed_at_start(gettext_noop("the list of addresses (VC_…_HOSTS, etc/volcano)")),
 )

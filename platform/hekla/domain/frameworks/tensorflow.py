@@ -8,8 +8,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps
-from hekla.domain.sentences import said
+from hekla.domain.frameworks.base import Framework, Option, Options, PodContext, PodSettings, fixed_at_start
+from hekla.domain.translation import translate
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ROLES = ("ps", "worker", "chief", "evaluator")
 
 
-def _settings(place: Place, options: Options) -> PodSettings:
+def _settings(place: PodContext, options: Options) -> PodSettings:
     tasks = {role: task for role in ROLES if (task := place.find(options[role]))}
     own_role = next((role for role, task in tasks.items() if task.name == place.task), None)
     if own_role is None or place.spec.replicas == 1:
@@ -31,7 +31,9 @@ def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     names = {options[role] for role in ROLES}
     if names.isdisjoint(task.name for task in tasks):
         return [
-            said("No task is called ps, worker, chief or evaluator; say which is what, for example --worker=trainer.")
+            translate(
+                "No task is called ps, worker, chief or evaluator; say which is what, for example --worker=trainer."
+            )
         ]
     return []
 
@@ -43,5 +45,5 @@ TENSORFLOW = Framework(
     options=(*(Option(role, role) for role in ROLES), Option("port", 2222)),
     implies=("svc",),
     problems=_problems,
-    scaling=keeps("TF_CONFIG"),
+    scaling=fixed_at_start("TF_CONFIG"),
 )

@@ -3,15 +3,23 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hekla.domain.frameworks.base import Framework, Option, Options, Place, PodSettings, keeps, missing_roles
+from hekla.domain.frameworks.base import (
+    Framework,
+    Option,
+    Options,
+    PodContext,
+    PodSettings,
+    fixed_at_start,
+    missing_roles,
+)
 from hekla.domain.frameworks.pytorch import ALL, PYTORCH
-from hekla.domain.sentences import sentence
+from hekla.domain.translation import gettext_noop
 
 if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
 
 
-def _settings(place: Place, options: Options) -> PodSettings:
+def _settings(place: PodContext, options: Options) -> PodSettings:
     env = PYTORCH.settings(place, {**options, "nnodes": ALL}).env
     workers = place.find(options["worker"])
     if not env or workers is None:
@@ -31,5 +39,5 @@ XGBOOST = Framework(
     options=(Option("master", "master"), Option("worker", "worker"), Option("port", 9999)),
     implies=("svc",),
     problems=_problems,
-    scaling=keeps(sentence("WORLD_SIZE, RANK and WORKER_ADDRS")),
+    scaling=fixed_at_start(gettext_noop("WORLD_SIZE, RANK and WORKER_ADDRS")),
 )

@@ -24,28 +24,35 @@ The semantics are Volcano's. Where its bookkeeping works against the person who 
 - Asking for an action that the phase does not know is an error for a person, and nothing for a policy.
 """
 
-from hekla.domain.lifecycle import entrusted
-from hekla.domain.lifecycle.facts import JobFacts, PodFacts, PodRef, Target
-from hekla.domain.lifecycle.saying import Said, fact, facts_in
-from hekla.domain.lifecycle.stages import Stage, stage_of
+from hekla.domain.lifecycle import delegated
+from hekla.domain.lifecycle.facts import ActionTarget, JobFacts, PodFacts, PodRef
+from hekla.domain.lifecycle.messages import FactMessage, fact, facts_in
+from hekla.domain.lifecycle.stages import GangStage, stage_of
 from hekla.domain.lifecycle.stimuli import Stimulus, overdue, resized, resolve, stimuli_of
 from hekla.domain.lifecycle.targets import target_of
-from hekla.domain.lifecycle.transitions import TRANSITIONS, ImpossibleTransition, Outcome, Step, advance, expire
+from hekla.domain.lifecycle.transitions import (
+    TRANSITIONS,
+    ImpossibleTransition,
+    JobOutcome,
+    PhaseChange,
+    advance,
+    expire,
+)
 
 __all__ = [
     "TRANSITIONS",
+    "ActionTarget",
+    "FactMessage",
+    "GangStage",
     "ImpossibleTransition",
     "JobFacts",
-    "Outcome",
+    "JobOutcome",
+    "PhaseChange",
     "PodFacts",
     "PodRef",
-    "Said",
-    "Stage",
-    "Step",
     "Stimulus",
-    "Target",
     "advance",
-    "entrusted",
+    "delegated",
     "expire",
     "fact",
     "facts_in",

@@ -87,14 +87,14 @@ class JobFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ActionTarget:
     """The part of a job that an action is about: a task, or one replica of it."""
 
     task: str
     index: int | None = None
 
 
-class Roster:
+class AttemptIndex:
     """The attempts of a job by slot: which of them count, and which stand in the way of a new one."""
 
     def __init__(self, spec: JobSpec, pods: Iterable[PodFacts]) -> None:

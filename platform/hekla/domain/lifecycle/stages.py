@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hekla.domain.jobspec import Iteration, JobSpec, TaskSpec
-from hekla.domain.lifecycle.facts import JobFacts, PodFacts, Roster, Slot
+from hekla.domain.lifecycle.facts import AttemptIndex, JobFacts, PodFacts, Slot
 from hekla.domain.phases import PodPhase
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class GangStage:
     """How far a job with dependencies has come.
 
     `waits`: the tasks of which replicas are held back, with those that they wait for. `minimum`: how many pods make up
@@ -27,16 +27,16 @@ class Stage:
     minimums: Mapping[str, int]
 
 
-def stage_of(job: JobFacts, pods: Sequence[PodFacts]) -> Stage:
+def stage_of(job: JobFacts, pods: Sequence[PodFacts]) -> GangStage:
     """Where the job stands with all attempts on record."""
     if not job.spec.has_dependencies:
         return _whole(job.spec)
-    roster = Roster(job.spec, pods)
+    roster = AttemptIndex(job.spec, pods)
     found = ((slot, roster.current(slot, job.version)) for slot in roster.slots())
     return stage(roster, {slot: pod for slot, pod in found if pod})
 
 
-def stage(roster: Roster, current: Mapping[Slot, PodFacts]) -> Stage:
+def stage(roster: AttemptIndex, current: Mapping[Slot, PodFacts]) -> GangStage:
     """The same, where the attempts that count are known."""
     spec = roster.spec
     waits = _unmet(spec, current.values()) if spec.has_dependencies else {}
@@ -48,15 +48,15 @@ def stage(roster: Roster, current: Mapping[Slot, PodFacts]) -> Stage:
     missing = Counter(slot.task for slot in held)
     minimums = {task.name: min(task.minimum, task.replicas - missing[task.name]) for task in spec.tasks}
     waiting = {name: others for name, others in waits.items() if missing[name]}
-    return Stage(held, waiting, min(spec.gang_minimum, sum(minimums.values())), minimums)
+    return GangStage(held, waiting, min(spec.gang_minimum, sum(minimums.values())), minimums)
 
 
-def _whole(spec: JobSpec) -> Stage:
+def _whole(spec: JobSpec) -> GangStage:
     """Nothing is held back."""
-    return Stage(frozenset(), {}, spec.gang_minimum, {task.name: task.minimum for task in spec.tasks})
+    return GangStage(frozenset(), {}, spec.gang_minimum, {task.name: task.minimum for task in spec.tasks})
 
 
-def _is_open(roster: Roster, current: Mapping[Slot, PodFacts], slot: Slot) -> bool:
+def _is_open(roster: AttemptIndex, current: Mapping[Slot, PodFacts], slot: Slot) -> bool:
     return slot not in current and not any(pod.is_alive for pod in roster.attempts(slot))
 
 

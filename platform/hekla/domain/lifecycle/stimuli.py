@@ -5,27 +5,27 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hekla.domain.jobspec import TaskSpec
-from hekla.domain.lifecycle.facts import JobFacts, PodFacts, Roster, Slot, Target
+from hekla.domain.lifecycle.facts import ActionTarget, AttemptIndex, JobFacts, PodFacts, Slot
 from hekla.domain.lifecycle.transitions import TRANSITIONS
 from hekla.domain.phases import PodPhase
-from hekla.domain.policies import INTERNAL_EVENTS, PARTIAL_ACTIONS, Action, Event, Policy
+from hekla.domain.policies import INTERNAL_EVENTS, PARTIAL_ACTIONS, LifecycleAction, LifecycleEvent, LifecyclePolicy
 
 
 @dataclass(frozen=True, slots=True)
 class Stimulus:
     """Something that may call for an action: an event (about a pod, where `task` is named) or a person's command."""
 
-    event: Event = Event.OUT_OF_SYNC
-    command: Action | None = None
+    event: LifecycleEvent = LifecycleEvent.OUT_OF_SYNC
+    command: LifecycleAction | None = None
     task: str = ""
     index: int | None = None
     version: int | None = None
     exit_code: int | None = None
 
     @property
-    def target(self) -> Target | None:
+    def target(self) -> ActionTarget | None:
         """The pod or task that this is about, for `advance`."""
-        return Target(self.task, self.index) if self.task else None
+        return ActionTarget(self.task, self.index) if self.task else None
 
 
 def stimuli_of(job: JobFacts, pods: Sequence[PodFacts], changed: Iterable[PodFacts]) -> list[Stimulus]:
@@ -34,7 +34,7 @@ def stimuli_of(job: JobFacts, pods: Sequence[PodFacts], changed: Iterable[PodFac
     The caller resolves one after the other. After an action other than SYNC_JOB it asks again, with fresh facts, about
     those that are left: news of pods that a restart has stopped come to nothing then. SYNC_JOB comes once at the end.
     """
-    roster = Roster(job.spec, pods)
+    roster = AttemptIndex(job.spec, pods)
     done = _done(job, roster)
     return [_stimulus(job, roster, done, pod) for pod in changed]
 
@@ -44,14 +44,14 @@ def resized(job: JobFacts, task: str) -> Stimulus | None:
 
     A policy about a part of the task is about all of it.
     """
-    policy = _first_match(job, task, Event.JOB_UPDATED, None)
+    policy = _first_match(job, task, LifecycleEvent.JOB_UPDATED, None)
     if policy is None or policy.timeout_seconds or not _is_possible(job, policy.action, task):
         return None
-    action = Action.RESTART_TASK if policy.action in PARTIAL_ACTIONS else policy.action
-    return Stimulus(event=Event.JOB_UPDATED, command=action, task=task)
+    action = LifecycleAction.RESTART_TASK if policy.action in PARTIAL_ACTIONS else policy.action
+    return Stimulus(event=LifecycleEvent.JOB_UPDATED, command=action, task=task)
 
 
-def resolve(job: JobFacts, stimulus: Stimulus) -> Action:
+def resolve(job: JobFacts, stimulus: Stimulus) -> LifecycleAction:
     """What is to be done: a command as it is, else what the first matching policy says, else to look (SYNC_JOB).
 
     News of a pod from before the last full restart, and actions that the job's phase does not know, come to nothing. A
@@ -60,29 +60,29 @@ def resolve(job: JobFacts, stimulus: Stimulus) -> Action:
     if stimulus.command is not None:
         return stimulus.command
     if stimulus.event in INTERNAL_EVENTS or (stimulus.version or job.version) < job.version:
-        return Action.SYNC_JOB
+        return LifecycleAction.SYNC_JOB
     policy = _first_match(job, stimulus.task, stimulus.event, stimulus.exit_code)
     if policy is None or policy.timeout_seconds or not _is_possible(job, policy.action, stimulus.task):
-        return Action.SYNC_JOB
+        return LifecycleAction.SYNC_JOB
     return policy.action
 
 
-def overdue(job: JobFacts, pods: Sequence[PodFacts], now: datetime) -> tuple[Action, Target] | None:
+def overdue(job: JobFacts, pods: Sequence[PodFacts], now: datetime) -> tuple[LifecycleAction, ActionTarget] | None:
     """An action whose policy waited for its timeout, and the replica it is about, where it is still so by now."""
     if not job.spec.has_timeouts:
         return None
-    roster = Roster(job.spec, pods)
+    roster = AttemptIndex(job.spec, pods)
     done = _done(job, roster)
     for slot in roster.slots():
         for pod in _unanswered(job, roster, slot):
             stimulus = _stimulus(job, roster, done, pod)
             policy, since = _waiting_policy(job, stimulus), _since(job, roster, stimulus, pod)
             if policy and since and now - since >= timedelta(seconds=policy.timeout_seconds or 0):
-                return policy.action, Target(slot.task, slot.index)
+                return policy.action, ActionTarget(slot.task, slot.index)
     return None
 
 
-def _unanswered(job: JobFacts, roster: Roster, slot: Slot) -> Sequence[PodFacts]:
+def _unanswered(job: JobFacts, roster: AttemptIndex, slot: Slot) -> Sequence[PodFacts]:
     """The attempts of a replica since an action last stopped one; none when it is at work again."""
     attempts = [pod for pod in roster.attempts(slot) if pod.version == job.version]
     answered = [place for place, pod in enumerate(attempts, start=1) if pod.stopping and not pod.evicted]
@@ -92,7 +92,7 @@ def _unanswered(job: JobFacts, roster: Roster, slot: Slot) -> Sequence[PodFacts]
     return recent[-1:] if recent[-1].phase is PodPhase.SUCCEEDED else recent
 
 
-def _waiting_policy(job: JobFacts, stimulus: Stimulus) -> Policy | None:
+def _waiting_policy(job: JobFacts, stimulus: Stimulus) -> LifecyclePolicy | None:
     """The policy with a timeout, if any, that this has set running."""
     if stimulus.event in INTERNAL_EVENTS:
         return None
@@ -100,9 +100,9 @@ def _waiting_policy(job: JobFacts, stimulus: Stimulus) -> Policy | None:
     return policy if policy and policy.timeout_seconds and _is_possible(job, policy.action, stimulus.task) else None
 
 
-def _since(job: JobFacts, roster: Roster, stimulus: Stimulus, pod: PodFacts) -> datetime | None:
+def _since(job: JobFacts, roster: AttemptIndex, stimulus: Stimulus, pod: PodFacts) -> datetime | None:
     """Since when it is so; a task is completed when the last of its pods is."""
-    if stimulus.event is not Event.TASK_COMPLETED:
+    if stimulus.event is not LifecycleEvent.TASK_COMPLETED:
         return pod.since
     slots = (slot for slot in roster.slots() if slot.task == pod.task)
     return max(
@@ -110,49 +110,49 @@ def _since(job: JobFacts, roster: Roster, stimulus: Stimulus, pod: PodFacts) -> 
     )
 
 
-def _is_possible(job: JobFacts, action: Action, task: str) -> bool:
+def _is_possible(job: JobFacts, action: LifecycleAction, task: str) -> bool:
     """Whether the job's phase knows the action, and it is clear which part of the job is meant."""
     return (job.phase, action) in TRANSITIONS and (bool(task) or action not in PARTIAL_ACTIONS)
 
 
-def _first_match(job: JobFacts, task: str, event: Event, exit_code: int | None) -> Policy | None:
+def _first_match(job: JobFacts, task: str, event: LifecycleEvent, exit_code: int | None) -> LifecyclePolicy | None:
     """The rules of the pod's task come before those of the job."""
     rules = [policy for spec in job.spec.tasks if spec.name == task for policy in spec.policies]
     return next((policy for policy in (*rules, *job.spec.policies) if policy.matches(event, exit_code)), None)
 
 
-def _state_event(pod: PodFacts) -> Event | None:
+def _state_event(pod: PodFacts) -> LifecycleEvent | None:
     """The event that the pod's state alone tells of."""
     if pod.stopping:
-        return Event.POD_EVICTED if pod.evicted and pod.phase.is_final else None
+        return LifecycleEvent.POD_EVICTED if pod.evicted and pod.phase.is_final else None
     return _EVENTS.get(pod.phase)
 
 
-def _stimulus(job: JobFacts, roster: Roster, done: set[str], pod: PodFacts) -> Stimulus:
-    event = (roster.wants(pod.task, pod.index) and _state_event(pod)) or Event.OUT_OF_SYNC
+def _stimulus(job: JobFacts, roster: AttemptIndex, done: set[str], pod: PodFacts) -> Stimulus:
+    event = (roster.wants(pod.task, pod.index) and _state_event(pod)) or LifecycleEvent.OUT_OF_SYNC
     if pod.phase is PodPhase.SUCCEEDED and not pod.stopping and pod.task in done:
-        event = Event.TASK_COMPLETED
+        event = LifecycleEvent.TASK_COMPLETED
     if pod.phase is PodPhase.LOST and not pod.stopping and not roster.replaces_losses(pod.slot, job.version):
-        event = Event.TASK_FAILED
-    code = pod.exit_code if event is Event.POD_FAILED else None
+        event = LifecycleEvent.TASK_FAILED
+    code = pod.exit_code if event is LifecycleEvent.POD_FAILED else None
     return Stimulus(event=event, task=pod.task, index=pod.index, version=pod.version, exit_code=code)
 
 
-def _done(job: JobFacts, roster: Roster) -> set[str]:
+def _done(job: JobFacts, roster: AttemptIndex) -> set[str]:
     """The tasks of which every replica has succeeded."""
     return {task.name for task in job.spec.tasks if _has_succeeded(job, roster, task)}
 
 
-def _has_succeeded(job: JobFacts, roster: Roster, task: TaskSpec) -> bool:
+def _has_succeeded(job: JobFacts, roster: AttemptIndex, task: TaskSpec) -> bool:
     pods = (roster.current(Slot(task.name, index), job.version) for index in range(task.replicas))
     return all(pod is not None and pod.phase is PodPhase.SUCCEEDED for pod in pods)
 
 
 _EVENTS = {
-    PodPhase.PENDING: Event.POD_PENDING,
-    PodPhase.BOUND: Event.POD_PENDING,
-    PodPhase.PREPARING: Event.POD_PENDING,
-    PodPhase.RUNNING: Event.POD_RUNNING,
-    PodPhase.FAILED: Event.POD_FAILED,
-    PodPhase.LOST: Event.POD_EVICTED,
+    PodPhase.PENDING: LifecycleEvent.POD_PENDING,
+    PodPhase.BOUND: LifecycleEvent.POD_PENDING,
+    PodPhase.PREPARING: LifecycleEvent.POD_PENDING,
+    PodPhase.RUNNING: LifecycleEvent.POD_RUNNING,
+    PodPhase.FAILED: LifecycleEvent.POD_FAILED,
+    PodPhase.LOST: LifecycleEvent.POD_EVICTED,
 }

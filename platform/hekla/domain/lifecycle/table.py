@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.lifecycle.facts import JobFacts, PodFacts, PodRef, Target
-from hekla.domain.lifecycle.transitions import TRANSITIONS, Outcome, advance
+from hekla.domain.lifecycle.facts import ActionTarget, JobFacts, PodFacts, PodRef
+from hekla.domain.lifecycle.transitions import TRANSITIONS, JobOutcome, advance
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 
 _TASK = {"command": ["true"]}
 _SPEC = JobSpec.parse(
@@ -31,7 +31,7 @@ _KEPT = {
     frozenset({_DONE}): "keeps what succeeded",
     frozenset(_PHASES): "keeps all",
 }
-_ACTIONS = tuple(action for action in Action if any(known is action for _, known in TRANSITIONS))
+_ACTIONS = tuple(action for action in LifecycleAction if any(known is action for _, known in TRANSITIONS))
 
 
 def markdown() -> str:
@@ -40,7 +40,7 @@ def markdown() -> str:
     Each cell: the phase that is entered, what counts of the pods after it, and whether it is a retry. A dash: nothing
     more than a look. Empty: the phase does not know the action.
     """
-    actions = [action for action in _ACTIONS if action is not Action.SYNC_JOB]
+    actions = [action for action in _ACTIONS if action is not LifecycleAction.SYNC_JOB]
     rows = [["", *actions], ["---"] * (len(actions) + 1)]
     rows += [[f"**{phase}**", *(_cell(phase, action) for action in actions)] for phase in JobPhase]
     return "\n".join(map(_row, rows))
@@ -50,14 +50,14 @@ def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _cell(phase: JobPhase, action: Action) -> str:
+def _cell(phase: JobPhase, action: LifecycleAction) -> str:
     move = TRANSITIONS.get((phase, action))
     if move is None:
         return ""
-    if move is TRANSITIONS[phase, Action.SYNC_JOB]:
+    if move is TRANSITIONS[phase, LifecycleAction.SYNC_JOB]:
         return "–"
     job, pods = _sample(phase)
-    outcome = advance(job, pods, action, Target(_BAD.task, _BAD.index))
+    outcome = advance(job, pods, action, ActionTarget(_BAD.task, _BAD.index))
     return _told(phase, job, pods, outcome)
 
 
@@ -70,7 +70,7 @@ def _sample(phase: JobPhase) -> tuple[JobFacts, list[PodFacts]]:
     return job, pods
 
 
-def _told(before: JobPhase, job: JobFacts, pods: list[PodFacts], outcome: Outcome) -> str:
+def _told(before: JobPhase, job: JobFacts, pods: list[PodFacts], outcome: JobOutcome) -> str:
     counted = [pod.ref for pod in pods if pod.version == outcome.version and not pod.stopping]
     kept = _KEPT[frozenset(counted) - frozenset(outcome.stop)]
     entered = outcome.steps[0].phase if outcome.steps else before

@@ -4,38 +4,38 @@ from collections.abc import Iterator
 
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.lifecycle.facts import Target
-from hekla.domain.policies import PARTIAL_ACTIONS, Action
-from hekla.domain.sentences import said
+from hekla.domain.lifecycle.facts import ActionTarget
+from hekla.domain.policies import PARTIAL_ACTIONS, LifecycleAction
+from hekla.domain.translation import translate
 from hekla.domain.validation import no_task
 
 
-def target_of(spec: JobSpec, action: Action, task: str, index: int | None) -> Target | None:
+def target_of(spec: JobSpec, action: LifecycleAction, task: str, index: int | None) -> ActionTarget | None:
     """The part that is meant by a task's name and a replica's number. Raises Invalid with the paths task and index."""
     problems = list(_wrong(spec, action, task, index))
     if problems:
         raise Invalid(problems)
-    return Target(task, index) if task else None
+    return ActionTarget(task, index) if task else None
 
 
-def _wrong(spec: JobSpec, action: Action, task: str, index: int | None) -> Iterator[Problem]:
+def _wrong(spec: JobSpec, action: LifecycleAction, task: str, index: int | None) -> Iterator[Problem]:
     if action not in PARTIAL_ACTIONS:
         given = [name for name, value in (("task", task), ("index", index)) if value not in ("", None)]
-        told = said("{action} is about all of the job; leave this out.", action=action)
+        told = translate("{action} is about all of the job; leave this out.", action=action)
         yield from (Problem(name, told) for name in given)
         return
     yield from _wrong_task(spec, action, task)
-    if action is Action.RESTART_TASK and index is not None:
-        told = said("RestartTask is about all replicas of a task; leave this out, or ask for RestartPod.")
+    if action is LifecycleAction.RESTART_TASK and index is not None:
+        told = translate("RestartTask is about all replicas of a task; leave this out, or ask for RestartPod.")
         yield Problem("index", told)
-    if action is not Action.RESTART_TASK:
+    if action is not LifecycleAction.RESTART_TASK:
         yield from _wrong_index(spec, action, task, index)
 
 
-def _wrong_task(spec: JobSpec, action: Action, task: str) -> Iterator[Problem]:
+def _wrong_task(spec: JobSpec, action: LifecycleAction, task: str) -> Iterator[Problem]:
     names = [one.name for one in spec.tasks]
     if not task:
-        told = said(
+        told = translate(
             "{action} is about a part of the job: say of which task; there are {names}.",
             action=action,
             names=", ".join(names),
@@ -45,13 +45,13 @@ def _wrong_task(spec: JobSpec, action: Action, task: str) -> Iterator[Problem]:
         yield Problem("task", no_task(task, names))
 
 
-def _wrong_index(spec: JobSpec, action: Action, task: str, index: int | None) -> Iterator[Problem]:
+def _wrong_index(spec: JobSpec, action: LifecycleAction, task: str, index: int | None) -> Iterator[Problem]:
     if index is None:
-        yield Problem("index", said("{action} is about one replica: say which, counted from 0.", action=action))
+        yield Problem("index", translate("{action} is about one replica: say which, counted from 0.", action=action))
         return
     replicas = next((one.replicas for one in spec.tasks if one.name == task), None)
     if replicas is not None and not 0 <= index < replicas:
-        told = said(
+        told = translate(
             "{task} has {replicas} replicas, counted from 0; there is no {index}.",
             task=task,
             replicas=replicas,

@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 from hekla.domain.errors import Refused
 from hekla.domain.jobspec import TaskSpec
-from hekla.domain.lifecycle.facts import JobFacts, PodFacts, PodRef, Roster, Slot, Target
-from hekla.domain.lifecycle.saying import Fact, Said, fact
-from hekla.domain.lifecycle.stages import Stage, stage
+from hekla.domain.lifecycle.facts import ActionTarget, AttemptIndex, JobFacts, PodFacts, PodRef, Slot
+from hekla.domain.lifecycle.messages import Fact, FactMessage, fact
+from hekla.domain.lifecycle.stages import GangStage, stage
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
-from hekla.domain.policies import Action
-from hekla.domain.sentences import said
+from hekla.domain.policies import LifecycleAction
+from hekla.domain.translation import translate
 
 
-class Step(NamedTuple):
-    """A phase that was entered, and why; the message is mostly a `Said`, which knows its facts."""
+class PhaseChange(NamedTuple):
+    """A phase that was entered, and why; the message is mostly a `FactMessage`, which knows its facts."""
 
     phase: JobPhase
     reason: str
@@ -28,7 +28,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class JobOutcome:
     """What to write and to do.
 
     `steps` are the phases entered on the way, in order (none: the phase is as before); `reason` and `message` say how
@@ -44,7 +44,7 @@ class Outcome:
     retry_count: int
     reason: str = ""
     message: str = ""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[PhaseChange, ...] = ()
     stop: tuple[PodRef, ...] = ()
     surplus: frozenset[PodRef] = frozenset()
     create: tuple[PodRef, ...] = ()
@@ -55,40 +55,45 @@ class ImpossibleTransition(Refused):
 
     code = "impossible_transition"
 
-    def __init__(self, phase: JobPhase, action: Action) -> None:
+    def __init__(self, phase: JobPhase, action: LifecycleAction) -> None:
         known = [
             other
             for (other, known_action), move in TRANSITIONS.items()
-            if known_action is action and move is not TRANSITIONS[other, Action.SYNC_JOB]
+            if known_action is action and move is not TRANSITIONS[other, LifecycleAction.SYNC_JOB]
         ]
         super().__init__(_impossible(phase, action, known))
 
 
-def _impossible(phase: JobPhase, action: Action, known: Sequence[JobPhase]) -> str:
+def _impossible(phase: JobPhase, action: LifecycleAction, known: Sequence[JobPhase]) -> str:
     if not known:
-        return said("The job is {phase}; {action} cannot be asked for.", phase=_word(phase), action=action)
-    return said(
+        return translate("The job is {phase}; {action} cannot be asked for.", phase=_word(phase), action=action)
+    return translate(
         "The job is {phase}; {action} is for jobs that are {phases}.",
         phase=_word(phase),
         action=action,
-        phases=said(" or ").join(map(_word, known)),
+        phases=translate(" or ").join(map(_word, known)),
     )
 
 
 def _word(phase: JobPhase) -> str:
     """The phase as it stands on pages, within a sentence."""
-    return said(phase.capitalize()).lower()
+    return translate(phase.capitalize()).lower()
 
 
 def advance(
-    job: JobFacts, pods: Sequence[PodFacts], action: Action, target: Target | None = None, *, by_person: bool = False
-) -> Outcome:
+    job: JobFacts,
+    pods: Sequence[PodFacts],
+    action: LifecycleAction,
+    target: ActionTarget | None = None,
+    *,
+    by_person: bool = False,
+) -> JobOutcome:
     """Do `action`, then whatever follows from the facts. `pods` are all attempts on record.
 
     `target` says which part RestartTask, RestartPod and RestartPartition are about; `by_person` that a restart is a
     wish and no retry. Raises ImpossibleTransition when the action does not fit the phase.
     """
-    course = _Course(job, Roster(job.spec, pods), target, counted=not by_person)
+    course = _Transition(job, AttemptIndex(job.spec, pods), target, counted=not by_person)
     move = TRANSITIONS.get((job.phase, action))
     if move is None:
         raise ImpossibleTransition(job.phase, action)
@@ -96,15 +101,15 @@ def advance(
     move(course)
     while True:
         before = course.phase
-        TRANSITIONS[before, Action.SYNC_JOB](course)
+        TRANSITIONS[before, LifecycleAction.SYNC_JOB](course)
         if course.phase is before:
             return course.outcome()
 
 
-def expire(job: JobFacts, pods: Sequence[PodFacts]) -> Outcome:
+def expire(job: JobFacts, pods: Sequence[PodFacts]) -> JobOutcome:
     """End a job whose time is over, wherever it stands: it has failed, and what lives is stopped."""
-    course = _Course(job, Roster(job.spec, pods), None, counted=False)
-    said = Said(fact("out_of_time", seconds=job.spec.active_deadline_seconds or 0))
+    course = _Transition(job, AttemptIndex(job.spec, pods), None, counted=False)
+    said = FactMessage(fact("out_of_time", seconds=job.spec.active_deadline_seconds or 0))
     _finish(course, JobPhase.FAILED, "DeadlineExceeded", said)
     return course.outcome()
 
@@ -116,7 +121,7 @@ class _Tally:
     `stage` says which of the others wait for another task, and how large the gang is meanwhile.
     """
 
-    stage: Stage
+    stage: GangStage
     running: int = 0
     succeeded: int = 0
     ending: int = 0
@@ -134,21 +139,21 @@ class _Tally:
         return self.running + self.ending + self.pending
 
 
-class _Course:
+class _Transition:
     """A job on its way from one phase to the next."""
 
-    def __init__(self, job: JobFacts, roster: Roster, target: Target | None, *, counted: bool) -> None:
+    def __init__(self, job: JobFacts, roster: AttemptIndex, target: ActionTarget | None, *, counted: bool) -> None:
         self.spec, self.roster, self.target, self.counted = job.spec, roster, target, counted
         self.phase, self.gang_phase = job.phase, job.gang_phase
         self.version, self.retry_count = job.version, job.retry_count
-        self.steps: list[Step] = []
+        self.steps: list[PhaseChange] = []
         self.note = ("", "")
         self.stopped: set[PodRef] = set()
         self.surplus: frozenset[PodRef] = frozenset()
 
     def enter(self, phase: JobPhase, reason: str, message: str) -> None:
         self.phase = phase
-        self.steps.append(Step(phase, reason, message))
+        self.steps.append(PhaseChange(phase, reason, message))
         self.note = (reason, message)
 
     def current(self) -> dict[Slot, PodFacts]:
@@ -186,9 +191,9 @@ class _Course:
         tally.pending = self.spec.replicas - there - len(tally.stage.held)
         return tally
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> JobOutcome:
         reason, message = self.note
-        return Outcome(
+        return JobOutcome(
             phase=self.phase,
             gang_phase=self.gang_phase,
             version=self.version,
@@ -221,32 +226,32 @@ _WORKING = frozenset({JobPhase.PENDING, JobPhase.RUNNING})
 # What the phases do by themselves.
 
 
-def _start(course: _Course) -> None:
+def _start(course: _Transition) -> None:
     """Pending: enough pods have come to work."""
     tally = course.tally()
     if tally.stage.minimum <= tally.running + tally.succeeded + tally.failed:
-        said = Said(fact("pods_run", running=tally.running, replicas=course.spec.replicas))
+        said = FactMessage(fact("pods_run", running=tally.running, replicas=course.spec.replicas))
         course.enter(JobPhase.RUNNING, "GangStarted", said)
 
 
-def _judge(course: _Course) -> None:
+def _judge(course: _Transition) -> None:
     """Running: is it over, and how? The rules of `volcano-spec` §2.3."""
     spec, tally = course.spec, course.tally()
     if not spec.replicas:
         return
     if spec.min_success is not None and tally.succeeded >= spec.min_success:
-        said = Said(fact("as_many_as_asked", succeeded=tally.succeeded))
+        said = FactMessage(fact("as_many_as_asked", succeeded=tally.succeeded))
         _finish(course, JobPhase.COMPLETED, "MinSuccessReached", said)
     elif not tally.unfinished:
         _finish(course, *_verdict(course, tally))
     elif tally.pending > spec.replicas - len(tally.stage.held) - tally.stage.minimum:
-        said = Said(fact("too_few_at_work", pending=tally.pending, minimum=tally.stage.minimum))
+        said = FactMessage(fact("too_few_at_work", pending=tally.pending, minimum=tally.stage.minimum))
         course.enter(JobPhase.PENDING, "TooFewPods", said)
     elif tally.failed_pods:
-        course.note = ("PodFailed", Said(_told(tally.failed_pods), fact("no_policy")))
+        course.note = ("PodFailed", FactMessage(_told(tally.failed_pods), fact("no_policy")))
 
 
-def _verdict(course: _Course, tally: _Tally) -> tuple[JobPhase, str, str]:
+def _verdict(course: _Transition, tally: _Tally) -> tuple[JobPhase, str, str]:
     """How a job ends whose pods have all ended. What still waits for another task will never begin."""
     spec = course.spec
     failures = [_told(tally.failed_pods)] if tally.failed_pods else []
@@ -257,29 +262,35 @@ def _verdict(course: _Course, tally: _Tally) -> tuple[JobPhase, str, str]:
             done = tally.succeeded_by_task.get(task.name, 0)
             if task.min_available is not None and done < task.min_available:
                 needed = fact("task_needed", task=task.name, needed=task.min_available, had=done)
-                return JobPhase.FAILED, "TaskFailed", Said(needed, *failures)
+                return JobPhase.FAILED, "TaskFailed", FactMessage(needed, *failures)
     if spec.min_success is not None:
-        return JobPhase.FAILED, "TooFewSuccesses", Said(fact("successes_asked", asked=spec.min_success), *summary)
+        return (
+            JobPhase.FAILED,
+            "TooFewSuccesses",
+            FactMessage(fact("successes_asked", asked=spec.min_success), *summary),
+        )
     if tally.succeeded >= spec.gang_minimum:
-        return JobPhase.COMPLETED, "PodsSucceeded", Said(*summary)
-    return JobPhase.FAILED, "PodsFailed", Said(*summary)
+        return JobPhase.COMPLETED, "PodsSucceeded", FactMessage(*summary)
+    return JobPhase.FAILED, "PodsFailed", FactMessage(*summary)
 
 
-def _never_begun(stage: Stage) -> list[Fact]:
+def _never_begun(stage: GangStage) -> list[Fact]:
     """“train never began: it waited for prepare.”"""
     return [fact("never_begun", task=name, others=", ".join(waits)) for name, waits in stage.waits.items()]
 
 
-def _begin_again(course: _Course) -> None:
+def _begin_again(course: _Transition) -> None:
     """Restarting: enough of the old pods are gone."""
     if course.spec.replicas - course.tally().ending >= course.spec.gang_minimum:
-        course.enter(JobPhase.PENDING, course.note[0] or "Restarted", course.note[1] or Said(fact("old_pods_gone")))
+        course.enter(
+            JobPhase.PENDING, course.note[0] or "Restarted", course.note[1] or FactMessage(fact("old_pods_gone"))
+        )
 
 
 def _ended(phase: JobPhase, message: str) -> "Move":
     """Aborting, completing, terminating: all pods are gone."""
 
-    def move(course: _Course) -> None:
+    def move(course: _Transition) -> None:
         course.stop(course.alive())
         if not course.alive():
             course.enter(phase, course.note[0] or str(phase).capitalize(), course.note[1] or message)
@@ -289,7 +300,7 @@ def _ended(phase: JobPhase, message: str) -> "Move":
     return move
 
 
-def _rest(course: _Course) -> None:
+def _rest(course: _Transition) -> None:
     """Final: nothing happens, and nothing goes on."""
     course.stop(course.alive())
 
@@ -297,7 +308,7 @@ def _rest(course: _Course) -> None:
 # What is done to a job.
 
 
-def _restart(course: _Course) -> None:
+def _restart(course: _Transition) -> None:
     """Everything from the start: a new version, and admission to the queue anew."""
     if _take_retry(course):
         course.stop(course.alive())
@@ -305,12 +316,12 @@ def _restart(course: _Course) -> None:
         course.gang_phase = GangPhase.PENDING
 
 
-def _restart_task(course: _Course) -> None:
+def _restart_task(course: _Transition) -> None:
     """One task from the start; the gang keeps its admission."""
-    _restart_part(course, Target(course.target.task) if course.target else None)
+    _restart_part(course, ActionTarget(course.target.task) if course.target else None)
 
 
-def _restart_partition(course: _Course) -> None:
+def _restart_partition(course: _Transition) -> None:
     """The partition of a replica from the start."""
     if course.target is None or course.target.index is None:
         _restart_part(course, None)
@@ -324,53 +335,53 @@ def _neighbours(task: TaskSpec, index: int) -> list[int]:
     return [other for other in range(task.replicas) if task.partition(other) == task.partition(index)]
 
 
-def _restart_pod(course: _Course) -> None:
+def _restart_pod(course: _Transition) -> None:
     """One replica from the start."""
     _restart_part(course, course.target)
 
 
-def _restart_part(course: _Course, part: Target | None) -> None:
+def _restart_part(course: _Transition, part: ActionTarget | None) -> None:
     if part is None:
-        raise Refused(said("To restart a part of a job, say which."))
+        raise Refused(translate("To restart a part of a job, say which."))
     _restart_slots(course, {slot for slot in course.roster.slots() if _is_in(slot, part)})
 
 
-def _restart_slots(course: _Course, slots: AbstractSet[Slot]) -> None:
+def _restart_slots(course: _Transition, slots: AbstractSet[Slot]) -> None:
     """While the job restarts anyway, a further part of it is not counted once more."""
     chosen = [pod for slot, pod in course.current().items() if slot in slots]
     if course.phase is JobPhase.RESTARTING or _take_retry(course):
         course.stop(chosen)
 
 
-def _take_retry(course: _Course) -> bool:
+def _take_retry(course: _Transition) -> bool:
     """Count a restart and enter Restarting; or fail the job when there were as many as allowed."""
     limit = course.spec.max_retry
     if not course.counted:
-        course.enter(JobPhase.RESTARTING, "RestartRequested", Said(fact("restart_asked")))
+        course.enter(JobPhase.RESTARTING, "RestartRequested", FactMessage(fact("restart_asked")))
         return True
     if course.retry_count >= limit:
-        said = Said(*_cause(course), fact("restarted_often", times=limit))
+        said = FactMessage(*_cause(course), fact("restarted_often", times=limit))
         _finish(course, JobPhase.FAILED, "RetriesExhausted", said)
         return False
     course.retry_count += 1
     counted = fact("restart_counted", count=course.retry_count, limit=limit)
-    course.enter(JobPhase.RESTARTING, "Restarting", Said(*_cause(course), counted))
+    course.enter(JobPhase.RESTARTING, "Restarting", FactMessage(*_cause(course), counted))
     return True
 
 
-def _resume(course: _Course) -> None:
+def _resume(course: _Transition) -> None:
     """An aborted job goes on: what succeeded is kept."""
     unfinished = [pod for pod in course.current().values() if pod.phase is not PodPhase.SUCCEEDED]
     course.stop(unfinished)
     course.gang_phase = GangPhase.PENDING
-    course.enter(JobPhase.RESTARTING, "Resumed", Said(fact("resumed")))
+    course.enter(JobPhase.RESTARTING, "Resumed", FactMessage(fact("resumed")))
 
 
 def _end(phase: JobPhase, reason: str) -> "Move":
     """Stop what runs, keep what has ended, and lead to a final phase."""
 
-    def move(course: _Course) -> None:
-        said = Said(*_cause(course))
+    def move(course: _Transition) -> None:
+        said = FactMessage(*_cause(course))
         course.stop(course.alive())
         course.gang_phase = GangPhase.PENDING
         course.enter(phase, reason, said)
@@ -378,17 +389,17 @@ def _end(phase: JobPhase, reason: str) -> "Move":
     return move
 
 
-def _finish(course: _Course, phase: JobPhase, reason: str, message: str) -> None:
+def _finish(course: _Transition, phase: JobPhase, reason: str, message: str) -> None:
     course.enter(phase, reason, message)
     course.gang_phase = GangPhase.COMPLETED
     course.stop(course.alive())
 
 
-def _is_in(slot: Slot, target: Target) -> bool:
+def _is_in(slot: Slot, target: ActionTarget) -> bool:
     return slot.task == target.task and target.index in (None, slot.index)
 
 
-def _cause(course: _Course) -> list[Fact]:
+def _cause(course: _Transition) -> list[Fact]:
     """The pod that gave rise to an action, also one that is replaced because it was lost; nothing where none did."""
     if course.target is None:
         return []
@@ -405,23 +416,24 @@ def _told(failed: Sequence[PodFacts]) -> Fact:
     return fact("pod_failed", pod=str(first.slot), exit_code=first.exit_code, lost=is_lost, others=len(failed) - 1)
 
 
-Move = Callable[[_Course], None]
+Move = Callable[[_Transition], None]
 
 
-def _table() -> Mapping[tuple[JobPhase, Action], Move]:
+def _table() -> Mapping[tuple[JobPhase, LifecycleAction], Move]:
     """Rows: where the job is. Columns: what is asked. A gap: the phase does not know the action."""
     phase = JobPhase
     task, pod, part = _restart_task, _restart_pod, _restart_partition
     abort = _end(phase.ABORTING, "AbortRequested")
     finish = _end(phase.COMPLETING, "CompleteRequested")
     kill = _end(phase.TERMINATING, "TerminateRequested")
-    is_aborted = _ended(phase.ABORTED, Said(fact("can_be_resumed")))
-    is_finished = _ended(phase.COMPLETED, Said(fact("all_stopped")))
-    is_killed = _ended(phase.TERMINATED, Said(fact("all_stopped")))
+    is_aborted = _ended(phase.ABORTED, FactMessage(fact("can_be_resumed")))
+    is_finished = _ended(phase.COMPLETED, FactMessage(fact("all_stopped")))
+    is_killed = _ended(phase.TERMINATED, FactMessage(fact("all_stopped")))
     again, rest, gap = _begin_again, _rest, None
+    do = LifecycleAction
     columns = (
-        Action.SYNC_JOB, Action.RESTART_JOB, Action.RESTART_TASK, Action.RESTART_POD, Action.RESTART_PARTITION,
-        Action.ABORT_JOB, Action.COMPLETE_JOB, Action.TERMINATE_JOB, Action.RESUME_JOB,
+        do.SYNC_JOB, do.RESTART_JOB, do.RESTART_TASK, do.RESTART_POD, do.RESTART_PARTITION,
+        do.ABORT_JOB, do.COMPLETE_JOB, do.TERMINATE_JOB, do.RESUME_JOB,
     )  # fmt: skip
     rows: dict[JobPhase, tuple[Move | None, ...]] = {
         #                   Sync         Restart   …Task  …Pod  …Part Abort       Complete     Terminate  Resume

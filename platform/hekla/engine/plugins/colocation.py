@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hekla.domain.resources import BadQuantity, parse_quantity
+from hekla.domain.resources import InvalidQuantity, parse_quantity
 from hekla.engine.columns import EPSILON, NodeTable, Rows, fits
 from hekla.engine.gangs import ALLOCATED, Gang, Member
 from hekla.engine.model import Node, TaskStatus
@@ -80,7 +80,7 @@ def is_offline(member: Member) -> bool:
 def _amount(node: Node, name: str) -> float:
     try:
         return parse_quantity(name, node.annotations.get(_MORE[name], "0"))
-    except BadQuantity:
+    except InvalidQuantity:
         return 0.0
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hekla.domain.resources import BadQuantity, Resources
+from hekla.domain.resources import InvalidQuantity, Resources
 from hekla.engine.columns import EPSILON, Mask, NodeTable, Rows, Vector
 from hekla.engine.gangs import ALLOCATED, Member
 from hekla.engine.model import NodeGroupAffinity, Queue
@@ -146,7 +146,7 @@ def _limits(session: Session, queue: Queue, groups: _Groups) -> Vector | None:
     bounds = np.full((len(groups.names), len(session.total)), np.inf)
     try:
         written = {name: Resources.parse(amounts) for name, amounts in json.loads(queue.annotations[LIMITS]).items()}
-    except (ValueError, TypeError, AttributeError, BadQuantity):
+    except (ValueError, TypeError, AttributeError, InvalidQuantity):
         return None
     for name, amounts in written.items():
         if name in groups.number:

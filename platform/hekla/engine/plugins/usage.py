@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from hekla.domain.resources import BadQuantity, parse_quantity
+from hekla.domain.resources import InvalidQuantity, parse_quantity
 from hekla.engine.columns import NodeTable, Rows, Vector
 from hekla.engine.gangs import ALLOCATED, Member
 from hekla.engine.model import TaskStatus
@@ -104,5 +104,5 @@ class _Load:
     def _amount(self, resource: str, name: str, default: str) -> float:
         try:
             return parse_quantity(resource, str(self._arguments.get(name, default)))
-        except BadQuantity:
+        except InvalidQuantity:
             return parse_quantity(resource, default)

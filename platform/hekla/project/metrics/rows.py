@@ -21,8 +21,8 @@ from hekla.domain.resources import Resources
 from hekla.foresight import occupancy
 from hekla.foresight.occupancy import Occupancy
 from hekla.lib import clock
-from hekla.lib.exposition import Labels, amounts, gauge
-from hekla.lib.keeping import Kept
+from hekla.lib.caching import CachedValue
+from hekla.lib.exposition import Labels, gauge, resource_gauges
 from hekla.project import figures
 from hekla.project.figures import QueueView
 
@@ -35,7 +35,7 @@ _MOST_QUEUES = 500
 _NODE_STATES = ("ready", "not_ready", "cordoned")
 _LIVING_PODS = [phase for phase in PodPhase if phase not in FINAL_POD_PHASES]
 Told = Iterable[tuple[Labels, float]]
-_lost = Kept(outbox.lost, _LOST_KEPT_SECONDS)
+_lost = CachedValue(outbox.lost, _LOST_KEPT_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Amounts:
     def metrics(self, instant: Instant) -> Iterable[Metric]:
         """One for each unit."""
         found = ((labels, resources.in_base_units()) for labels, resources in self.tell(instant))
-        return amounts(self.name, self.text, self.labels, found)
+        return resource_gauges(self.name, self.text, self.labels, found)
 
 
 def _each(
@@ -213,7 +213,7 @@ class Rows(Collector):
     """
 
     def __init__(self) -> None:
-        self._kept = Kept(_read, _KEPT_SECONDS)
+        self._kept = CachedValue(_read, _KEPT_SECONDS)
 
     def collect(self) -> Iterable[Metric]:
         """All of them."""

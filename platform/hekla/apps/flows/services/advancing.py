@@ -17,10 +17,10 @@ from hekla.apps.jobs.models import Pod
 from hekla.apps.outbox.services import PLATFORM, unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import HeklaError, Invalid
+from hekla.domain.flow_progress import FlowProgress, PortProbe, evaluate_flow
 from hekla.domain.flows import Retain
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import FlowPhase
-from hekla.domain.progress import Progress, Question, progress
 
 log = logging.getLogger(__name__)
 TRY_AGAIN_SECONDS = 15
@@ -51,27 +51,27 @@ def _is_readable(flow: Flow) -> bool:
     return True
 
 
-def begin_what_is_due(pk: int, *, answered: Collection[Question] = (), now: datetime) -> None:
+def begin_what_is_due(pk: int, *, answered: Collection[PortProbe] = (), now: datetime) -> None:
     """Submit the jobs of the steps that are due, one after the other, and write down where the flow stands."""
     while _begin_next(pk, answered, now):
         pass
 
 
 def _has_news(
-    flow: Flow, steps: Sequence[Step], pods: dict[int, list[Pod]], answered: Collection[Question], now: datetime
+    flow: Flow, steps: Sequence[Step], pods: dict[int, list[Pod]], answered: Collection[PortProbe], now: datetime
 ) -> bool:
     stands = _progress(flow, steps, pods, answered)
     return stands.is_over or stands.phase != flow.phase or _next(steps, stands, now) is not None
 
 
 def _progress(
-    flow: Flow, steps: Sequence[Step], pods: dict[int, list[Pod]], answered: Collection[Question] = ()
-) -> Progress:
+    flow: Flow, steps: Sequence[Step], pods: dict[int, list[Pod]], answered: Collection[PortProbe] = ()
+) -> FlowProgress:
     stopped = flow.stopped_at is not None
-    return progress(spec_of(flow), facts_of(flow, steps, pods), answered, is_stopped=stopped)
+    return evaluate_flow(spec_of(flow), facts_of(flow, steps, pods), answered, is_stopped=stopped)
 
 
-def _begin_next(pk: int, answered: Collection[Question], now: datetime) -> bool:
+def _begin_next(pk: int, answered: Collection[PortProbe], now: datetime) -> bool:
     """One step, in one transaction. Returns whether there was one."""
     with unit_of_work():
         flow = Flow.objects.select_for_update(skip_locked=True).filter(pk=pk, ended_at=None).first()
@@ -90,7 +90,7 @@ def _begin_next(pk: int, answered: Collection[Question], now: datetime) -> bool:
         return True
 
 
-def _next(steps: Sequence[Step], stands: Progress, now: datetime) -> Step | None:
+def _next(steps: Sequence[Step], stands: FlowProgress, now: datetime) -> Step | None:
     """The first step that is due and was not refused a moment ago."""
     since = now - timedelta(seconds=TRY_AGAIN_SECONDS)
     due = (step for step in steps if step.name in stands.due)
@@ -116,7 +116,7 @@ def _refuse(flow: Flow, step: Step, refusal: HeklaError, now: datetime) -> None:
     step.save(update_fields=["refusal", "refused_at"])
 
 
-def write(flow: Flow, stands: Progress, steps: Sequence[Step], now: datetime) -> None:
+def write(flow: Flow, stands: FlowProgress, steps: Sequence[Step], now: datetime) -> None:
     """Write down where the flow stands. Call with its row locked."""
     if stands.phase != flow.phase:
         event = events.FlowPhaseChanged(old=FlowPhase(flow.phase), new=stands.phase)

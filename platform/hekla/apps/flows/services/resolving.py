@@ -9,7 +9,7 @@ from hekla.domain import formats
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.flows import FlowSpec, StepSpec
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.validation import join, nearest
+from hekla.domain.validation import join, suggest
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def _job(
     told: tuple[str, ...] = ()
     if step.patch:
         with _below(join(here, "patch")):
-            loaded = formats.patched(job, step.patch)
+            loaded = formats.apply_patch(job, step.patch)
             job, told = loaded.spec, loaded.warnings
     with _below(join(here, "job")):
         return JobSpec.parse({**job.document(), "name": spec.job_name(step.name)}), told
@@ -73,7 +73,7 @@ class _below:
 
 def _no_template(name: str, names: Sequence[str]) -> str:
     sentence = _("There is no template called “%(name)s”.") % {"name": name}
-    if hint := nearest(name, names):
+    if hint := suggest(name, names):
         return sentence.removesuffix(".") + hint
     others = {"others": _(", ").join(names[:20]) or _("none")}
     return f"{sentence} " + _("There are: %(others)s.") % others

@@ -16,8 +16,8 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.outbox.services import unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, Refused
-from hekla.domain.policies import Action
-from hekla.domain.progress import progress
+from hekla.domain.flow_progress import evaluate_flow
+from hekla.domain.policies import LifecycleAction
 
 
 def stop(flow: Flow, *, user: User, now: datetime) -> Flow:
@@ -32,9 +32,9 @@ def stop(flow: Flow, *, user: User, now: datetime) -> Flow:
             flow.save(update_fields=["stopped_at"])
             tell(flow, events.FlowStopped(name=flow.name), actor=actor_of(user), now=now)
         for job in _at_work(flow):
-            job_services.command(job, Action.TERMINATE_JOB, user=user, now=now)
+            job_services.command(job, LifecycleAction.TERMINATE_JOB, user=user, now=now)
         steps = selectors.steps_of(flow)
-        write(flow, progress(spec_of(flow), facts_of(flow, steps, {}), is_stopped=True), steps, now)
+        write(flow, evaluate_flow(spec_of(flow), facts_of(flow, steps, {}), is_stopped=True), steps, now)
     return flow
 
 

@@ -13,11 +13,17 @@ from hekla.apps.jobs.services.commands import command
 from hekla.apps.jobs.services.priority import set_priority
 from hekla.apps.jobs.services.removal import delete
 from hekla.domain.errors import HeklaError, Invalid, Problem
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 
 MOST_AT_ONCE = 1000
 DELETE, SET_PRIORITY = "Delete", "SetPriority"
-BULK_ACTIONS = (Action.ABORT_JOB.value, Action.RESUME_JOB.value, Action.RESTART_JOB.value, SET_PRIORITY, DELETE)
+BULK_ACTIONS = (
+    LifecycleAction.ABORT_JOB.value,
+    LifecycleAction.RESUME_JOB.value,
+    LifecycleAction.RESTART_JOB.value,
+    SET_PRIORITY,
+    DELETE,
+)
 _MOST_SECONDS = 20.0  # whoever asked waits for the answer
 
 
@@ -53,7 +59,7 @@ def _act_of(action: str, priority: int | None, user: User, now: datetime) -> Cal
         return lambda job: delete(job, user=user, now=now)
     if action == SET_PRIORITY:
         return lambda job: set_priority(job, priority or 0, user=user, now=now)
-    return lambda job: command(job, Action(action), user=user, now=now)
+    return lambda job: command(job, LifecycleAction(action), user=user, now=now)
 
 
 def _outcomes(jobs: Sequence[Job], act: Callable[[Job], object]) -> Iterator[Outcome]:

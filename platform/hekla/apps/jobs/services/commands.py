@@ -15,11 +15,13 @@ from hekla.apps.jobs.services.transitions import advance, write
 from hekla.apps.outbox.services import unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, Refused
-from hekla.domain.lifecycle import entrusted, target_of
-from hekla.domain.policies import Action
+from hekla.domain.lifecycle import delegated, target_of
+from hekla.domain.policies import LifecycleAction
 
 
-def command(job: Job, action: Action, *, task: str = "", index: int | None = None, user: User, now: datetime) -> Job:
+def command(
+    job: Job, action: LifecycleAction, *, task: str = "", index: int | None = None, user: User, now: datetime
+) -> Job:
     """Carry out a person's wish. `task` and `index` name the part that it is about, where it is about a part.
 
     Raises Refused where their role or the job's phase does not allow it, Invalid where it is not clear what is meant,
@@ -33,11 +35,11 @@ def command(job: Job, action: Action, *, task: str = "", index: int | None = Non
         if job.is_adopted:
             raise Refused(_("Others made the pods of this job; whoever made them ends them, or makes them anew."))
         target, actor = target_of(spec_of(job), action, task, index), actor_of(user)
-        if job.is_final and action is Action.RESUME_JOB:
+        if job.is_final and action is LifecycleAction.RESUME_JOB:
             _require_quota(job, user, now)
         tell(job, events.JobCommanded(action=action, task=task, index=index), actor=actor, now=now)
         if job.cluster.leads_jobs:
-            write(job, [], entrusted.wish(job_facts(job), action), actor=actor, now=now)
+            write(job, [], delegated.request(job_facts(job), action), actor=actor, now=now)
         else:
             advance(job, list(job.pods.all()), action, target=target, by_person=True, actor=actor, now=now)
     return job

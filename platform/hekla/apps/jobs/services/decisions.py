@@ -20,8 +20,8 @@ from hekla.apps.rows import save_all
 from hekla.domain import events
 from hekla.domain.lifecycle import Stimulus, resolve
 from hekla.domain.phases import GangPhase, PodPhase
-from hekla.domain.policies import Action
-from hekla.domain.policies import Event as PolicyEvent
+from hekla.domain.policies import LifecycleAction
+from hekla.domain.policies import LifecycleEvent as PolicyEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Yield:
     action: str
     for_job: int | None = None
     plugins: tuple[str, ...] = ()
-    shares: tuple[events.Shares, ...] = ()
+    shares: tuple[events.EvictionShares, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def _commit_one(
 def _react_to_unknown(job: Job, now: datetime) -> None:
     """A part of the gang runs and a part finds no place: a policy may say what is done then."""
     action = resolve(job_facts(job), Stimulus(event=PolicyEvent.UNKNOWN))
-    if action is not Action.SYNC_JOB:
+    if action is not LifecycleAction.SYNC_JOB:
         advance(job, list(job.pods.order_by("task", "index", "attempt")), action, actor=CONTROLLER, now=now)
 
 

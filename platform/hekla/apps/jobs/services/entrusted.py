@@ -18,9 +18,9 @@ from hekla.apps.jobs.services.transitions import enter_pod_phase, expire, reques
 from hekla.apps.outbox.services import CONTROLLER, unit_of_work
 from hekla.apps.rows import save_all
 from hekla.domain import events
-from hekla.domain.lifecycle import PodRef, Said, Step, entrusted, fact
+from hekla.domain.addresses import Replica
+from hekla.domain.lifecycle import FactMessage, PhaseChange, PodRef, delegated, fact
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
-from hekla.domain.replicas import Replica
 
 _FIELDS = (*POD_FIELDS, "node", "bound_at")
 ENDED_THERE, NOT_ASKED = "LeaderStops", "NotAsked"
@@ -76,11 +76,11 @@ def follow(
 
 
 def _follow_job(job: Job, pods: list[Pod], told: Standing, now: datetime) -> bool:
-    outcome = entrusted.standing(job_facts(job))
-    if told.refusal and entrusted.is_wish(job.reason) and not job.is_final:
-        outcome = entrusted.standing(job_facts(job), (Step(told.phase, NOT_ASKED, told.refusal),))
-    elif entrusted.follows(JobPhase(job.phase), job.reason, told.phase, restarted=told.restarts > job.retry_count):
-        outcome = entrusted.standing(job_facts(job), _steps(job, pods, told))
+    outcome = delegated.outcome_of(job_facts(job))
+    if told.refusal and delegated.is_request(job.reason) and not job.is_final:
+        outcome = delegated.outcome_of(job_facts(job), (PhaseChange(told.phase, NOT_ASKED, told.refusal),))
+    elif delegated.follows(JobPhase(job.phase), job.reason, told.phase, restarted=told.restarts > job.retry_count):
+        outcome = delegated.outcome_of(job_facts(job), _steps(job, pods, told))
         outcome = replace(outcome, retry_count=max(job.retry_count, told.restarts))
     gang_phase = GangPhase.COMPLETED if job.is_final and job.phase != JobPhase.ABORTED else told.gang_phase
     changed = write(job, pods, replace(outcome, gang_phase=gang_phase), actor=CONTROLLER, now=now)
@@ -90,10 +90,12 @@ def _follow_job(job: Job, pods: list[Pod], told: Standing, now: datetime) -> boo
     return changed
 
 
-def _steps(job: Job, pods: Sequence[Pod], told: Standing) -> tuple[Step, ...]:
-    way = entrusted.way(job_facts(job), told.phase, has_begun=job.started_at is not None, restarts=told.restarts)
+def _steps(job: Job, pods: Sequence[Pod], told: Standing) -> tuple[PhaseChange, ...]:
+    way = delegated.phases_between(
+        job_facts(job), told.phase, has_begun=job.started_at is not None, restarts=told.restarts
+    )
     reason, message = told.reason or told.phase.capitalize(), told.message or _summary(job, pods, told.phase)
-    return tuple(Step(phase, reason if phase is told.phase else phase.capitalize(), message) for phase in way)
+    return tuple(PhaseChange(phase, reason if phase is told.phase else phase.capitalize(), message) for phase in way)
 
 
 def _summary(job: Job, pods: Sequence[Pod], phase: JobPhase) -> str:
@@ -103,10 +105,10 @@ def _summary(job: Job, pods: Sequence[Pod], phase: JobPhase) -> str:
         if pod.phase in count:
             count[PodPhase(pod.phase)] += 1
     if phase is JobPhase.RUNNING:
-        return Said(fact("pods_run", running=count[PodPhase.RUNNING], replicas=job.replicas))
+        return FactMessage(fact("pods_run", running=count[PodPhase.RUNNING], replicas=job.replicas))
     if phase in (JobPhase.COMPLETED, JobPhase.FAILED):
-        return Said(fact("pods_succeeded", succeeded=count[PodPhase.SUCCEEDED], replicas=job.replicas))
-    return Said(fact("can_be_resumed")) if phase is JobPhase.ABORTED else ""
+        return FactMessage(fact("pods_succeeded", succeeded=count[PodPhase.SUCCEEDED], replicas=job.replicas))
+    return FactMessage(fact("can_be_resumed")) if phase is JobPhase.ABORTED else ""
 
 
 def _waiting(job: Job, told: Standing) -> Waiting | None:
@@ -138,7 +140,7 @@ def _follow_pods(job: Job, pods: list[Pod], seen: Mapping[PodRef, PodStanding], 
         _end(job, pod, now)
     known = {_ref(pod) for pod in pods}
     fresh = tuple(sorted(ref for ref in seen if ref not in known))
-    made = replace(entrusted.standing(job_facts(job)), create=fresh)
+    made = replace(delegated.outcome_of(job_facts(job)), create=fresh)
     write(job, pods, made, address_of=_unnamed, actor=CONTROLLER, now=now)
     moved = [pod for pod in sorted(pods, key=_ref) if (one := seen.get(_ref(pod))) and _move(job, pod, one, now)]
     save_all([*gone, *moved], _FIELDS)
@@ -167,7 +169,7 @@ def _move(job: Job, pod: Pod, seen: PodStanding, now: datetime) -> bool:
     if pod.is_final:
         return False
     if seen.is_stopping:
-        reason = job.reason if entrusted.is_wish(job.reason) else ENDED_THERE
+        reason = job.reason if delegated.is_request(job.reason) else ENDED_THERE
         request_stop(job, pod, reason, actor=CONTROLLER, now=now)
     before = pod.phase
     if seen.node and pod.phase == PodPhase.PENDING:

@@ -87,7 +87,7 @@ def _shape(spec: JobSpec) -> Hashable:
             task.min_available,
             task.environment,
             tuple(sorted(task.resources.items())),
-            frozenset(naming.named(task.command)),
+            frozenset(naming.secret_names(task.command)),
         )
         for task in spec.tasks
     )

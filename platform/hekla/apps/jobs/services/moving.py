@@ -14,10 +14,10 @@ from hekla.apps.outbox.services import CONTROLLER, unit_of_work
 from hekla.apps.queues.models import Queue
 from hekla.domain import events
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
-from hekla.domain.routing import Prospect
+from hekla.domain.routing import PlacementCandidate
 
 
-def move(job: Job, queue: Queue, asked: Sequence[Prospect], *, now: datetime) -> bool:
+def move(job: Job, queue: Queue, asked: Sequence[PlacementCandidate], *, now: datetime) -> bool:
     """Let the job, as `job` has it, wait in this queue of another cluster. Returns whether it went there: it does not
     where it is another one by now, has a pod with a place or had one, or its name does not stand for that queue.
     """
@@ -39,7 +39,7 @@ def _may_go(job: Job, queue: Queue) -> bool:
     return not job.pods.exclude(phase=PodPhase.PENDING, node="", stopping=False).exists()
 
 
-def _go(job: Job, queue: Queue, placement: Placement, asked: Sequence[Prospect], now: datetime) -> None:
+def _go(job: Job, queue: Queue, placement: Placement, asked: Sequence[PlacementCandidate], now: datetime) -> None:
     """What was made of it for the cluster before never left the database, and is made anew for the other one."""
     old, told = job.queue, tuple(one.as_data() for one in asked)
     job.pods.all().delete()

@@ -13,7 +13,7 @@ from hekla.apps.outbox.services import CONTROLLER, unit_of_work
 from hekla.apps.rows import save_all
 from hekla.domain.lifecycle import resolve, stimuli_of
 from hekla.domain.phases import PodPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 
 POD_FIELDS = ("phase", "reason", "message", "exit_code", "started_at", "finished_at")
 """What changes as a pod goes from phase to phase."""
@@ -85,7 +85,7 @@ def react(job: Job, pods: list[Pod], changed: list[Pod], address_of: AddressOf, 
     """Do what the job's policies say about what happened to these pods, and move the job on."""
     while changed:
         changed = _act(job, pods, changed, address_of, now)
-    advance(job, pods, Action.SYNC_JOB, address_of=address_of, actor=CONTROLLER, now=now)
+    advance(job, pods, LifecycleAction.SYNC_JOB, address_of=address_of, actor=CONTROLLER, now=now)
 
 
 def _act(job: Job, pods: list[Pod], changed: list[Pod], address_of: AddressOf, now: datetime) -> list[Pod]:
@@ -94,7 +94,7 @@ def _act(job: Job, pods: list[Pod], changed: list[Pod], address_of: AddressOf, n
     stimuli = stimuli_of(facts, all_pod_facts(pods), [pod_facts(pod) for pod in changed])
     for place, stimulus in enumerate(stimuli, start=1):
         action = resolve(facts, stimulus)
-        if action is not Action.SYNC_JOB:
+        if action is not LifecycleAction.SYNC_JOB:
             advance(job, pods, action, target=stimulus.target, address_of=address_of, actor=CONTROLLER, now=now)
             return changed[place:]
     return []

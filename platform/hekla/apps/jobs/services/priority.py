@@ -47,7 +47,7 @@ def set_priority(job: Job, priority: int, *, user: User, now: datetime, seen: in
         job.spec, job.priority, job.revision = new.document(), new.priority, job.revision + 1
         job.spec_in_hand = new
         job.save(update_fields=["spec", "priority", "revision"])
-        change = {"priority": events.Change(old=old, new=new.priority)}
+        change = {"priority": events.FieldChange(old=old, new=new.priority)}
         tell(job, events.JobChanged(changes=change, revision=job.revision), actor=actor_of(user), now=now)
     return job
 

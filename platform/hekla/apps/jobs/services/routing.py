@@ -22,9 +22,9 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
 from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.routing import Chance, Prospect, ranked
+from hekla.domain.routing import Feasibility, PlacementCandidate, rank_candidates
 
-Ask = Callable[..., list[Prospect]]
+Ask = Callable[..., list[PlacementCandidate]]
 
 
 class AllClosed(Refused):
@@ -41,7 +41,7 @@ class Way:
 
     queue: Queue
     span: Span | None = None
-    asked: tuple[Prospect, ...] = ()
+    asked: tuple[PlacementCandidate, ...] = ()
 
 
 def through(span: Span, spec: JobSpec, *, tenant: Tenant, user: User, is_timed: bool = True) -> Way:
@@ -50,8 +50,8 @@ def through(span: Span, spec: JobSpec, *, tenant: Tenant, user: User, is_timed: 
     Unless it `is_timed` nobody is asked until when it would wait, which takes longest.
     """
     members = queues.members_open_to(span, tenant)
-    asked = ranked(prospects(spec, members, tenant=tenant, user=user, is_timed=is_timed))
-    best = next((one for one in asked if one.chance is not Chance.CLOSED), None)
+    asked = rank_candidates(prospects(spec, members, tenant=tenant, user=user, is_timed=is_timed))
+    best = next((one for one in asked if one.chance is not Feasibility.CLOSED), None)
     if best is None:
         raise AllClosed(_("All queues of %(name)s are closed; ask who runs them.") % {"name": span}, "queue")
     return Way(next(queue for queue in members if queue.name == best.queue), span, tuple(asked))
@@ -59,7 +59,7 @@ def through(span: Span, spec: JobSpec, *, tenant: Tenant, user: User, is_timed: 
 
 def prospects(
     spec: JobSpec, members: Sequence[Queue], *, tenant: Tenant, user: User, is_timed: bool = True
-) -> list[Prospect]:
+) -> list[PlacementCandidate]:
     """What would be of the job in each of these queues; until when it would wait, if it `is_timed`.
 
     Who cannot take it, or is out of reach, is not asked.
@@ -72,18 +72,18 @@ def prospects(
     return [*(one for one in told.values() if one), *asked]
 
 
-def _without_asking(queue: Queue) -> Prospect | None:
+def _without_asking(queue: Queue) -> PlacementCandidate | None:
     if not queue.is_open:
-        chance = Chance.CLOSED
+        chance = Feasibility.CLOSED
     elif queue.cluster.is_paused:
-        chance = Chance.PAUSED
+        chance = Feasibility.PAUSED
     elif not getattr(getattr(queue.cluster, "health", None), "is_reachable", True):
-        chance = Chance.AWAY
+        chance = Feasibility.AWAY
     elif queue.cluster.leads_jobs:
-        chance = Chance.UNTOLD
+        chance = Feasibility.UNTOLD
     else:
         return None
-    return Prospect(queue.cluster.name, queue.name, chance)
+    return PlacementCandidate(queue.cluster.name, queue.name, chance)
 
 
 def note(job: Job, way: Way, *, actor: Actor, now: datetime) -> None:

@@ -24,8 +24,8 @@ from hekla.domain import events, lifecycle, scaling
 from hekla.domain.errors import Invalid, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
-from hekla.domain.policies import Action
-from hekla.domain.scaling import Size
+from hekla.domain.policies import LifecycleAction
+from hekla.domain.scaling import JobSize
 
 SCALABLE = frozenset({JobPhase.PENDING, JobPhase.RUNNING, JobPhase.RESTARTING, JobPhase.ABORTING, JobPhase.ABORTED})
 
@@ -36,7 +36,7 @@ class ChangedMeanwhile(Refused):
     code = "changed_meanwhile"
 
 
-def scale(job: Job, size: Size, *, user: User, now: datetime, seen: int | None = None) -> Job:
+def scale(job: Job, size: JobSize, *, user: User, now: datetime, seen: int | None = None) -> Job:
     """Give the job another size; nothing happens where it has that size already.
 
     `seen`: the revision that the person looked at. Raises Forbidden, Invalid, Refused, ChangedMeanwhile.
@@ -45,8 +45,8 @@ def scale(job: Job, size: Size, *, user: User, now: datetime, seen: int | None =
     with unit_of_work():
         job = Job.objects.select_for_update().get(pk=job.pk)
         _require_open(job, seen)
-        old, new = spec_of(job), scaling.resized(spec_of(job), size)
-        changes = scaling.changes(old, new)
+        old, new = spec_of(job), scaling.resize(spec_of(job), size)
+        changes = scaling.size_changes(old, new)
         if changes:
             _require_possible_there(job, old, changes)
             _require_room(job, old, new)
@@ -109,7 +109,7 @@ def _change(job: Job, new: JobSpec, changes: Mapping[str, tuple[int, int]], acto
     if known:
         job.reserved_slots = _slots(job, known)
     job.save(update_fields=["spec", "replicas", "revision", "reserved_slots"])
-    told = {name: events.Change(old=before, new=after) for name, (before, after) in changes.items()}
+    told = {name: events.FieldChange(old=before, new=after) for name, (before, after) in changes.items()}
     tell(job, events.JobChanged(changes=told, revision=job.revision), actor=actor, now=now)
     if job.cluster.leads_jobs:
         return  # the controller passes it on, and follows what becomes of it
@@ -130,4 +130,4 @@ def _follow(job: Job, pods: list[Pod], tasks: list[str], actor: Actor, now: date
         stimulus = lifecycle.resized(job_facts(job), task)
         if stimulus and stimulus.command:
             advance(job, pods, stimulus.command, target=stimulus.target, by_person=True, actor=actor, now=now)
-    advance(job, pods, Action.SYNC_JOB, actor=actor, now=now)
+    advance(job, pods, LifecycleAction.SYNC_JOB, actor=actor, now=now)

@@ -27,9 +27,9 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
 from hekla.domain import secrets as naming
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
-from hekla.domain.jobspec import ADOPTED, JobSpec
+from hekla.domain.jobspec import EXTERNAL, JobSpec
 from hekla.domain.resources import Resources, format_quantity
-from hekla.domain.scaling import without_what_changes
+from hekla.domain.scaling import immutable_fields
 
 _KEYS = UUID("5d3a1f0e-8f0c-4d0e-9a5d-6f5b0c1e7a42")  # the name space of idempotency keys
 
@@ -139,7 +139,7 @@ def _is_the_same(known: Job, spec: JobSpec) -> bool:
     """Whether this was asked for; the size of a job may be another one by now."""
     if known.revision == 1:
         return bool(known.spec == spec.document())
-    return without_what_changes(JobSpec.parse(known.spec)) == without_what_changes(spec)
+    return immutable_fields(JobSpec.parse(known.spec)) == immutable_fields(spec)
 
 
 def new_row(spec: JobSpec, wish: Wish, *, tenant: Tenant, queue: Queue, user: User, at: datetime) -> Job:
@@ -199,7 +199,7 @@ def _why_shut(queue: Queue, others: str) -> str:
 
 
 def _taken_kind(spec: JobSpec) -> Iterable[Problem]:
-    if spec.kind == ADOPTED:
+    if spec.kind == EXTERNAL:
         yield Problem("kind", _("Jobs of this kind are made of pods that are there already. Choose another word."))
 
 
@@ -215,10 +215,10 @@ def _unknown_environments(spec: JobSpec) -> Iterable[Problem]:
 def _missing_secrets(spec: JobSpec, values: Mapping[str, str]) -> Iterable[Problem]:
     """Secrets that a JobConfig names without a value, as in a copy of a job, or that make a command too long."""
     for place, task in enumerate(spec.tasks if "openpai" in spec.plugins else ()):
-        if missing := sorted(naming.named(task.command) - set(values)):
+        if missing := sorted(naming.secret_names(task.command) - set(values)):
             sentence = _("The value of the secret “%(name)s” is not known. Send the whole JobConfig, with its secrets.")
             yield Problem(f"tasks.{place}.command", sentence % {"name": missing[0]})
-        elif any(naming.length(word, values) > naming.MAX_FILLED for word in task.command):
+        elif any(naming.filled_length(word, values) > naming.MAX_FILLED for word in task.command):
             sentence = _("With its secrets the command has more than %(most)d KiB.")
             yield Problem(f"tasks.{place}.command", sentence % {"most": naming.MAX_FILLED // 1024})
 

@@ -11,10 +11,10 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.outbox.services import Actor
 from hekla.domain import events, lifecycle
-from hekla.domain.lifecycle import Outcome, PodRef, Target, facts_in
+from hekla.domain.addresses import Replica
+from hekla.domain.lifecycle import ActionTarget, JobOutcome, PodRef, facts_in
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
-from hekla.domain.policies import Action
-from hekla.domain.replicas import Replica
+from hekla.domain.policies import LifecycleAction
 
 AddressOf = Callable[[Replica], str]
 SCALED_DOWN = "ScaledDown"
@@ -24,9 +24,9 @@ _MOST_FACTS = 64
 def advance(
     job: Job,
     pods: list[Pod],
-    action: Action,
+    action: LifecycleAction,
     *,
-    target: Target | None = None,
+    target: ActionTarget | None = None,
     by_person: bool = False,
     address_of: AddressOf | None = None,
     actor: Actor,
@@ -44,21 +44,21 @@ def advance(
 def expire(job: Job, pods: list[Pod], *, actor: Actor, now: datetime) -> bool:
     """End a job whose time is over. Call as `advance`."""
     outcome = lifecycle.expire(job_facts(job), all_pod_facts(pods))
-    return _write(job, pods, outcome, Action.SYNC_JOB, None, actor, now)
+    return _write(job, pods, outcome, LifecycleAction.SYNC_JOB, None, actor, now)
 
 
 def write(
-    job: Job, pods: list[Pod], outcome: Outcome, *, address_of: AddressOf | None = None, actor: Actor, now: datetime
+    job: Job, pods: list[Pod], outcome: JobOutcome, *, address_of: AddressOf | None = None, actor: Actor, now: datetime
 ) -> bool:
     """Write what somebody else decided about the job, with the same events. Call as `advance`."""
-    return _write(job, pods, outcome, Action.SYNC_JOB, address_of, actor, now)
+    return _write(job, pods, outcome, LifecycleAction.SYNC_JOB, address_of, actor, now)
 
 
 def _write(
     job: Job,
     pods: list[Pod],
-    outcome: Outcome,
-    action: Action,
+    outcome: JobOutcome,
+    action: LifecycleAction,
     address_of: AddressOf | None,
     actor: Actor,
     now: datetime,
@@ -73,7 +73,7 @@ def _write(
     return changed or bool(outcome.stop) or bool(address_of and outcome.create)
 
 
-def _write_job(job: Job, outcome: Outcome, actor: Actor, now: datetime) -> bool:
+def _write_job(job: Job, outcome: JobOutcome, actor: Actor, now: datetime) -> bool:
     before = (job.phase, job.gang_phase, job.version, job.retry_count, job.reason, job.message)
     job.version, job.retry_count = outcome.version, outcome.retry_count
     for step in outcome.steps:

@@ -13,7 +13,7 @@ from hekla.apps.outbox.services import CONTROLLER, Actor, unit_of_work
 from hekla.domain import events, lifecycle
 from hekla.domain.lifecycle import overdue
 from hekla.domain.phases import PodPhase
-from hekla.domain.policies import Action
+from hekla.domain.policies import LifecycleAction
 
 
 def sync(cluster_id: int, epoch: int, job_id: int, *, address_of: AddressOf, now: datetime) -> bool:
@@ -27,7 +27,7 @@ def sync(cluster_id: int, epoch: int, job_id: int, *, address_of: AddressOf, now
         if job_facts(job).is_out_of_time(now):
             return expire(job, pods, actor=CONTROLLER, now=now)
         late = overdue(job_facts(job), all_pod_facts(pods), now)
-        action, target = late or (Action.SYNC_JOB, None)
+        action, target = late or (LifecycleAction.SYNC_JOB, None)
         return advance(job, pods, action, target=target, address_of=address_of, actor=CONTROLLER, now=now)
 
 
@@ -36,7 +36,7 @@ def would_sync(job: Job, pods: Sequence[Pod], now: datetime) -> bool:
     facts, attempts = job_facts(job), all_pod_facts(pods)
     if facts.is_out_of_time(now) or overdue(facts, attempts, now):
         return True
-    outcome = lifecycle.advance(facts, attempts, Action.SYNC_JOB)
+    outcome = lifecycle.advance(facts, attempts, LifecycleAction.SYNC_JOB)
     stands = (job.phase, job.gang_phase, job.version, job.retry_count)
     would_stand = (outcome.phase, outcome.gang_phase, outcome.version, outcome.retry_count)
     says_else = (outcome.reason or outcome.message) and (outcome.reason[:64], outcome.message) != (
@@ -69,7 +69,13 @@ def end(job_id: int, *, actor: Actor, now: datetime) -> bool:
         job = Job.objects.select_for_update().get(pk=job_id)
         if job.is_final or job.is_adopted:
             return False
-        tell(job, events.JobCommanded(action=Action.TERMINATE_JOB), actor=actor, now=now)
+        tell(job, events.JobCommanded(action=LifecycleAction.TERMINATE_JOB), actor=actor, now=now)
         if job.cluster.leads_jobs:
-            return write(job, [], lifecycle.entrusted.wish(job_facts(job), Action.TERMINATE_JOB), actor=actor, now=now)
-        return advance(job, list(job.pods.all()), Action.TERMINATE_JOB, actor=actor, now=now)
+            return write(
+                job,
+                [],
+                lifecycle.delegated.request(job_facts(job), LifecycleAction.TERMINATE_JOB),
+                actor=actor,
+                now=now,
+            )
+        return advance(job, list(job.pods.all()), LifecycleAction.TERMINATE_JOB, actor=actor, now=now)

@@ -15,8 +15,8 @@ from hekla.apps.notifications.choices import Way
 from hekla.apps.notifications.models import Delivery, Preference
 from hekla.apps.outbox.services import unit_of_work
 from hekla.domain.errors import Refused
-from hekla.lib.retrying import pause
-from hekla.lib.sealing import Unreadable
+from hekla.lib.backoff import backoff_delay
+from hekla.lib.encryption import DecryptionError
 
 MOST_ATTEMPTS = {Way.MAIL: 60, Way.WEBHOOK: 12}
 _MOST_IN_A_MAIL = 50
@@ -46,7 +46,7 @@ def _claim(now: datetime) -> list[Delivery]:
             claimed += same.select_related("notification__user").order_by("pk")[:_MOST_IN_A_MAIL]
         for delivery in claimed:
             delivery.attempts += 1
-            delivery.due_at = now + pause(delivery.attempts)
+            delivery.due_at = now + backoff_delay(delivery.attempts)
         Delivery.objects.bulk_update(claimed, ["attempts", "due_at"])
     return sorted(claimed, key=lambda delivery: delivery.pk)
 
@@ -66,7 +66,7 @@ def _send(claimed: Sequence[Delivery], now: datetime) -> int:
             outgoing.mail(reach, [delivery.notification for delivery in claimed])
         else:
             outgoing.webhook(reach, claimed[0], now=now)
-    except (outgoing.NotSent, Refused, Unreadable) as error:
+    except (outgoing.NotSent, Refused, DecryptionError) as error:
         return _failed(claimed, str(error), now)
     return _sent(claimed, now)
 

@@ -15,7 +15,7 @@ from hekla.apps.signin.services.ending import settle
 from hekla.apps.signin.services.recovery import first_codes, require_asked, use_code
 from hekla.domain import events
 from hekla.domain.errors import NotFound, Refused
-from hekla.lib.sealing import Unreadable
+from hekla.lib.encryption import DecryptionError
 
 
 def begin(user: User, *, now: datetime) -> None:
@@ -31,7 +31,7 @@ def secret_of(factor: SecondFactor) -> str:
     """What the app is to know. Raises Refused where the console's own secret was changed since."""
     try:
         return seal().open(bytes(factor.secret))
-    except Unreadable as error:
+    except DecryptionError as error:
         raise Refused(
             _("The second factor cannot be read: the console's own secret was changed. Use a recovery code."), "code"
         ) from error

@@ -16,24 +16,24 @@ from typing import Any
 
 from hekla.domain.formats.fields import Findings
 from hekla.domain.formats.run_policy import most_retries
-from hekla.domain.frameworks.openpai import Role
+from hekla.domain.frameworks.openpai import TaskRole
 from hekla.domain.jobspec import MAX_RETRY, JobSpec, TaskSpec
-from hekla.domain.policies import Action, Event, Policy
-from hekla.domain.sentences import said, sentence
+from hekla.domain.policies import LifecycleAction, LifecycleEvent, LifecyclePolicy
+from hekla.domain.translation import gettext_noop, translate
 
 NO_LIMIT = -1
 
-_LOST = {"events": [str(Event.POD_EVICTED)], "action": str(Action.RESTART_JOB)}
-_DONE = {"events": [str(Event.TASK_COMPLETED)], "action": str(Action.COMPLETE_JOB)}
-_JUDGED = sentence("failures are counted when all pods have ended: a gang has then failed if one of them has.")
-_ONE_ROLE = sentence("a number of successes completes a job that has no other task role; this one needs all.")
-_GANG = sentence("pods of a gang are not started again one by one; extras.gangAllocation: false lets them be.")
-_TOGETHER = sentence("the restarts of all pods are counted together.")
-_ONE_BY_ONE = sentence("pods of this job are started again one by one, not all of them.")
+_LOST = {"events": [str(LifecycleEvent.POD_EVICTED)], "action": str(LifecycleAction.RESTART_JOB)}
+_DONE = {"events": [str(LifecycleEvent.TASK_COMPLETED)], "action": str(LifecycleAction.COMPLETE_JOB)}
+_JUDGED = gettext_noop("failures are counted when all pods have ended: a gang has then failed if one of them has.")
+_ONE_ROLE = gettext_noop("a number of successes completes a job that has no other task role; this one needs all.")
+_GANG = gettext_noop("pods of a gang are not started again one by one; extras.gangAllocation: false lets them be.")
+_TOGETHER = gettext_noop("the restarts of all pods are counted together.")
+_ONE_BY_ONE = gettext_noop("pods of this job are started again one by one, not all of them.")
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class RoleCompletion:
     """What is asked for one task role, and where in the JobConfig; `failed` and `succeeded` are never None."""
 
     path: str
@@ -44,10 +44,10 @@ class Ends:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CompletionPlan:
     """The ends of all task roles, how often the job is retried, and whether it is a gang."""
 
-    roles: Mapping[str, Ends]
+    roles: Mapping[str, RoleCompletion]
     retries: int = 0
     is_gang: bool = True
 
@@ -61,7 +61,7 @@ class Plan:
         return 0 if self.is_gang else max((role.retries for role in self.roles.values()), default=0)
 
 
-def read(plan: Plan) -> dict[str, Any]:
+def read(plan: CompletionPlan) -> dict[str, Any]:
     """The fields of a JobSpec document that say it; the policies of the tasks are in `policies_of`."""
     restarts = plan.retries if any(role.failed == 1 for role in plan.roles.values()) else 0
     limit = min(plan.pod_retries or restarts, MAX_RETRY)
@@ -75,25 +75,27 @@ def read(plan: Plan) -> dict[str, Any]:
     return document
 
 
-def policies_of(plan: Plan, task: str) -> list[dict[str, Any]]:
+def policies_of(plan: CompletionPlan, task: str) -> list[dict[str, Any]]:
     """What the policies of a task say."""
     ends = plan.roles[task]
-    failure = [{"events": [str(Event.POD_FAILED)], "action": str(action)} for action in _on_failure(plan, ends)]
+    failure = [
+        {"events": [str(LifecycleEvent.POD_FAILED)], "action": str(action)} for action in _on_failure(plan, ends)
+    ]
     leads = len(plan.roles) > 1 and ends.succeeded == ends.replicas
     return [*failure, *([_DONE] if leads else [])]
 
 
-def _on_failure(plan: Plan, ends: Ends) -> list[Action]:
+def _on_failure(plan: CompletionPlan, ends: RoleCompletion) -> list[LifecycleAction]:
     if plan.pod_retries:
-        return [Action.RESTART_POD] if ends.retries else [Action.TERMINATE_JOB]
+        return [LifecycleAction.RESTART_POD] if ends.retries else [LifecycleAction.TERMINATE_JOB]
     if ends.failed != 1:
         return []
     if plan.retries:
-        return [Action.RESTART_JOB]
-    return [Action.TERMINATE_JOB] if plan.pods > 1 else []
+        return [LifecycleAction.RESTART_JOB]
+    return [LifecycleAction.TERMINATE_JOB] if plan.pods > 1 else []
 
 
-def _successes(plan: Plan) -> int | None:
+def _successes(plan: CompletionPlan) -> int | None:
     """How many successes are asked for by a number, if they are."""
     alone = next(iter(plan.roles.values())) if len(plan.roles) == 1 else None
     if alone and 0 < alone.succeeded < alone.replicas:
@@ -102,40 +104,40 @@ def _successes(plan: Plan) -> int | None:
     return plan.pods if not plan.is_gang and plan.pods > 1 and strict else None
 
 
-def report(plan: Plan, findings: Findings, job_path: str) -> None:
+def report(plan: CompletionPlan, findings: Findings, job_path: str) -> None:
     """Name what goes otherwise than in OpenPAI."""
     for role in plan.roles.values():
         if role.failed != 1:
-            findings.not_honoured(f"{role.path}.completion.minFailedInstances", said(_JUDGED))
+            findings.not_honoured(f"{role.path}.completion.minFailedInstances", translate(_JUDGED))
         if len(plan.roles) > 1 and 0 < role.succeeded < role.replicas:
-            findings.not_honoured(f"{role.path}.completion.minSucceededInstances", said(_ONE_ROLE))
+            findings.not_honoured(f"{role.path}.completion.minSucceededInstances", translate(_ONE_ROLE))
         if role.retries and (plan.is_gang or plan.pods > 1):
-            findings.not_honoured(f"{role.path}.taskRetryCount", said(_GANG if plan.is_gang else _TOGETHER))
+            findings.not_honoured(f"{role.path}.taskRetryCount", translate(_GANG if plan.is_gang else _TOGETHER))
     if plan.pod_retries and plan.retries:
-        findings.not_honoured(job_path, said(_ONE_BY_ONE))
+        findings.not_honoured(job_path, translate(_ONE_BY_ONE))
     if plan.retries > MAX_RETRY:
         findings.not_honoured(job_path, most_retries())
 
 
-def written(spec: JobSpec, roles: Mapping[str, Role], *, has_plugin: bool) -> Plan:
+def plan_of(spec: JobSpec, roles: Mapping[str, TaskRole], *, has_plugin: bool) -> CompletionPlan:
     """The plan that a job's policies come from, as far as there is one."""
-    alone = spec.replicas == 1 and any(_has(task, Action.RESTART_POD) for task in spec.tasks)
+    alone = spec.replicas == 1 and any(_has(task, LifecycleAction.RESTART_POD) for task in spec.tasks)
     is_gang = not alone and not (spec.min_available == 1 and spec.replicas > 1)
-    restarts = any(_has(task, Action.RESTART_JOB) for task in spec.tasks)
+    restarts = any(_has(task, LifecycleAction.RESTART_JOB) for task in spec.tasks)
     ends = {task.name: _ends(task, spec, roles[task.name] if has_plugin else None) for task in spec.tasks}
-    return Plan(ends, spec.max_retry if restarts else 0, is_gang)
+    return CompletionPlan(ends, spec.max_retry if restarts else 0, is_gang)
 
 
-def _ends(task: TaskSpec, spec: JobSpec, role: Role | None) -> Ends:
-    retries = spec.max_retry if _has(task, Action.RESTART_POD) else 0
+def _ends(task: TaskSpec, spec: JobSpec, role: TaskRole | None) -> RoleCompletion:
+    retries = spec.max_retry if _has(task, LifecycleAction.RESTART_POD) else 0
     if role is not None:
-        return Ends("", role.min_failed, role.succeeded(task), task.replicas, retries)
+        return RoleCompletion("", role.min_failed, role.succeeded(task), task.replicas, retries)
     alone = len(spec.tasks) == 1
-    fails = any(Event.POD_FAILED in policy.events for policy in task.policies) or spec.replicas == 1
-    leads = alone or Policy.model_validate(_DONE) in task.policies
+    fails = any(LifecycleEvent.POD_FAILED in policy.events for policy in task.policies) or spec.replicas == 1
+    leads = alone or LifecyclePolicy.model_validate(_DONE) in task.policies
     counted = spec.min_success if alone and spec.min_success else task.replicas
-    return Ends("", 1 if fails else NO_LIMIT, counted if leads else NO_LIMIT, task.replicas, retries)
+    return RoleCompletion("", 1 if fails else NO_LIMIT, counted if leads else NO_LIMIT, task.replicas, retries)
 
 
-def _has(task: TaskSpec, action: Action) -> bool:
-    return any(Event.POD_FAILED in policy.events and policy.action is action for policy in task.policies)
+def _has(task: TaskSpec, action: LifecycleAction) -> bool:
+    return any(LifecycleEvent.POD_FAILED in policy.events and policy.action is action for policy in task.policies)

@@ -5,24 +5,24 @@ from dataclasses import dataclass, field
 
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.openpai.prerequisites import callbacks, texts
-from hekla.domain.sentences import said, sentence
-from hekla.domain.validation import one_of
+from hekla.domain.translation import gettext_noop, translate
+from hekla.domain.validation import not_one_of
 
 PLUGINS = "com.microsoft.pai.runtimeplugin"
 PRIORITIES = {"crit": 120, "prod": 100, "test": 10, "oppo": -1}
 
 _EVENTS = {"containerStarts": True, "containerEnds": False}
 _TOLD = {
-    "ssh": sentence(
+    "ssh": gettext_noop(
         "no sshd is started in pods; the job plugin ssh gives them keys, and mpirun needs none with the plugin mpi."
     ),
-    "tensorboard": sentence("no TensorBoard is started in the pod."),
-    "teamwise_storage": sentence("no storage of OpenPAI is mounted."),
+    "tensorboard": gettext_noop("no TensorBoard is started in the pod."),
+    "teamwise_storage": gettext_noop("no storage of OpenPAI is mounted."),
 }
-_OTHER = sentence("it belongs to OpenPAI's own runtime.")
-_STORAGE = sentence("no storage of OpenPAI is mounted.")
-_NOTICE = sentence("nobody is written to when the job changes; its page shows it as it happens.")
-_SKU = sentence("resourcePerInstance says what a pod asks for.")
+_OTHER = gettext_noop("it belongs to OpenPAI's own runtime.")
+_STORAGE = gettext_noop("no storage of OpenPAI is mounted.")
+_NOTICE = gettext_noop("nobody is written to when the job changes; its page shows it as it happens.")
+_SKU = gettext_noop("resourcePerInstance says what a pod asks for.")
 
 
 @dataclass(slots=True)
@@ -48,14 +48,14 @@ def read(extras: Fields) -> Extras:
     extras.ignore("submitFrom")
     gang = extras.take("gangAllocation")
     if gang not in (None, True, False):
-        extras.findings.problem(extras.at("gangAllocation"), said("This must be true or false."))
+        extras.findings.problem(extras.at("gangAllocation"), translate("This must be true or false."))
     found.is_gang = gang is not False
     found.priority = _priority(extras.fields("hivedScheduler"))
     found.commands = list(_plugins(extras))
     if extras.sequence("storages"):
-        extras.findings.not_honoured(extras.at("storages"), said(_STORAGE))
+        extras.findings.not_honoured(extras.at("storages"), translate(_STORAGE))
     if any(value is True for value in extras.mapping("jobStatusChangeNotification").values()):
-        extras.findings.not_honoured(extras.at("jobStatusChangeNotification"), said(_NOTICE))
+        extras.findings.not_honoured(extras.at("jobStatusChangeNotification"), translate(_NOTICE))
     extras.close()
     return found
 
@@ -63,9 +63,9 @@ def read(extras: Fields) -> Extras:
 def _priority(hived: Fields) -> int | None:
     name = hived.text("jobPriorityClass")
     if name and name not in PRIORITIES:
-        hived.findings.problem(hived.at("jobPriorityClass"), one_of(name, tuple(PRIORITIES)))
+        hived.findings.problem(hived.at("jobPriorityClass"), not_one_of(name, tuple(PRIORITIES)))
     if "taskRoles" in hived:
-        hived.findings.not_honoured(hived.at("taskRoles"), said(_SKU))
+        hived.findings.not_honoured(hived.at("taskRoles"), translate(_SKU))
     hived.ignore("taskRoles")
     hived.close()
     return PRIORITIES.get(name)
@@ -83,7 +83,7 @@ def _plugins(extras: Fields) -> Iterator[tuple[tuple[str, ...], list[str], list[
             parameters.close()
             plugin.close()
         elif name != "ssh" or _wants_ssh(plugin):
-            extras.findings.not_honoured(f"{plugin.path} ({name})", said(_TOLD.get(name, _OTHER)))
+            extras.findings.not_honoured(f"{plugin.path} ({name})", translate(_TOLD.get(name, _OTHER)))
 
 
 def _wants_ssh(plugin: Fields) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 
 from hekla.domain import secrets
 from hekla.domain.formats.fields import Fields, Findings
-from hekla.domain.sentences import said, sentence
-from hekla.domain.validation import shown
+from hekla.domain.translation import gettext_noop, translate
+from hekla.domain.validation import quote
 
 MAX_LENGTH = 64 * 1024
 MASK = "******"
@@ -19,10 +19,10 @@ MASK = "******"
 _PLACE = re.compile(r"<%\s*([^%<>]{1,300}?)\s*%>")
 _INDEX = re.compile(r"\[(\d{1,4})\]")
 _SECRETS = "$secrets."
-_UNKNOWN = sentence("{place}: nothing in the JobConfig fills it, so it stays as it is written.")
+_UNKNOWN = gettext_noop("{place}: nothing in the JobConfig fills it, so it stays as it is written.")
 
 
-class Filling:
+class PlaceholderValues:
     """The values by the names with which placeholders begin, such as `$parameters`. What fills nothing is reported."""
 
     def __init__(self, values: Mapping[str, Any], findings: Findings) -> None:
@@ -37,7 +37,7 @@ class Filling:
             grown, at = grown + len(piece), match.end()
             if grown > MAX_LENGTH:
                 self._findings.problem(
-                    path, said("With its values this has more than {kib} KiB.", kib=MAX_LENGTH // 1024)
+                    path, translate("With its values this has more than {kib} KiB.", kib=MAX_LENGTH // 1024)
                 )
                 return ""
         return "".join([*pieces, text[at:]])
@@ -45,15 +45,15 @@ class Filling:
     def _value(self, match: re.Match[str], path: str) -> str:
         name = _INDEX.sub(r".\1", match[1])
         if name.startswith(_SECRETS):
-            return secrets.place(name.removeprefix(_SECRETS))
-        value = looked_up(self._values, name)
+            return secrets.placeholder(name.removeprefix(_SECRETS))
+        value = look_up(self._values, name)
         if value is None or isinstance(value, dict | list):
-            self._findings.not_honoured(path, said(_UNKNOWN, place=shown(match[0])))
+            self._findings.not_honoured(path, translate(_UNKNOWN, place=quote(match[0])))
             return match[0]
-        return told(value)
+        return as_word(value)
 
 
-def looked_up(values: Any, name: str) -> Any:  # noqa: ANN401  (JSON-like data)
+def look_up(values: Any, name: str) -> Any:  # noqa: ANN401  (JSON-like data)
     """What stands at a dotted name; None where nothing does."""
     for part in name.split("."):
         if isinstance(values, Mapping):
@@ -65,7 +65,7 @@ def looked_up(values: Any, name: str) -> Any:  # noqa: ANN401  (JSON-like data)
     return values
 
 
-def told(value: object) -> str:
+def as_word(value: object) -> str:
     """A value as a command has it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -77,7 +77,7 @@ def read_secrets(job: Fields) -> dict[str, str]:
     if given == MASK:
         return {}
     if given is not None and not isinstance(given, Mapping):
-        job.findings.problem(path, said("This must be a mapping of names to values."))
+        job.findings.problem(path, translate("This must be a mapping of names to values."))
         return {}
     _flatten(given or {}, "", found)
     if wrong := secrets.problem(found):
@@ -93,4 +93,4 @@ def _flatten(values: Any, before: str, found: dict[str, str]) -> None:  # noqa: 
         if isinstance(value, Mapping | list):
             _flatten(value, path, found)
         elif value is not None:
-            found[path] = told(value)
+            found[path] = as_word(value)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hekla.domain.formats.fields import Fields
-from hekla.domain.sentences import said, sentence
-from hekla.domain.validation import nearest, one_of, shown
+from hekla.domain.translation import gettext_noop, translate
+from hekla.domain.validation import not_one_of, quote, suggest
 
 IMAGE = "dockerimage"
 KINDS = (IMAGE, "script", "output", "data")
@@ -17,9 +17,9 @@ COMMANDS = "com.microsoft.pai.runtimeplugin.cmd"
 
 _ABOUT = ("protocolVersion", "type", "name", "version", "contributor", "description", "uri")
 _EVENTS = {"taskStarts": True, "taskSucceeds": False}
-_LOGIN = sentence("an image is pulled with what its cluster knows of the registry.")
-_PLUGIN = sentence("of the plugins for prerequisites only {plugin} is known here.")
-_IGNORE = sentence("a command that fails is no reason to stop; its script goes on as it is written.")
+_LOGIN = gettext_noop("an image is pulled with what its cluster knows of the registry.")
+_PLUGIN = gettext_noop("of the plugins for prerequisites only {plugin} is known here.")
+_IGNORE = gettext_noop("a command that fails is no reason to stop; its script goes on as it is written.")
 
 
 class Prerequisites:
@@ -38,17 +38,17 @@ class Prerequisites:
     def _add(self, fields: Fields, given: Mapping[str, Any]) -> None:
         kind, name = fields.text("type"), fields.text("name")
         if kind not in KINDS:
-            self._findings.problem(fields.at("type"), one_of(kind, KINDS))
+            self._findings.problem(fields.at("type"), not_one_of(kind, KINDS))
         if not name:
-            self._findings.problem(fields.at("name"), said("This must be given."))
+            self._findings.problem(fields.at("name"), translate("This must be given."))
         if (kind, name) in self._found:
-            told = said("Another {kind} is called {name} already.", kind=kind, name=shown(name))
+            told = translate("Another {kind} is called {name} already.", kind=kind, name=quote(name))
             self._findings.problem(fields.at("name"), told)
         self._found[kind, name], self._fields[kind, name] = given, fields
         fields.ignore(*_ABOUT)
         if kind == IMAGE:
             if "auth" in fields:
-                self._findings.not_honoured(fields.at("auth"), said(_LOGIN))
+                self._findings.not_honoured(fields.at("auth"), translate(_LOGIN))
             fields.ignore("auth")
             fields.close()
         else:
@@ -56,9 +56,9 @@ class Prerequisites:
 
     def _read_commands(self, fields: Fields) -> tuple[list[str], list[str]]:
         if fields.text("plugin") not in ("", COMMANDS):
-            self._findings.not_honoured(fields.at("plugin"), said(_PLUGIN, plugin=COMMANDS))
+            self._findings.not_honoured(fields.at("plugin"), translate(_PLUGIN, plugin=COMMANDS))
         if fields.text("failurePolicy") not in ("", "fail"):
-            self._findings.not_honoured(fields.at("failurePolicy"), said(_IGNORE))
+            self._findings.not_honoured(fields.at("failurePolicy"), translate(_IGNORE))
         return callbacks(fields, _EVENTS)
 
     def chosen(self, role: Fields, field: str) -> Mapping[str, Any]:
@@ -73,7 +73,7 @@ class Prerequisites:
     def image(self, role: Fields) -> Any:  # noqa: ANN401  (the JobSpec judges it)
         """The image of a task role."""
         if "dockerImage" not in role:
-            told = said("This must be given: the name of one of the prerequisites.")
+            told = translate("This must be given: the name of one of the prerequisites.")
             role.findings.problem(role.at("dockerImage"), told)
         return self.chosen(role, "dockerImage").get("uri")
 
@@ -91,7 +91,7 @@ class Prerequisites:
         if not keys or not isinstance(name, str):
             self._missing(path, name, [other for _, other in self._found])
         elif name in way:
-            self._findings.problem(path, said("{name} requires itself.", name=shown(name)))
+            self._findings.problem(path, translate("{name} requires itself.", name=quote(name)))
         for key in keys if isinstance(name, str) and name not in way else ():
             if key not in order:
                 for other in self._fields[key].sequence("require"):
@@ -99,15 +99,15 @@ class Prerequisites:
                 order.append(key)
 
     def _missing(self, path: str, name: object, known: Sequence[str]) -> None:
-        hint = nearest(str(name), known) or there_are(known)
-        told = said("There is no such prerequisite as {name}{hint}", name=shown(name), hint=hint)
+        hint = suggest(str(name), known) or list_choices(known)
+        told = translate("There is no such prerequisite as {name}{hint}", name=quote(name), hint=hint)
         self._findings.problem(path, told)
 
 
-def there_are(known: Iterable[str]) -> str:
+def list_choices(known: Iterable[str]) -> str:
     """What a name could have been, behind that it is none."""
     names = ", ".join(known)
-    return said("; there are {names}.", names=names) if names else said("; there are none.")
+    return translate("; there are {names}.", names=names) if names else translate("; there are none.")
 
 
 def callbacks(owner: Fields, events: Mapping[str, bool]) -> tuple[list[str], list[str]]:
@@ -119,7 +119,7 @@ def callbacks(owner: Fields, events: Mapping[str, bool]) -> tuple[list[str], lis
         if event in events:
             (before if events[event] else after).extend(lines)
         else:
-            owner.findings.not_honoured(callback.at("event"), said("there are {names}.", names=", ".join(events)))
+            owner.findings.not_honoured(callback.at("event"), translate("there are {names}.", names=", ".join(events)))
         callback.close()
     return before, after
 
@@ -130,6 +130,6 @@ def texts(owner: Fields, name: str) -> list[str]:
     for place, line in enumerate(given):
         if not isinstance(line, str):
             owner.findings.problem(
-                f"{owner.at(name)}[{place}]", said("This must be text, not {given}.", given=shown(line))
+                f"{owner.at(name)}[{place}]", translate("This must be text, not {given}.", given=quote(line))
             )
     return [line for line in given if isinstance(line, str)]

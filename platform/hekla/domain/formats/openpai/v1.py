@@ -6,21 +6,21 @@ from typing import Any
 from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.openpai import writing
-from hekla.domain.formats.openpai.asked import AskedJob, AskedRole, document
-from hekla.domain.formats.openpai.completion import Ends
-from hekla.domain.formats.openpai.placeholders import told
-from hekla.domain.formats.openpai.v2 import whole
-from hekla.domain.formats.reading import Reading
+from hekla.domain.formats.openpai.completion import RoleCompletion
+from hekla.domain.formats.openpai.placeholders import as_word
+from hekla.domain.formats.openpai.request import JobRequest, RoleRequest, document
+from hekla.domain.formats.openpai.v2 import read_integer
+from hekla.domain.formats.reader import ManifestReader
 from hekla.domain.formats.run_policy import most_retries
 from hekla.domain.jobspec import MAX_RETRY
-from hekla.domain.sentences import said, sentence
-from hekla.domain.validation import shown
+from hekla.domain.translation import gettext_noop, translate
+from hekla.domain.validation import quote
 
 _FOLDERS = {"dataDir": "PAI_DATA_DIR", "codeDir": "PAI_CODE_DIR", "outputDir": "PAI_OUTPUT_DIR"}
-_NOT_FETCHED = sentence("nothing is copied from there or to there; pods find the address in {variable}.")
-_LOGIN = sentence("an image is pulled with what its cluster knows of the registry.")
-_GPU_TYPE = sentence("a queue decides which machines its jobs come to.")
-_ANY_PORT = sentence("{label}: ports begin where they are free.")
+_NOT_FETCHED = gettext_noop("nothing is copied from there or to there; pods find the address in {variable}.")
+_LOGIN = gettext_noop("an image is pulled with what its cluster knows of the registry.")
+_GPU_TYPE = gettext_noop("a queue decides which machines its jobs come to.")
+_ANY_PORT = gettext_noop("{label}: ports begin where they are free.")
 _FOR_EVER, _PLAINLY = -1, -2
 
 
@@ -29,56 +29,56 @@ def recognise(job: Mapping[str, Any]) -> bool:
     return "jobName" in job and "protocolVersion" not in job
 
 
-def _read(reading: Reading, job: Fields) -> dict[str, Any]:
+def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
     findings = reading.findings
     if "jobName" not in job:
-        findings.problem(job.at("jobName"), said("This must be given."))
+        findings.problem(job.at("jobName"), translate("This must be given."))
     env = _variables(job)
     image = reading.take(job, "image", "image")
     roles = [_role(role, place, image, env) for place, role in enumerate(job.list_of_fields("taskRoles"))]
     if not roles:
-        findings.problem(job.at("taskRoles"), said("At least one must be given."))
+        findings.problem(job.at("taskRoles"), translate("At least one must be given."))
     for name, why in (("authFile", _LOGIN), ("gpuType", _GPU_TYPE)):
-        reading.unless(job, name, (), said(why))
+        reading.unless(job, name, (), translate(why))
     findings.origins |= {"name": job.at("jobName"), "queue": job.at("virtualCluster"), "tasks": job.at("taskRoles")}
-    asked = AskedJob(
+    asked = JobRequest(
         name=job.text("jobName"),
         roles=roles,
         queue=job.text("virtualCluster"),
         retries=_retries(job),
         retries_path=job.at("retryCount"),
-        min_success=whole(job, "killAllOnCompletedTaskNumber", 0, 0) or None,
+        min_success=read_integer(job, "killAllOnCompletedTaskNumber", 0, 0) or None,
     )
     return document(asked, findings)
 
 
 def _variables(job: Fields) -> dict[str, str]:
     """What is set in all pods: the job's own variables, and where its folders would be."""
-    env = {name: told(value) for name, value in job.mapping("jobEnvs").items() if value is not None}
+    env = {name: as_word(value) for name, value in job.mapping("jobEnvs").items() if value is not None}
     for field, name in _FOLDERS.items():
         if address := job.text(field):
             env[name] = address
-            job.findings.not_honoured(job.at(field), said(_NOT_FETCHED, variable=name))
+            job.findings.not_honoured(job.at(field), translate(_NOT_FETCHED, variable=name))
     return env
 
 
 def _retries(job: Fields) -> int:
-    count = whole(job, "retryCount", 0, 0) if job.take("retryCount") not in (_FOR_EVER, _PLAINLY) else 0
+    count = read_integer(job, "retryCount", 0, 0) if job.take("retryCount") not in (_FOR_EVER, _PLAINLY) else 0
     if job.take("retryCount") == _FOR_EVER:
         job.findings.not_honoured(job.at("retryCount"), most_retries())
         return MAX_RETRY
     return count
 
 
-def _role(role: Fields, place: int, image: object, env: Mapping[str, str]) -> AskedRole:
-    replicas = whole(role, "taskNumber", 1, 1)
+def _role(role: Fields, place: int, image: object, env: Mapping[str, str]) -> RoleRequest:
+    replicas = read_integer(role, "taskNumber", 1, 1)
     name = role.text("name")
     if not name:
-        role.findings.problem(role.at("name"), said("This must be given."))
+        role.findings.problem(role.at("name"), translate("This must be given."))
     command = role.text("command")
     if not command.strip():
-        role.findings.problem(role.at("command"), said("This must be given."))
-    asked = AskedRole(
+        role.findings.problem(role.at("command"), translate("This must be given."))
+    asked = RoleRequest(
         name=name or f"role_{place}",
         path=role.path,
         fields=_places(role),
@@ -90,7 +90,7 @@ def _role(role: Fields, place: int, image: object, env: Mapping[str, str]) -> As
         gpu=_amount(role, "gpuNumber"),
         ports=_ports(role),
         ends=_ends(role, replicas),
-        shm=whole(role, "shmMB", 0, 0),
+        shm=read_integer(role, "shmMB", 0, 0),
         env=env,
     )
     role.close()
@@ -112,18 +112,18 @@ def _ports(role: Fields) -> dict[str, int]:
     for port in role.list_of_fields("portList"):
         label = port.text("label")
         if not label:
-            port.findings.problem(port.at("label"), said("This must be given."))
+            port.findings.problem(port.at("label"), translate("This must be given."))
         if port.take("beginAt") not in (None, 0):
-            port.findings.not_honoured(port.at("beginAt"), said(_ANY_PORT, label=shown(label)))
-        ports[label or "port"] = whole(port, "portNumber", 1, 1)
+            port.findings.not_honoured(port.at("beginAt"), translate(_ANY_PORT, label=quote(label)))
+        ports[label or "port"] = read_integer(port, "portNumber", 1, 1)
         port.close()
     return ports
 
 
-def _ends(role: Fields, replicas: int) -> Ends:
+def _ends(role: Fields, replicas: int) -> RoleCompletion:
     """A count that is null never ends the job."""
-    failed = 1 if "minFailedTaskCount" not in role.given() else whole(role, "minFailedTaskCount", -1, 1)
-    return Ends(role.path, failed, whole(role, "minSucceededTaskCount", -1, 1), replicas)
+    failed = 1 if "minFailedTaskCount" not in role.given() else read_integer(role, "minFailedTaskCount", -1, 1)
+    return RoleCompletion(role.path, failed, read_integer(role, "minSucceededTaskCount", -1, 1), replicas)
 
 
 OPENPAI_V1 = Format("openpai-v1", "1", "JobConfig", _read, writing.version_1, mounts_files=False, recognise=recognise)

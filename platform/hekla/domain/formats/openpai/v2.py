@@ -11,18 +11,18 @@ from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.openpai import extras as extras_
 from hekla.domain.formats.openpai import writing
-from hekla.domain.formats.openpai.asked import AskedJob, AskedRole, document
-from hekla.domain.formats.openpai.completion import Ends
+from hekla.domain.formats.openpai.completion import RoleCompletion
 from hekla.domain.formats.openpai.extras import Extras
-from hekla.domain.formats.openpai.placeholders import Filling, read_secrets
-from hekla.domain.formats.openpai.prerequisites import Prerequisites, texts, there_are
-from hekla.domain.formats.reading import Reading
-from hekla.domain.sentences import said, sentence
-from hekla.domain.validation import nearest, shown
+from hekla.domain.formats.openpai.placeholders import PlaceholderValues, read_secrets
+from hekla.domain.formats.openpai.prerequisites import Prerequisites, list_choices, texts
+from hekla.domain.formats.openpai.request import JobRequest, RoleRequest, document
+from hekla.domain.formats.reader import ManifestReader
+from hekla.domain.translation import gettext_noop, translate
+from hekla.domain.validation import quote, suggest
 
 VERSION = "2"
 _ONLY_IF_DONE = 'openpai_status=$?; [ "$openpai_status" -eq 0 ] || exit "$openpai_status"'
-_INFINIBAND = sentence("devices other than GPUs are not asked for.")
+_INFINIBAND = gettext_noop("devices other than GPUs are not asked for.")
 
 
 def recognise(job: Mapping[str, Any]) -> bool:
@@ -30,13 +30,15 @@ def recognise(job: Mapping[str, Any]) -> bool:
     return "protocolVersion" in job
 
 
-def _read(reading: Reading, job: Fields) -> dict[str, Any]:
+def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
     findings = reading.findings
     if str(job.take("protocolVersion")) != VERSION:
-        told = said("This must be {version}, not {given}.", version=VERSION, given=shown(job.take("protocolVersion")))
+        told = translate(
+            "This must be {version}, not {given}.", version=VERSION, given=quote(job.take("protocolVersion"))
+        )
         findings.problem(job.at("protocolVersion"), told)
     if job.text("type") != "job":
-        told = said("This must be job: what else JobConfigs describe cannot be submitted.")
+        told = translate("This must be job: what else JobConfigs describe cannot be submitted.")
         findings.problem(job.at("type"), told)
     job.ignore("version", "contributor")
     reading.secrets = read_secrets(job)
@@ -59,19 +61,19 @@ class _Reader:
         self._defaults = job.fields("defaults")
         self._deployment = self._chosen_deployment()
 
-    def read(self) -> AskedJob:
+    def read(self) -> JobRequest:
         """What it asks for."""
         job = self._job
         if "name" not in job:
-            self._findings.problem(job.at("name"), said("This must be given."))
+            self._findings.problem(job.at("name"), translate("This must be given."))
         owner = job.fields("taskRoles")
         if not owner.names():
-            self._findings.problem(owner.path, said("At least one must be given."))
-        asked = AskedJob(
+            self._findings.problem(owner.path, translate("At least one must be given."))
+        asked = JobRequest(
             name=job.text("name"),
             roles=[self._role(owner.fields(name), name) for name in owner.names()],
             queue=self._defaults.text("virtualCluster"),
-            retries=whole(job, "jobRetryCount", 0, 0),
+            retries=read_integer(job, "jobRetryCount", 0, 0),
             retries_path=job.at("jobRetryCount"),
             is_gang=self._extras.is_gang,
             priority=self._extras.priority,
@@ -85,15 +87,15 @@ class _Reader:
         found = {one.text("name"): one for one in self._job.list_of_fields("deployments")}
         name = self._defaults.text("deployment")
         if name and name not in found:
-            hint = nearest(name, found) or there_are(found)
-            told = said("There is no such deployment as {name}{hint}", name=shown(name), hint=hint)
+            hint = suggest(name, found) or list_choices(found)
+            told = translate("There is no such deployment as {name}{hint}", name=quote(name), hint=hint)
             self._findings.problem(self._defaults.at("deployment"), told)
         return found.get(name)
 
-    def _role(self, role: Fields, name: str) -> AskedRole:
-        replicas = whole(role, "instances", 1, 1)
+    def _role(self, role: Fields, name: str) -> RoleRequest:
+        replicas = read_integer(role, "instances", 1, 1)
         resources, options = role.fields("resourcePerInstance"), role.fields("extraContainerOptions")
-        asked = AskedRole(
+        asked = RoleRequest(
             name=name,
             path=role.path,
             fields=_places(role),
@@ -105,10 +107,10 @@ class _Reader:
             gpu=resources.take("gpu") or None,
             ports=_ports(resources.fields("ports")),
             ends=_ends(role, replicas),
-            shm=whole(options, "shmMB", 0, 0),
+            shm=read_integer(options, "shmMB", 0, 0),
         )
         if options.take("infiniband"):
-            self._findings.not_honoured(options.at("infiniband"), said(_INFINIBAND))
+            self._findings.not_honoured(options.at("infiniband"), translate(_INFINIBAND))
         for inner in (resources, options):
             inner.close()
         role.ignore("protocolVersion")
@@ -120,7 +122,7 @@ class _Reader:
         around = self._deployment.fields("taskRoles").fields(name) if self._deployment else None
         commands = texts(role, "commands")
         if not commands:
-            self._findings.problem(role.at("commands"), said("At least one must be given."))
+            self._findings.problem(role.at("commands"), translate("At least one must be given."))
         if around:
             commands = [*texts(around, "preCommands"), *commands, *texts(around, "postCommands")]
             around.close()
@@ -129,9 +131,9 @@ class _Reader:
         script = "\n".join(line.strip() for line in [*lines, *self._extras.after(name)])
         return self._filling(role).fill(script, role.at("commands")).strip()
 
-    def _filling(self, role: Fields) -> Filling:
+    def _filling(self, role: Fields) -> PlaceholderValues:
         named = {f"${name}": self._prerequisites.chosen(role, name) for name in ("script", "output", "data")}
-        return Filling({"$parameters": self._parameters, **named}, self._findings)
+        return PlaceholderValues({"$parameters": self._parameters, **named}, self._findings)
 
 
 def _places(role: Fields) -> dict[str, str]:
@@ -148,23 +150,23 @@ def _places(role: Fields) -> dict[str, str]:
 
 
 def _ports(ports: Fields) -> dict[str, int]:
-    return {label: whole(ports, label, 1, 1) for label in ports.names()}
+    return {label: read_integer(ports, label, 1, 1) for label in ports.names()}
 
 
-def _ends(role: Fields, replicas: int) -> Ends:
+def _ends(role: Fields, replicas: int) -> RoleCompletion:
     given = role.fields("completion")
-    ends = Ends(
+    ends = RoleCompletion(
         path=role.path,
-        failed=whole(given, "minFailedInstances", 1, 1, none=-1),
-        succeeded=whole(given, "minSucceededInstances", replicas, 1, none=-1),
+        failed=read_integer(given, "minFailedInstances", 1, 1, none=-1),
+        succeeded=read_integer(given, "minSucceededInstances", replicas, 1, none=-1),
         replicas=replicas,
-        retries=whole(role, "taskRetryCount", 0, 0),
+        retries=read_integer(role, "taskRetryCount", 0, 0),
     )
     given.close()
     return ends
 
 
-def whole(fields: Fields, name: str, otherwise: int, least: int, *, none: int | None = None) -> int:
+def read_integer(fields: Fields, name: str, otherwise: int, least: int, *, none: int | None = None) -> int:
     """A field that must be a whole number of at least `least`, or `none`; OpenPAI takes 0 for nothing said."""
     value = fields.take(name)
     if value is None or (value == 0 and least == 1 and none is not None):
@@ -176,10 +178,10 @@ def whole(fields: Fields, name: str, otherwise: int, least: int, *, none: int | 
 
 
 def _not_whole(value: object, least: int, none: int | None) -> str:
-    values = {"least": least, "given": shown(value)}
+    values = {"least": least, "given": quote(value)}
     if none is None:
-        return said("This must be a whole number of at least {least}, not {given}.", **values)
-    return said("This must be a whole number of at least {least}, or {none}, not {given}.", none=none, **values)
+        return translate("This must be a whole number of at least {least}, not {given}.", **values)
+    return translate("This must be a whole number of at least {least}, or {none}, not {given}.", none=none, **values)
 
 
 OPENPAI = Format("openpai", VERSION, "JobConfig", _read, writing.version_2, mounts_files=False, recognise=recognise)

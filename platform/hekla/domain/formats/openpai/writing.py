@@ -5,11 +5,11 @@ import shlex
 from typing import Any
 
 from hekla.domain.formats.openpai import completion, extras, names
-from hekla.domain.formats.openpai.asked import SHELL
-from hekla.domain.formats.openpai.completion import Ends, Plan
-from hekla.domain.formats.writing import filled
+from hekla.domain.formats.openpai.completion import CompletionPlan, RoleCompletion
+from hekla.domain.formats.openpai.request import SHELL
+from hekla.domain.formats.writing import without_empty
 from hekla.domain.frameworks import openpai as plugin
-from hekla.domain.frameworks.registry import known
+from hekla.domain.frameworks.registry import load_frameworks
 from hekla.domain.jobspec import JobSpec, TaskSpec
 
 _MiB = 2**20
@@ -19,15 +19,15 @@ class _Writing:
     """A job, with what it is called in OpenPAI."""
 
     def __init__(self, spec: JobSpec) -> None:
-        options = known()["openpai"].read(spec.plugins.get("openpai", ()))[0]
+        options = load_frameworks()["openpai"].read(spec.plugins.get("openpai", ()))[0]
         has_plugin = "openpai" in spec.plugins
         self.spec = spec
         self.name = str(options["name"]) or spec.name
         self.roles = plugin.roles_of(spec.tasks, options) if has_plugin else _roles(spec)
-        self.plan: Plan = completion.written(spec, self.roles, has_plugin=has_plugin)
+        self.plan: CompletionPlan = completion.plan_of(spec, self.roles, has_plugin=has_plugin)
         self.images = list(dict.fromkeys(task.image for task in spec.tasks))
 
-    def ends(self, task: TaskSpec) -> Ends:
+    def ends(self, task: TaskSpec) -> RoleCompletion:
         """When the task ends the job."""
         return self.plan.roles[task.name]
 
@@ -36,8 +36,8 @@ class _Writing:
         return f"image_{self.images.index(task.image)}"
 
 
-def _roles(spec: JobSpec) -> dict[str, plugin.Role]:
-    return {task.name: plugin.Role(names.identifier(task.name)) for task in spec.tasks}
+def _roles(spec: JobSpec) -> dict[str, plugin.TaskRole]:
+    return {task.name: plugin.TaskRole(names.identifier(task.name)) for task in spec.tasks}
 
 
 def version_2(spec: JobSpec) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def version_2(spec: JobSpec) -> dict[str, Any]:
         for number, uri in enumerate(job.images)
     ]
     priority = extras.priority_class(spec.priority) if spec.priority else None
-    return filled(
+    return without_empty(
         protocolVersion=2,
         name=job.name,
         type="job",
@@ -57,22 +57,22 @@ def version_2(spec: JobSpec) -> dict[str, Any]:
         prerequisites=images,
         taskRoles={job.roles[task.name].name: _role(job, task) for task in spec.tasks},
         defaults={"virtualCluster": spec.queue},
-        extras=filled(
+        extras=without_empty(
             gangAllocation=None if job.plan.is_gang else False,
-            hivedScheduler=filled(jobPriorityClass=priority),
+            hivedScheduler=without_empty(jobPriorityClass=priority),
         ),
     )
 
 
 def _role(job: _Writing, task: TaskSpec) -> dict[str, Any]:
     role, ends = job.roles[task.name], job.ends(task)
-    return filled(
+    return without_empty(
         instances=task.replicas,
         completion={"minFailedInstances": ends.failed, "minSucceededInstances": ends.succeeded},
         taskRetryCount=ends.retries or None,
         dockerImage=job.image(task),
-        resourcePerInstance={**_amounts(task, "cpu", "memoryMB", "gpu"), **filled(ports=dict(role.ports))},
-        extraContainerOptions=filled(shmMB=role.shm or None),
+        resourcePerInstance={**_amounts(task, "cpu", "memoryMB", "gpu"), **without_empty(ports=dict(role.ports))},
+        extraContainerOptions=without_empty(shmMB=role.shm or None),
         commands=_commands(task),
     )
 
@@ -80,7 +80,7 @@ def _role(job: _Writing, task: TaskSpec) -> dict[str, Any]:
 def version_1(spec: JobSpec) -> dict[str, Any]:
     """The job as OpenPAI took it before."""
     job = _Writing(spec)
-    return filled(
+    return without_empty(
         jobName=job.name,
         image=job.images[0],
         virtualCluster=spec.queue,
@@ -92,7 +92,7 @@ def version_1(spec: JobSpec) -> dict[str, Any]:
 def _role_1(job: _Writing, task: TaskSpec) -> dict[str, Any]:
     role, ends = job.roles[task.name], job.ends(task)
     ports = [{"label": label, "beginAt": 0, "portNumber": count} for label, count in role.ports.items()]
-    return filled(
+    return without_empty(
         name=role.name,
         taskNumber=task.replicas,
         **_amounts(task, "cpuNumber", "memoryMB", "gpuNumber"),

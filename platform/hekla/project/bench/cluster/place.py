@@ -12,7 +12,7 @@ from hekla.backends.kubernetes.api import Api, Json
 from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.manifests import Manifests
-from hekla.domain.replicas import Replica
+from hekla.domain.addresses import Replica
 from hekla.domain.resources import Resources
 from hekla.project.terminal import StartRefused
 

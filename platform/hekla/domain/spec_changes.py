@@ -15,8 +15,8 @@ from typing import Any
 
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import JobSpec, TaskSpec
-from hekla.domain.scaling import Size, TaskSize
-from hekla.domain.sentences import said
+from hekla.domain.scaling import JobSize, TaskSize
+from hekla.domain.translation import translate
 
 _TEXT = re.compile(
     r"(?:(?P<task>[-a-z0-9]{1,63})\.)?"
@@ -26,7 +26,7 @@ _TEXT = re.compile(
 _MOST = 8
 
 
-class Lever(StrEnum):
+class SpecField(StrEnum):
     """What of a job a change is about."""
 
     QUEUE = "queue"
@@ -37,21 +37,23 @@ class Lever(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SpecChange:
     """What is to be another: of the job, or of one of its tasks."""
 
-    lever: Lever
+    lever: SpecField
     value: str = ""
     task: str = ""
     resource: str = ""
 
     @classmethod
-    def parse(cls, text: str) -> "Change":
+    def parse(cls, text: str) -> "SpecChange":
         """The change that this text means. Raises Invalid."""
         found = _TEXT.fullmatch(text)
-        if found is None or (found["field"] == Lever.QUEUE) == bool(found["task"]):
-            raise Invalid([Problem("change", said("This is not a change, such as worker.replicas=2 or queue=batch."))])
-        lever = Lever(found["field"].partition(".")[0])
+        if found is None or (found["field"] == SpecField.QUEUE) == bool(found["task"]):
+            raise Invalid(
+                [Problem("change", translate("This is not a change, such as worker.replicas=2 or queue=batch."))]
+            )
+        lever = SpecField(found["field"].partition(".")[0])
         return cls(lever, found["value"], found["task"] or "", found["resource"] or "")
 
     def __str__(self) -> str:
@@ -62,18 +64,18 @@ class Change:
     def number(self) -> int:
         """How many pods. Raises Invalid."""
         if not self.value.isdecimal():
-            raise Invalid([Problem("change", said("So many pods are a whole number."))])
+            raise Invalid([Problem("change", translate("So many pods are a whole number."))])
         return int(self.value)
 
     @property
     def is_of_size(self) -> bool:
         """Whether a job that was submitted can be changed so; for others it is submitted anew."""
-        return self.lever in (Lever.REPLICAS, Lever.LEAST)
+        return self.lever in (SpecField.REPLICAS, SpecField.LEAST)
 
     def applied(self, spec: JobSpec) -> JobSpec:
         """The job with this change. Raises Invalid."""
         document = spec.document()
-        if self.lever is Lever.QUEUE:
+        if self.lever is SpecField.QUEUE:
             return JobSpec.parse({**document, "queue": self.value})
         task = self._task(spec)
         tasks = [self._changed(told) if told["name"] == task.name else told for told in document["tasks"]]
@@ -83,38 +85,38 @@ class Change:
         try:
             return spec.task(self.task)
         except KeyError:
-            raise Invalid([Problem("change", said("The job has no such task."))]) from None
+            raise Invalid([Problem("change", translate("The job has no such task."))]) from None
 
     def _changed(self, task: Mapping[str, Any]) -> dict[str, Any]:
         changed = dict(task)
-        if self.lever is Lever.SELECTOR:
+        if self.lever is SpecField.SELECTOR:
             changed.pop("node_selector", None)
-        elif self.lever is Lever.RESOURCE:
+        elif self.lever is SpecField.RESOURCE:
             rest = {name: amount for name, amount in task.get("resources", {}).items() if name != self.resource}
             changed["resources"] = rest | ({self.resource: self.value} if self.value else {})
         else:
             changed[str(self.lever)] = self.number
-        if self.lever is Lever.REPLICAS and changed.get("min_available") is not None:
+        if self.lever is SpecField.REPLICAS and changed.get("min_available") is not None:
             changed["min_available"] = min(changed["min_available"], self.number)
         return changed
 
 
-def applied(spec: JobSpec, changes: Iterable[Change]) -> JobSpec:
+def apply_changes(spec: JobSpec, changes: Iterable[SpecChange]) -> JobSpec:
     """The job with all of them. Raises Invalid."""
     for change in changes:
         spec = change.applied(spec)
     return spec
 
 
-def size_of(spec: JobSpec) -> Size:
+def size_of(spec: JobSpec) -> JobSize:
     """The size that the job has now, for one that was submitted in another."""
     tasks = {task.name: TaskSize(replicas=task.replicas, min_available=task.minimum) for task in spec.tasks}
-    return Size(tasks=tasks, min_available=spec.min_available)
+    return JobSize(tasks=tasks, min_available=spec.min_available)
 
 
-def parse(text: str) -> tuple[Change, ...]:
+def parse(text: str) -> tuple[SpecChange, ...]:
     """The changes that a text means, with commas between. Raises Invalid."""
-    return tuple(Change.parse(one) for one in text.split(",")[:_MOST]) if text else ()
+    return tuple(SpecChange.parse(one) for one in text.split(",")[:_MOST]) if text else ()
 
 
 def _within_bounds(document: dict[str, Any]) -> dict[str, Any]:

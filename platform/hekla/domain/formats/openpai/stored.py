@@ -9,20 +9,20 @@ from hekla.domain.formats import yaml_text
 from hekla.domain.formats.openpai import names, v1, v2
 from hekla.domain.formats.openpai.placeholders import MASK
 from hekla.domain.jobspec import MAX_HOST_NAME, MAX_JOB_NAME, JobSpec
-from hekla.domain.sentences import said, sentence
+from hekla.domain.translation import gettext_noop, translate
 
-_NOT_ONE = sentence("One JobConfig is expected: a mapping that begins with protocolVersion or with jobName.")
+_NOT_ONE = gettext_noop("One JobConfig is expected: a mapping that begins with protocolVersion or with jobName.")
 
 
 def document_of(text: str | bytes) -> dict[str, Any]:
     """The JobConfig in a text as plain data. Raises Invalid where it is something else."""
     documents = yaml_text.read(text)
-    if len(documents) != 1 or not isinstance(documents[0], dict) or not is_one(documents[0]):
-        raise Invalid([Problem("", said(_NOT_ONE))])
+    if len(documents) != 1 or not isinstance(documents[0], dict) or not is_jobconfig(documents[0]):
+        raise Invalid([Problem("", translate(_NOT_ONE))])
     return documents[0]
 
 
-def is_one(document: Mapping[str, Any]) -> bool:
+def is_jobconfig(document: Mapping[str, Any]) -> bool:
     """Whether this is a JobConfig, of either version."""
     return v2.recognise(document) or v1.recognise(document)
 
@@ -32,7 +32,7 @@ def own_name(document: Mapping[str, Any]) -> str:
     return str(document.get("name") or document.get("jobName") or "")
 
 
-def masked(document: Mapping[str, Any]) -> dict[str, Any]:
+def mask_secrets(document: Mapping[str, Any]) -> dict[str, Any]:
     """The JobConfig with asterisks in the place of secrets, as data that a database takes."""
     kept = {str(name): _clean(value) for name, value in document.items()}
     if "secrets" in kept:
@@ -60,7 +60,7 @@ def _clean(value: Any) -> Any:  # noqa: ANN401  (what YAML can hold)
     return str(value).replace("\0", "\ufffd")
 
 
-def under_another_name(spec: JobSpec, owner: str, name: str) -> JobSpec:
+def rename(spec: JobSpec, owner: str, name: str) -> JobSpec:
     """The job under a name of its own, where somebody else has one that is called like it; its pods see no change."""
     room = MAX_HOST_NAME - max(len(f"-{task.name}-{task.replicas}") for task in spec.tasks)
     mark = names.mark(f"{owner}~{name}")

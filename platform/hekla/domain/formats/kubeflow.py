@@ -19,12 +19,12 @@ from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import pods, run_policy
 from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields, Findings
-from hekla.domain.formats.reading import Reading, without_none
+from hekla.domain.formats.reader import ManifestReader, without_none
 from hekla.domain.formats.writing import metadata
 from hekla.domain.jobspec import JobSpec, TaskSpec
-from hekla.domain.policies import Policy
-from hekla.domain.sentences import said, sentence
-from hekla.domain.validation import join, one_of
+from hekla.domain.policies import LifecyclePolicy
+from hekla.domain.translation import gettext_noop, translate
+from hekla.domain.validation import join, not_one_of
 
 Document = dict[str, Any]
 
@@ -33,12 +33,12 @@ _IN_PODS = ("Always", "OnFailure", "Never")
 _RESTARTS = (*_IN_PODS, "ExitCode")
 _SIGNALS = (130, 137, 138, 143)
 _TOLD = {
-    "Always": sentence("a pod that failed is started again, one that has succeeded is not."),
-    "ExitCode": sentence("of the exit codes from 128 on, 130, 137, 138, 143 restart a pod; others do not."),
+    "Always": gettext_noop("a pod that failed is started again, one that has succeeded is not."),
+    "ExitCode": gettext_noop("of the exit codes from 128 on, 130, 137, 138, 143 restart a pod; others do not."),
 }
 
 
-def _no_fields(_reading: Reading, _spec: Fields, _document: Document) -> None:
+def _no_fields(_reading: ManifestReader, _spec: Fields, _document: Document) -> None:
     """A kind without fields of its own."""
 
 
@@ -51,7 +51,7 @@ def _usual_names(_tasks: Collection[str]) -> Mapping[str, str] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class RoleKind:
+class KubeflowKind:
     """A kind of job whose replicas have roles.
 
     `replicas` is the field that holds them, `restart` their restart policy where they name none (`leader_restart` that
@@ -72,14 +72,14 @@ class RoleKind:
     port: str = ""
     leader_restart: str = ""
     arguments: Callable[[Collection[str]], Mapping[str, str] | None] = _usual_names
-    read: Callable[[Reading, Fields, Document], None] = _no_fields
+    read: Callable[[ManifestReader, Fields, Document], None] = _no_fields
     write: Callable[[JobSpec, Mapping[str, TaskSpec]], Document] = _nothing_more
 
     def format(self, *, api_version: str = "kubeflow.org/v1", word: str = "") -> Format:
         """As the registry holds it."""
         return Format(word or self.kind.lower(), api_version, self.kind, self._read, self._write)
 
-    def _read(self, reading: Reading, job: Fields) -> Document:
+    def _read(self, reading: ManifestReader, job: Fields) -> Document:
         spec = job.fields("spec")
         limits, retries = run_policy.read(reading, spec)
         document = reading.head(job.fields("metadata")) | limits
@@ -103,16 +103,16 @@ class RoleKind:
         spec.close()
         return document
 
-    def _restart(self, reading: Reading, replica: Fields, role: str) -> str:
+    def _restart(self, reading: ManifestReader, replica: Fields, role: str) -> str:
         usual = (self.leader_restart if role in self.leaders else "") or self.restart
         restart = replica.text("restartPolicy") or usual
         if restart not in _RESTARTS:
-            reading.findings.problem(replica.at("restartPolicy"), one_of(restart, _RESTARTS))
+            reading.findings.problem(replica.at("restartPolicy"), not_one_of(restart, _RESTARTS))
         elif restart in _TOLD:
-            reading.findings.not_honoured(replica.at("restartPolicy"), said(_TOLD[restart]))
+            reading.findings.not_honoured(replica.at("restartPolicy"), translate(_TOLD[restart]))
         return restart
 
-    def _task(self, reading: Reading, replica: Fields, role: str, place: int, *, commanded: bool) -> Document:
+    def _task(self, reading: ManifestReader, replica: Fields, role: str, place: int, *, commanded: bool) -> Document:
         target = join("tasks", place)
         reading.findings.origins[target] = replica.path
         document = {
@@ -179,21 +179,21 @@ class RoleKind:
     def _misfit(self, task: TaskSpec, role: str, taken: Mapping[str, TaskSpec]) -> str:
         """Why the task cannot have that role in this kind of job; nothing if it can."""
         if not role:
-            return said(
+            return translate(
                 "A {kind} has the roles {roles}; {task} is none of them.",
                 kind=self.kind,
                 roles=", ".join(self.roles),
                 task=task.name,
             )
         if role in taken:
-            return said(
+            return translate(
                 "A {kind} has one task that is its {role}, and {other} is that already.",
                 kind=self.kind,
                 role=role,
                 other=taken[role].name,
             )
         if role in _LEADERS and task.replicas > 1:
-            return said(
+            return translate(
                 "The {role} of a {kind} is one pod; {task} has {replicas} replicas.",
                 role=role,
                 kind=self.kind,
@@ -205,7 +205,7 @@ class RoleKind:
     def _options(self, spec: JobSpec) -> frameworks.base.Options:
         if self.plugin not in spec.plugins:
             return {}
-        return frameworks.known()[self.plugin].read(spec.plugins[self.plugin])[0]
+        return frameworks.load_frameworks()[self.plugin].read(spec.plugins[self.plugin])[0]
 
     def _written(self, role: str, task: TaskSpec, roles: Mapping[str, TaskSpec], spec: JobSpec) -> Document:
         counts = {other: one.replicas for other, one in roles.items()}
@@ -219,7 +219,9 @@ class RoleKind:
         }
 
     def _says(self, role: str, restart: str, counts: Mapping[str, int], task: TaskSpec) -> bool:
-        return task.policies == tuple(Policy.model_validate(one) for one in self._policies(role, restart, counts))
+        return task.policies == tuple(
+            LifecyclePolicy.model_validate(one) for one in self._policies(role, restart, counts)
+        )
 
 
 def _count(value: object) -> int:

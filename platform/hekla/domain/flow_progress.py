@@ -29,7 +29,7 @@ class StepFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PortProbe:
     """A probe of a step, by its place, asked of one of the steps that it waits for."""
 
     step: str
@@ -38,7 +38,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class StepWait:
     """Why a step does not begin: the job of `target` has not completed (`phase` None: it has not begun), or a probe."""
 
     target: str
@@ -47,31 +47,31 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class FlowProgress:
     """`due`: steps that begin now, in the order of the flow. `is_over`: nothing more will happen by itself."""
 
     phase: FlowPhase
     due: tuple[str, ...]
-    waits: Mapping[str, tuple[Wait, ...]]
+    waits: Mapping[str, tuple[StepWait, ...]]
     is_over: bool
 
 
-def progress(
-    spec: FlowSpec, jobs: Mapping[str, StepFacts], answered: Collection[Question] = (), *, is_stopped: bool = False
-) -> Progress:
+def evaluate_flow(
+    spec: FlowSpec, jobs: Mapping[str, StepFacts], answered: Collection[PortProbe] = (), *, is_stopped: bool = False
+) -> FlowProgress:
     """How the flow stands. `jobs`: of the steps that have one. `answered`: questions on ports that were answered."""
     phase = _phase(spec, jobs, is_stopped)
     if phase not in (FlowPhase.PENDING, FlowPhase.RUNNING):
-        return Progress(phase, (), {}, all(job.phase.is_final for job in jobs.values()))
+        return FlowProgress(phase, (), {}, all(job.phase.is_final for job in jobs.values()))
     waits = {step.name: tuple(_waits(step, jobs, answered)) for step in spec.steps if step.name not in jobs}
     due = tuple(name for name, reasons in waits.items() if not reasons)
-    return Progress(phase, due, {name: reasons for name, reasons in waits.items() if reasons}, is_over=False)
+    return FlowProgress(phase, due, {name: reasons for name, reasons in waits.items() if reasons}, is_over=False)
 
 
-def questions(spec: FlowSpec, jobs: Mapping[str, StepFacts]) -> list[Question]:
+def port_probes(spec: FlowSpec, jobs: Mapping[str, StepFacts]) -> list[PortProbe]:
     """What ports are to be asked now: of running jobs, for the steps that wait for nothing else."""
     return [
-        Question(step.name, place, target)
+        PortProbe(step.name, place, target)
         for step in spec.steps
         if step.name not in jobs and _only_ports_are_missing(step, jobs)
         for target in spec.waits[step.name]
@@ -99,16 +99,16 @@ def _phase(spec: FlowSpec, jobs: Mapping[str, StepFacts], is_stopped: bool) -> F
     return FlowPhase.RUNNING if any(phase is not JobPhase.PENDING for phase in phases) else FlowPhase.PENDING
 
 
-def _waits(step: StepSpec, jobs: Mapping[str, StepFacts], answered: Collection[Question]) -> Iterable[Wait]:
+def _waits(step: StepSpec, jobs: Mapping[str, StepFacts], answered: Collection[PortProbe]) -> Iterable[StepWait]:
     """What keeps a step from beginning. A job that has completed fulfils its probes too: nobody is left to ask."""
     for target in dict.fromkeys(step.depends_on):
         job = jobs.get(target)
         if job is None or (not step.probes and job.phase is not JobPhase.COMPLETED):
-            yield Wait(target, job.phase if job else None)
+            yield StepWait(target, job.phase if job else None)
         elif job.phase is not JobPhase.COMPLETED:
             for place, probe in enumerate(step.probes):
-                if not (_in_state(probe, job) or Question(step.name, place, target) in answered):
-                    yield Wait(target, job.phase, probe)
+                if not (_in_state(probe, job) or PortProbe(step.name, place, target) in answered):
+                    yield StepWait(target, job.phase, probe)
 
 
 def _in_state(probe: Probe, job: StepFacts) -> bool:

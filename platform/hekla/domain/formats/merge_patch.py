@@ -9,39 +9,39 @@ from collections.abc import Mapping
 from typing import Any
 
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.formats.base import Loaded
+from hekla.domain.formats.base import LoadedJob
 from hekla.domain.formats.manifests import documents, load_documents
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.sentences import said
+from hekla.domain.translation import translate
 
 _FIELDS = ("spec", "metadata")
 _NAMED = ("tasks", "containers", "env")
 
 
-def patched(spec: JobSpec, patch: Mapping[str, Any]) -> Loaded:
+def apply_patch(spec: JobSpec, patch: Mapping[str, Any]) -> LoadedJob:
     """The job with the patch in it. Raises Invalid with paths in the manifest, as in `spec.tasks[0].replicas`."""
     *files, manifest = documents(spec)
     problems = list(_misplaced(patch))
     if problems:
         raise Invalid(problems)
     before = load_documents([*files, manifest])
-    after = load_documents([*files, merged(manifest, patch)])
-    return Loaded(after.spec, tuple(warning for warning in after.warnings if warning not in before.warnings))
+    after = load_documents([*files, merge(manifest, patch)])
+    return LoadedJob(after.spec, tuple(warning for warning in after.warnings if warning not in before.warnings))
 
 
-def merged(target: Any, patch: Any) -> Any:  # noqa: ANN401  (JSON-like data)
+def merge(target: Any, patch: Any) -> Any:  # noqa: ANN401  (JSON-like data)
     """The target with the patch merged in; neither is changed."""
     if not isinstance(patch, Mapping):
         return patch
     if isinstance(target, list) and all(isinstance(entry, Mapping) and "name" in entry for entry in target):
-        named = merged({str(entry["name"]): entry for entry in target}, patch)
+        named = merge({str(entry["name"]): entry for entry in target}, patch)
         return [{"name": name, **entry} if isinstance(entry, Mapping) else entry for name, entry in named.items()]
     result = dict(target) if isinstance(target, Mapping) else {}
     for name, value in patch.items():
         if value is None:
             result.pop(name, None)
         else:
-            result[name] = merged(result.get(name, [] if name in _NAMED else None), value)
+            result[name] = merge(result.get(name, [] if name in _NAMED else None), value)
     return result
 
 
@@ -49,8 +49,8 @@ def _misplaced(patch: Mapping[str, Any]) -> list[Problem]:
     """What a patch may not touch: a step's job has its name from the flow, and stays a Job."""
     metadata = patch.get("metadata")
     named = isinstance(metadata, Mapping) and "name" in metadata
-    elsewhere = said("A patch changes spec or metadata of the job.")
+    elsewhere = translate("A patch changes spec or metadata of the job.")
     wrong = [Problem(name, elsewhere) for name in patch if name not in _FIELDS]
     if named:
-        wrong.append(Problem("metadata.name", said("The flow and the step give the job its name.")))
+        wrong.append(Problem("metadata.name", translate("The flow and the step give the job its name.")))
     return wrong

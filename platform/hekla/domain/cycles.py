@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 
-def first(waits: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+def find_cycle(waits: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """The first circle that is met, its beginning named again at its end; empty where there is none."""
     settled: set[str] = set()
     return next((circle for name in waits if (circle := _from(name, waits, settled, ()))), ())

@@ -6,27 +6,27 @@ from typing import Any
 
 from hekla.domain.formats.fields import Findings
 from hekla.domain.formats.openpai import completion, names
-from hekla.domain.formats.openpai.completion import Ends, Plan
-from hekla.domain.formats.reading import without_none
+from hekla.domain.formats.openpai.completion import CompletionPlan, RoleCompletion
+from hekla.domain.formats.reader import without_none
 from hekla.domain.frameworks import openpai as plugin
-from hekla.domain.sentences import said, sentence
-from hekla.domain.validation import join, shown
+from hekla.domain.translation import gettext_noop, translate
+from hekla.domain.validation import join, quote
 
 SHELL = ("bash", "-c")
 MAX_DESCRIPTION = 2_000
-_JOB_CALLED = sentence(
+_JOB_CALLED = gettext_noop(
     "the job is called {name} here, where names have small letters, digits and hyphens; its pods know it as {own}."
 )
-_ROLE_CALLED = sentence(
+_ROLE_CALLED = gettext_noop(
     "the role is called {name} here, where names have small letters, digits and hyphens; its pods know it as {own}."
 )
-_SHARED_MEMORY = sentence("a pod has as much shared memory as its machine lets it.")
+_SHARED_MEMORY = gettext_noop("a pod has as much shared memory as its machine lets it.")
 _USUAL_MB = (0, 64, 512)
 """What OpenPAI's forms and versions write where nobody asked for anything."""
 
 
 @dataclass(slots=True)
-class AskedRole:
+class RoleRequest:
     """A task role; what is not judged yet stands as it was written. `fields` are the places in the JobConfig."""
 
     name: str
@@ -39,17 +39,17 @@ class AskedRole:
     memory_mb: Any
     gpu: Any
     ports: Mapping[str, int]
-    ends: Ends
+    ends: RoleCompletion
     shm: int = 0
     env: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class AskedJob:
+class JobRequest:
     """A job. `job_path` is where its retries are asked for."""
 
     name: str
-    roles: list[AskedRole]
+    roles: list[RoleRequest]
     queue: str
     retries: int
     retries_path: str
@@ -59,12 +59,14 @@ class AskedJob:
     min_success: int | None = None
 
 
-def document(asked: AskedJob, findings: Findings) -> dict[str, Any]:
+def document(asked: JobRequest, findings: Findings) -> dict[str, Any]:
     """The document of the JobSpec, with its origins; what is called otherwise here is told."""
     _judge_names(asked, findings)
     tasks = names.role_labels([role.name for role in asked.roles])
     name = names.job_label(asked.name, tasks)
-    plan = Plan({task: role.ends for task, role in zip(tasks, asked.roles, strict=True)}, asked.retries, asked.is_gang)
+    plan = CompletionPlan(
+        {task: role.ends for task, role in zip(tasks, asked.roles, strict=True)}, asked.retries, asked.is_gang
+    )
     completion.report(plan, findings, asked.retries_path)
     _tell_names(asked, name, tasks, findings)
     roles = {task: _role(role) for task, role in zip(tasks, asked.roles, strict=True)}
@@ -83,44 +85,46 @@ def document(asked: AskedJob, findings: Findings) -> dict[str, Any]:
     return whole | ({"min_success": asked.min_success} if asked.min_success else {})
 
 
-def _judge_names(asked: AskedJob, findings: Findings) -> None:
+def _judge_names(asked: JobRequest, findings: Findings) -> None:
     """Whatever is part of an address or of a variable."""
     given = [("name", asked.name), *((role.path, role.name) for role in asked.roles)]
     given += [(role.path, label) for role in asked.roles for label in role.ports]
     for path, name in given:
         if name and not names.NAME.fullmatch(name):
             place = findings.place_of(path)
-            told = said(
-                "{name} is not a name: use at most 255 letters, digits and “_”, “-”, “.”, “~”.", name=shown(name)
+            told = translate(
+                "{name} is not a name: use at most 255 letters, digits and “_”, “-”, “.”, “~”.", name=quote(name)
             )
             findings.problem(place, told)
 
 
-def _tell_names(asked: AskedJob, name: str, tasks: list[str], findings: Findings) -> None:
+def _tell_names(asked: JobRequest, name: str, tasks: list[str], findings: Findings) -> None:
     if name != asked.name:
-        findings.remark("name", said(_JOB_CALLED, name=shown(name), own=shown(asked.name)))
+        findings.remark("name", translate(_JOB_CALLED, name=quote(name), own=quote(asked.name)))
     for task, role in zip(tasks, asked.roles, strict=True):
         if task != role.name:
-            findings.remark(role.path, said(_ROLE_CALLED, name=shown(task), own=shown(role.name)))
+            findings.remark(role.path, translate(_ROLE_CALLED, name=quote(task), own=quote(role.name)))
 
 
-def _description(asked: AskedJob, findings: Findings) -> str:
+def _description(asked: JobRequest, findings: Findings) -> str:
     if len(asked.description) > MAX_DESCRIPTION:
-        findings.not_honoured("description", said("only its first {most:,} letters are kept.", most=MAX_DESCRIPTION))
+        findings.not_honoured(
+            "description", translate("only its first {most:,} letters are kept.", most=MAX_DESCRIPTION)
+        )
     return asked.description[:MAX_DESCRIPTION]
 
 
-def _role(role: AskedRole) -> plugin.Role:
+def _role(role: RoleRequest) -> plugin.TaskRole:
     ends = role.ends
     succeeded = None if ends.succeeded == ends.replicas else ends.succeeded
-    return plugin.Role(role.name, role.ports, ends.failed, succeeded, role.shm)
+    return plugin.TaskRole(role.name, role.ports, ends.failed, succeeded, role.shm)
 
 
-def _task(role: AskedRole, task: str, place: int, plan: Plan, findings: Findings) -> dict[str, Any]:
+def _task(role: RoleRequest, task: str, place: int, plan: CompletionPlan, findings: Findings) -> dict[str, Any]:
     target = join("tasks", place)
     findings.origins |= {target: role.path, **{join(target, name): path for name, path in role.fields.items()}}
     if role.shm not in _USUAL_MB:
-        findings.not_honoured(role.fields["shm"], said(_SHARED_MEMORY))
+        findings.not_honoured(role.fields["shm"], translate(_SHARED_MEMORY))
     resources = {"cpu": role.cpu, "memory": _memory(role.memory_mb), plugin.DEVICE: role.gpu}
     return without_none(
         {

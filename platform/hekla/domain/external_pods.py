@@ -8,8 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from hekla.domain.jobspec import ADOPTED, MAX_PRIORITY, MAX_REPLICAS, MAX_TASKS, JobSpec
-from hekla.domain.lifecycle import JobFacts, PodFacts, PodRef, Said, Step, fact
+from hekla.domain.jobspec import EXTERNAL, MAX_PRIORITY, MAX_REPLICAS, MAX_TASKS, JobSpec
+from hekla.domain.lifecycle import FactMessage, JobFacts, PhaseChange, PodFacts, PodRef, fact
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.resources import Resources
 
@@ -50,7 +50,7 @@ class GroupRef:
 
 
 @dataclass(frozen=True, slots=True)
-class OthersPod:
+class ExternalPod:
     """A pod as the cluster has it. `uid`: its own for ever; `maker`: the uid of the object that made it, if any did.
 
     `phase`: pending until it has a node. `obstacle`: why we cannot place it, whatever room there is. `told`: why it
@@ -102,7 +102,7 @@ class PodGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ExternalPodRules:
     """Whose pods are placed from here, and as whose jobs. `tenants`: by namespace; what is not there is left alone."""
 
     tenants: Mapping[str, str]
@@ -111,7 +111,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class RecordedPod:
     """An attempt that is on record, and the name of its pod."""
 
     ref: PodRef
@@ -130,14 +130,14 @@ def role_name(text: str) -> str:
     return _label(text, _MAX_ROLE) or "pod"
 
 
-class Roles:
+class ExternalTasks:
     """The tasks of a job: pods of one role that ask for the same are one task."""
 
     def __init__(self, spec: JobSpec | None) -> None:
         tasks = spec.tasks if spec else ()
         self._tasks = {task.name: task.model_dump(mode="json", exclude_defaults=True) for task in tasks}
 
-    def task_of(self, pod: OthersPod) -> str | None:
+    def task_of(self, pod: ExternalPod) -> str | None:
         """The name of the pod's task, a new one where none fits; None: there are as many as a job may have."""
         wanted = {"resources": dict(pod.request), "node_selector": dict(pod.node_selector)}
         for name, task in self._tasks.items():
@@ -176,12 +176,14 @@ def _base(name: str) -> str:
     return role if mark and number.isdigit() else name
 
 
-def placed(pods: Iterable[tuple[OthersPod, str]], held: Sequence[Held]) -> list[tuple[OthersPod, PodRef]]:
+def assign_refs(
+    pods: Iterable[tuple[ExternalPod, str]], held: Sequence[RecordedPod]
+) -> list[tuple[ExternalPod, PodRef]]:
     """Which attempt of which replica each new pod of a task is: it takes the place of its name, or of one that failed.
 
     Otherwise it is one replica more.
     """
-    last: dict[tuple[str, int], Held] = {}
+    last: dict[tuple[str, int], RecordedPod] = {}
     for one in sorted(held, key=lambda one: one.ref):
         last[one.ref.task, one.ref.index] = one
     found = []
@@ -189,12 +191,12 @@ def placed(pods: Iterable[tuple[OthersPod, str]], held: Sequence[Held]) -> list[
         index = _index(pod, task, last)
         before = last.get((task, index))
         ref = PodRef(task, index, before.ref.attempt + 1 if before else 1)
-        last[task, index] = Held(ref, pod.name, PodPhase.PENDING)
+        last[task, index] = RecordedPod(ref, pod.name, PodPhase.PENDING)
         found.append((pod, ref))
     return found
 
 
-def _index(pod: OthersPod, task: str, last: Mapping[tuple[str, int], Held]) -> int:
+def _index(pod: ExternalPod, task: str, last: Mapping[tuple[str, int], RecordedPod]) -> int:
     own = {index: one for (name, index), one in last.items() if name == task}
     over = [index for index, one in own.items() if one.phase.is_final]
     named = [index for index in over if own[index].name == pod.name]
@@ -202,8 +204,8 @@ def _index(pod: OthersPod, task: str, last: Mapping[tuple[str, int], Held]) -> i
     return min(named or failed, default=max(own, default=-1) + 1)
 
 
-def spec_with(
-    group: GroupRef, roles: Roles, refs: Iterable[PodRef], *, name: str, queue: str, priority: int, minimum: int
+def build_spec(
+    group: GroupRef, roles: ExternalTasks, refs: Iterable[PodRef], *, name: str, queue: str, priority: int, minimum: int
 ) -> JobSpec:
     """The job of these replicas. Raises Invalid where there are more than a job may have."""
     replicas: Counter[str] = Counter()
@@ -212,7 +214,7 @@ def spec_with(
     document = {
         "name": name,
         "description": f"{group.namespace}/{group.name}",
-        "kind": ADOPTED,
+        "kind": EXTERNAL,
         "queue": queue,
         "priority": max(-MAX_PRIORITY, min(MAX_PRIORITY, priority)),
         "min_available": max(1, min(minimum, MAX_REPLICAS)),
@@ -221,17 +223,17 @@ def spec_with(
     return JobSpec.parse(document)
 
 
-def way(job: JobFacts, pods: Iterable[PodFacts], *, has_begun: bool) -> tuple[Step, ...]:
+def phase_changes(job: JobFacts, pods: Iterable[PodFacts], *, has_begun: bool) -> tuple[PhaseChange, ...]:
     """The phases that the job goes through to where its pods are now. `has_begun`: pods of it ran before."""
     last = {pod.slot: pod for pod in sorted(pods, key=lambda pod: pod.ref)}
     now = Counter(PodPhase.LOST if pod.stopping and not pod.is_alive else pod.phase for pod in last.values())
     wanted = _wanted(job, now)
     if wanted is job.phase:
         return ()
-    passed: list[Step] = []
+    passed: list[PhaseChange] = []
     if job.phase.is_final and not wanted.is_final:
-        passed.append(Step(JobPhase.RESTARTING, "PodsCame", Said(fact("old_pods_gone"))))
-        passed.append(Step(JobPhase.PENDING, "PodsCame", ""))
+        passed.append(PhaseChange(JobPhase.RESTARTING, "PodsCame", FactMessage(fact("old_pods_gone"))))
+        passed.append(PhaseChange(JobPhase.PENDING, "PodsCame", ""))
     ran = has_begun or wanted is JobPhase.TERMINATED
     if wanted.is_final and not ran:
         passed.append(_step(JobPhase.RUNNING, job, now))
@@ -265,14 +267,14 @@ _REASONS = {
 }
 
 
-def _step(phase: JobPhase, job: JobFacts, now: Counter[PodPhase]) -> Step:
+def _step(phase: JobPhase, job: JobFacts, now: Counter[PodPhase]) -> PhaseChange:
     replicas = job.spec.replicas
     told = {
         JobPhase.RUNNING: [fact("pods_run", running=now[PodPhase.RUNNING], replicas=replicas)],
         JobPhase.COMPLETED: [fact("pods_succeeded", succeeded=now[PodPhase.SUCCEEDED], replicas=replicas)],
         JobPhase.FAILED: [fact("pods_succeeded", succeeded=now[PodPhase.SUCCEEDED], replicas=replicas)],
     }.get(phase, [])
-    return Step(phase, _REASONS[phase], Said(*told))
+    return PhaseChange(phase, _REASONS[phase], FactMessage(*told))
 
 
 def _label(text: str, most: int) -> str:

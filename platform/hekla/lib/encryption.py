@@ -8,11 +8,11 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 
-class Unreadable(Exception):
+class DecryptionError(Exception):
     """It was sealed with another key, or changed."""
 
 
-class Seal:
+class Cipher:
     """Keys for one purpose, made from secrets: the first seals, all of them open."""
 
     def __init__(self, secrets: Sequence[str], purpose: str) -> None:
@@ -27,7 +27,7 @@ class Seal:
         try:
             return self._keys.decrypt(sealed).decode()
         except InvalidToken as error:
-            raise Unreadable("It was sealed with another key, or changed") from error
+            raise DecryptionError("It was sealed with another key, or changed") from error
 
 
 def _key(secret: str, purpose: str) -> bytes:

@@ -5,18 +5,18 @@ from typing import Any
 
 from hekla.domain import frameworks
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.sentences import said
-from hekla.domain.validation import join, shown
+from hekla.domain.translation import translate
+from hekla.domain.validation import join, quote
 
 
-def losses(before: JobSpec, after: JobSpec, kind: str) -> tuple[str, ...]:
+def unsupported_fields(before: JobSpec, after: JobSpec, kind: str) -> tuple[str, ...]:
     """A sentence for every field in which the two differ, by its path in the JobSpec."""
     return tuple(_differences(_document(before), _document(after), "", kind))
 
 
 def _document(spec: JobSpec) -> dict[str, Any]:
     """As it is compared: arguments of plugins by what they set, since a default may be written or not."""
-    options = {name: dict(frameworks.known()[name].read(given)[0]) for name, given in spec.plugins.items()}
+    options = {name: dict(frameworks.load_frameworks()[name].read(given)[0]) for name, given in spec.plugins.items()}
     return spec.model_dump(mode="json") | {"plugins": {name: {"used": True} | each for name, each in options.items()}}
 
 
@@ -30,11 +30,11 @@ def _differences(before: Any, after: Any, path: str, kind: str) -> Iterator[str]
         for place, (old, new) in enumerate(zip(before, after, strict=True)):
             yield from _differences(old, new, join(path, place), kind)
     elif before in (None, "", [], {}):
-        yield said("{path}: a {kind} adds this{aside}.", path=path, kind=kind, aside=_aside(after))
+        yield translate("{path}: a {kind} adds this{aside}.", path=path, kind=kind, aside=_aside(after))
     elif after in (None, "", [], {}):
-        yield said("{path}: a {kind} cannot say this{aside}.", path=path, kind=kind, aside=_aside(before))
+        yield translate("{path}: a {kind} cannot say this{aside}.", path=path, kind=kind, aside=_aside(before))
     else:
-        yield said(
+        yield translate(
             "{path}: a {kind} cannot say {before}; it says {after}.",
             path=path,
             kind=kind,
@@ -44,7 +44,7 @@ def _differences(before: Any, after: Any, path: str, kind: str) -> Iterator[str]
 
 
 def _aside(value: Any) -> str:  # noqa: ANN401  (JSON-like data)
-    return "" if isinstance(value, dict) else said(" ({value})", value=_told(value))
+    return "" if isinstance(value, dict) else translate(" ({value})", value=_told(value))
 
 
 def _told(value: Any) -> str:  # noqa: ANN401  (JSON-like data)
@@ -52,12 +52,12 @@ def _told(value: Any) -> str:  # noqa: ANN401  (JSON-like data)
     if isinstance(value, list) and value and all(isinstance(item, dict) and "action" in item for item in value):
         return "; ".join(_policy(policy) for policy in value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return " ".join(value) or said("an empty list")
-    return shown(value)
+        return " ".join(value) or translate("an empty list")
+    return quote(value)
 
 
 def _policy(policy: dict[str, Any]) -> str:
-    cause = ", ".join(policy["events"]) or said("exit code {code}", code=policy["exit_code"])
+    cause = ", ".join(policy["events"]) or translate("exit code {code}", code=policy["exit_code"])
     seconds = policy["timeout_seconds"]
-    delay = said(" after {seconds} s", seconds=seconds) if seconds else ""
+    delay = translate(" after {seconds} s", seconds=seconds) if seconds else ""
     return f"{cause} → {policy['action']}{delay}"

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Kept(Generic[T]):
+class CachedValue(Generic[T]):
     """What `find` answers, for so many seconds. Who asks while it is looked for waits for that same answer."""
 
     def __init__(self, find: Callable[[], T], seconds: float) -> None:

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from hekla.domain.sentences import said
-from hekla.domain.validation import is_text, shown
+from hekla.domain.translation import translate
+from hekla.domain.validation import is_text, quote
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
@@ -15,9 +15,9 @@ def is_label(text: str) -> str:
     """The text, if it can be a label of DNS but for its length. Raises ValueError."""
     if not _LABEL.fullmatch(text):
         raise ValueError(
-            said(
+            translate(
                 "{text} is not a name: use small letters a–z, digits and hyphens, with a letter or digit at both ends.",
-                text=shown(text),
+                text=quote(text),
             )
         )
     return text
@@ -34,12 +34,12 @@ def _number_as_text(value: object) -> object:
 
 def _printable(text: str) -> str:
     if not is_text(text):
-        raise ValueError(said("The character NUL, or half of a character, cannot be passed to a program."))
+        raise ValueError(translate("The character NUL, or half of a character, cannot be passed to a program."))
     return text
 
 
 Text = Annotated[str, AfterValidator(_printable)]
-Amount = Annotated[Text, BeforeValidator(_number_as_text)]
+Quantity = Annotated[Text, BeforeValidator(_number_as_text)]
 Label = Annotated[str, Field(min_length=1, max_length=63), AfterValidator(is_label)]
-LabelOrNothing = Annotated[str, Field(max_length=63), AfterValidator(_label_or_nothing)]
-Whole = Annotated[int, Field(strict=True)]
+OptionalLabel = Annotated[str, Field(max_length=63), AfterValidator(_label_or_nothing)]
+StrictInteger = Annotated[int, Field(strict=True)]

@@ -11,40 +11,40 @@ from pathlib import Path
 
 import click
 
-from hekla.client.errors import NoServer
+from hekla.client.errors import NotConfiguredError
 
 _CHECKOUT = (Path(__file__).parent / "../../..").resolve()
 _USUAL = "http://127.0.0.1:8000"
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerCredentials:
     """A console and the key to it."""
 
     url: str
     token: str
 
 
-def chosen(url: str | None = None, token: str | None = None, home: Path | None = None) -> Server:
-    """The console that is meant; all of it may be left out. Raises NoServer where there is none, or no token for it."""
+def find_credentials(url: str | None = None, token: str | None = None, home: Path | None = None) -> ServerCredentials:
+    """The console that is meant; both may be left out. Raises NotConfiguredError without a token for it."""
     known = _known(home)
-    url = tidy(url) if url else known[0].url if known else _USUAL
+    url = normalize_url(url) if url else known[0].url if known else _USUAL
     token = token or next((server.token for server in known if server.url == url), "")
     if not token:
-        raise NoServer(
+        raise NotConfiguredError(
             f"There is no token for {url}. Make one on the page “Tokens” of the console, then: hekla login {url}"
         )
-    return Server(url, token)
+    return ServerCredentials(url, token)
 
 
-def from_environment(url: str | None = None, token: str | None = None) -> Server:
-    """What is not said is what the command `hekla` would go by. Raises NoServer."""
+def from_environment(url: str | None = None, token: str | None = None) -> ServerCredentials:
+    """What is not said is what the command `hekla` would go by. Raises NotConfiguredError."""
     home = os.environ.get("HEKLA_HOME")
     url, token = url or os.environ.get("HEKLA_SERVER"), token or os.environ.get("HEKLA_TOKEN")
-    return chosen(url, token, Path(home) if home else None)
+    return find_credentials(url, token, Path(home) if home else None)
 
 
-def keep(server: Server) -> Path:
+def save_credentials(server: ServerCredentials) -> Path:
     """Write the console and the token down for later, for this person's eyes only."""
     path = _config_path()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -55,13 +55,13 @@ def keep(server: Server) -> Path:
     return path
 
 
-def tidy(url: str) -> str:
+def normalize_url(url: str) -> str:
     """An address as people type it, in the form that is compared and kept."""
     url = url.strip().rstrip("/")
     return url if "://" in url else f"http://{url}"
 
 
-def _known(home: Path | None) -> list[Server]:
+def _known(home: Path | None) -> list[ServerCredentials]:
     """Most wished first: the folder that was named, what `hekla login` kept, this checkout's own."""
     kept = _kept()
     own = _of_home(home or _CHECKOUT / ".hekla")
@@ -73,18 +73,18 @@ def _config_path() -> Path:
     return Path(click.get_app_dir("hekla")) / "config.toml"
 
 
-def _kept() -> Server | None:
+def _kept() -> ServerCredentials | None:
     path = _config_path()
     if not path.exists():
         return None
     try:
         config = tomllib.loads(path.read_text(encoding="utf-8"))
-        return Server(tidy(str(config["server"])), str(config["token"]))
+        return ServerCredentials(normalize_url(str(config["server"])), str(config["token"]))
     except (OSError, KeyError, ValueError) as error:
-        raise NoServer(f"{path} cannot be read ({error}). Write it anew: hekla login URL") from error
+        raise NotConfiguredError(f"{path} cannot be read ({error}). Write it anew: hekla login URL") from error
 
 
-def _of_home(home: Path) -> Server | None:
+def _of_home(home: Path) -> ServerCredentials | None:
     """A console that runs on this machine leaves a token in its data folder, and its address in the lock."""
     try:
         token = (home / "cli-token").read_text(encoding="utf-8").strip()
@@ -94,4 +94,4 @@ def _of_home(home: Path) -> Server | None:
         url = str(json.loads((home / "lock").read_text(encoding="utf-8"))["url"])
     except (OSError, ValueError, KeyError, TypeError):
         url = _USUAL
-    return Server(tidy(url), token)
+    return ServerCredentials(normalize_url(url), token)

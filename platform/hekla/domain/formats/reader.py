@@ -5,29 +5,29 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from hekla.domain import frameworks
-from hekla.domain.formats import words
+from hekla.domain.formats import annotations as words
 from hekla.domain.formats.fields import Fields, Findings
 from hekla.domain.formats.files import Companions
-from hekla.domain.formats.volumes import Volumes, Wanted
-from hekla.domain.sentences import said, sentence
-from hekla.domain.validation import join, shown
+from hekla.domain.formats.volumes import JobVolumes, MountRequest
+from hekla.domain.translation import gettext_noop, translate
+from hekla.domain.validation import join, quote
 
 _METADATA = ("creationTimestamp", "resourceVersion", "uid", "generation", "managedFields", "selfLink")
-_TENANT = sentence("a job belongs to the tenant for which it is submitted.")
+_TENANT = gettext_noop("a job belongs to the tenant for which it is submitted.")
 _NUMBERS = ("priority", "min_available", "active_deadline_seconds")
 _WORDS = {"kind": words.KIND, "description": words.DESCRIPTION, "priority": words.PRIORITY}
 
 
-class Reading:
+class ManifestReader:
     """What stands beside the job in the stream, the findings, and what belongs to the job as a whole: its volumes, its
     secrets, the environment that it names for all its tasks, and what all of them mount.
     """
 
     def __init__(self, companions: Companions, findings: Findings) -> None:
         self.companions, self.findings = companions, findings
-        self.volumes = Volumes(findings, companions.claims)
+        self.volumes = JobVolumes(findings, companions.claims)
         self.environment: object = None
-        self.mounts: list[Wanted] = []
+        self.mounts: list[MountRequest] = []
         self.secrets: dict[str, str] = {}
 
     def take(self, fields: Fields, name: str, target: str, *, zero_is_default: bool = False) -> Any:  # noqa: ANN401
@@ -55,7 +55,7 @@ class Reading:
         `elsewhere` says to what it belongs, if not to a namespace.
         """
         if metadata.take("namespace"):
-            self.findings.not_honoured(metadata.at("namespace"), said(elsewhere))
+            self.findings.not_honoured(metadata.at("namespace"), translate(elsewhere))
         metadata.ignore(*_METADATA)
         metadata.close()
         for name in annotations:
@@ -69,9 +69,9 @@ class Reading:
 
     def plugin(self, name: str, arguments: Mapping[str, str], path: str) -> dict[str, list[str]]:
         """The job plugin that tells pods about one another; arguments that only say its defaults are left out."""
-        framework = frameworks.known().get(name)
+        framework = frameworks.load_frameworks().get(name)
         if framework is None:
-            why = said("there is no job plugin {name}, so pods are told nothing of one another.", name=name)
+            why = translate("there is no job plugin {name}, so pods are told nothing of one another.", name=name)
             self.findings.not_honoured(path, why)
             return {}
         self.findings.origins[join("plugins", name)] = path
@@ -87,7 +87,7 @@ class Reading:
             return text
         if isinstance(text, str) and re.fullmatch(r"-?\d{1,10}", text, re.ASCII):
             return int(text)
-        self.findings.problem(path, said("This must be a whole number in quotes, not {given}.", given=shown(text)))
+        self.findings.problem(path, translate("This must be a whole number in quotes, not {given}.", given=quote(text)))
         return None
 
 

@@ -12,20 +12,20 @@ from typing import Any
 
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import yaml_text
-from hekla.domain.sentences import said
-from hekla.domain.validation import shown
+from hekla.domain.translation import translate
+from hekla.domain.validation import quote
 
 _TEXTS = frozenset({"env", "resources", "annotations", "files", "node_selector"})
 _WORDS = frozenset({"name", "description", "kind", "queue", "environment", "image", "working_dir"})
 
 
-def assigned(document: Mapping[str, Any], words: Iterable[str]) -> dict[str, Any]:
+def apply_assignments(document: Mapping[str, Any], words: Iterable[str]) -> dict[str, Any]:
     """The document with what each of the words says. Raises Invalid where a word says nothing that can be done."""
     changed = deepcopy(dict(document))
     for word in words:
         place, equals, text = word.partition("=")
         if not equals or not all(place.split(".")):
-            told = said("{word} is not of the form place=value, such as tasks.main.replicas=2.", word=shown(word))
+            told = translate("{word} is not of the form place=value, such as tasks.main.replicas=2.", word=quote(word))
             raise Invalid([Problem("", told)])
         _assign(changed, place, text)
     return changed
@@ -37,9 +37,9 @@ def _assign(document: dict[str, Any], place: str, text: str) -> None:
     for number, name in enumerate(way):
         target = _task(target, name) if isinstance(target, list) else target.setdefault(name, {})
         if not isinstance(target, dict | list):
-            raise Invalid([Problem(place, said("{place} has no parts.", place=".".join(way[: number + 1])))])
+            raise Invalid([Problem(place, translate("{place} has no parts.", place=".".join(way[: number + 1])))])
     if not isinstance(target, dict):
-        told = said("Name the task and what of it is to change, such as tasks.main.replicas=2.")
+        told = translate("Name the task and what of it is to change, such as tasks.main.replicas=2.")
         raise Invalid([Problem(place, told)])
     value = _value(way, last, text, place)
     if value is None:
@@ -65,7 +65,7 @@ def _task(tasks: list[Any], name: str) -> dict[str, Any]:
     found = [task for task in tasks if isinstance(task, dict) and task.get("name") == name]
     if not found:
         names = ", ".join(str(task.get("name")) for task in tasks if isinstance(task, dict))
-        told = said("No task is called {name}; there are {names}.", name=shown(name), names=names)
+        told = translate("No task is called {name}; there are {names}.", name=quote(name), names=names)
         raise Invalid([Problem("tasks", told)])
     task: dict[str, Any] = found[0]
     return task
@@ -80,10 +80,10 @@ def _value(way: list[str], last: str, text: str, place: str) -> Any:  # noqa: AN
         try:
             return shlex.split(text)
         except ValueError as error:
-            told = said("This is not a whole command line: a quotation mark is open.")
+            told = translate("This is not a whole command line: a quotation mark is open.")
             raise Invalid([Problem(place, told)]) from error
     try:
         documents = yaml_text.read(text)
     except Invalid as error:
-        raise Invalid([Problem(place, said("{text} cannot be read as YAML.", text=shown(text)))]) from error
+        raise Invalid([Problem(place, translate("{text} cannot be read as YAML.", text=quote(text)))]) from error
     return documents[0] if documents else None

@@ -21,12 +21,12 @@ class Fact:
         return {"code": self.code, **self.args}
 
 
-class Said(str):
+class FactMessage(str):
     """An English text that knows its facts. A plain `str` beside it is one that has none."""
 
     facts: tuple[Fact, ...]
 
-    def __new__(cls, *facts: Fact) -> "Said":
+    def __new__(cls, *facts: Fact) -> "FactMessage":
         """The sentences of these facts, one behind the other."""
         text = super().__new__(cls, " ".join(ENGLISH[fact.code](fact.args) for fact in facts))
         text.facts = facts
@@ -40,7 +40,7 @@ def fact(code: str, **args: Any) -> Fact:  # noqa: ANN401  (whatever JSON knows)
 
 def facts_in(text: str) -> list[dict[str, Any]]:
     """What is stored of a message beside its text; nothing of one that has no facts."""
-    return [fact.data() for fact in text.facts] if isinstance(text, Said) else []
+    return [fact.data() for fact in text.facts] if isinstance(text, FactMessage) else []
 
 
 def _pod_failed(args: Mapping[str, Any]) -> str:
