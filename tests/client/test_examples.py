@@ -35,5 +35,5 @@ def test_the_folder_of_the_client_is_enough(tmp_path: Path) -> None:
     code += "print(sorted(name for name in sys.modules if name.startswith(('hekla.', 'django', 'pydantic'))))"
     command = [sys.executable, "-P", "-c", code]
     shown = subprocess.run(command, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=True)
-    parts = ("client", "documents", "errors", "logs", "servers", "transport")
+    parts = ("client", "credentials", "documents", "errors", "logs", "transport")
     assert shown.stdout.strip() == str(["hekla.client", *(f"hekla.client.{part}" for part in parts)])
