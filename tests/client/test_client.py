@@ -8,19 +8,19 @@ import pytest
 from tests.cli.conftest import Console, console, world
 
 from hekla.client import (
+    ApiError,
+    AuthenticationError,
+    BadRequestError,
     Client,
-    Conflict,
-    Fault,
-    Forbidden,
-    Invalid,
-    NoServer,
-    NotFound,
-    NotHekla,
-    Refused,
-    TooLate,
-    TooMany,
-    Unauthorized,
-    Unreachable,
+    ConflictError,
+    NotConfiguredError,
+    NotFoundError,
+    NotHeklaError,
+    PermissionDeniedError,
+    RateLimitError,
+    ServerError,
+    UnreachableError,
+    WaitTimeoutError,
 )
 from hekla.client import transport as transports
 
@@ -59,20 +59,27 @@ def problem(status: int, **more: object) -> httpx2.Response:
     return httpx2.Response(status, json={"detail": "No.", "code": "no", "status": status, **more}, headers=headers)
 
 
-REFUSALS = [(400, Invalid), (401, Unauthorized), (403, Forbidden), (404, NotFound), (409, Conflict), (429, TooMany)]
+REFUSALS = [
+    (400, BadRequestError),
+    (401, AuthenticationError),
+    (403, PermissionDeniedError),
+    (404, NotFoundError),
+    (409, ConflictError),
+    (429, RateLimitError),
+]
 
 
-@pytest.mark.parametrize(("status", "kind"), [*REFUSALS, (415, Refused)])
-def test_a_refusal_is_an_exception_of_its_kind(status: int, kind: type[Refused]) -> None:
+@pytest.mark.parametrize(("status", "kind"), [*REFUSALS, (415, ApiError)])
+def test_a_refusal_is_an_exception_of_its_kind(status: int, kind: type[ApiError]) -> None:
     with pytest.raises(kind) as raised:
         Scripted(problem(status)).client().nodes()
     assert (raised.value.status, raised.value.detail, raised.value.code) == (status, "No.", "no")
-    assert getattr(raised.value, "retry_after", None) == (7 if kind is TooMany else None)
+    assert getattr(raised.value, "retry_after", None) == (7 if kind is RateLimitError else None)
 
 
 def test_wrong_fields_are_told_one_by_one() -> None:
     wrong = problem(400, errors=[{"path": "tasks.0.replicas", "message": "Too many."}, {"path": "", "message": "Odd."}])
-    with pytest.raises(Invalid) as raised:
+    with pytest.raises(BadRequestError) as raised:
         Scripted(wrong).client().submit(SPEC)
     assert [(one.path, one.message) for one in raised.value.errors] == [("tasks.0.replicas", "Too many."), ("", "Odd.")]
     assert str(raised.value) == "No.\n  tasks.0.replicas: Too many.\n  Odd."
@@ -105,13 +112,13 @@ def test_a_submission_is_sent_again_under_the_same_key() -> None:
 @pytest.mark.parametrize("act", [Client.abort, Client.restart, Client.forget, lambda c, j: c.set_priority(j, 1)])
 def test_what_may_have_been_done_is_not_done_twice(act: Callable[[Client, str], object]) -> None:
     console = Scripted(httpx2.ReadTimeout("late"))
-    with pytest.raises(Unreachable):
+    with pytest.raises(UnreachableError):
         act(console.client(), JOB["uid"])
     assert len(console.asked) == 1
 
 
 def test_a_fault_and_a_stranger_are_told_at_once() -> None:
-    for answer, kind in ((httpx2.Response(500), Fault), (httpx2.Response(200, text="<html>"), NotHekla)):
+    for answer, kind in ((httpx2.Response(500), ServerError), (httpx2.Response(200, text="<html>"), NotHeklaError)):
         console = Scripted(answer)
         with pytest.raises(kind):
             console.client().nodes()
@@ -120,14 +127,14 @@ def test_a_fault_and_a_stranger_are_told_at_once() -> None:
 
 def test_nobody_is_waited_for_without_end() -> None:
     console = Scripted(*[httpx2.ConnectError("closed")] * 9)
-    with pytest.raises(Unreachable, match="Nobody answers"):
+    with pytest.raises(UnreachableError, match="Nobody answers"):
         console.client().nodes()
     assert len(console.asked) == 4
 
 
 def test_a_wait_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     answers: Iterator[Answer] = (httpx2.Response(200, json=JOB) for _ in range(100))
-    with pytest.raises(TooLate, match="train is pending"):
+    with pytest.raises(WaitTimeoutError, match="train is pending"):
         Scripted(*answers).client().wait(JOB, timeout=0.3)
 
 
@@ -138,7 +145,7 @@ def test_which_console_is_meant_without_a_word(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.delenv("HEKLA_TOKEN")
     monkeypatch.setenv("HEKLA_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    with pytest.raises(NoServer, match="no token for http://far"):
+    with pytest.raises(NotConfiguredError, match="no token for http://far"):
         Client()
 
 
@@ -154,5 +161,5 @@ def test_a_job_from_its_submission_to_its_last_line(console: Console) -> None:
         assert [job["name"] for job in client.jobs(phase="completed")] == ["talk"]
         with pytest.raises(LookupError, match="main-0"):
             client.logs("talk", "other")
-        with pytest.raises(NotFound, match="no job called “nothing”"):
+        with pytest.raises(NotFoundError, match="no job called “nothing”"):
             client.job("nothing")
