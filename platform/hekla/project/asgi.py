@@ -5,6 +5,7 @@ import os
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hekla.project.settings")
+os.environ.setdefault("HEKLA_DATABASE_POOL", "16")  # six for open pages (live/threads.py), the rest for requests
 http = get_asgi_application()
 
 from channels.auth import AuthMiddlewareStack  # noqa: E402  (Django must be set up first)
@@ -14,10 +15,8 @@ from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E40
 from hekla.live.routing import urlpatterns  # noqa: E402
 from hekla.project import celery  # noqa: E402, F401  (without it a wake-up would look for a broker of Celery's own)
 from hekla.project.open_files import allow_most  # noqa: E402
-from hekla.project.request_threads import close_with_requests  # noqa: E402
 from hekla.project.steady import settle_with_pages  # noqa: E402
 
-close_with_requests()
 settle_with_pages()
 allow_most()  # each open page is one
 application = ProtocolTypeRouter(

@@ -1,13 +1,31 @@
-"""A database URL as Django's settings."""
+"""A database URL as Django's settings.
+
+A process that answers requests takes a pool: each request has a thread of its own, which would otherwise open a
+connection and close it again. A worker has few threads that live as long as it does, and each keeps its connection.
+"""
 
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+_POOL_WAIT_SECONDS = 10.0
+_POOL_IDLE_SECONDS = 60.0
 
-def from_url(url: str) -> dict[str, Any]:
-    """`postgresql://user:password@host:port/name?host=/socket/folder` as an entry of DATABASES."""
+
+def from_url(url: str, *, pool_size: int = 0) -> dict[str, Any]:
+    """`postgresql://user:password@host:port/name?host=/socket/folder` as an entry of DATABASES.
+
+    `pool_size`: the most connections that the threads of this process share; 0: each thread keeps its own.
+    """
     parts = urlsplit(url)
-    query = dict(parse_qsl(parts.query))
+    query: dict[str, Any] = dict(parse_qsl(parts.query))
+    if pool_size:
+        query["pool"] = {
+            "min_size": 1,
+            "max_size": pool_size,
+            "timeout": _POOL_WAIT_SECONDS,
+            "max_idle": _POOL_IDLE_SECONDS,
+            "num_workers": 1,
+        }
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
@@ -15,7 +33,7 @@ def from_url(url: str) -> dict[str, Any]:
         "PASSWORD": query.pop("password", unquote(parts.password or "")),
         "HOST": query.pop("host", parts.hostname or ""),
         "PORT": query.pop("port", str(parts.port or "")),
-        "CONN_MAX_AGE": None,
+        "CONN_MAX_AGE": 0 if pool_size else None,  # 0 gives a connection back to the pool after each request
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": query,
     }

@@ -5,10 +5,12 @@ while the database answers and has the tables that this code wants. Messages onl
 told, and keeps nobody away.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, InterfaceError, connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
@@ -44,7 +46,7 @@ def ready(_request: HttpRequest) -> HttpResponse:
 
 
 def _database() -> str:
-    return _wrong("no database", lambda: connection.cursor().execute("SELECT 1"))
+    return _wrong("no database", lambda probe: probe.cursor().execute("SELECT 1"))
 
 
 def _tables() -> str:
@@ -52,8 +54,8 @@ def _tables() -> str:
     if connection.alias in _once_complete:
         return ""
 
-    def look() -> None:
-        executor = MigrationExecutor(connection)
+    def look(probe: BaseDatabaseWrapper) -> None:
+        executor = MigrationExecutor(probe)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
             raise DatabaseError("changes are missing")
         _once_complete.add(connection.alias)
@@ -65,9 +67,24 @@ def _messages() -> str:
     return "" if wake.is_reachable() else "no Valkey; pages look each second by themselves"
 
 
-def _wrong(sentence: str, look: Callable[[], object]) -> str:
+def _wrong(sentence: str, look: Callable[[BaseDatabaseWrapper], object]) -> str:
     try:
-        look()
+        with _probe() as probe:
+            look(probe)
     except (DatabaseError, InterfaceError):  # the latter where the connection is closed already
         return sentence
     return ""
+
+
+@contextmanager
+def _probe() -> Iterator[BaseDatabaseWrapper]:
+    """A connection beside the pool: while many requests wait for the pool's, this process is still well."""
+    if "pool" not in connection.settings_dict["OPTIONS"]:
+        yield connection
+        return
+    probe = connection.copy()
+    del probe.settings_dict["OPTIONS"]["pool"]
+    try:
+        yield probe
+    finally:
+        probe.close()

@@ -120,7 +120,7 @@ TEMPLATES = [
 COTTON_DIR = "components"
 COTTON_ISOLATE_BY_DEFAULT = True
 
-DATABASES = {"default": from_url(CONFIG.database_url)}
+DATABASES = {"default": from_url(CONFIG.database_url, pool_size=CONFIG.database_pool)}
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": CONFIG.valkey_url},
     # The parts of the frame that are the same for many: made once by each process, which knows one set of templates.

@@ -1,0 +1,95 @@
+"""A web process shares a few connections among its requests; other processes keep one for each thread."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hekla.project.database import from_url
+
+PLATFORM = Path(__file__).parents[2] / "platform"
+
+# Forty requests at once, each with a query of 20 ms. Then all connections are taken, and somebody asks for the health.
+REQUESTS = """
+import asyncio, json, threading
+from hekla.project.asgi import application
+import django.urls
+from asgiref.testing import ApplicationCommunicator
+from django.contrib.auth.decorators import login_not_required
+from django.db import connection
+from django.http import HttpResponse
+from django.urls import path
+
+@login_not_required
+def slow(request):
+    connection.cursor().execute("SELECT pg_sleep(0.02)")
+    return HttpResponse(str(connection.connection.info.backend_pid))
+
+urls = django.urls.get_resolver()
+urls.url_patterns.append(path("slow", slow))
+urls._populated = False
+
+async def get(address):
+    scope = {"type": "http", "method": "GET", "path": address, "query_string": b""}
+    scope["headers"] = [(b"host", b"localhost")]
+    communicator = ApplicationCommunicator(application, scope)
+    await communicator.send_input({"type": "http.request", "body": b""})
+    start = await communicator.receive_output(timeout=20)
+    body = await communicator.receive_output(timeout=20)
+    await communicator.wait()
+    return start["status"], body["body"].decode()
+
+async def main():
+    answers = await asyncio.gather(*(get("/slow") for _ in range(40)))
+    pool = connection.pool
+    resting = pool.get_stats()
+    taken = [pool.getconn() for _ in range(pool.max_size)]
+    health = await get("/healthz")
+    for one in taken:
+        pool.putconn(one)
+    return {"statuses": sorted({status for status, _ in answers}), "processes": len({body for _, body in answers}),
+            "in_use": resting["pool_size"] - resting["pool_available"], "health": health}
+
+found = asyncio.run(main())
+connection.close_pool()
+print(json.dumps(found | {"threads": [t.name for t in threading.enumerate() if t.name.startswith("pool-")]}))
+"""
+
+
+def run(code: str, **environment: str) -> str:
+    everything = {**os.environ, "PYTHONPATH": str(PLATFORM), "DJANGO_SETTINGS_MODULE": "hekla.project.settings"}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, env={**everything, **environment}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_requests_share_a_bounded_number_of_connections_and_health_is_asked_beside_them():
+    found = json.loads(run(REQUESTS, HEKLA_DATABASE_POOL="5").splitlines()[-1])
+    assert found["statuses"] == [200]
+    assert 1 <= found["processes"] <= 5
+    assert found["in_use"] == 0, "a request that ended kept its connection"
+    assert found["health"] == [200, "ok"]
+    assert found["threads"] == []
+
+
+@pytest.mark.parametrize(("module", "pooled"), [("asgi", True), ("celery", False)])
+def test_only_processes_that_answer_requests_have_a_pool(module, pooled):
+    code = (
+        f"import hekla.project.{module}, django; django.setup()\n"
+        "from django.conf import settings; print('pool' in settings.DATABASES['default']['OPTIONS'])"
+    )
+    assert run(code).split() == [str(pooled)]
+
+
+def test_a_pool_takes_its_size_from_the_configuration_and_keeps_other_options():
+    url = "postgresql://u:p@h:1/n?sslmode=require"
+    pooled, alone = from_url(url, pool_size=7), from_url(url)
+    assert pooled["OPTIONS"]["pool"]["max_size"] == 7
+    assert pooled["OPTIONS"]["sslmode"] == "require"
+    assert pooled["CONN_MAX_AGE"] == 0
+    assert alone["OPTIONS"] == {"sslmode": "require"}
+    assert alone["CONN_MAX_AGE"] is None
