@@ -11,7 +11,7 @@ from tests.api.conftest import World
 from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.apps.clusters.models import Cluster, ClusterHealth, ClusterKey
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log.models import Event
 from hekla.controller.backends import backend_of
 
 CLUSTERS = "/api/v1/clusters"

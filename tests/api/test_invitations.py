@@ -2,7 +2,7 @@
 
 import pytest
 
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.tenancy import services as tenancy
 from hekla.lib import clock
 

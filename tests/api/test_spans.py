@@ -12,7 +12,7 @@ from tests.api.conftest import World, job, world
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import NodeFacts
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Span
 from hekla.foresight import kept, spans

@@ -8,8 +8,8 @@ from rest_framework.test import APIClient
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import ApiToken
 from hekla.apps.accounts.scopes import Scope
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.tenancy import services as tenancy
 from hekla.lib import clock
 

@@ -26,7 +26,7 @@ from hekla.apps.invitations import services as invitations
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.openpai.models import Submission
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.presets import services as presets
 from hekla.apps.priorities import services as priorities
 from hekla.apps.queues import services as queues

@@ -17,7 +17,7 @@ from hekla.apps.acting.models import Acting
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.models import Notification
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log.models import Event
 from hekla.apps.tenancy import audit
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Refused
 from hekla.lib import clock

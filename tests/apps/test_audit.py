@@ -8,7 +8,7 @@ from django.utils import translation
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.services import actor_of
-from hekla.apps.outbox.words import KINDS
+from hekla.apps.event_log.words import KINDS
 from hekla.apps.tenancy import audit
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.audit_words import said

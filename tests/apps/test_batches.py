@@ -14,8 +14,8 @@ from hekla.apps.batches import selectors, services
 from hekla.apps.batches.models import Batch, Member
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.domain import formats
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Refused

@@ -21,9 +21,9 @@ from hekla.apps.demonstrations.models import Run
 from hekla.apps.demonstrations.stages import ELASTIC, GANGS, POLICY, STAGES, Stage
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox import selectors as outbox
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import services as tenancy
@@ -114,9 +114,9 @@ def test_one_that_nobody_started_says_so(staged: People, as_: As) -> None:
 
 
 def test_the_log_tells_of_the_start_and_of_all_that_was_made_for_it(people: People) -> None:
-    before = outbox.last_number()
+    before = event_log.last_number()
     services.start("gangs", tenant=people.lab, user=people.ada, now=clock.now())
-    assert [event.kind for event in outbox.after(before, limit=20)] == [
+    assert [event.kind for event in event_log.after(before, limit=20)] == [
         "ClusterCreated", "PolicyChanged", "QueueCreated", "DemonstrationStarted", "JobSubmitted", "JobSubmitted",
     ]  # fmt: skip
 

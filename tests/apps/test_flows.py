@@ -13,8 +13,8 @@ from hekla.apps.flows import asking, selectors, services, wake
 from hekla.apps.flows.models import Flow, JobTemplate, Step
 from hekla.apps.flows.services.advancing import TRY_AGAIN_SECONDS
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.domain.errors import Forbidden, HeklaError, Invalid, NotFound, Refused
 from hekla.domain.flows import FlowSpec, Probe

@@ -12,7 +12,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.gallery import selectors, services
 from hekla.apps.gallery.models import Template
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox import selectors as outbox
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.presets import services as presets
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import Forbidden, Invalid, Refused
@@ -61,7 +61,7 @@ def test_a_job_is_begun_and_says_with_which_version(people: People, as_: As) -> 
     assert use is not None
     assert (use.version.template, use.version.number) == (template, 2)
     assert "Template Finer, version 2" in as_(people.bob).get(answer["Location"]).content.decode()
-    assert "JobBegunWithTemplate" in [event.kind for event in outbox.about(f"job:{job.uid}")]
+    assert "JobBegunWithTemplate" in [event.kind for event in event_log.about(f"job:{job.uid}")]
 
 
 def test_what_is_locked_stays_whoever_sends_it(people: People, as_: As) -> None:

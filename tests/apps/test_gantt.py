@@ -13,7 +13,7 @@ from tests.apps.conftest import People
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import gantt, waits
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log.models import Event
 from hekla.lib import clock
 
 As = Callable[[User], Client]

@@ -22,8 +22,8 @@ from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import facts, listing, selectors, services, shown, table_file
 from hekla.apps.jobs.filters import order
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.domain.errors import Forbidden, Invalid, Refused
 from hekla.lib import clock

@@ -21,7 +21,7 @@ from hekla.apps.jobs.services.telling import tell
 from hekla.apps.notifications import addresses, outgoing, selectors, services, wording
 from hekla.apps.notifications.models import Delivery, JobChoice, Notification, Preference, Reader
 from hekla.apps.notifications.services import sending
-from hekla.apps.outbox.services import CONTROLLER, unit_of_work
+from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.tenancy import services as tenancy
 from hekla.domain import events
 from hekla.domain.errors import Invalid, Refused

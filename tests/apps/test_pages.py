@@ -15,7 +15,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.outbox.services import PLATFORM, unit_of_work
+from hekla.apps.event_log.services import PLATFORM, unit_of_work
 from hekla.apps.queues import services as queues
 from hekla.domain import events
 from hekla.domain.frameworks import load_frameworks

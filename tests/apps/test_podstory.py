@@ -14,7 +14,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.jobs import podstory
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.outbox.services import CONTROLLER, unit_of_work
+from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import NotFound
 from hekla.domain.phases import PodPhase

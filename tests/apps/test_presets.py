@@ -10,7 +10,7 @@ from tests.apps.test_submission import typed
 
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox import selectors as outbox
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.presets import selectors, services
 from hekla.apps.presets.models import Preset
 from hekla.apps.tenancy.models import Tenant
@@ -49,7 +49,7 @@ def test_a_preset_is_kept_in_the_place_of_what_had_its_name(people: People) -> N
     again = keep(people.alice, spec=SPEC.model_copy(update={"priority": 8}))
     assert (again.pk, again.spec["priority"]) == (first.pk, 8)
     assert keep(people.alice, tenant=people.lab).pk != first.pk
-    assert [event.kind for event in outbox.about(f"preset:{first.uid}")] == ["PresetSaved", "PresetSaved"]
+    assert [event.kind for event in event_log.about(f"preset:{first.uid}")] == ["PresetSaved", "PresetSaved"]
 
 
 def test_ones_own_is_seen_by_nobody_else(people: People, as_: As) -> None:

@@ -10,7 +10,7 @@ from tests.apps.conftest import People
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import services, story
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log.models import Event
 from hekla.domain.errors import Forbidden, Invalid, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock

@@ -10,7 +10,7 @@ from tests.apps.conftest import People
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.priorities import services
 from hekla.apps.priorities.models import PriorityClass
 from hekla.domain.errors import Invalid, Refused

@@ -15,8 +15,8 @@ from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs import spending
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.quota import QuotaExceeded
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.quotas import services
 from hekla.apps.quotas.models import Quota
 from hekla.domain.errors import Forbidden

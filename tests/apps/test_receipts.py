@@ -15,8 +15,8 @@ from hekla.apps.clusters.models import NodeFacts
 from hekla.apps.jobs import receipts, services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.transitions import evict
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import CONTROLLER, unit_of_work
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.domain import events
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock

@@ -13,7 +13,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.jobs import ribbon, selectors
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.outbox.services import CONTROLLER, unit_of_work
+from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.domain import events
 from hekla.domain.phases import GangPhase, JobPhase
 

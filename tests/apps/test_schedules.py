@@ -13,8 +13,8 @@ from tests.apps.conftest import People
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.schedules import selectors, services
 from hekla.apps.schedules.models import Run, Schedule

@@ -12,7 +12,7 @@ from tests.support.authenticator import code_at
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log.models import Event
 from hekla.apps.signin import codes, selectors, services
 from hekla.apps.signin.models import RecoveryCode, SecondFactor, Tries
 from hekla.domain.errors import Forbidden, NotFound, Refused

@@ -13,7 +13,7 @@ from tests.support.security_key import SoftwareKey
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log.models import Event
 from hekla.apps.signin import selectors, services
 from hekla.apps.signin.models import RecoveryCode, SecondFactor, SecurityKey
 from hekla.apps.signin.relying_party import relying_party

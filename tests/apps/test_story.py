@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hekla.apps.jobs import story
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log.models import Event
 from hekla.lib import clock
 
 

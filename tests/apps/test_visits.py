@@ -10,7 +10,7 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log.models import Event
 from hekla.apps.visits import browsers, selectors, services
 from hekla.apps.visits.models import Visit
 from hekla.domain.errors import Forbidden, NotFound

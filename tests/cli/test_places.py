@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.lib import clock
 

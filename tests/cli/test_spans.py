@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hekla.apps.clusters import services as clusters
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.foresight import spans
 from hekla.lib import clock

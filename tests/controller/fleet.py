@@ -20,7 +20,7 @@ from tests.support import auditor
 
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log.models import Event
 from hekla.backends.kubernetes import kinds
 from hekla.controller import turns
 from hekla.controller.backends import backend_of

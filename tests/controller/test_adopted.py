@@ -15,8 +15,8 @@ from hekla.apps.adopted.models import AdoptedPod
 from hekla.apps.clusters import services as clusters
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.controller import audit, sparing, turns
 from hekla.controller.backends import backend_of

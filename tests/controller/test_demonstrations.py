@@ -15,8 +15,8 @@ from hekla.apps.demonstrations import services, shown, stages
 from hekla.apps.demonstrations.catalogue import DEMONSTRATIONS, Demonstration
 from hekla.apps.demonstrations.models import Run
 from hekla.apps.jobs.models import Pod
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Tenant

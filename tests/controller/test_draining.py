@@ -7,8 +7,8 @@ from tests.controller.test_turns import phase, submit
 from hekla.apps.jobs import wording
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.submission import QueueClosed
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.controller import turns
 from hekla.lib import clock

@@ -6,7 +6,7 @@ from tests.controller.conftest import World
 from tests.controller.test_sharing import ELASTIC, Gpus, evicted, gpus, settle, submit
 
 from hekla.apps.clusters import services as clusters
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import services as tenancy

@@ -17,7 +17,7 @@ from tests.controller.test_turns import submit
 from tests.support.auditor import audit_everything
 
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox import selectors as outbox
+from hekla.apps.event_log import selectors as event_log
 from hekla.controller import turns
 from hekla.controller.backends import backend_of
 
@@ -49,11 +49,11 @@ class Cost:
 
 
 def _turn(world: World, cost: Cost) -> None:
-    before, began = outbox.last_number(), time.process_time()
+    before, began = event_log.last_number(), time.process_time()
     with connection.execute_wrapper(cost):
         turns.run(world.cluster)
     cost.seconds += time.process_time() - began
-    cost.events += outbox.last_number() - before
+    cost.events += event_log.last_number() - before
 
 
 def _live(world: World, first: int, last: int) -> Cost:

@@ -14,7 +14,7 @@ from tests.controller.conftest import World
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log.models import Event
 from hekla.controller import turns
 from hekla.lib import clock
 from hekla.project import examples

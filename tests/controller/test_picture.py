@@ -14,8 +14,8 @@ from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Node
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox import selectors as outbox
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.controller import turns
 from hekla.controller.backends import backend_of
@@ -178,10 +178,10 @@ def test_after_too_much_all_is_read_again(
 
 
 def test_what_events_are_about_is_told_up_to_a_limit(world: World) -> None:
-    before = outbox.last_number()
+    before = event_log.last_number()
     job = submit(world, "one", ["true"])
-    topic, last = f"cluster:{world.cluster.pk}", outbox.last_number()
-    assert outbox.subjects(before, last, topic=topic, limit=10) == {f"job:{job.uid}"}
-    assert outbox.subjects(before, last, topic="cluster:0", limit=10) == set()
-    assert outbox.subjects(last, last, topic=topic, limit=10) == set()
-    assert outbox.subjects(-1, last, topic=topic, limit=1) is None
+    topic, last = f"cluster:{world.cluster.pk}", event_log.last_number()
+    assert event_log.subjects(before, last, topic=topic, limit=10) == {f"job:{job.uid}"}
+    assert event_log.subjects(before, last, topic="cluster:0", limit=10) == set()
+    assert event_log.subjects(last, last, topic=topic, limit=10) == set()
+    assert event_log.subjects(-1, last, topic=topic, limit=1) is None

@@ -7,8 +7,8 @@ from tests.controller.test_sharing import ELASTIC, GPU, Gpus, gpus  # noqa: F401
 from hekla.apps.clusters import services as clusters
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.controller import turns
 from hekla.domain.jobspec import JobSpec
 from hekla.engine import policy

@@ -14,8 +14,8 @@ from tests.support import auditor
 
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox import selectors as outbox
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.event_log.models import Event
 from hekla.apps.tenancy.models import Tenant
 from hekla.backends.base import BackendError, UnknownPod
 from hekla.backends.local import removal as local_removal
@@ -149,7 +149,7 @@ def test_purging_survives_a_crash_at_every_step(world: World, crashes: Crashes) 
     batches = [event.payload["jobs"] for event in Event.objects.filter(kind="HistoryPurged")]
     assert batches == [1] * step
     assert sum(event.payload["jobs"] for event in Event.objects.filter(kind="LogsPurged")) == step
-    assert outbox.lost() == 0
+    assert event_log.lost() == 0
     assert not backend_of(world.cluster).inventory().logged
     auditor.audit()
 
@@ -184,7 +184,7 @@ def test_a_deleted_job_keeps_its_story_and_its_logs_until_their_time_is_over(wor
 
 
 def test_each_tenant_keeps_for_its_own_time(world: World) -> None:
-    from hekla.apps.outbox.services import PLATFORM
+    from hekla.apps.event_log.services import PLATFORM
     from hekla.apps.tenancy import services as tenancy
 
     Tenant.objects.update(log_days=0, history_days=1)

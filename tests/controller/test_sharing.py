@@ -10,8 +10,8 @@ from hekla import engine
 from hekla.apps.clusters import services as clusters
 from hekla.apps.jobs import receipts, services, story, wording
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.tenancy import services as tenancy
 from hekla.controller import turns

@@ -10,7 +10,7 @@ from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.controller import audit, turns
 from hekla.controller.backends import backend_of

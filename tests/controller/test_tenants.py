@@ -13,8 +13,8 @@ from tests.kubernetes.control_plane import ControlPlane
 from hekla.apps.clusters import services as clusters
 from hekla.apps.jobs import services, story
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.quotas import services as quotas
 from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy import services as tenancy

@@ -18,8 +18,8 @@ from tests.kubernetes.volcano.processes import Volcano
 from hekla.apps.jobs import audit as rows
 from hekla.apps.jobs import services, wording
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.backends.base import PodKey
 from hekla.backends.kubernetes.volcano_manifests import VolcanoManifests

@@ -10,7 +10,7 @@ from hekla.apps.clusters import services as clusters
 from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.services import PLATFORM
 from hekla.controller import turns
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction

@@ -10,7 +10,7 @@ from tests.foresight.test_what_if import ask
 
 from hekla.apps.jobs import wording
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.quotas import services as quotas
 from hekla.apps.quotas.models import Quota
 from hekla.foresight.asking import Verdict

@@ -14,8 +14,8 @@ from hekla.apps.clusters.models import Cluster, ClusterHealth, NodeFacts
 from hekla.apps.jobs import audit, selectors, services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.decisions import JobDecision, commit
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue, Span
 from hekla.apps.tenancy import services as tenancy

@@ -96,7 +96,7 @@ def test_icons_exist(name):
 
 
 def test_every_phase_has_a_shape_and_a_word():
-    from hekla.apps.outbox.phases import _PHASES as words
+    from hekla.apps.event_log.phases import _PHASES as words
     from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 
     coloured = set(re.findall(r"\.phase-(\w+)", CSS["badge.css"]))

@@ -18,7 +18,7 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.services import PLATFORM
 from hekla.backends.logs import whole_characters
 from hekla.domain.errors import NotFound
 from hekla.domain.jobspec import JobSpec

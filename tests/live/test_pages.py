@@ -16,9 +16,9 @@ from tests.support.websocket import Socket
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
-from hekla.apps.outbox import selectors as outbox
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import PLATFORM, record, unit_of_work
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM, record, unit_of_work
 from hekla.apps.visits import services as visits
 from hekla.apps.visits.models import Visit
 from hekla.domain import events
@@ -74,7 +74,7 @@ async def open_page(alice: User) -> AsyncIterator[Open]:
 def happen(subject: str = "job:7") -> int:
     with unit_of_work():
         record(events.TenantCreated(name="x"), subject=subject, actor=PLATFORM, at=clock.now())
-    return outbox.last_number()
+    return event_log.last_number()
 
 
 async def _fragments(page: Socket) -> dict[str, Any]:

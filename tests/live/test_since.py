@@ -9,8 +9,8 @@ from django.db import connection
 from django.test import Client
 from tests.apps.access_world import World, make_world, sent
 
-from hekla.apps.outbox import selectors as outbox
-from hekla.apps.outbox.services import PLATFORM, record, unit_of_work
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.event_log.services import PLATFORM, record, unit_of_work
 from hekla.domain import events
 from hekla.lib import clock
 from hekla.project.checkout import CHECKOUT
@@ -39,7 +39,7 @@ class Meanwhile:
             self.number = -1
             with unit_of_work():
                 record(events.TenantCreated(name="x"), subject="job:7", actor=PLATFORM, at=clock.now())
-            self.number = outbox.last_number()
+            self.number = event_log.last_number()
         return result
 
 

@@ -22,7 +22,7 @@ from psycopg.sql import SQL, Identifier
 from hekla.apps.accounts import services as accounts
 from hekla.apps.clusters import services as clusters
 from hekla.apps.jobs import services as jobs
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.tenancy import services as tenancy
 from hekla.backends.kept import lasting_files

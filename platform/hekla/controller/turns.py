@@ -20,7 +20,7 @@ from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import job_facts
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox import selectors as outbox
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.usage import services as usage
 from hekla.backends.base import BackendError
 from hekla.backends.entrusted import JobBackend
@@ -150,7 +150,7 @@ def _turn(cluster: Cluster, keeper: Keeper) -> None:
     _measure(keeper, hold, now)
     if _is_quiet(keeper, now):
         return
-    last = outbox.last_number()
+    last = event_log.last_number()
     _decide(cluster, keeper, hold)
     adopted.tell(hold, keeper.picture)
     shown_queues.show(cluster, hold, keeper.picture)
@@ -173,7 +173,7 @@ def _measure(keeper: Keeper, hold: Hold, now: datetime) -> None:
 def _is_quiet(keeper: Keeper, now: datetime) -> bool:
     """Nothing happened since the last full look, and that is not long ago (time itself can make a difference)."""
     recently = keeper.looked_at is not None and now - keeper.looked_at < _LOOK_EVERY
-    return recently and keeper.acted_on == outbox.last_number()
+    return recently and keeper.acted_on == event_log.last_number()
 
 
 def _decide(cluster: Cluster, keeper: Keeper, hold: Hold, *, is_told: bool = True) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 from django.dispatch import receiver
 from kombu.exceptions import OperationalError
 
-from hekla.apps.outbox.services import CONTROLLER
-from hekla.apps.outbox.signals import recorded
+from hekla.apps.event_log.services import CONTROLLER
+from hekla.apps.event_log.signals import recorded
 
 log = logging.getLogger(__name__)
 _OF_INTEREST = ("job:", "queue:", "cluster:")

@@ -13,7 +13,7 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Node
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.selectors import Held
-from hekla.apps.outbox import selectors as outbox
+from hekla.apps.event_log import selectors as event_log
 from hekla.domain.phases import JobPhase
 from hekla.domain.resources import Resources
 from hekla.lib import clock
@@ -119,7 +119,7 @@ class _Follower:
 
     def follow(self, now: datetime) -> None:
         """Be as the rows say."""
-        number = outbox.last_number()
+        number = event_log.last_number()
         subjects = self._changed(number, now)
         if subjects is None:
             self.sums, self.read_at = _Sums(), None  # until all of it is there
@@ -135,7 +135,7 @@ class _Follower:
             return None
         if number <= self.number:  # whoever asks may look at a moment that is past
             return set()
-        return outbox.subjects(self.number, number, limit=_MAX_EVENTS)
+        return event_log.subjects(self.number, number, limit=_MAX_EVENTS)
 
     def _put(self, uids: set[str] | None) -> None:
         parts = _read(uids) if uids or uids is None else {}

@@ -15,7 +15,7 @@ from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox import selectors as outbox
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.queues import selectors as queues
 from hekla.apps.quotas import selectors as quotas
 from hekla.domain.phases import PodPhase
@@ -70,7 +70,7 @@ class Picture:
 
     def refresh(self, cluster: Cluster, nominated: Mapping[str, str], *, now: datetime) -> None:
         """Be as the rows say. `nominated`: nodes from which others were evicted, by the pod to come."""
-        number = outbox.last_number()
+        number = event_log.last_number()
         uids = None if self._is_old(now) else self._changed(cluster, number)
         if uids is None:
             found = [*jobs.unfinished(cluster.pk), *jobs.ending(cluster.pk)]
@@ -126,7 +126,7 @@ class Picture:
         """The uids of the jobs of which something happened. None: there is more than one cares to follow."""
         if number <= self.number:  # whoever asks may look at a moment that is past
             return set()
-        subjects = outbox.subjects(self.number, number, topic=f"cluster:{cluster.pk}", limit=_MAX_EVENTS)
+        subjects = event_log.subjects(self.number, number, topic=f"cluster:{cluster.pk}", limit=_MAX_EVENTS)
         if subjects is None:
             return None
         if f"cluster:{cluster.pk}" in subjects:

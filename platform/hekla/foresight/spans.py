@@ -22,7 +22,7 @@ from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services import routing
-from hekla.apps.outbox import selectors as outbox
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.models import Tenant
@@ -65,7 +65,7 @@ def move_waiting() -> int:
 
     Of a long line its head is looked at, and some of the rest by chance, so that none is left out for ever.
     """
-    began, number = time.monotonic(), outbox.last_number()
+    began, number = time.monotonic(), event_log.last_number()
     waiting = tuple(jobs.movable().values_list("pk", flat=True))
     if not waiting or _is_in_vain(began, number, waiting):
         return 0

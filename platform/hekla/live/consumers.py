@@ -13,7 +13,7 @@ from django.db import DatabaseError
 
 from hekla.apps.accounts.models import User
 from hekla.apps.acting import selectors as acting
-from hekla.apps.outbox import selectors as outbox
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.tenancy.selectors import Standing
 from hekla.domain.errors import NotFound
 from hekla.live import logs, sights
@@ -125,7 +125,7 @@ class PageConsumer(GuardedConsumer):
         own = [one for one in shown if not one.sight.is_aside]
         topics = frozenset[str]().union(*(one.topics for one in own))
         async with _doors():
-            missed = await in_thread(partial(outbox.count_after, since, topics))
+            missed = await in_thread(partial(event_log.count_after, since, topics))
         if missed:
             await self.send_json({"type": "behind", "events": missed, "parts": len(own)})
             self._want_all()

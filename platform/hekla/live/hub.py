@@ -18,8 +18,8 @@ from django.db import DatabaseError
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from hekla.apps.outbox import selectors as outbox
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.event_log.models import Event
 from hekla.live.guard import HURRYING, guard
 from hekla.live.threads import in_thread, per_loop
 from hekla.live.wake import CHANNEL
@@ -87,10 +87,10 @@ class Hub:
 
     async def _look(self) -> None:
         if self._cursor is None:
-            self._cursor = await in_thread(outbox.last_number)
+            self._cursor = await in_thread(event_log.last_number)
             self._has_cursor.set()
         while True:
-            events = await in_thread(partial(outbox.after, self._cursor, limit=_BATCH))
+            events = await in_thread(partial(event_log.after, self._cursor, limit=_BATCH))
             self._tell(events)
             if events:
                 self._cursor = events[-1].pk

@@ -14,7 +14,7 @@ from django.utils import translation
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.acting import selectors as acting
-from hekla.apps.outbox import selectors as outbox
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Standing
 from hekla.apps.visits import selectors as visits
@@ -81,7 +81,7 @@ def render(sight: Sight, visitor: Visitor) -> tuple[int, str]:
     Raises Moved where that visitor sees something else by now, and NotFound where they see nothing.
     """
     with _snapshot():
-        number, user = outbox.last_number(), _seen_as(visitor)
+        number, user = event_log.last_number(), _seen_as(visitor)
         if _sight(user, sight.asked, sight.part) != sight:
             raise Moved
         with translation.override(sight.asked.language):

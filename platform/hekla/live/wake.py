@@ -13,7 +13,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from hekla.apps.notifications.signals import counted
-from hekla.apps.outbox.signals import recorded
+from hekla.apps.event_log.signals import recorded
 
 log = logging.getLogger(__name__)
 CHANNEL = "hekla:log"

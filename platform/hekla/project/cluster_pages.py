@@ -24,7 +24,7 @@ from hekla.apps.clusters import leases, selectors, services
 from hekla.apps.clusters.forms import ClusterChangeForm, ClusterForm, WayForm
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.forms import attach
-from hekla.apps.outbox import selectors as outbox
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.people import person
 from hekla.backends import registry
 from hekla.backends.base import Health
@@ -55,7 +55,7 @@ def show(request: HttpRequest, name: str) -> HttpResponse:
 def all_parts(user: User) -> dict[str, Any]:
     """The live parts of the page of all clusters. Raises NotFound for who may not see it."""
     _require_sight(user)
-    since, now = outbox.last_number(), clock.now()
+    since, now = event_log.last_number(), clock.now()
     rows = [
         (cluster, lease, cluster_health.of_row(cluster, getattr(cluster, "health", None)))
         for cluster, lease in selectors.with_leases()
@@ -66,7 +66,7 @@ def all_parts(user: User) -> dict[str, Any]:
 def parts(name: str, user: User) -> dict[str, Any]:
     """The live parts of the page of a cluster. Raises NotFound for who may not see it."""
     _require_sight(user)
-    since, cluster = outbox.last_number(), selectors.get(name)
+    since, cluster = event_log.last_number(), selectors.get(name)
     lease = selectors.lease(cluster)
     return {
         "since": since,

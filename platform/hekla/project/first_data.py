@@ -14,7 +14,7 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters import services as cluster_services
 from hekla.apps.demonstrations import services as demonstrations
 from hekla.apps.demonstrations.stages import STAGES
-from hekla.apps.outbox.services import PLATFORM, unit_of_work
+from hekla.apps.event_log.services import PLATFORM, unit_of_work
 from hekla.apps.queues import services as queue_services
 from hekla.apps.tenancy import services as tenancy_services
 from hekla.apps.tenancy.models import Tenant

@@ -11,7 +11,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.jobs import columns, shown
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox import selectors as outbox
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.people import person
 from hekla.apps.queues import selectors as queues
 from hekla.apps.tenancy import at_work
@@ -45,7 +45,7 @@ def all_parts(user: User) -> dict[str, Any]:
 
 def parts(name: str, user: User, rights: Rights | None = None) -> dict[str, Any]:
     """The live parts of a queue's page. `rights`: where they were read already. Raises NotFound."""
-    since, rights = outbox.last_number(), rights or tenancy.rights(user)
+    since, rights = event_log.last_number(), rights or tenancy.rights(user)
     queue = queues.get(name, user, rights)
     here = shares.present(queue)
     standing, found = here.standings.get(queue.name), line(here, queue, jobs.seeing(user, rights))

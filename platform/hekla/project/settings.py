@@ -44,7 +44,7 @@ INSTALLED_APPS = [
     "hekla.apps.tenancy",
     "hekla.apps.invitations",
     "hekla.apps.identities",
-    "hekla.apps.outbox",
+    "hekla.apps.event_log",
     "hekla.apps.clusters",
     "hekla.apps.queues",
     "hekla.apps.quotas",

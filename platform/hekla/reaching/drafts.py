@@ -17,7 +17,7 @@ from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import selectors, services
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.clusters.services import Key
-from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.sentences import together
 from hekla.backends import registry
 from hekla.backends.base import BackendError, Health, Trouble

@@ -16,7 +16,7 @@ from hekla.api.openpai.views import DoorView, job_at
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs import selectors, story
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log.models import Event
 from hekla.backends.base import PodKey
 from hekla.backends.logs import read_text
 from hekla.backends.opened import opened

@@ -22,7 +22,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log.models import Event
 from hekla.apps.usage import selectors as usage
 from hekla.backends.base import Backend, PodKey
 from hekla.backends.logs import read_text

@@ -13,7 +13,7 @@ from hekla.apps.clusters.models import Environment, Node
 from hekla.apps.jobs import endings, failures, prospects, selectors, story, wording
 from hekla.apps.jobs.copies import Copy
 from hekla.apps.jobs.models import Job, Placement, Pod
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log.models import Event
 from hekla.apps.tenancy.models import MAX_DAYS_KEPT, Tenant
 from hekla.apps.usage.models import Sample
 from hekla.domain.jobspec import MAX_PRIORITY

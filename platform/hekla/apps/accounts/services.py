@@ -15,8 +15,8 @@ from hekla.apps.accounts import selectors
 from hekla.apps.accounts.models import ApiToken, SignInLink, User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import Scope
-from hekla.apps.outbox import changes
-from hekla.apps.outbox.services import Actor, record, unit_of_work
+from hekla.apps.event_log import changes
+from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
 

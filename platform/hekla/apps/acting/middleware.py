@@ -11,7 +11,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.acting import reach, selectors, services, sessions
 from hekla.apps.acting.models import Acting
-from hekla.apps.outbox.services import on_behalf
+from hekla.apps.event_log.services import on_behalf
 from hekla.lib import clock
 
 

@@ -10,7 +10,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.acting.models import Acting
-from hekla.apps.outbox.services import record, unit_of_work
+from hekla.apps.event_log.services import record, unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import Invalid, Problem, Refused
 

@@ -18,7 +18,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.observations import ORDER, POD_FIELDS, Sighting, take_down
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import enter_pod_phase, write
-from hekla.apps.outbox.services import CONTROLLER, unit_of_work
+from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.rows import save_all

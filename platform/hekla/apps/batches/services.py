@@ -13,7 +13,7 @@ from hekla.apps.batches import selectors
 from hekla.apps.batches.models import Batch, Member
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox.services import record, unit_of_work
+from hekla.apps.event_log.services import record, unit_of_work
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, HeklaError, Invalid, Problem, Refused

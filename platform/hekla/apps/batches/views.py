@@ -19,7 +19,7 @@ from hekla.apps.forms import attach
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.forms import MAX_MANIFEST_BYTES
-from hekla.apps.outbox import selectors as outbox
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.people import person
 from hekla.apps.tenancy import at_work
 from hekla.apps.tenancy.models import Tenant
@@ -30,14 +30,14 @@ from hekla.lib import clock
 @require_safe
 def batches(request: HttpRequest) -> HttpResponse:
     """The batches that one may see."""
-    since = outbox.last_number()
+    since = event_log.last_number()
     return render(request, "batches/list.html", {"since": since, "rows": shown.rows(person(request))})
 
 
 @require_safe
 def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
     """One batch."""
-    since = outbox.last_number()
+    since = event_log.last_number()
     batch = selectors.get(uid, person(request))
     context = shown.detail(batch, person(request), request.GET)
     return render(request, "batches/detail.html", context | {"since": since, "manifest": shown.manifest(batch)})

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models import CharField, Func, QuerySet, Value
 
 from hekla.apps.clusters.models import Cluster, Lease
-from hekla.apps.outbox.services import CONTROLLER, record, unit_of_work
+from hekla.apps.event_log.services import CONTROLLER, record, unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import Refused
 

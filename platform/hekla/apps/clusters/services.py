@@ -15,8 +15,8 @@ from hekla.apps.accounts.models import User
 from hekla.apps.clusters import leases
 from hekla.apps.clusters.models import Cluster, ClusterHealth, ClusterKey, Environment, Node, NodeFacts, PolicyVersion
 from hekla.apps.clusters.sealed import closed
-from hekla.apps.outbox import changes
-from hekla.apps.outbox.services import CONTROLLER, Actor, record, unit_of_work
+from hekla.apps.event_log import changes
+from hekla.apps.event_log.services import CONTROLLER, Actor, record, unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import Refused
 

@@ -19,7 +19,7 @@ from hekla.apps.demonstrations.stages import POLICY, Stage
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services as job_services
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox.services import PLATFORM, Actor, record, unit_of_work
+from hekla.apps.event_log.services import PLATFORM, Actor, record, unit_of_work
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues import services as queue_services
 from hekla.apps.tenancy import selectors as tenancy

@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from hekla.apps.demonstrations import catalogue, selectors, services, shown
-from hekla.apps.outbox import selectors as outbox
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.people import person
 from hekla.apps.tenancy import at_work
 from hekla.domain.errors import Refused
@@ -28,7 +28,7 @@ def demonstrations(request: HttpRequest) -> HttpResponse:
 @require_safe
 def detail(request: HttpRequest, name: str) -> HttpResponse:
     """One of them, and its newest run side by side."""
-    since = outbox.last_number()
+    since = event_log.last_number()
     return render(request, "demonstrations/detail.html", shown.detail(name, person(request)) | {"since": since})
 
 

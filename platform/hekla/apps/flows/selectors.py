@@ -13,8 +13,8 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.flows.models import Flow, JobTemplate, Step
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox import selectors as outbox
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.event_log.models import Event
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import NotFound
@@ -89,7 +89,7 @@ def flow_of(job: Job) -> Flow | None:
 
 def history(flow: Flow) -> QuerySet[Event]:
     """Everything that happened to the flow, oldest first."""
-    return outbox.about(f"flow:{flow.uid}")
+    return event_log.about(f"flow:{flow.uid}")
 
 
 def taken_names(tenant: Tenant, names: Sequence[str]) -> set[str]:

@@ -18,7 +18,7 @@ from hekla.apps.flows.forms import FlowForm
 from hekla.apps.flows.models import Flow
 from hekla.apps.forms import attach
 from hekla.apps.jobs.forms import MAX_MANIFEST_BYTES
-from hekla.apps.outbox import selectors as outbox
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.people import person
 from hekla.apps.tenancy import at_work
 from hekla.apps.tenancy.models import Tenant
@@ -30,7 +30,7 @@ from hekla.lib import clock
 @require_safe
 def flows(request: HttpRequest) -> HttpResponse:
     """The flows that one may see."""
-    since = outbox.last_number()
+    since = event_log.last_number()
     context = list_context(person(request), request.GET.get("page", ""))
     return render(request, "flows/list.html", context | {"since": since})
 
@@ -53,7 +53,7 @@ def around(page: Page[Any]) -> dict[str, Any]:
 @require_safe
 def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
     """One flow."""
-    since = outbox.last_number()
+    since = event_log.last_number()
     flow = selectors.get(uid, person(request))
     context = shown.detail(flow, person(request)) | {"manifest": formats.dump_flow(spec_of(flow)), "since": since}
     return render(request, "flows/detail.html", context)

@@ -12,7 +12,7 @@ from hekla.apps.gallery import selectors
 from hekla.apps.gallery.models import Template, Use, Version
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox.services import record, unit_of_work
+from hekla.apps.event_log.services import record, unit_of_work
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events

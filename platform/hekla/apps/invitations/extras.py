@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from hekla.apps.accounts.models import User
-from hekla.apps.outbox.services import Actor
+from hekla.apps.event_log.services import Actor
 from hekla.apps.sentences import together
 from hekla.apps.tenancy.models import Tenant
 

@@ -26,7 +26,7 @@ from hekla.apps.invitations import extras, selectors, services
 from hekla.apps.invitations.forms import RowForm
 from hekla.apps.invitations.models import Invitation
 from hekla.apps.invitations.table import Row
-from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.sentences import together
 from hekla.apps.tenancy import departments
 from hekla.apps.tenancy import selectors as tenancy

@@ -13,8 +13,8 @@ from typing import Any
 from django.db import connection, transaction
 
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox import selectors as outbox
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.event_log.models import Event
 from hekla.domain.phases import JobPhase, PodPhase
 
 Ref = tuple[str, int, int]
@@ -59,7 +59,7 @@ def findings() -> list[str]:
 
 
 def _find() -> Iterator[str]:
-    if lost := outbox.lost():
+    if lost := event_log.lost():
         yield f"The log: {lost} numbers stand for no event, and nobody purged them."
     stories = tell()
     for job in Job.objects.prefetch_related("pods").order_by("pk").iterator(chunk_size=500):

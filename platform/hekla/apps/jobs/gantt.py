@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.jobs import endings, selectors, waits, wording
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.waits import Stretch
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log.models import Event
 from hekla.domain.phases import PodPhase
 
 ROWS = 100

@@ -16,7 +16,7 @@ from hekla.apps.jobs import columns, filters, listing, selectors, services
 from hekla.apps.jobs import table_file as files
 from hekla.apps.jobs.list_forms import ActionForm, ArrangementForm, QueryField, ViewForm
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox import selectors as outbox
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.people import person
 from hekla.apps.tenancy import at_work
 from hekla.apps.tenancy import selectors as tenancy
@@ -27,7 +27,7 @@ from hekla.lib import clock
 @require_safe
 def jobs(request: HttpRequest) -> HttpResponse:
     """The jobs that one may see, narrowed and sorted by the address; without one, the view that one opens with."""
-    since, user = outbox.last_number(), person(request)
+    since, user = event_log.last_number(), person(request)
     arrangement = selectors.arrangement(user)
     if not request.GET and arrangement.opens_with is not None:
         return redirect(f"{reverse('jobs:list')}?{arrangement.opens_with.query}")

@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 from hekla.apps.jobs import selectors, victims, wording
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log.models import Event
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
 

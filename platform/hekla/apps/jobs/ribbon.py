@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 from hekla.apps.jobs import wording
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.selectors import MOST_OF_COURSE
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log.models import Event
 from hekla.domain.phases import GangPhase, JobPhase
 
 MOST_CELLS = 40

@@ -34,8 +34,8 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.jobs.facts import is_wanted, read_specs, replica_of, replicas, reserved_slots, spec_of
 from hekla.apps.jobs.models import Arrangement, Job, Placement, Pod, View
-from hekla.apps.outbox import selectors as outbox
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.event_log.models import Event
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.tenancy.selectors import Rights
@@ -173,7 +173,7 @@ def pod(pod_id: int, user: User) -> Pod:
 
 def history(job: Job) -> QuerySet[Event]:
     """Everything that happened to the job, oldest first."""
-    return outbox.about(f"job:{job.uid}")
+    return event_log.about(f"job:{job.uid}")
 
 
 def pod_history(pod: Pod) -> list[Event]:
@@ -194,7 +194,7 @@ def evictions_of(job: Job) -> list[Event]:
 
 def evictions_for(job: Job) -> list[Event]:
     """The newest evictions of others' pods for this job, newest first; at most `MOST_EVICTIONS`."""
-    return outbox.gains(str(job.uid), limit=MOST_EVICTIONS)
+    return event_log.gains(str(job.uid), limit=MOST_EVICTIONS)
 
 
 def of_tenant(tenant_id: int, uids: Collection[str]) -> list[Job]:
@@ -229,7 +229,7 @@ def waiting_of(owner_ids: Collection[int], uids: Collection[UUID], *, limit: int
 
 def waiting_since(jobs: Sequence[Job]) -> dict[int, datetime]:
     """For each job (by row id) since when it waits: its submission, or when it was resumed."""
-    began = outbox.last_of_kind([f"job:{job.uid}" for job in jobs], "JobPhaseChanged")
+    began = event_log.last_of_kind([f"job:{job.uid}" for job in jobs], "JobPhaseChanged")
     return {job.pk: began.get(f"job:{job.uid}", job.submitted_at) for job in jobs}
 
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.jobs import endings, saying, victims, wording
 from hekla.apps.jobs.receipts import Receipt
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log.models import Event
 from hekla.apps.sentences import together
 
 

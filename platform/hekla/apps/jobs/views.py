@@ -15,7 +15,7 @@ from hekla.apps.jobs.forms import LogSearchForm
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.priority_form import PriorityForm
 from hekla.apps.jobs.size_form import SizeForm
-from hekla.apps.outbox import selectors as outbox
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.people import person
 from hekla.apps.tenancy import at_work
 from hekla.domain import formats
@@ -28,7 +28,7 @@ from hekla.lib import clock
 @require_safe
 def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
     """One job."""
-    since = outbox.last_number()
+    since = event_log.last_number()
     user, rights = person(request), at_work.rights(request)
     job = selectors.get(uid, user, rights)
     return _detail(request, job, since, may_act=selectors.acting(user, rights)(job))
@@ -75,7 +75,7 @@ def timeline(request: HttpRequest, uid: UUID) -> HttpResponse:
 @require_safe
 def pod(request: HttpRequest, uid: UUID, pod_id: int) -> HttpResponse:
     """One attempt of a replica, with all that is known of it."""
-    since = outbox.last_number()
+    since = event_log.last_number()
     found = selectors.pod(pod_id, person(request))
     if found.job.uid != uid:
         raise NotFound(_("There is no such pod."))
@@ -108,7 +108,7 @@ def command(request: HttpRequest, uid: UUID) -> HttpResponse:
 @require_POST
 def scale(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Give the job another size; a refusal shows the page with what was typed."""
-    since = outbox.last_number()
+    since = event_log.last_number()
     job = selectors.get(uid, person(request))
     form = SizeForm(request.POST, job=job)
     if form.is_valid():
@@ -130,7 +130,7 @@ def scale(request: HttpRequest, uid: UUID) -> HttpResponse:
 @require_POST
 def priority(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Give the job another priority; a refusal shows the page with what was typed."""
-    since = outbox.last_number()
+    since = event_log.last_number()
     job = selectors.get(uid, person(request))
     form = PriorityForm(request.POST, job=job)
     if form.is_valid():

@@ -7,7 +7,7 @@ from typing import Any
 
 from hekla.apps.jobs import wording
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log.models import Event
 from hekla.domain.phases import JobPhase
 
 _KINDS = ("JobWaits", "JobPhaseChanged")

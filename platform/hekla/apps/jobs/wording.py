@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hekla.apps.jobs import refusals, victims
-from hekla.apps.outbox.phases import phase as phase  # noqa: PLC0414  (among the words of jobs)
+from hekla.apps.event_log.phases import phase as phase  # noqa: PLC0414  (among the words of jobs)
 from hekla.apps.sentences import together
 from hekla.domain.jobspec import Iteration, TaskSpec
 from hekla.domain.resources import Resources

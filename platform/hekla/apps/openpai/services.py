@@ -16,7 +16,7 @@ from hekla.apps.jobs.services.submission import NameTaken
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.openpai import selectors
 from hekla.apps.openpai.models import Submission
-from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem

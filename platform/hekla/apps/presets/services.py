@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
-from hekla.apps.outbox.services import record, unit_of_work
+from hekla.apps.event_log.services import record, unit_of_work
 from hekla.apps.presets import selectors
 from hekla.apps.presets.models import MAX_NAME, Preset
 from hekla.apps.tenancy import selectors as tenancy

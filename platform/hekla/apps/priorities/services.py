@@ -7,8 +7,8 @@ from typing import Any
 from django.db import IntegrityError
 from django.utils.translation import gettext as _
 
-from hekla.apps.outbox import changes
-from hekla.apps.outbox.services import Actor, record, unit_of_work
+from hekla.apps.event_log import changes
+from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.apps.priorities.models import PriorityClass
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events

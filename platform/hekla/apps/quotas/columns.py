@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from hekla.apps.accounts.models import User
 from hekla.apps.invitations import extras
-from hekla.apps.outbox.services import Actor
+from hekla.apps.event_log.services import Actor
 from hekla.apps.quotas import selectors, services
 from hekla.apps.quotas.forms import BoundsForm
 from hekla.apps.quotas.models import Quota

@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
-from hekla.apps.outbox import changes
-from hekla.apps.outbox.services import Actor, record, unit_of_work
+from hekla.apps.event_log import changes
+from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.apps.quotas import selectors
 from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy.models import Tenant

@@ -9,8 +9,8 @@ from django.db.models import QuerySet
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.outbox import selectors as outbox
-from hekla.apps.outbox.models import Event
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.event_log.models import Event
 from hekla.apps.schedules.models import Run, Schedule
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.errors import NotFound
@@ -71,7 +71,7 @@ def running(schedule: Schedule) -> list[Run]:
 
 def history(schedule: Schedule) -> QuerySet[Event]:
     """Everything that happened to the schedule itself, oldest first."""
-    return outbox.about(f"schedule:{schedule.uid}")
+    return event_log.about(f"schedule:{schedule.uid}")
 
 
 def due(now: datetime) -> list[int]:

@@ -15,7 +15,7 @@ from hekla.apps.forms import attach
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.forms import MAX_MANIFEST_BYTES, ManifestForm
-from hekla.apps.outbox import selectors as outbox
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.people import person
 from hekla.apps.schedules import forms, selectors, services, shown
 from hekla.apps.schedules.models import Schedule
@@ -29,14 +29,14 @@ from hekla.lib import clock
 @require_safe
 def schedules(request: HttpRequest) -> HttpResponse:
     """The schedules that one may see."""
-    since = outbox.last_number()
+    since = event_log.last_number()
     return render(request, "schedules/list.html", {"since": since, "rows": shown.rows(person(request))})
 
 
 @require_safe
 def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
     """One schedule."""
-    since = outbox.last_number()
+    since = event_log.last_number()
     schedule = selectors.get(uid, person(request))
     context = shown.detail(schedule, person(request), now=clock.now())
     return render(request, "schedules/detail.html", context | {"since": since})

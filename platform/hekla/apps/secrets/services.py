@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.secrets.models import JobSecrets
 from hekla.apps.secrets.sealed import closed
 

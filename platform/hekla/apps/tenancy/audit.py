@@ -8,9 +8,9 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.outbox import selectors as outbox
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.words import kind_in_words
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.words import kind_in_words
 from hekla.apps.tenancy import selectors
 from hekla.apps.tenancy.audit_words import said
 from hekla.apps.tenancy.models import Tenant
@@ -62,7 +62,7 @@ def acts(user: User, asked: Asked, *, most: int = PAGE) -> list[Act]:
     within = None if accounts.may(user, Permission.SEE_AUDIT) else list(tenants)
     if asked.tenant:
         within = [tenant.pk for tenant in tenants.values() if tenant.slug == asked.tenant]
-    found = outbox.of_people(tenants=within, person=asked.person, kind=asked.kind, before=asked.before, limit=most)
+    found = event_log.of_people(tenants=within, person=asked.person, kind=asked.kind, before=asked.before, limit=most)
     return [Act(event, tenants.get(event.tenant_id or 0)) for event in found]
 
 

@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from hekla.apps.outbox.words import KINDS
+from hekla.apps.event_log.words import KINDS
 from hekla.apps.people import person
 from hekla.apps.tenancy import audit
 

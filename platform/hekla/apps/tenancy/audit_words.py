@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS, TENANT_ROLE_LABELS
-from hekla.apps.outbox.phases import phase
+from hekla.apps.event_log.phases import phase
 from hekla.domain import events
 from hekla.domain.events import Vocabulary
 

@@ -8,8 +8,8 @@ from django.db import IntegrityError
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
-from hekla.apps.outbox import changes
-from hekla.apps.outbox.services import Actor, record, unit_of_work
+from hekla.apps.event_log import changes
+from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.apps.tenancy.models import Department, DepartmentHead, Tenant
 from hekla.domain import events
 from hekla.domain.errors import Invalid, Problem, Refused

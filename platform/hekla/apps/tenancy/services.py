@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission, TenantRole
-from hekla.apps.outbox import changes
-from hekla.apps.outbox.services import Actor, record, unit_of_work
+from hekla.apps.event_log import changes
+from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.apps.tenancy import selectors
 from hekla.apps.tenancy.models import MAX_DAYS_KEPT, Membership, Tenant
 from hekla.domain import events

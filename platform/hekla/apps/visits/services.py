@@ -10,7 +10,7 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
-from hekla.apps.outbox.services import record, unit_of_work
+from hekla.apps.event_log.services import record, unit_of_work
 from hekla.apps.visits import selectors
 from hekla.apps.visits.models import Visit
 from hekla.domain import events

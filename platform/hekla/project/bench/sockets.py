@@ -25,8 +25,8 @@ import psutil
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.signals import recorded
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.signals import recorded
 from hekla.lib import clock
 from hekla.project.bench import watchers
 from hekla.project.bench.watchers import Page

@@ -13,8 +13,8 @@ from hekla.apps.accounts.models import User
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.priority import has_priority
-from hekla.apps.outbox import selectors as outbox
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Membership, Tenant
@@ -101,7 +101,7 @@ def _of(team: Team, user: User, cookie: str, view: str, params: dict[str, str]) 
     if (view, whose) not in team.topics:
         parts = [part.topics(user, params) for part in registry.find(view)]
         team.topics[view, whose] = frozenset[str]().union(*parts)
-    path = f"/ws/live/?{query}&since={outbox.last_number()}"
+    path = f"/ws/live/?{query}&since={event_log.last_number()}"
     return Page(view, path, cookie, team.topics[view, whose])
 
 

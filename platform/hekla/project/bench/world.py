@@ -20,7 +20,7 @@ from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.flows import services as flows
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox.services import PLATFORM
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.schedules import services as schedules
@@ -207,15 +207,15 @@ WITH told AS (
     ) AS step(kind, more)
     WHERE pod.phase <> 'pending' AND job_id > (SELECT max(id) FROM jobs_job) - %(newest)s
 ), numbered AS (
-    INSERT INTO outbox_event (id, at, kind, subject, tenant_id, actor_id, actor_name, topics, payload)
-    SELECT (SELECT last FROM outbox_numbering) + row_number() OVER (ORDER BY told.at, told.kind), told.at, told.kind,
+    INSERT INTO event_log_event (id, at, kind, subject, tenant_id, actor_id, actor_name, topics, payload)
+    SELECT (SELECT last FROM event_log_numbering) + row_number() OVER (ORDER BY told.at, told.kind), told.at, told.kind,
            'job:' || job.uid, job.tenant_id, told.actor_id, CASE WHEN told.actor_id IS NULL THEN 'controller'
            ELSE 'somebody' END, ARRAY['job:' || job.uid, 'tenant:' || job.tenant_id, 'queue:' || job.queue_id],
            told.payload
     FROM told JOIN jobs_job job ON job.id = told.job_id
     RETURNING 1
 )
-UPDATE outbox_numbering SET last = last + (SELECT count(*) FROM numbered)
+UPDATE event_log_numbering SET last = last + (SELECT count(*) FROM numbered)
 """
 _FEW = 40
 

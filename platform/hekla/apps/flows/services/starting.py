@@ -17,7 +17,7 @@ from hekla.apps.flows.services.resolving import Resolved, resolve
 from hekla.apps.flows.services.telling import tell
 from hekla.apps.flows.services.templates import NameTaken, may_submit, save_template
 from hekla.apps.jobs import services as job_services
-from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
 from hekla.domain.errors import Invalid, Problem, Refused

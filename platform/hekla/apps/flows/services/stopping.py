@@ -13,7 +13,7 @@ from hekla.apps.flows.services.advancing import write
 from hekla.apps.flows.services.telling import tell
 from hekla.apps.jobs import services as job_services
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.event_log.services import unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, Refused
 from hekla.domain.flow_progress import evaluate_flow

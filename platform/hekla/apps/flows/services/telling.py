@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from hekla.apps.flows.models import Flow, JobTemplate
-from hekla.apps.outbox.services import Actor, record
+from hekla.apps.event_log.services import Actor, record
 from hekla.domain import events
 
 

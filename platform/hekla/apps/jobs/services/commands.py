@@ -12,7 +12,7 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services import quota
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import advance, write
-from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.event_log.services import unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, Refused
 from hekla.domain.lifecycle import delegated, target_of

@@ -15,7 +15,7 @@ from hekla.apps.jobs.facts import job_facts
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import advance, evict, set_gang_phase
-from hekla.apps.outbox.services import CONTROLLER, unit_of_work
+from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.rows import save_all
 from hekla.domain import events
 from hekla.domain.lifecycle import Stimulus, resolve

@@ -14,7 +14,7 @@ from hekla.apps.jobs.services import quota, routing
 from hekla.apps.jobs.services.routing import Way
 from hekla.apps.jobs.services.submission import NameTaken, check, new_row, submitted
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.priorities import selectors as priorities
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import secrets as naming

@@ -10,7 +10,7 @@ from datetime import datetime
 from hekla.apps.jobs.models import Job, Placement
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import set_gang_phase
-from hekla.apps.outbox.services import CONTROLLER, unit_of_work
+from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.queues.models import Queue
 from hekla.domain import events
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase

@@ -16,7 +16,7 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.commands import require_right
 from hekla.apps.jobs.services.scaling import require_unchanged
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.priorities import selectors as priorities
 from hekla.domain import events
 from hekla.domain.errors import Invalid, Refused

@@ -15,7 +15,7 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.commands import require_right
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import request_stop
-from hekla.apps.outbox.services import CONTROLLER, Actor, unit_of_work
+from hekla.apps.event_log.services import CONTROLLER, Actor, unit_of_work
 from hekla.apps.secrets import services as secrets
 from hekla.domain import events
 from hekla.domain.errors import Refused

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from hekla.apps.clusters import leases
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox.services import CONTROLLER, purge, record, unit_of_work
+from hekla.apps.event_log.services import CONTROLLER, purge, record, unit_of_work
 from hekla.domain import events
 
 

@@ -19,7 +19,7 @@ from hekla.apps.jobs.services.commands import require_right
 from hekla.apps.jobs.services.submission import never_fitting
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import advance, new_slots
-from hekla.apps.outbox.services import Actor, unit_of_work
+from hekla.apps.event_log.services import Actor, unit_of_work
 from hekla.domain import events, lifecycle, scaling
 from hekla.domain.errors import Invalid, Refused
 from hekla.domain.jobspec import JobSpec

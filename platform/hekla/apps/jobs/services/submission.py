@@ -16,7 +16,7 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services import quota, routing
 from hekla.apps.jobs.services.routing import Way
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.priorities import selectors as priorities
 from hekla.apps.priorities.selectors import Wish
 from hekla.apps.queues import selectors as queues

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox.services import Actor, record
+from hekla.apps.event_log.services import Actor, record
 from hekla.domain import events
 
 

@@ -9,7 +9,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.observations import react
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import AddressOf, advance, enter_pod_phase, expire, write
-from hekla.apps.outbox.services import CONTROLLER, Actor, unit_of_work
+from hekla.apps.event_log.services import CONTROLLER, Actor, unit_of_work
 from hekla.domain import events, lifecycle
 from hekla.domain.lifecycle import overdue
 from hekla.domain.phases import PodPhase

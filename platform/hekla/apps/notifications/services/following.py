@@ -11,9 +11,9 @@ from hekla.apps.notifications import selectors
 from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.models import Reader
 from hekla.apps.notifications.services.telling import Told, tell, tell_of_themselves
-from hekla.apps.outbox import selectors as outbox
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import unit_of_work
 from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase
 
 OF_JOBS = ("JobPhaseChanged", "PodEvicted")
@@ -30,8 +30,8 @@ def follow(*, now: datetime) -> int:
         reader = _reader()
         if reader is None:
             return 0
-        last = outbox.last_number()
-        events = outbox.of_kinds_after(reader.number, KINDS, limit=_MOST)
+        last = event_log.last_number()
+        events = event_log.of_kinds_after(reader.number, KINDS, limit=_MOST)
         count = _tell_all([event for event in events if event.kind in OF_JOBS], now)
         count += sum(_tell_of_acting(event) for event in events if event.kind == "ActingBegun")
         reader.number = events[-1].pk if len(events) == _MOST else max(last, reader.number)
@@ -41,7 +41,7 @@ def follow(*, now: datetime) -> int:
 
 def _reader() -> Reader | None:
     """None while another holds it. The first begins at the newest event: nobody is told of what was before."""
-    Reader.objects.get_or_create(pk=1, defaults={"number": outbox.last_number()})
+    Reader.objects.get_or_create(pk=1, defaults={"number": event_log.last_number()})
     return Reader.objects.select_for_update(skip_locked=True).first()
 
 

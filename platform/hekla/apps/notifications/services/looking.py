@@ -10,7 +10,7 @@ from hekla.apps.notifications import selectors
 from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.models import JobChoice, Notification
 from hekla.apps.notifications.services.telling import Told, tell
-from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.event_log.services import unit_of_work
 
 BEFORE_DELETION = timedelta(hours=1)
 KEPT_FOR = timedelta(days=90)

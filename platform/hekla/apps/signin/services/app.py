@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
-from hekla.apps.outbox.services import record
+from hekla.apps.event_log.services import record
 from hekla.apps.signin import codes
 from hekla.apps.signin.models import SecondFactor
 from hekla.apps.signin.sealed import seal

@@ -9,7 +9,7 @@ from django.utils.formats import time_format
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
-from hekla.apps.outbox.services import unit_of_work
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.signin.models import Tries
 from hekla.domain.errors import Refused
 

@@ -8,7 +8,7 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
-from hekla.apps.outbox.services import record
+from hekla.apps.event_log.services import record
 from hekla.apps.signin import selectors
 from hekla.apps.signin.models import RecoveryCode, SecondFactor, SecurityKey
 from hekla.apps.signin.services.counting import one_at_a_time

@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
-from hekla.apps.outbox.services import record
+from hekla.apps.event_log.services import record
 from hekla.apps.signin import keys
 from hekla.apps.signin.models import SecurityKey
 from hekla.apps.signin.relying_party import RelyingParty, relying_party

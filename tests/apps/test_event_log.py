@@ -5,10 +5,10 @@ import threading
 import pytest
 from django.db import connection, connections, transaction
 
-from hekla.apps.outbox import selectors
-from hekla.apps.outbox.models import Event
-from hekla.apps.outbox.services import PLATFORM, purge, record, unit_of_work
-from hekla.apps.outbox.signals import recorded
+from hekla.apps.event_log import selectors
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM, purge, record, unit_of_work
+from hekla.apps.event_log.signals import recorded
 from hekla.domain import events
 from hekla.lib import clock
 

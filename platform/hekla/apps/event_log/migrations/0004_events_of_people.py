@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("outbox", "0003_events_of_a_jobs_course"),
+        ("event_log", "0003_events_of_a_jobs_course"),
     ]
 
     operations = [

@@ -16,13 +16,13 @@ from datetime import datetime
 from django.db import connection, transaction
 from django.db.models import F
 
-from hekla.apps.outbox.models import Event, Numbering
-from hekla.apps.outbox.signals import recorded
+from hekla.apps.event_log.models import Event, Numbering
+from hekla.apps.event_log.signals import recorded
 from hekla.domain import events
 
 _TAKE_NUMBERS = """
-    INSERT INTO outbox_numbering (id, last, purged) VALUES (1, %(count)s, 0)
-    ON CONFLICT (id) DO UPDATE SET last = outbox_numbering.last + %(count)s RETURNING last
+    INSERT INTO event_log_numbering (id, last, purged) VALUES (1, %(count)s, 0)
+    ON CONFLICT (id) DO UPDATE SET last = event_log_numbering.last + %(count)s RETURNING last
 """
 _pending: ContextVar[list[Event] | None] = ContextVar("pending_events", default=None)
 _behalf: ContextVar["Actor | None"] = ContextVar("on_behalf", default=None)

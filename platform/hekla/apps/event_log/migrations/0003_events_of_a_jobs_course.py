@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("outbox", "0002_numbering"),
+        ("event_log", "0002_numbering"),
     ]
 
     operations = [

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("outbox", "0005_waits_and_evictions"),
+        ("event_log", "0005_waits_and_evictions"),
     ]
 
     operations = [

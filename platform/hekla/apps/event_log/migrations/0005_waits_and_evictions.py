@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("outbox", "0004_events_of_people"),
+        ("event_log", "0004_events_of_people"),
     ]
 
     operations = [

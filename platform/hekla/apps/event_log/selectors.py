@@ -7,7 +7,7 @@ from django.db.models import Count, F, Max, Q, QuerySet, Subquery, Value
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
 
-from hekla.apps.outbox.models import Event, Numbering
+from hekla.apps.event_log.models import Event, Numbering
 
 
 def last_number() -> int:

@@ -3,15 +3,15 @@
 from django.db import migrations, models
 
 _GO_ON = """
-    INSERT INTO outbox_numbering (id, last, purged)
-    SELECT 1, max(id), max(id) - count(*) FROM outbox_event HAVING count(*) > 0
+    INSERT INTO event_log_numbering (id, last, purged)
+    SELECT 1, max(id), max(id) - count(*) FROM event_log_event HAVING count(*) > 0
 """
-_GO_BACK = "SELECT setval(pg_get_serial_sequence('outbox_event', 'id'), max(id)) FROM outbox_event HAVING count(*) > 0"
+_GO_BACK = "SELECT setval(pg_get_serial_sequence('event_log_event', 'id'), max(id)) FROM event_log_event HAVING count(*) > 0"
 
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("outbox", "0001_initial"),
+        ("event_log", "0001_initial"),
     ]
 
     operations = [

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class EventLogConfig(AppConfig):
+    name = "hekla.apps.event_log"
+    label = "event_log"
