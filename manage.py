@@ -14,6 +14,6 @@ if __name__ == "__main__":
     if sys.version_info < OLDEST:
         sys.exit("Hekla needs Python %d.%d or later, and this is Python %d.%d." % (OLDEST + sys.version_info[:2]))  # noqa: UP031
     sys.path.insert(0, PLATFORM)
-    from hekla.project.bootstrap import main
+    from hekla.launcher.bootstrap import main
 
     main(sys.argv[1:])

@@ -6,7 +6,7 @@ import pytest
 from django.utils import translation
 from hypothesis import HealthCheck, settings
 
-from hekla.project import catalogues
+from hekla.launcher import catalogues
 
 settings.register_profile("hekla", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a machine may be busy
 settings.load_profile("hekla")
@@ -16,7 +16,7 @@ catalogues.compile_stale()
 @pytest.fixture(autouse=True)
 def nothing_remembered() -> None:
     """What a process keeps of its rows would outlive rows that a test rolls back."""
-    from hekla.foresight import occupancy
+    from hekla.scheduling import occupancy
 
     occupancy.forget()
 
@@ -24,10 +24,10 @@ def nothing_remembered() -> None:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is found to help a job does not depend on how busy the machine is on which it is tested."""
-    from hekla.foresight import asking
+    from hekla.simulation import what_if
 
     for name in ("_TYPING_SECONDS", "_TRYING_SECONDS", "_WAITING_SECONDS"):
-        monkeypatch.setattr(asking, name, 60.0)
+        monkeypatch.setattr(what_if, name, 60.0)
 
 
 @pytest.fixture(autouse=True)

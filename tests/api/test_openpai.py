@@ -10,10 +10,10 @@ from tests.api.openpai import V1, V2, config, old_config, send
 from hekla.api.openpai import states
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import ApiToken
-from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.openpai.models import Submission
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.openpai.models import Submission
 from hekla.apps.queues import services as queues
 from hekla.apps.secrets import selectors as secrets
 from hekla.apps.secrets.models import JobSecrets

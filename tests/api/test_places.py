@@ -3,9 +3,9 @@
 import pytest
 
 from hekla.apps.clusters import services as clusters
-from hekla.apps.jobs.models import Pod
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs.models import Pod
 from hekla.lib import clock
 
 QUEUES = "/api/v1/queues"

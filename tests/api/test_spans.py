@@ -15,8 +15,8 @@ from hekla.apps.clusters.models import NodeFacts
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Span
-from hekla.foresight import kept, spans
 from hekla.lib import clock
+from hekla.simulation import federation, snapshot_cache
 
 __all__ = ["world"]
 SPANS = "/api/v1/spans"
@@ -26,14 +26,14 @@ BOTH = {"name": "both", "members": ["default", "far"]}
 @pytest.fixture
 def second(transactional_db: None, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """Another cluster, twice as large, with the queue `far`."""
-    monkeypatch.setattr(spans, "PATIENCE_SECONDS", 120.0)
-    kept.forget_all()
+    monkeypatch.setattr(federation, "PATIENCE_SECONDS", 120.0)
+    snapshot_cache.forget_all()
     now, size = clock.now(), {"cpu": "8", "memory": "8Gi", "pods": "20"}
     made = clusters.create(name="away", kind="simulated", config={"nodes": []}, actor=PLATFORM, now=now)
     clusters.observe_nodes(made, [NodeFacts("m", size, {})], now=now)
     queues.create(cluster=made, name="far", actor=PLATFORM, now=now)
     yield world
-    kept.forget_all()
+    snapshot_cache.forget_all()
 
 
 def post(client: APIClient, document: dict[str, Any], path: str = SPANS) -> Any:

@@ -7,15 +7,15 @@ import pytest
 from hekla.api import throttles
 from hekla.apps.forecasts import services as forecasts
 from hekla.apps.jobs.models import Job
-from hekla.foresight import kept
 from hekla.lib import clock
+from hekla.simulation import snapshot_cache
 
 ADDRESS = "/api/v1/what-if"
 
 
 @pytest.fixture(autouse=True)
 def _nothing_is_kept():
-    kept.forget_all()
+    snapshot_cache.forget_all()
 
 
 def ask(client, document, query=""):

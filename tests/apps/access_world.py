@@ -13,20 +13,20 @@ from tests.apps.conftest import People, make_people
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import ApiToken, User
-from hekla.apps.acting import services as acting
 from hekla.apps.batches import services as batches
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Node
 from hekla.apps.demonstrations import services as demonstrations
 from hekla.apps.demonstrations.stages import GANGS
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.flows import services as flows
 from hekla.apps.flows.models import Flow
 from hekla.apps.gallery import services as gallery
+from hekla.apps.impersonation import services as acting
 from hekla.apps.invitations import services as invitations
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.openpai.models import Submission
-from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.presets import services as presets
 from hekla.apps.priorities import services as priorities
 from hekla.apps.queues import services as queues
@@ -39,7 +39,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.schedules import ScheduleSpec
 from hekla.domain.sweeps import SweepSpec
 from hekla.lib import clock
-from hekla.project.access import ROUTES
+from hekla.pages.access import ROUTES
 
 MANIFEST = """\
 apiVersion: batch.volcano.sh/v1alpha1

@@ -10,9 +10,9 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster, NodeFacts
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
-from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import services as tenancy

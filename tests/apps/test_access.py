@@ -15,11 +15,11 @@ from tests.apps.access_world import MANIFEST, World, acting_for, ask, make_world
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.scopes import Scope, allows
-from hekla.apps.acting import reach
 from hekla.apps.jobs.models import Job
 from hekla.lib import clock
-from hekla.project import access
-from hekla.project.access import ROLES, ROUTES, VERBS
+from hekla.pages import access
+from hekla.pages.access import ROLES, ROUTES, VERBS
+from hekla.pages.impersonation import reach
 
 ANSWERS = access.routes()
 

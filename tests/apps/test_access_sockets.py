@@ -10,7 +10,7 @@ from tests.support.websocket import Socket
 from hekla.apps.accounts.models import User
 from hekla.live import registry, routing
 from hekla.live.consumers import NOT_SIGNED_IN, UNKNOWN
-from hekla.project.access import ROLES, SOCKETS
+from hekla.pages.access import ROLES, SOCKETS
 
 _CLOSED = {NOT_SIGNED_IN: "sign in", UNKNOWN: "absent"}
 

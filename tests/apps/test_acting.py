@@ -12,12 +12,12 @@ from tests.apps.conftest import People
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
-from hekla.apps.acting import selectors, services
-from hekla.apps.acting.models import Acting
+from hekla.apps.event_log.models import Event
+from hekla.apps.impersonation import selectors, services
+from hekla.apps.impersonation.models import Acting
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.models import Notification
-from hekla.apps.event_log.models import Event
 from hekla.apps.tenancy import audit
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Refused
 from hekla.lib import clock

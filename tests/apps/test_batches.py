@@ -12,17 +12,17 @@ from tests.apps.conftest import People
 from hekla.apps.accounts.models import User
 from hekla.apps.batches import selectors, services
 from hekla.apps.batches.models import Batch, Member
-from hekla.apps.jobs import services as jobs
-from hekla.apps.jobs.models import Job
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.models import Job
 from hekla.apps.queues import services as queues
 from hekla.domain import formats
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.sweeps import SweepSpec
 from hekla.lib import clock
-from hekla.project import fragments
+from hekla.pages import live_views
 
 As = Callable[[User], Client]
 JOB = {"tasks": [{"name": "main", "command": ["train", "{{ lr }}"], "resources": {"cpu": "1"}}]}
@@ -266,7 +266,7 @@ def test_the_table_is_narrowed_and_sorted_by_the_address(people: People, as_: As
     Job.objects.filter(name="lr-2").update(phase="completed")
     page = as_(people.alice).get(f"{reverse('batches:detail', args=[batch.uid])}?{query}").content.decode()
     assert order(page) == want
-    assert order(fragments._batch(people.alice, {"uid": str(batch.uid), "query": query})) == want
+    assert order(live_views._batch(people.alice, {"uid": str(batch.uid), "query": query})) == want
 
 
 def test_a_large_batch_comes_in_pages(people: People, as_: As, django_assert_max_num_queries: Any) -> None:
@@ -296,7 +296,7 @@ def test_a_stranger_finds_nothing(people: People, as_: As) -> None:
     assert stranger.get(f"{reverse('batches:sweep')}?job={Job.objects.first().uid}").status_code == 404
     assert ">lr<" not in stranger.get(reverse("batches:list")).content.decode()
     with pytest.raises(NotFound):
-        fragments._batch_topics(people.charlie, {"uid": str(batch.uid)})
+        live_views._batch_topics(people.charlie, {"uid": str(batch.uid)})
 
 
 def test_the_list_tells_the_phases(people: People, as_: As) -> None:

@@ -21,10 +21,10 @@ from tests.kubernetes.control_plane import ControlPlane
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import sealed, selectors, services
 from hekla.apps.clusters.models import Cluster, ClusterHealth, ClusterKey
-from hekla.apps.jobs import services as jobs
-from hekla.apps.jobs.models import Pod
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.models import Pod
 from hekla.apps.queues import services as queues
 from hekla.backends.kubernetes import keys
 from hekla.controller import health

@@ -19,19 +19,20 @@ from hekla.apps.demonstrations import services
 from hekla.apps.demonstrations.catalogue import DEMONSTRATIONS, PAUSE_SECONDS, Demonstration
 from hekla.apps.demonstrations.models import Run
 from hekla.apps.demonstrations.stages import ELASTIC, GANGS, POLICY, STAGES, Stage
-from hekla.apps.jobs import services as jobs
-from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import services as tenancy
 from hekla.domain.errors import Refused
 from hekla.domain.policies import LifecycleAction
 from hekla.engine import policy
+from hekla.launcher import first_data
 from hekla.lib import clock
-from hekla.project import first_data, fragments
+from hekla.pages import live_views
 
 As = Callable[[User], Client]
 NAMES = [one.name for one in DEMONSTRATIONS]
@@ -200,8 +201,8 @@ def test_a_run_exists_for_its_tenant_only(staged: People, as_: As) -> None:
     address = reverse("demonstrations:detail", args=["gangs"])
     assert "gangs-first-1" in as_(staged.bob).get(address).content.decode()
     assert "gangs-first-1" not in as_(staged.charlie).get(address).content.decode()
-    assert "gangs-first-1" not in fragments._demonstration(staged.charlie, {"name": "gangs"})
-    assert "gangs-first-1" in fragments._demonstration(staged.bob, {"name": "gangs"})
+    assert "gangs-first-1" not in live_views._demonstration(staged.charlie, {"name": "gangs"})
+    assert "gangs-first-1" in live_views._demonstration(staged.bob, {"name": "gangs"})
 
 
 # How it goes on.

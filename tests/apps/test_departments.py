@@ -7,9 +7,9 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import BY_TENANT_ROLE, Permission
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues import services as queue_services
 from hekla.apps.tenancy import departments, selectors

@@ -9,10 +9,10 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
-from hekla.apps.jobs import exports
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.domain import formats
+from hekla.pages.jobs import exports
 
 As = Callable[[User], Client]
 TASK = {"command": ["python", "train.py"], "resources": {"cpu": "1"}}

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.utils import translation
 
-from hekla.apps.jobs import endings, failures
+from hekla.apps.job_history import endings, failures
 from hekla.apps.jobs.models import Pod
 from hekla.project.settings import CHECKOUT
 

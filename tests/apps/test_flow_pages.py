@@ -19,7 +19,7 @@ from hekla.apps.jobs.models import Job
 from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
-from hekla.project import fragments
+from hekla.pages import live_views
 
 As = Callable[[User], Client]
 JOB = {"tasks": [{"name": "main", "command": ["true"], "resources": {"cpu": "1"}}]}
@@ -156,12 +156,12 @@ def test_its_manifests_are_files(people: People, as_: As) -> None:
 def test_the_live_parts_are_the_page(people: People, as_: As) -> None:
     flow = start(people, {"name": "a", "job": JOB}, {"name": "b", "job": JOB, "depends_on": ["a"]})
     params = {"uid": str(flow.uid)}
-    parts = fragments._flow(people.alice, params)
+    parts = live_views._flow(people.alice, params)
     for part in ("flow-head", "flow-drawing", "flow-steps", "flow-timeline"):
         assert f'id="{part}"' in parts
         assert f'id="{part}"' in page(as_(people.alice), "flows:detail", flow.uid)
-    assert fragments._flow_topics(people.alice, params) == {f"tenant:{people.lab.pk}"}
-    assert flow.name in fragments._flows(people.alice, {})
+    assert live_views._flow_topics(people.alice, params) == {f"tenant:{people.lab.pk}"}
+    assert flow.name in live_views._flows(people.alice, {})
 
 
 def test_lists_of_many_ask_no_more_questions(people: People, as_: As, django_assert_max_num_queries: Any) -> None:

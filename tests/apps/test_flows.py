@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from tests.apps.conftest import People
 
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.flows import asking, selectors, services, wake
 from hekla.apps.flows.models import Flow, JobTemplate, Step
 from hekla.apps.flows.services.advancing import TRY_AGAIN_SECONDS
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.event_log.models import Event
-from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.domain.errors import Forbidden, HeklaError, Invalid, NotFound, Refused
 from hekla.domain.flows import FlowSpec, Probe

@@ -9,10 +9,10 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.gallery import selectors, services
 from hekla.apps.gallery.models import Template
 from hekla.apps.jobs.models import Job
-from hekla.apps.event_log import selectors as event_log
 from hekla.apps.presets import services as presets
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import Forbidden, Invalid, Refused

@@ -11,9 +11,9 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
-from hekla.apps.jobs import gantt, waits
-from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.event_log.models import Event
+from hekla.apps.job_history import gantt, waits
+from hekla.apps.jobs.models import Job, Pod
 from hekla.lib import clock
 
 As = Callable[[User], Client]

@@ -17,11 +17,11 @@ from tests.e2e.conftest import free_port
 from tests.support import openid_provider as there
 
 from hekla.apps.accounts.models import User
+from hekla.apps.event_log.models import Event
 from hekla.apps.identities import providers, services
 from hekla.apps.identities.models import Identity
 from hekla.apps.identities.providers import Claims, ProviderFailed
 from hekla.apps.invitations import services as invitations
-from hekla.apps.event_log.models import Event
 from hekla.apps.signin import services as factors
 from hekla.apps.signin.models import SecondFactor
 from hekla.apps.tenancy.models import Membership

@@ -12,9 +12,9 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
+from hekla.apps.event_log.models import Event
 from hekla.apps.invitations import importing, letters, services, table
 from hekla.apps.invitations.models import Invitation, Letter
-from hekla.apps.event_log.models import Event
 from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy import departments
 from hekla.apps.tenancy import services as tenancy

@@ -11,9 +11,9 @@ from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log.models import Event
 from hekla.apps.invitations import letters, selectors, services
 from hekla.apps.invitations.models import Invitation
-from hekla.apps.event_log.models import Event
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy import services as tenancy_services
 from hekla.apps.tenancy.models import Membership

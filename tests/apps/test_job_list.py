@@ -19,21 +19,23 @@ from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.jobs import facts, listing, selectors, services, shown, table_file
-from hekla.apps.jobs.filters import order
-from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs import facts, selectors, services
+from hekla.apps.jobs.filters import order
+from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
 from hekla.domain.errors import Forbidden, Invalid, Refused
 from hekla.lib import clock
+from hekla.pages.jobs import context as shown
+from hekla.pages.jobs import list_context, table_file
 
 As = Callable[[User], Client]
 LIST = "jobs:list"
 
 
 def asked(query: str, user: User) -> list[str]:
-    return sorted(listing.asked_for(QueryDict(query), user).values_list("name", flat=True))
+    return sorted(list_context.asked_for(QueryDict(query), user).values_list("name", flat=True))
 
 
 def pod(job: Job, **more: Any) -> Pod:
@@ -110,7 +112,7 @@ def test_the_list_is_narrowed_by_what_the_address_says(
 def test_what_is_asked_wrongly_is_said_and_never_taken_for_everything(people: People, as_: As, query: str) -> None:
     people.submit("kept")
     with pytest.raises(Invalid):
-        listing.asked_for(QueryDict(query), people.alice)
+        list_context.asked_for(QueryDict(query), people.alice)
     page = as_(people.alice).get(f"{reverse(LIST)}?{query}")
     assert page.status_code == 200
     assert "cannot be narrowed so" in page.content.decode()
@@ -125,10 +127,10 @@ def test_pages_show_every_job_once_forwards_and_back(
 ) -> None:
     for number in range(7):
         people.submit(f"job-{number}", priority=number % 2)
-    monkeypatch.setattr(listing.shown, "PAGE", 3)
+    monkeypatch.setattr(list_context.shown, "PAGE", 3)
     query, pages = QueryDict(f"sort={sort}"), []
     while True:
-        context = listing.context(query, people.alice)
+        context = list_context.context(query, people.alice)
         pages.append([row["job"].name for row in context["rows"]])
         if not context["next"]:
             break
@@ -136,8 +138,8 @@ def test_pages_show_every_job_once_forwards_and_back(
     by = order(QueryDict(f"sort={sort}"))
     assert [name for page in pages for name in page] == list(by.of(Job.objects.all()).values_list("name", flat=True))
     back = QueryDict(context["previous"].removeprefix("?"))
-    assert [row["job"].name for row in listing.context(back, people.alice)["rows"]] == pages[-2]
-    assert not listing.context(QueryDict(f"sort={sort}"), people.alice)["previous"]
+    assert [row["job"].name for row in list_context.context(back, people.alice)["rows"]] == pages[-2]
+    assert not list_context.context(QueryDict(f"sort={sort}"), people.alice)["previous"]
 
 
 def cursor(*parts: Any) -> str:
@@ -212,14 +214,14 @@ def test_what_volcano_would_not_do_is_not_offered_and_costs_one_query_for_all(
 def test_groups_count_jobs_and_lead_to_them(
     people: People, three: dict[str, Job], by: str, groups: set[tuple[Any, ...]]
 ) -> None:
-    found = listing.context(QueryDict(f"group={by}&tenant=lab"), people.alice)["groups"]
+    found = list_context.context(QueryDict(f"group={by}&tenant=lab"), people.alice)["groups"]
     assert {(one.name, one.jobs, one.alive, one.failed) for one in found} == groups
     for one in found:
         assert len(asked(one.query, people.alice)) == one.jobs
 
 
 def _file(query: str, user: User) -> list[list[str]]:
-    found = listing.asked_for(QueryDict(query), user)
+    found = list_context.asked_for(QueryDict(query), user)
 
     async def read() -> str:
         return "".join([text async for text in table_file.lines(found, order(QueryDict(query)))])

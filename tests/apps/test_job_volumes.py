@@ -12,10 +12,10 @@ from tests.apps.test_submission import form_of, posted
 
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import services
-from hekla.apps.jobs.filling import filled
-from hekla.apps.jobs.submission_form import First
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
+from hekla.pages.job_forms.submission_form import First
+from hekla.pages.submit.form_mapping import filled
 
 As = Callable[[User], Client]
 SPEC = JobSpec.parse(

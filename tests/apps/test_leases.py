@@ -8,8 +8,8 @@ from django.db import DatabaseError, connection
 
 from hekla.apps.clusters import leases, services
 from hekla.apps.clusters.models import Cluster, NodeFacts
-from hekla.apps.jobs.services.decisions import JobDecision, commit
 from hekla.apps.event_log.services import PLATFORM, unit_of_work
+from hekla.apps.jobs.services.decisions import JobDecision, commit
 from hekla.lib import clock
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -8,10 +8,10 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
-from hekla.apps.jobs.many_logs import PAGE
 from hekla.apps.jobs.models import Job, Pod
 from hekla.lib import clock
 from hekla.live import registry
+from hekla.pages.jobs.merged_logs import PAGE
 
 As = Callable[[User], Client]
 

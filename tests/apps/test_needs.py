@@ -7,8 +7,8 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
-from hekla.apps.jobs.models import Job
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs.models import Job
 from hekla.apps.quotas import services as quotas
 from hekla.apps.quotas.models import Quota
 from hekla.lib import clock

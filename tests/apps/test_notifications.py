@@ -16,12 +16,12 @@ from tests.apps.test_submission import typed
 from tests.support.receivers import Hook, Mailbox, mail_server, receiver
 
 from hekla.apps.accounts.models import User
+from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.notifications import addresses, outgoing, selectors, services, wording
+from hekla.apps.notifications import addresses, labels, outgoing, selectors, services
 from hekla.apps.notifications.models import Delivery, JobChoice, Notification, Preference, Reader
 from hekla.apps.notifications.services import sending
-from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.tenancy import services as tenancy
 from hekla.domain import events
 from hekla.domain.errors import Invalid, Refused
@@ -52,7 +52,7 @@ def evicted(job: Job, *pods: int) -> None:
 
 
 def told(user: User) -> list[str]:
-    return [wording.sentence(one) for one in Notification.objects.filter(user=user).order_by("pk")]
+    return [labels.sentence(one) for one in Notification.objects.filter(user=user).order_by("pk")]
 
 
 @pytest.fixture

@@ -12,16 +12,16 @@ from tests.apps.conftest import People
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
+from hekla.apps.event_log.services import PLATFORM, unit_of_work
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.event_log.services import PLATFORM, unit_of_work
 from hekla.apps.queues import services as queues
 from hekla.domain import events
 from hekla.domain.frameworks import load_frameworks
 from hekla.engine.decisions import Barred, Cause, Reason, Victims
-from hekla.foresight.reasons import as_data
 from hekla.lib import clock
+from hekla.scheduling.reasons import as_data
 
 As = Callable[[User], Client]
 MOST_QUERIES = {"jobs:list": 12, "home": 12, "queues:list": 12, "clusters:nodes": 12}

@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 from django.contrib.staticfiles import finders
 
-from hekla.apps import plots
+from hekla.pages.frame import plots
 
 ROOT = Path(__file__).parents[2]
 

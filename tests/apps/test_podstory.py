@@ -11,15 +11,15 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
-from hekla.apps.jobs import podstory
+from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import NotFound
 from hekla.domain.phases import PodPhase
 from hekla.lib import clock
 from hekla.live import registry
+from hekla.pages.jobs import pod_context
 
 As = Callable[[User], Client]
 NOW = clock.now()
@@ -61,7 +61,7 @@ def _changes(job: Job, new: PodPhase, seconds: int, exit_code: int | None = None
 
 
 def test_every_state_has_its_time_its_reason_and_how_long_it_lasted(pod: Pod) -> None:
-    states = podstory.page(pod, now=at(60))["states"]
+    states = pod_context.page(pod, now=at(60))["states"]
     assert [((told.at - NOW).total_seconds(), told.state, told.sentence, told.lasted) for told in states] == [
         (0, "waiting", "Attempt 2 is made, and waits for a place.", "4 s"),
         (4, "waiting", "Waits for 4 CPU; all of the cluster is given out.", "6 s"),

@@ -9,8 +9,8 @@ from tests.apps.conftest import People
 from tests.apps.test_submission import typed
 
 from hekla.apps.accounts.models import User
-from hekla.apps.jobs.models import Job
 from hekla.apps.event_log import selectors as event_log
+from hekla.apps.jobs.models import Job
 from hekla.apps.presets import selectors, services
 from hekla.apps.presets.models import Preset
 from hekla.apps.tenancy.models import Tenant

@@ -8,9 +8,10 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
-from hekla.apps.jobs import services, story
-from hekla.apps.jobs.models import Job
 from hekla.apps.event_log.models import Event
+from hekla.apps.job_history import history
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job
 from hekla.domain.errors import Forbidden, Invalid, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
@@ -25,7 +26,7 @@ def change(job: Job, priority: int, user: User, **more: int) -> Job:
 def test_it_is_on_the_row_in_the_settings_and_in_the_story(people: People) -> None:
     job = change(people.submit(), 7, people.alice)
     assert (job.priority, job.spec["priority"], job.revision) == (7, 7, 2)
-    (line,) = story.lines(list(Event.objects.filter(kind="JobChanged")))
+    (line,) = history.lines(list(Event.objects.filter(kind="JobChanged")))
     assert (line.sentence, line.actor) == ("Changed: its priority is 7 instead of 0.", "alice")
 
 

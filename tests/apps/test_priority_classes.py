@@ -8,14 +8,14 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.priorities import services
 from hekla.apps.priorities.models import PriorityClass
 from hekla.domain.errors import Invalid, Refused
-from hekla.foresight import snapshot
 from hekla.lib import clock
+from hekla.scheduling import snapshot
 
 As = Callable[[User], Client]
 

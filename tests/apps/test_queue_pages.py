@@ -10,9 +10,9 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock

@@ -11,13 +11,13 @@ from tests.apps.test_queue_pages import run
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import services as clusters
-from hekla.apps.jobs.models import Pod
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs.models import Pod
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
-from hekla.foresight import shares
 from hekla.lib import clock
+from hekla.simulation import queue_shares
 
 As = Callable[[User], Client]
 OWNED = """\
@@ -58,7 +58,7 @@ def form(**changes: Any) -> dict[str, Any]:
 
 def test_who_owns_less_must_give_back(people: People, borrower: Queue) -> None:
     borrower.deserved = {"cpu": "3"}
-    told = shares.forecast(borrower)
+    told = queue_shares.forecast(borrower)
     assert [one["other"].deserved.amount("cpu") for one in (told.before, told.after)] == [4000, 3000]
     assert [one["other"].borrowed.amount("cpu") for one in (told.before, told.after)] == [0, 1000]
     assert [(loss.job.queue.name, loss.pods) for loss in told.losses] == [("other", 1)]

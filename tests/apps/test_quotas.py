@@ -11,12 +11,12 @@ from tests.apps.test_queue_pages import run
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster, Node
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs import spending
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.quota import QuotaExceeded
-from hekla.apps.event_log.models import Event
-from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.quotas import services
 from hekla.apps.quotas.models import Quota
 from hekla.domain.errors import Forbidden

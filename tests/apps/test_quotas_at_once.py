@@ -10,9 +10,9 @@ from tests.apps.test_queue_pages import run
 from tests.apps.test_quotas import bound
 
 from hekla.apps.accounts.models import User
-from hekla.apps.jobs import quota_rows
 from hekla.apps.jobs import services as jobs
 from hekla.apps.quotas.models import Quota
+from hekla.apps.usage import quota_usage
 from hekla.domain.errors import Invalid
 from hekla.domain.scaling import JobSize
 from hekla.lib import clock
@@ -74,8 +74,8 @@ def test_what_is_used_is_shown_where_most_of_it_is_used(people: People) -> None:
     ]
 
 
-def row(people: People) -> quota_rows.Row:
-    return quota_rows.seen_by(people.alice, people.lab, clock.now())[0]
+def row(people: People) -> quota_usage.Row:
+    return quota_usage.seen_by(people.alice, people.lab, clock.now())[0]
 
 
 def test_the_page_sets_shows_and_refuses(people: People, as_: As) -> None:

@@ -12,11 +12,12 @@ from tests.apps.conftest import People
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import NodeFacts
-from hekla.apps.jobs import receipts, services
-from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.jobs.services.transitions import evict
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import CONTROLLER, unit_of_work
+from hekla.apps.job_history import receipts
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services.transitions import evict
 from hekla.domain import events
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock

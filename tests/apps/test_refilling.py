@@ -14,14 +14,14 @@ from tests.apps.conftest import People
 from tests.apps.test_submission import form_of, posted, typed
 
 from hekla.apps.accounts.models import User
-from hekla.apps.jobs.adopting import adopted, differences
-from hekla.apps.jobs.beginnings import FRAMEWORKS, beginning
 from hekla.apps.jobs.models import Job
-from hekla.apps.jobs.submission_form import First
 from hekla.apps.presets import services as presets
 from hekla.apps.presets.models import Preset
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
+from hekla.pages.job_forms.submission_form import First
+from hekla.pages.submit.framework_defaults import adopted, differences
+from hekla.pages.submit.presets import FRAMEWORKS, beginning
 
 As = Callable[[User], Client]
 MANIFEST = """\

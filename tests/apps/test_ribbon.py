@@ -10,10 +10,11 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
-from hekla.apps.jobs import ribbon, selectors
+from hekla.apps.event_log.services import CONTROLLER, unit_of_work
+from hekla.apps.job_history import ribbon
+from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.domain import events
 from hekla.domain.phases import GangPhase, JobPhase
 

@@ -11,10 +11,10 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
-from hekla.apps.jobs import services as jobs
-from hekla.apps.jobs.models import Job
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.models import Job
 from hekla.apps.queues import services as queues
 from hekla.apps.schedules import selectors, services
 from hekla.apps.schedules.models import Run, Schedule
@@ -24,7 +24,7 @@ from hekla.domain.phases import JobPhase
 from hekla.domain.policies import LifecycleAction
 from hekla.domain.schedules import ScheduleSpec
 from hekla.lib import clock
-from hekla.project import fragments
+from hekla.pages import live_views
 
 As = Callable[[User], Client]
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -385,16 +385,16 @@ def test_a_stranger_finds_nothing(people: People, as_: As) -> None:
     assert stranger.get(reverse("schedules:detail", args=[schedule.uid])).status_code == 404
     assert stranger.post(reverse("schedules:run", args=[schedule.uid])).status_code == 404
     assert "hourly" not in stranger.get(reverse("schedules:list")).content.decode()
-    assert "hourly" not in fragments._schedules(people.charlie, {})
+    assert "hourly" not in live_views._schedules(people.charlie, {})
     with pytest.raises(NotFound):
-        fragments._schedule_topics(people.charlie, {"uid": str(schedule.uid)})
+        live_views._schedule_topics(people.charlie, {"uid": str(schedule.uid)})
 
 
 def test_the_buttons_do_what_they_say(people: People, as_: As) -> None:
     schedule = make(people, now=clock.now())
     alice = as_(people.alice)
     alice.post(reverse("schedules:suspend", args=[schedule.uid]), {"suspend": "yes"})
-    assert "suspended" in fragments._schedule(people.alice, {"uid": str(schedule.uid)})
+    assert "suspended" in live_views._schedule(people.alice, {"uid": str(schedule.uid)})
     alice.post(reverse("schedules:suspend", args=[schedule.uid]), {"suspend": "no"})
     answer = alice.post(reverse("schedules:run", args=[schedule.uid]))
     assert "was submitted" in " ".join(map(str, get_messages(answer.wsgi_request)))

@@ -17,13 +17,13 @@ from tests.domain.specs import DOCUMENTS
 
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import services as jobs
-from hekla.apps.jobs.beginnings import FRAMEWORKS, KINDS
-from hekla.apps.jobs.filling import filled
 from hekla.apps.jobs.models import Job
-from hekla.apps.jobs.submission_form import First, SubmissionForm
 from hekla.domain import formats
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
+from hekla.pages.job_forms.submission_form import First, SubmissionForm
+from hekla.pages.submit.form_mapping import filled
+from hekla.pages.submit.presets import FRAMEWORKS, KINDS
 
 As = Callable[[User], Client]
 QUEUES = [("default", "default")]

@@ -11,12 +11,13 @@ from tests.apps.conftest import People
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import leases
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.usage import pictures, selectors, services
+from hekla.apps.usage import selectors, services
 from hekla.apps.usage.levels import LEVELS
 from hekla.apps.usage.models import Sample
 from hekla.apps.usage.services import Reading
 from hekla.domain.resources import Resources
 from hekla.lib import clock
+from hekla.pages.usage import plots
 
 As = Callable[[User], Client]
 NOW = clock.now().replace(minute=0, second=0, microsecond=0)
@@ -142,17 +143,17 @@ def test_pictures_have_a_unit_a_line_for_what_was_asked_and_gpus_only_where_ther
     at = [NOW + timedelta(seconds=10 * n) for n in range(2)]
     points = [selectors.Point("main-0", when, 0.5, 512 * MIB, None, None) for when in at]
     asked = {"main-0": Resources.parse({"cpu": "2", "memory": "1Gi"})}
-    cpu, memory = pictures.pictures(points, asked)
+    cpu, memory = plots.pictures(points, asked)
     assert (cpu.title, memory.title) == ("CPU (cores)", "Memory (MiB)")
     assert [line.name for line in memory.figure.data] == ["main-0", "asked for"]
     assert memory.figure.data[1].y == (1024, 1024)
     assert memory.figure.layout.showlegend
     assert cpu.figure.data[0].x[0] == f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
     with_gpu = [selectors.Point("main-0", when, 0.5, MIB, 0.9, 2**31) for when in at]
-    assert [picture.title for picture in pictures.pictures(with_gpu, asked)][2:] == ["GPUs at work", "GPU memory (GiB)"]
-    assert pictures.pictures([], asked) == []
-    assert pictures.pictures(points[:1], asked) == []
-    assert [row.most_memory for row in pictures.rows(points[:1], asked)] == ["512 MiB"]
+    assert [picture.title for picture in plots.pictures(with_gpu, asked)][2:] == ["GPUs at work", "GPU memory (GiB)"]
+    assert plots.pictures([], asked) == []
+    assert plots.pictures(points[:1], asked) == []
+    assert [row.most_memory for row in plots.rows(points[:1], asked)] == ["512 MiB"]
 
 
 def test_use_is_shown_to_who_may_see_the_job(people: People, as_: As) -> None:

@@ -11,10 +11,11 @@ from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import Event
-from hekla.apps.visits import browsers, selectors, services
-from hekla.apps.visits.models import Visit
+from hekla.apps.login_sessions import selectors, services
+from hekla.apps.login_sessions.models import Visit
 from hekla.domain.errors import Forbidden, NotFound
 from hekla.lib import clock
+from hekla.pages.login_sessions import browsers
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
 PASSWORD = "a-long-walk-home"

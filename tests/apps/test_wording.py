@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import translation
 
-from hekla.apps.jobs import refusals, victims, wording
+from hekla.apps.job_history import labels, quota_messages, victims
 from hekla.apps.sentences import together
 from hekla.engine.decisions import Barred
 from hekla.project.settings import CHECKOUT
@@ -18,7 +18,7 @@ BY_CAUSE = {"no_node_fits", "queue_share_used"}
 
 def reason(code: str, cause: str = "quota", **more: Any) -> str:
     plain = {"need": {"cpu": "4"}, "have": {"cpu": "1"}, "tasks": 2, "nodes": {}, "plugin": "p", "ever": True}
-    return wording.reason(plain | {"code": code, "cause": cause} | more)
+    return labels.reason(plain | {"code": code, "cause": cause} | more)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_every_refusal_of_the_engine_has_its_words() -> None:
     texts = [path.read_text(encoding="utf-8") for path in ENGINE.rglob("*.py")]
     told = {phrase for text in texts for phrase in re.findall(r'Refusal\([^"\n]*, "([^"{]+)"', text)}
     assert len(told) > 15, "the extraction itself has broken"
-    assert told <= set(refusals.SENTENCES)
+    assert told <= set(quota_messages.SENTENCES)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_every_refusal_of_the_engine_has_its_words() -> None:
     ],
 )
 def test_a_refusal_of_nodes_is_told_in_words(refusal: str, words: str) -> None:
-    assert refusals.told(refusal) == words
+    assert quota_messages.told(refusal) == words
 
 
 def test_what_can_never_be_is_said() -> None:
@@ -103,7 +103,7 @@ def test_every_code_of_the_engine_has_a_sentence() -> None:
         codes |= set(re.findall(r'Aftermath\([^)]*"(\w+)"\)', text))
         codes |= set(re.findall(r'_forbid\([^)]*?"(\w+)"', text))
     assert len(codes) > 17, "the search itself has broken"
-    assert codes <= set(wording._BY_CODE) | BY_CAUSE
+    assert codes <= set(labels._BY_CODE) | BY_CAUSE
 
 
 def test_every_plugin_that_spares_somebody_has_a_phrase() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.cli.conftest import hekla
 from tests.kubernetes.control_plane import ControlPlane
 
-from hekla.cli.bench.worlds import SCENARIOS
+from hekla.bench.commands.worlds import SCENARIOS
 from hekla.engine import cycle
 from hekla.engine.policy import parse
 

@@ -7,15 +7,15 @@ import pytest
 from hekla.apps.clusters import services as clusters
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
-from hekla.foresight import spans
 from hekla.lib import clock
+from hekla.simulation import federation
 
 pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
 
 
 @pytest.fixture
 def second(world, monkeypatch):
-    monkeypatch.setattr(spans, "PATIENCE_SECONDS", 120.0)
+    monkeypatch.setattr(federation, "PATIENCE_SECONDS", 120.0)
     world.alice.platform_role = "operator"
     world.alice.save()
     now = clock.now()

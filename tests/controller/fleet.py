@@ -18,9 +18,9 @@ from tests.kubernetes.control_plane import ControlPlane, RequestRefused
 from tests.kubernetes.proxy import Fate, Proxy
 from tests.support import auditor
 
+from hekla.apps.event_log.models import Event
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.event_log.models import Event
 from hekla.backends.kubernetes import kinds
 from hekla.controller import turns
 from hekla.controller.backends import backend_of

@@ -11,12 +11,12 @@ from tests.controller.conftest import SIZE, World
 from tests.kubernetes.control_plane import ControlPlane, RequestRefused
 from tests.kubernetes.plugin import give_inside
 
-from hekla.apps.adopted.models import AdoptedPod
 from hekla.apps.clusters import services as clusters
-from hekla.apps.jobs import services
-from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.external_pods.models import AdoptedPod
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
 from hekla.controller import audit, sparing, turns
 from hekla.controller.backends import backend_of

@@ -10,10 +10,10 @@ from django.db import transaction
 from tests.controller.conftest import World
 from tests.controller.test_turns import phase, submit
 
+from hekla.apps.event_log.models import Event
 from hekla.apps.jobs import audit as rows
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.event_log.models import Event
 from hekla.controller import audit
 from hekla.controller.backends import backend_of
 from hekla.controller.carry_out import order_of

@@ -7,10 +7,10 @@ from tests.controller.conftest import World
 from tests.controller.test_turns import phase, submit
 from tests.support import auditor
 
+from hekla.apps.event_log.models import Event
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.decisions import JobDecision, Yield
-from hekla.apps.event_log.models import Event
 from hekla.backends.base import BackendError
 from hekla.controller import turns
 from hekla.controller.backends import backend_of

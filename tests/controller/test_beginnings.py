@@ -14,12 +14,12 @@ from django.urls import reverse
 from tests.apps.test_submission import posted, typed
 from tests.controller.conftest import World, describe
 
-from hekla.apps.jobs.beginnings import FRAMEWORKS, KINDS, SWEEP
 from hekla.apps.jobs.models import Job
 from hekla.backends.base import PodOrder
 from hekla.backends.simulated.backend import SimulatedBackend
 from hekla.controller import turns
 from hekla.domain.phases import FINAL_JOB_PHASES
+from hekla.pages.submit.presets import FRAMEWORKS, KINDS, SWEEP
 
 _MEETS = {"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE"}
 _DMLC = {"DMLC_ROLE", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_SERVER", "DMLC_NUM_WORKER"}

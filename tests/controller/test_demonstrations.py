@@ -11,17 +11,18 @@ from tests.support import auditor
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
-from hekla.apps.demonstrations import services, shown, stages
+from hekla.apps.demonstrations import services, stages
 from hekla.apps.demonstrations.catalogue import DEMONSTRATIONS, Demonstration
 from hekla.apps.demonstrations.models import Run
-from hekla.apps.jobs.models import Pod
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs.models import Pod
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.controller import turns
 from hekla.lib import clock
+from hekla.pages.demonstrations import context
 
 TWICE_AS_FAST = 2 * stages.SPEED
 
@@ -42,8 +43,8 @@ class Play:
         return self.run.ended_at is not None
 
     @property
-    def views(self) -> list[shown.JobView]:
-        return shown.job_views(self.run)
+    def views(self) -> list[context.JobView]:
+        return context.job_views(self.run)
 
 
 def _held_and_done(job: int) -> tuple[int, int]:
@@ -94,7 +95,7 @@ def test_it_ends_as_announced(play: Callable[[str], Play], demonstration: Demons
     played = play(demonstration.name)
     assert [view.job.phase for view in played.views] == ["completed"] * len(demonstration.acts)
     assert evicted(played) == [[demonstration.action] * act.evicted for act in demonstration.acts]
-    assert shown.as_announced(demonstration, played.views)
+    assert context.as_announced(demonstration, played.views)
     for look in played.looks:
         for (held, done), act in zip(look, demonstration.acts, strict=False):
             least = act.least or sum(act.roles.values())

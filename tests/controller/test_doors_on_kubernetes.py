@@ -25,7 +25,7 @@ from hekla.apps.flows.models import Flow
 from hekla.apps.jobs.models import Job
 from hekla.controller import turns
 from hekla.lib import clock
-from hekla.project.checkout import CHECKOUT
+from hekla.lib.checkout import CHECKOUT
 
 EXAMPLES = CHECKOUT / "platform" / "examples"
 API = "/api/v1"

@@ -4,11 +4,11 @@ import pytest
 from tests.controller.conftest import World
 from tests.controller.test_turns import phase, submit
 
-from hekla.apps.jobs import wording
-from hekla.apps.jobs.models import Job
-from hekla.apps.jobs.services.submission import QueueClosed
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.job_history import labels
+from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.services.submission import QueueClosed
 from hekla.apps.queues import services as queues
 from hekla.controller import turns
 from hekla.lib import clock
@@ -27,7 +27,7 @@ def test_what_runs_ends_and_what_waits_stays_out_until_it_is_open_again(world: W
     for _ in range(3):
         turns.run(world.cluster)
     assert phase(waits) == "pending"
-    assert wording.reason(Job.objects.get(pk=waits.pk).waiting[0]).startswith("Its queue is being drained")
+    assert labels.reason(Job.objects.get(pk=waits.pk).waiting[0]).startswith("Its queue is being drained")
     queues.set_state(world.queue, "open", by=world.alice, actor=PLATFORM, now=clock.now())
     world.turn_until(lambda: phase(waits) == "completed")
     told = Event.objects.filter(subject=f"queue:{world.queue.pk}").order_by("id").values_list("kind", flat=True)

@@ -10,8 +10,8 @@ from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import services as tenancy
-from hekla.foresight import exposure
 from hekla.lib import clock
+from hekla.simulation import reclaim_risk
 
 __all__ = ["gpus"]
 
@@ -25,12 +25,12 @@ def test_what_would_go_is_what_goes(gpus: Gpus) -> None:
     other_queue(world)
     first = submit(world, "job1-1", 10, 5)
     settle(world, {first: 10})
-    before = exposure.of(first, now=clock.now())
+    before = reclaim_risk.of(first, now=clock.now())
     assert (before.pods, before.now, before.most, before.is_safe, before.claimants) == (10, 0, 5, "", ())
     second = submit(world, "job2-1", 10, 5, queue="queue2")
     settle(world, {first: 5, second: 5})
     assert len(evicted(first)) == before.most
-    after = exposure.of(first, now=clock.now())
+    after = reclaim_risk.of(first, now=clock.now())
     assert (after.pods, after.now, after.most) == (5, 0, 0)
 
 
@@ -41,24 +41,24 @@ def test_who_waits_for_their_share_is_named_and_a_minimum_is_never_cut_into(gpus
     settle(world, {first: 4})
     waiting = submit(world, "wants", 2, queue="queue2")
     world.turn_until(lambda: waiting.pods.count() == 2)
-    found = exposure.of(first, now=clock.now())
+    found = reclaim_risk.of(first, now=clock.now())
     assert (found.now, found.most) == (2, 0)
     assert [(one.queue, one.share, one.pods) for one in found.claimants] == [("queue2", 0.0, 2)]
     theirs = tenancy.create(slug="theirs", name="Theirs", actor=PLATFORM, now=clock.now())
     Queue.objects.get(name="queue2").tenants.add(theirs)
-    (hidden,) = exposure.seen_by(world.alice, first, now=clock.now()).claimants
+    (hidden,) = reclaim_risk.seen_by(world.alice, first, now=clock.now()).claimants
     assert (hidden.queue, hidden.pods) == ("", 2)
 
 
 def test_what_is_never_evicted_is_safe(gpus: Gpus) -> None:
     world = gpus(ELASTIC, 4)
     job = submit(world, "careful", 4, 2, annotations={"volcano.sh/preemptable": "false"})
-    assert exposure.of(job, now=clock.now()).is_safe == "job_keeps"
+    assert reclaim_risk.of(job, now=clock.now()).is_safe == "job_keeps"
     waiting = submit(world, "large", 4)
-    assert exposure.of(waiting, now=clock.now()).is_safe == "no_place"
+    assert reclaim_risk.of(waiting, now=clock.now()).is_safe == "no_place"
     policy = ELASTIC.replace(", preempt, reclaim", "")
     clusters.set_policy(world.cluster, policy, note="", by=world.alice, actor=PLATFORM, now=clock.now())
-    assert exposure.of(waiting, now=clock.now()).is_safe == "no_reclaim"
+    assert reclaim_risk.of(waiting, now=clock.now()).is_safe == "no_reclaim"
 
 
 def test_the_page_says_it(gpus: Gpus) -> None:

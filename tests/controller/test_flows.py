@@ -7,10 +7,10 @@ import pytest
 from tests.controller.conftest import World
 from tests.support import auditor
 
+from hekla.apps.event_log.models import Event
 from hekla.apps.flows import services
 from hekla.apps.flows.models import Flow, Step
 from hekla.apps.jobs.models import Job
-from hekla.apps.event_log.models import Event
 from hekla.domain.flows import FlowSpec
 from hekla.lib import clock
 

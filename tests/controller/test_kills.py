@@ -19,10 +19,10 @@ from tests.support.workers import Workers
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Lease
-from hekla.apps.jobs import services
-from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
 from hekla.apps.tenancy.models import Tenant
 from hekla.controller import turns

@@ -11,9 +11,9 @@ from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.plugin import _give, give_inside
 
 from hekla.apps.clusters import services as clusters
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.priorities import services as priorities
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes.reflector import Reflector

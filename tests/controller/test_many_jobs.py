@@ -16,8 +16,8 @@ from tests.controller.conftest import World
 from tests.controller.test_turns import submit
 from tests.support.auditor import audit_everything
 
-from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.event_log import selectors as event_log
+from hekla.apps.jobs.models import Job, Pod
 from hekla.controller import turns
 from hekla.controller.backends import backend_of
 

@@ -26,9 +26,9 @@ from tests.controller.matrix import (
 )
 from tests.support import auditor
 
+from hekla.apps.event_log.models import Event
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.event_log.models import Event
 from hekla.controller.observations import key_of
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import ImpossibleTransition

@@ -18,9 +18,10 @@ from tests.controller.conftest import World
 from tests.controller.local_cells import CELLS, PODS, RUNS, STOPPED, Cell, State
 from tests.support import auditor
 
-from hekla.apps.jobs import endings, failures, saying, services
-from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.event_log.models import Event
+from hekla.apps.job_history import endings, failures, messages
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.local.podfolder import PodFolder
 from hekla.controller import turns
 from hekla.controller.backends import backend_of
@@ -123,8 +124,8 @@ class Matrix:
 
     def words(self, cell: Cell) -> list[str]:
         """What was said of the job, and is said of it now."""
-        said = [saying.told(event.payload["said"], event.payload["message"]) for event in self._steps(cell)]
-        return [*said, saying.of_job(self.jobs[cell])]
+        said = [messages.told(event.payload["said"], event.payload["message"]) for event in self._steps(cell)]
+        return [*said, messages.of_job(self.jobs[cell])]
 
     def _steps(self, cell: Cell) -> list[Event]:
         subject = f"job:{self.jobs[cell].uid}"

@@ -13,11 +13,11 @@ from tests.api.openpai import V1, V2, config, send
 from tests.controller.conftest import World
 
 from hekla.apps.accounts import services as accounts
-from hekla.apps.jobs.models import Job
 from hekla.apps.event_log.models import Event
+from hekla.apps.jobs.models import Job
 from hekla.controller import turns
 from hekla.lib import clock
-from hekla.project import examples
+from hekla.pages.home import examples
 
 EXAMPLES = Path(examples.FOLDER) / "openpai"
 on_this_machine = pytest.mark.parametrize("world", ["local"], indirect=True)

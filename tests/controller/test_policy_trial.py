@@ -5,15 +5,15 @@ from tests.controller.conftest import World
 from tests.controller.test_sharing import ELASTIC, GPU, Gpus, gpus  # noqa: F401
 
 from hekla.apps.clusters import services as clusters
-from hekla.apps.jobs import services
-from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
 from hekla.controller import turns
 from hekla.domain.jobspec import JobSpec
 from hekla.engine import policy
-from hekla.foresight.trial import Fate, Trial, try_policy
 from hekla.lib import clock
+from hekla.simulation.policy_trial import Fate, Trial, try_policy
 
 GENTLE = ELASTIC.replace("preempt, reclaim, ", "")
 

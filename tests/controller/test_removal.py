@@ -12,10 +12,10 @@ from tests.controller.conftest import World
 from tests.controller.test_turns import phase, submit
 from tests.support import auditor
 
-from hekla.apps.jobs import selectors, services
-from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import Event
+from hekla.apps.jobs import selectors, services
+from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.tenancy.models import Tenant
 from hekla.backends.base import BackendError, UnknownPod
 from hekla.backends.local import removal as local_removal

@@ -5,10 +5,10 @@ from tests.controller.conftest import World
 from tests.support import auditor
 
 from hekla.apps.clusters import leases
+from hekla.apps.event_log.models import Event
 from hekla.apps.jobs import facts, selectors, services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.decisions import JobDecision, Yield, commit
-from hekla.apps.event_log.models import Event
 from hekla.controller.backends import backend_of
 from hekla.controller.carry_out import order_of
 from hekla.controller.holder import holder

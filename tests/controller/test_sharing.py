@@ -8,10 +8,11 @@ from tests.support import auditor
 
 from hekla import engine
 from hekla.apps.clusters import services as clusters
-from hekla.apps.jobs import receipts, services, story, wording
-from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.job_history import history, labels, receipts
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
 from hekla.apps.tenancy import services as tenancy
 from hekla.controller import turns
@@ -159,7 +160,7 @@ def test_v6_a_second_job_in_the_same_queue_preempts_the_elastic_pods(gpus: Gpus)
     told = Event.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
     assert {event.payload["for_name"] for event in told} == {"job1-2"}
     assert {tuple(event.payload["plugins"]) for event in told} == {("drf",)}
-    assert all("must make room" in line.sentence for line in story.lines(list(told)))
+    assert all("must make room" in line.sentence for line in history.lines(list(told)))
 
 
 def test_v6_a_job_in_another_queue_reclaims_the_elastic_pods(gpus: Gpus) -> None:
@@ -211,7 +212,7 @@ def test_a_job_that_must_not_be_evicted_is_not(gpus: Gpus) -> None:
     second.refresh_from_db()
     (reason,) = (reason for reason in second.waiting if reason["code"] == "nobody_preempted")
     assert reason["victims"]["barred"] == {"not_preemptable": 4}
-    assert "4 pods must never be evicted" in wording.reason(reason)
+    assert "4 pods must never be evicted" in labels.reason(reason)
 
 
 def test_an_eviction_sets_off_the_policy_of_the_job(gpus: Gpus) -> None:
@@ -247,7 +248,7 @@ def test_a_job_of_another_tenant_has_no_name_in_the_story_of_an_eviction(gpus: G
     world.turn_until(lambda: len(evicted(first)) == 2)
     told = Event.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
     assert "secret" not in str([event.payload for event in told])
-    assert all("another job" in line.sentence for line in story.lines(list(told)))
+    assert all("another job" in line.sentence for line in history.lines(list(told)))
 
 
 def test_pods_that_came_with_a_larger_size_give_way_first(gpus: Gpus) -> None:

@@ -10,9 +10,9 @@ from tests.kubernetes.control_plane import ControlPlane, RequestRefused
 from tests.kubernetes.plugin import _for_the_user, _place, _rights
 
 from hekla.apps.clusters import services as clusters
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job
-from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
 from hekla.controller import shown_queues, turns

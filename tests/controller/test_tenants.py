@@ -11,14 +11,16 @@ from tests.controller.conftest import SIZE, World, describe
 from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.apps.clusters import services as clusters
-from hekla.apps.jobs import services, story
-from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.job_history import history
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.quotas import services as quotas
 from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Tenant
+from hekla.cluster_access import namespace_change
 from hekla.controller import delays, turns
 from hekla.controller.backends import backend_of
 from hekla.controller.observations import key_of
@@ -27,7 +29,6 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
-from hekla.reaching import moves
 
 KINDS = ("pods", "services", "configmaps", "secrets")
 
@@ -187,7 +188,7 @@ def test_why_the_cluster_does_not_take_its_pods_is_read_on_the_page_of_a_job_and
     apart.turn_until(told.exists)
     for _ in range(3):
         turns.run(apart.cluster)
-    (line,) = story.lines(list(told))
+    (line,) = history.lines(list(told))
     assert "exceeded quota: theirs" in line.sentence
     assert second.uid.hex not in line.sentence
     small_cluster.request("DELETE", theirs)
@@ -240,17 +241,17 @@ def test_pods_are_not_moved_while_they_are_alive_nor_left_behind_afterwards(apar
     assert "at work" in why_not(apart, shared)
     abort(apart, job)
     with transaction.atomic():
-        moves.require_nobody_there(apart.cluster, shared, now=clock.now())
+        namespace_change.require_nobody_there(apart.cluster, shared, now=clock.now())
     with pytest.raises(Invalid, match="Something of 1 jobs"):
-        moves.require_nothing_left(apart.cluster, shared)
+        namespace_change.require_nothing_left(apart.cluster, shared)
     services.delete(job, user=apart.alice, now=clock.now())
     apart.turn_until(lambda: Job.objects.get(pk=job.pk).cleaned_at is not None)
-    moves.require_nothing_left(apart.cluster, shared)
+    namespace_change.require_nothing_left(apart.cluster, shared)
 
 
 def why_not(world: World, config: dict[str, Any]) -> str:
     with pytest.raises(Invalid) as refused, transaction.atomic():
-        moves.require_nobody_there(world.cluster, config, now=clock.now())
+        namespace_change.require_nobody_there(world.cluster, config, now=clock.now())
     turns.run(world.cluster)  # the refusal took the lease from nobody
     return str(refused.value)
 
@@ -266,4 +267,4 @@ def test_what_pods_left_in_a_shared_namespace_is_found_when_tenants_are_apart(
     assert [one["metadata"]["name"] for one in small_cluster.request("GET", place)["items"]] == ["hekla-lab"]
     assert "at work" in why_not(world, apart)
     abort(world, job)
-    moves.require_nothing_left(world.cluster, apart)
+    namespace_change.require_nothing_left(world.cluster, apart)

@@ -10,9 +10,9 @@ from django.conf import settings
 from tests.controller.conftest import World
 from tests.support import auditor
 
+from hekla.apps.event_log.models import Event
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.event_log.models import Event
 from hekla.apps.usage.models import Sample
 from hekla.backends.base import BackendError
 from hekla.controller import sparing, turns

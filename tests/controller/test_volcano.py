@@ -15,11 +15,12 @@ from tests.controller.conftest import World
 from tests.kubernetes.control_plane import LOG_LINES, ControlPlane, RequestRefused
 from tests.kubernetes.volcano.processes import Volcano
 
-from hekla.apps.jobs import audit as rows
-from hekla.apps.jobs import services, wording
-from hekla.apps.jobs.models import Job
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.job_history import labels as wording
+from hekla.apps.jobs import audit as rows
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job
 from hekla.apps.queues import services as queues
 from hekla.backends.base import PodKey
 from hekla.backends.kubernetes.volcano_manifests import VolcanoManifests

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from hekla.project.checkout import CHECKOUT
+from hekla.lib.checkout import CHECKOUT
 
 CHART = CHECKOUT / "deploy" / "helm" / "hekla"
 FULL = Path(__file__).with_name("full-values.yaml")

@@ -27,7 +27,7 @@ from tests.deploy.chart import (
 from tests.support.processes import PROCESSES, commands_of_up
 
 import hekla
-from hekla.project.checkout import CHECKOUT
+from hekla.lib.checkout import CHECKOUT
 from hekla.project.config import Config
 
 _KNOWN = {field.validation_alias or f"HEKLA_{name.upper()}" for name, field in Config.model_fields.items()}

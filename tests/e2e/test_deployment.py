@@ -18,10 +18,10 @@ from tests.deploy import chart
 from tests.e2e.conftest import CHECKOUT, free_port
 from tests.support.processes import PROCESSES
 
-from hekla.project.embedded import Postgres, Valkey
-from hekla.project.embedded.child import spawn
-from hekla.project.embedded.rundir import run_dir
-from hekla.project.embedded.running import running
+from hekla.launcher.embedded import Postgres, Valkey
+from hekla.launcher.embedded.child import spawn
+from hekla.launcher.embedded.rundir import run_dir
+from hekla.launcher.embedded.running import running
 
 UNITS = CHECKOUT / "deploy" / "systemd"
 JOB = {"name": "deployed", "tasks": [{"name": "main", "command": ["echo", "well"], "resources": {"cpu": "100m"}}]}

@@ -97,7 +97,7 @@ def test_no_page_is_wider_than_a_phone(eyes: Page, pages: list[Found], language:
 
 
 def test_links_lead_to_every_page(pages: list[Found]) -> None:
-    from hekla.project.access import ROUTES
+    from hekla.pages.access import ROUTES
 
     no_pages = {
         "health", "live", "ready",  # for programs

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.examples.training import spec_of
 
-from hekla.project import examples
+from hekla.pages.home import examples
 
 
 def test_the_manifest_starts_all_three_or_none():

@@ -13,7 +13,7 @@ import uv
 
 from hekla.domain import formats, frameworks
 from hekla.domain.jobspec import JobSpec
-from hekla.project.checkout import CHECKOUT
+from hekla.lib.checkout import CHECKOUT
 
 EXAMPLES = CHECKOUT / "platform" / "examples"
 PATIENCE_SECONDS = 240  # two TensorFlows that are read from a slow disk for the first time

@@ -12,10 +12,10 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.submission import new_row
 from hekla.apps.priorities.selectors import Wish
 from hekla.domain.jobspec import JobSpec
-from hekla.foresight import asking, kept, recording
-from hekla.foresight.asking import Answer, Verdict
-from hekla.foresight.runtimes import RunTimes, View
 from hekla.lib import clock
+from hekla.simulation import forecasting, snapshot_cache, what_if
+from hekla.simulation.runtimes import RunTimes, View
+from hekla.simulation.what_if import Answer, Verdict
 
 
 def ran(world: World, *minutes: float, kind: str = "training") -> list[Job]:
@@ -27,12 +27,12 @@ def ran(world: World, *minutes: float, kind: str = "training") -> list[Job]:
         row.phase, row.gang_phase = "completed", "completed"
         row.started_at, row.finished_at = now - timedelta(minutes=length), now
         rows.append(row)
-    kept.forget_all()
+    snapshot_cache.forget_all()
     return Job.objects.bulk_create(rows)
 
 
 def ask(world: World, wanted: JobSpec) -> Answer:
-    answer = asking.about_draft(wanted, tenant=world.tenant, user=world.alice)
+    answer = what_if.about_draft(wanted, tenant=world.tenant, user=world.alice)
     assert answer.verdict is Verdict.WAITS
     return answer
 
@@ -96,7 +96,7 @@ def test_a_waiting_job_is_foretold_once(found: Found) -> None:
     submit(world, spec("busy", replicas=4))
     job = submit(world, spec("waits"))
     settle(world)
-    assert [recording.record(world.cluster) for _ in range(2)] == [1, 0]
+    assert [forecasting.record(world.cluster) for _ in range(2)] == [1, 0]
     forecast = Forecast.objects.get()
     assert forecast.job_id == job.pk
     assert forecast.earliest_at < forecast.latest_at

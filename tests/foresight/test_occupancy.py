@@ -7,9 +7,9 @@ from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job
 from hekla.domain.policies import LifecycleAction
 from hekla.domain.resources import Resources
-from hekla.foresight import occupancy
-from hekla.foresight.occupancy import Occupancy
 from hekla.lib import clock
+from hekla.scheduling import occupancy
+from hekla.scheduling.occupancy import Occupancy
 
 
 def fresh() -> Occupancy:

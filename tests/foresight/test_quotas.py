@@ -8,13 +8,13 @@ from tests.controller.test_turns import phase
 from tests.foresight.conftest import POLICY, Found, begun, settle, spec, submit
 from tests.foresight.test_what_if import ask
 
-from hekla.apps.jobs import wording
-from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.job_history import labels
+from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.quotas import services as quotas
 from hekla.apps.quotas.models import Quota
-from hekla.foresight.asking import Verdict
 from hekla.lib import clock
+from hekla.simulation.what_if import Verdict
 
 BARE = 'actions: "allocate"\ntiers:\n- plugins: [{name: predicates}]\n'
 
@@ -26,7 +26,7 @@ def bound(world: World, of: str = "tenant", **resources: str) -> None:
 
 
 def why(job: Job) -> list[str]:
-    return [wording.reason(reason) for reason in Job.objects.get(pk=job.pk).waiting]
+    return [labels.reason(reason) for reason in Job.objects.get(pk=job.pk).waiting]
 
 
 def running() -> int:
@@ -43,7 +43,7 @@ def test_a_job_waits_for_its_quota_and_starts_when_it_is_raised(found: Found, po
     answer = ask(world, spec(replicas=2))
     whose = "tenant uses 2 of 3 CPU that it" if of == "tenant" else "owner uses 2 of 3 CPU that they"
     told = f"It needs 2 CPU, and its {whose} may use at once"
-    assert (answer.verdict, wording.reason(answer.reasons[0]).startswith(told)) == (Verdict.WAITS, True)
+    assert (answer.verdict, labels.reason(answer.reasons[0]).startswith(told)) == (Verdict.WAITS, True)
     second = submit(world, spec("second", replicas=2))
     settle(world)
     assert (phase(second), why(second)[0].startswith(told), running()) == ("pending", True, 2)

@@ -23,7 +23,7 @@ def render(settings):
             "DIRS": [TEMPLATES],
             "OPTIONS": {
                 "loaders": ["django_cotton.cotton_loader.Loader", "django.template.loaders.filesystem.Loader"],
-                "builtins": ["django_cotton.templatetags.cotton", "hekla.project.templatetags.hekla"],
+                "builtins": ["django_cotton.templatetags.cotton", "hekla.pages.frame.templatetags.hekla"],
                 "context_processors": ["django.template.context_processors.request"],
             },
         }

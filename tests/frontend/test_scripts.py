@@ -9,7 +9,7 @@ import pytest
 from django.contrib.staticfiles import finders
 from playwright.sync_api import Browser
 
-from hekla.apps import plots
+from hekla.pages.frame import plots
 
 STATIC = Path(__file__).parents[2] / "static"
 ORIGIN = "http://hekla.test"

@@ -24,7 +24,7 @@ import httpx2
 import yaml
 from tests.kubernetes.certificates import Certificates
 
-from hekla.project.embedded.child import spawn
+from hekla.launcher.embedded.child import spawn
 
 HERE = Path(__file__).resolve().parent
 READY_WITHIN_SECONDS = 120.0

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hekla.project.embedded.child import spawn
+from hekla.launcher.embedded.child import spawn
 
 BUILD_SECONDS = 25 * 60.0
 FILES, _LOCK = "files", "lock"

@@ -11,7 +11,7 @@ from tests.kubernetes.control_plane import READY_WITHIN_SECONDS, ControlPlane, R
 from tests.kubernetes.go_programs import BUILD_SECONDS, GoPrograms, NoBinaries
 from tests.kubernetes.volcano.processes import Volcano
 
-from hekla.project.checkout import CHECKOUT
+from hekla.lib.checkout import CHECKOUT
 
 _FIRST_TEST_SECONDS = 3 * BUILD_SECONDS + READY_WITHIN_SECONDS + 300.0
 

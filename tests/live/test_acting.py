@@ -14,8 +14,8 @@ from tests.support.websocket import Socket
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
-from hekla.apps.acting.models import Acting
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.impersonation.models import Acting
 from hekla.lib import clock
 from hekla.live import registry
 from hekla.live.consumers import UNKNOWN, PageConsumer

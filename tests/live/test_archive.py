@@ -4,7 +4,7 @@ import io
 import zipfile
 from collections.abc import Iterator
 
-from hekla.live.archive import zipped
+from hekla.pages.logs.archive import zipped
 
 
 def test_it_holds_every_file_and_is_sent_while_it_is_made() -> None:

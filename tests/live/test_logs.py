@@ -16,15 +16,16 @@ from tests.support.websocket import Socket
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.event_log.services import PLATFORM
 from hekla.backends.logs import whole_characters
 from hekla.domain.errors import NotFound
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
-from hekla.live import logs, metrics
+from hekla.live import logs
 from hekla.live.consumers import LogConsumer
+from hekla.pages.logs import metrics
 
 __all__ = ["world"]
 only_local = pytest.mark.parametrize("world", ["local"], indirect=True)
@@ -98,7 +99,7 @@ def page(user: User, name: str, pod: Pod, **asked: str) -> str:
 
 @only_local
 def test_the_whole_log_is_searched_in_steps(world: World, monkeypatch) -> None:
-    monkeypatch.setattr("hekla.live.views._HITS", 2)
+    monkeypatch.setattr("hekla.pages.logs.views._HITS", 2)
     pod = run_job(world, "for n in 1 2 3; do echo row $n; echo ROW '<b>' $n; done")
     found = page(world.alice, "live:search_log", pod, q="row")
     assert "row 1" in found

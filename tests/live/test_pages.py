@@ -19,8 +19,8 @@ from hekla.apps.accounts.models import User
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM, record, unit_of_work
-from hekla.apps.visits import services as visits
-from hekla.apps.visits.models import Visit
+from hekla.apps.login_sessions import services as visits
+from hekla.apps.login_sessions.models import Visit
 from hekla.domain import events
 from hekla.domain.errors import NotFound
 from hekla.lib import clock

@@ -12,10 +12,10 @@ from tests.support.websocket import Socket
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
+from hekla.apps.event_log.services import PLATFORM, unit_of_work
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.models import Notification
 from hekla.apps.notifications.signals import changed_for
-from hekla.apps.event_log.services import PLATFORM, unit_of_work
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Membership, Tenant
 from hekla.apps.tenancy.selectors import own

@@ -13,7 +13,7 @@ from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.services import PLATFORM, record, unit_of_work
 from hekla.domain import events
 from hekla.lib import clock
-from hekla.project.checkout import CHECKOUT
+from hekla.lib.checkout import CHECKOUT
 
 LIVE = [
     "home", "jobs:list", "jobs:detail", "jobs:pod", "queues:list", "queues:detail", "clusters:nodes", "flows:list",

@@ -21,21 +21,21 @@ from psycopg.sql import SQL, Identifier
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.clusters import services as clusters
-from hekla.apps.jobs import services as jobs
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs import services as jobs
 from hekla.apps.queues import services as queues
 from hekla.apps.tenancy import services as tenancy
 from hekla.backends.kept import lasting_files
 from hekla.domain.jobspec import JobSpec
+from hekla.launcher.backup import archive
+from hekla.launcher.backup.command import back_up, restore
+from hekla.launcher.embedded import Postgres
+from hekla.launcher.embedded.rundir import run_dir
+from hekla.launcher.embedded.running import running
+from hekla.launcher.terminal import StartRefused
+from hekla.launcher.up.home import Home
 from hekla.lib import clock
-from hekla.project.backup import archive
-from hekla.project.backup.command import back_up, restore
-from hekla.project.checkout import CHECKOUT
-from hekla.project.embedded import Postgres
-from hekla.project.embedded.rundir import run_dir
-from hekla.project.embedded.running import running
-from hekla.project.terminal import StartRefused
-from hekla.project.up.home import Home
+from hekla.lib.checkout import CHECKOUT
 
 _ALL = SQL("SELECT * FROM {}")
 LOG = "local/local/pods/0123/0123-main-0-1/log"
@@ -278,6 +278,6 @@ def test_what_was_to_be_replaced_is_there_still_where_it_could_not_be(live, empt
             connection.execute("CREATE TABLE jobs_job (half int)")
         raise StartRefused("pg_restore says: the disk is full")
 
-    monkeypatch.setattr("hekla.project.backup.database.restore", half)
+    monkeypatch.setattr("hekla.launcher.backup.database.restore", half)
     assert "the disk is full" in refusal(restore, *argv)
     assert contents(empty) == before

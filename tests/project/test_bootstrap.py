@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hekla.project.bootstrap import installer
-from hekla.project.bootstrap.environment import Environment
-from hekla.project.checkout import CHECKOUT
-from hekla.project.terminal import StartRefused
+from hekla.launcher.bootstrap import installer
+from hekla.launcher.bootstrap.environment import Environment
+from hekla.launcher.terminal import StartRefused
+from hekla.lib.checkout import CHECKOUT
 
 MANAGE = str(CHECKOUT / "manage.py")
 
@@ -46,7 +46,7 @@ def test_start_up_needs_nothing_that_is_not_installed() -> None:
     """`-S` leaves the packages out; what starts Hekla must do without them, and stay small."""
     code = (
         "import sys; sys.path.insert(0, 'platform')\n"
-        "import hekla.project.bootstrap, hekla.project.up\n"
+        "import hekla.launcher.bootstrap, hekla.launcher.up\n"
         "heavy = {'django', 'celery', 'pydantic', 'psycopg', 'redis', 'numpy'} & set(sys.modules)\n"
         "sys.exit(', '.join(heavy) or 0)"
     )

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from tests.support.processes import PROCESSES, commands_of_up
 
-from hekla.project.checkout import CHECKOUT
+from hekla.lib.checkout import CHECKOUT
 from hekla.project.config import Config
 
 DEPLOY = CHECKOUT / "deploy"

@@ -8,7 +8,7 @@ import pytest
 
 from hekla.cli.main import hekla
 from hekla.domain import formats
-from hekla.project.checkout import CHECKOUT
+from hekla.lib.checkout import CHECKOUT
 
 HELP = CHECKOUT / "platform" / "help"
 PAGES = sorted(HELP.glob("*.md"))

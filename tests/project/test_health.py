@@ -7,14 +7,14 @@ from django.test import Client
 from redis.exceptions import RedisError
 
 from hekla.live import wake
-from hekla.project import health
+from hekla.pages.health import views
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
 def _afresh(monkeypatch) -> None:
-    monkeypatch.setattr(health, "_once_complete", set())
+    monkeypatch.setattr(views, "_once_complete", set())
 
 
 def asked(path: str) -> tuple[int, str]:

@@ -7,7 +7,7 @@ SCRIPT = """
 import resource
 most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, most))
-from hekla.project.open_files import allow_most
+from hekla.lib.open_files import allow_most
 allow_most()
 print(resource.getrlimit(resource.RLIMIT_NOFILE) == (most, most))
 """

@@ -11,9 +11,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from hekla.project.embedded import Postgres
-from hekla.project.embedded.rundir import run_dir
-from hekla.project.terminal import StartRefused
+from hekla.launcher.embedded import Postgres
+from hekla.launcher.embedded.rundir import run_dir
+from hekla.launcher.terminal import StartRefused
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_it_ends_with_the_process_that_started_it(server: Postgres) -> None:
     """Whoever is killed cannot stop its children; the system does."""
     server.prepare()
     code = (
-        "import os, subprocess, sys, pathlib; from hekla.project.embedded import Postgres\n"
+        "import os, subprocess, sys, pathlib; from hekla.launcher.embedded import Postgres\n"
         f"server = Postgres(pathlib.Path({str(server.data)!r}), pathlib.Path({str(server.run)!r}), transient=True)\n"
         "print(server.start(subprocess.DEVNULL).pid, flush=True); sys.stdin.read()"
     )

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from hekla.project.up.prefork import Launcher
-from hekla.project.up.titles import set_title
+from hekla.launcher.up.prefork import Launcher
+from hekla.launcher.up.titles import set_title
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="copies are made on Linux only")
 
 ORIGINAL = """
 import fcntl, json, os, signal, sys, time
 from hekla.project import preload
-from hekla.project.up.prefork import Launcher
+from hekla.launcher.up.prefork import Launcher
 
 preload.load = lambda: __import__("json")  # Django takes seconds, and is not what this is about
 launcher, env = Launcher(), {**os.environ, "SHARED": "yes"}
@@ -164,7 +164,7 @@ def test_beside_other_threads_each_loads_for_itself() -> None:
 
 def test_a_title_longer_than_the_room_for_it_is_cut() -> None:
     code = (
-        f"from hekla.project.up.titles import {set_title.__name__} as title\n"
+        f"from hekla.launcher.up.titles import {set_title.__name__} as title\n"
         "title('x' * 10_000); print(open('/proc/self/cmdline').read().count('x'), __import__('os').environ['PATH'])"
     )
     env = {"PYTHONPATH": "platform", "PATH": os.environ["PATH"]}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hekla.project.embedded.rundir import LONGEST_PATH, LONGEST_SOCKET_NAME, run_dir, socket_folder
-from hekla.project.terminal import StartRefused
+from hekla.launcher.embedded.rundir import LONGEST_PATH, LONGEST_SOCKET_NAME, run_dir, socket_folder
+from hekla.launcher.terminal import StartRefused
 
 
 def test_sockets_lie_with_the_data_where_the_path_is_short() -> None:

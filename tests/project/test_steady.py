@@ -7,7 +7,7 @@ import pytest
 from celery.signals import worker_ready
 from django.urls import get_resolver
 
-from hekla.project.steady import settle, settle_with_pages
+from hekla.launcher.gc_tuning import settle, settle_with_pages
 
 
 @pytest.fixture(autouse=True)

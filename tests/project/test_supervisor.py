@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from hekla.backends.local.processes import read_process
-from hekla.project.embedded import spawn
-from hekla.project.terminal import StartRefused
-from hekla.project.up import child as children
-from hekla.project.up.child import Child, Role
-from hekla.project.up.journal import Journal
-from hekla.project.up.supervisor import Stopped, Supervisor
+from hekla.launcher.embedded import spawn
+from hekla.launcher.terminal import StartRefused
+from hekla.launcher.up import child as children
+from hekla.launcher.up.child import Child, Role
+from hekla.launcher.up.journal import Journal
+from hekla.launcher.up.supervisor import Stopped, Supervisor
 
 WAIT_SECONDS = 20.0
 
@@ -237,9 +237,9 @@ def test_a_damaged_list_of_processes_is_no_obstacle(house: House, text: str) -> 
 
 def test_children_do_not_outlive_a_killed_supervisor(tmp_path: Path) -> None:
     code = (
-        "import pathlib, sys; from hekla.project.embedded import spawn\n"
-        "from hekla.project.up.child import Role; from hekla.project.up.journal import Journal\n"
-        "from hekla.project.up.supervisor import Supervisor\n"
+        "import pathlib, sys; from hekla.launcher.embedded import spawn\n"
+        "from hekla.launcher.up.child import Role; from hekla.launcher.up.journal import Journal\n"
+        "from hekla.launcher.up.supervisor import Supervisor\n"
         f"folder = pathlib.Path({str(tmp_path)!r})\n"
         "with Supervisor(Journal(folder, sys.stderr), folder / 'processes.json') as house:\n"
         "    child = house.add(Role('web', lambda out: spawn(['sleep', '100'], output=out), stop_stage=0))\n"

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from hekla.project import up
-from hekla.project.terminal import StartRefused
-from hekla.project.up import network, run
-from hekla.project.up.command import _port
-from hekla.project.up.home import Home
-from hekla.project.up.journal import Journal
-from hekla.project.up.leftovers import end_pods
-from hekla.project.up.roles import Address
-from hekla.project.up.supervisor import Supervisor
-from hekla.project.up.tables import TablesStamp
+from hekla.launcher import up
+from hekla.launcher.terminal import StartRefused
+from hekla.launcher.up import network, run
+from hekla.launcher.up.command import _port
+from hekla.launcher.up.home import Home
+from hekla.launcher.up.journal import Journal
+from hekla.launcher.up.leftovers import end_pods
+from hekla.launcher.up.roles import Address
+from hekla.launcher.up.supervisor import Supervisor
+from hekla.launcher.up.tables import TablesStamp
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -62,7 +62,7 @@ def test_a_folder_is_free_again_however_its_holder_ended(tmp_path: Path) -> None
     home = Home(tmp_path / "home")
     home.open()
     code = (
-        "import sys; from pathlib import Path; from hekla.project.up.home import Home\n"
+        "import sys; from pathlib import Path; from hekla.launcher.up.home import Home\n"
         f"with Home(Path({str(home.path)!r})).held('http://x'): print('held', flush=True); sys.stdin.read()"
     )
     environment = {"PYTHONPATH": "platform"}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import redis
 
-from hekla.project.embedded import Valkey
-from hekla.project.embedded.rundir import run_dir
+from hekla.launcher.embedded import Valkey
+from hekla.launcher.embedded.rundir import run_dir
 
 
 def test_it_answers_on_its_socket_and_keeps_nothing(tmp_path: Path) -> None:

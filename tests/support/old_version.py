@@ -21,7 +21,13 @@ from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 from django.db.models.fields import NOT_PROVIDED
 
-LARGE = {("jobs", "job"), ("jobs", "pod"), ("event_log", "event"), ("usage", "sample"), ("notifications", "notification")}
+LARGE = {
+    ("jobs", "job"),
+    ("jobs", "pod"),
+    ("event_log", "event"),
+    ("usage", "sample"),
+    ("notifications", "notification"),
+}
 """Tables of millions of rows: whoever locks one for as long as it is read through stops the platform."""
 _OF_LARGE_APPS = {app for app, _ in LARGE}
 _WIDTH = re.compile(r"varchar\((\d+)\)")

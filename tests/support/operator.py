@@ -20,8 +20,8 @@ PATIENCE_SECONDS = 60
 
 def prepare() -> None:
     """Point Django at the running instance."""
-    from hekla.project.embedded import Postgres, Valkey
-    from hekla.project.embedded.rundir import run_dir
+    from hekla.launcher.embedded import Postgres, Valkey
+    from hekla.launcher.embedded.rundir import run_dir
 
     run = run_dir(HOME)
     os.environ.update(

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hekla.project.up import roles
-from hekla.project.up.child import Process
-from hekla.project.up.prefork import Copy, Launcher
+from hekla.launcher.up import roles
+from hekla.launcher.up.child import Process
+from hekla.launcher.up.prefork import Copy, Launcher
 
 PROCESSES = ["web", "control", "default", "beat"]
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from hekla.project.embedded import Postgres, Valkey
-from hekla.project.embedded.rundir import run_dir
+from hekla.launcher.embedded import Postgres, Valkey
+from hekla.launcher.embedded.rundir import run_dir
 
 READY_WITHIN_SECONDS = 60.0
 _NOWHERE = {"DATABASE_URL": "postgresql:///none?host=/nonexistent", "VALKEY_URL": "unix:///nonexistent?db=0"}

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import connection
 
-from hekla.project.embedded import spawn
+from hekla.launcher.embedded import spawn
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 _CELERY = (sys.executable, "-m", "celery", "--quiet", "-A", "hekla.project.celery")

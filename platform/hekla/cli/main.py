@@ -12,7 +12,10 @@ from hekla.cli.servers import Choice
 
 
 class Words(click.Group):
-    """A group whose commands are named by module: `word: (module, short help)`."""
+    """A group whose commands are named by module: `word: (module, short help)`.
+
+    A module with a dot in its name lies outside this folder.
+    """
 
     def __init__(self, *args: Any, words: dict[str, tuple[str, str]], **more: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **more)
@@ -24,7 +27,8 @@ class Words(click.Group):
     def get_command(self, _ctx: click.Context, word: str) -> click.Command | None:
         if word not in self.words:
             return None
-        command = getattr(import_module(f"hekla.cli.{self.words[word][0]}"), word.replace("-", "_"))
+        module = self.words[word][0]
+        command = getattr(import_module(module if "." in module else f"hekla.cli.{module}"), word.replace("-", "_"))
         assert isinstance(command, click.Command)  # noqa: S101  (the table below names commands only)
         return command
 
@@ -38,14 +42,14 @@ class Words(click.Group):
 
 
 _BENCHES = {
-    "engine": ("bench.engine", "Pods a second that the scheduling engine places."),
-    "submit": ("bench.submit", "From submission to the first running process."),
-    "whatif": ("bench.what_if", "From a question of what would be to its answer."),
-    "react": ("bench.react", "From a pod's exit to the action of its job's policy."),
-    "cluster": ("bench.cluster", "Binds a second on a Kubernetes cluster, beside others."),
-    "console": ("bench.console", "Pages, lists and submissions with many jobs."),
-    "start": ("bench.start", "From `manage.py up` to the link that it prints."),
-    "idle": ("bench.idle", "Processor and memory of a console at rest."),
+    "engine": ("hekla.bench.commands.engine", "Pods a second that the scheduling engine places."),
+    "submit": ("hekla.bench.commands.submit", "From submission to the first running process."),
+    "whatif": ("hekla.bench.commands.what_if", "From a question of what would be to its answer."),
+    "react": ("hekla.bench.commands.react", "From a pod's exit to the action of its job's policy."),
+    "cluster": ("hekla.bench.commands.cluster", "Binds a second on a Kubernetes cluster, beside others."),
+    "console": ("hekla.bench.commands.console", "Pages, lists and submissions with many jobs."),
+    "start": ("hekla.bench.commands.start", "From `manage.py up` to the link that it prints."),
+    "idle": ("hekla.bench.commands.idle", "Processor and memory of a console at rest."),
 }
 _COMMANDS = {
     "login": ("login", "Keep a console's address and your token."),

@@ -14,11 +14,11 @@ from datetime import datetime
 from django.db import DataError, IntegrityError
 from django.utils import translation
 
-from hekla.apps.adopted import selectors, services
-from hekla.apps.adopted.models import AdoptedPod
-from hekla.apps.adopted.services import Gathered
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.jobs import wording
+from hekla.apps.external_pods import selectors, services
+from hekla.apps.external_pods.models import AdoptedPod
+from hekla.apps.external_pods.services import Gathered
+from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.adopted import AdoptingBackend, Adoption, EvictionRefused
 from hekla.backends.base import Backend, BackendError
@@ -26,7 +26,7 @@ from hekla.controller.observations import Hold, Others
 from hekla.domain.errors import HeklaError
 from hekla.domain.external_pods import ExternalPod, ExternalPodRules, GroupKind, GroupRef, PodGroup
 from hekla.domain.phases import GangPhase, PodPhase
-from hekla.foresight.picture import Picture
+from hekla.scheduling.cache import Picture
 
 log = logging.getLogger(__name__)
 _BIND_AGAIN_SECONDS = 10.0
@@ -255,7 +255,7 @@ def _why(pod: ExternalPod, refusal: str, job: Job | None) -> tuple[str, object]:
     if job is not None and job.waiting:
         first = job.waiting[0]
         with translation.override("en"):
-            return wording.reason(first), (first["cause"], first["plugin"], first["code"])
+            return labels.reason(first), (first["cause"], first["plugin"], first["code"])
     message = pod.obstacle or refusal if job is None else ""
     return message, message
 

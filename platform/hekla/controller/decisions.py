@@ -7,8 +7,8 @@ from hekla.apps.jobs.services.decisions import JobDecision, Waiting, Yield
 from hekla.domain import events
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.engine.decisions import Decisions, Eviction, Reason, Shares, Shift
-from hekla.foresight.reasons import as_data, distinct
-from hekla.foresight.snapshot import Snapshot
+from hekla.scheduling.reasons import as_data, distinct
+from hekla.scheduling.snapshot import Snapshot
 
 _DIGITS = 4
 """Of shares, in the event log."""

@@ -6,9 +6,9 @@ from hekla.apps.clusters import selectors, services
 from hekla.apps.clusters.models import Cluster
 from hekla.backends import registry
 from hekla.backends.base import Health, Trouble
+from hekla.cluster_access.health import as_facts
 from hekla.domain.errors import Invalid
 from hekla.lib import clock
-from hekla.reaching.health import as_facts
 
 
 def look(cluster: Cluster) -> None:

@@ -16,8 +16,8 @@ from hekla.backends.adopted import Adoption
 from hekla.backends.base import Backend, Observation, PodKey
 from hekla.backends.tenants import TenantBackend, TenantOrder
 from hekla.domain.phases import PodPhase
-from hekla.foresight.picture import Picture
 from hekla.lib import clock
+from hekla.scheduling.cache import Picture
 
 log = logging.getLogger(__name__)
 _SURE_SECONDS = 0.5

@@ -19,7 +19,7 @@ from hekla.controller.entrusted import queue_order
 from hekla.controller.observations import Hold, QueuesShown
 from hekla.domain.phases import PLACED_POD_PHASES, GangPhase
 from hekla.domain.resources import Resources
-from hekla.foresight.picture import Picture
+from hekla.scheduling.cache import Picture
 
 log = logging.getLogger(__name__)
 EVERY_SECONDS = 10.0

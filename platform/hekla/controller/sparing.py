@@ -16,7 +16,7 @@ from hekla.controller import adopted
 from hekla.controller.observations import Hold, Memory, Spared, key_of
 from hekla.engine import model
 from hekla.engine.decisions import Decisions
-from hekla.foresight.snapshot import Snapshot
+from hekla.scheduling.snapshot import Snapshot
 
 SPARED_SECONDS = 60.0
 _TOLD_FOR_SECONDS = 3600.0

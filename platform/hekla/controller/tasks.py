@@ -7,7 +7,7 @@ from hekla.backends import registry
 from hekla.controller import health
 from hekla.controller.turns import run
 from hekla.domain.errors import NotFound
-from hekla.foresight import recording, spans
+from hekla.simulation import federation, forecasting
 
 
 @shared_task(name="hekla.controller.turn")
@@ -47,10 +47,10 @@ def look_around() -> None:
 def foretell() -> None:
     """Keep what can be said of jobs that began to wait, so that it can be told how well such times held."""
     for cluster in clusters.active():
-        recording.record(cluster)
+        forecasting.record(cluster)
 
 
 @shared_task(name="hekla.spans.move")
 def move() -> None:
     """The beat: jobs that wait in one of several clusters go where they would start now."""
-    spans.move_waiting()
+    federation.move_waiting()

@@ -12,7 +12,7 @@ from hekla.apps.quotas import selectors as quotas
 from hekla.backends.base import BackendError
 from hekla.backends.tenants import TenantBackend, TenantOrder
 from hekla.controller.observations import Hold
-from hekla.foresight.picture import Picture
+from hekla.scheduling.cache import Picture
 
 log = logging.getLogger(__name__)
 HOLDS_SECONDS = 300.0

@@ -17,10 +17,10 @@ from django.db import InterfaceError, InternalError, OperationalError
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import job_facts
 from hekla.apps.jobs.models import Job
-from hekla.apps.event_log import selectors as event_log
 from hekla.apps.usage import services as usage
 from hekla.backends.base import BackendError
 from hekla.backends.entrusted import JobBackend
@@ -46,10 +46,10 @@ from hekla.domain.phases import GangPhase, JobPhase
 from hekla.engine.audit import differences
 from hekla.engine.decisions import Decisions, Fault
 from hekla.engine.world import World
-from hekla.foresight import policies
-from hekla.foresight.picture import Picture, Seen
-from hekla.foresight.snapshot import Snapshot
 from hekla.lib import clock
+from hekla.scheduling import policies
+from hekla.scheduling.cache import Picture, Seen
+from hekla.scheduling.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 _MAX_ROUNDS = 8

@@ -12,8 +12,8 @@ from channels.generic.websocket import AsyncJsonWebsocketConsumer
 from django.db import DatabaseError
 
 from hekla.apps.accounts.models import User
-from hekla.apps.acting import selectors as acting
 from hekla.apps.event_log import selectors as event_log
+from hekla.apps.impersonation import selectors as acting
 from hekla.apps.tenancy.selectors import Standing
 from hekla.domain.errors import NotFound
 from hekla.live import logs, sights

@@ -15,10 +15,10 @@ from typing import Any, Protocol
 
 from django.db import DatabaseError
 
-from hekla.apps.acting import selectors as acting
+from hekla.apps.impersonation import selectors as acting
+from hekla.apps.login_sessions import selectors as visits
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Standing
-from hekla.apps.visits import selectors as visits
 from hekla.lib import clock
 from hekla.live.threads import in_thread, per_loop, rest
 

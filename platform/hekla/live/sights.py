@@ -13,11 +13,11 @@ from django.utils import translation
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
-from hekla.apps.acting import selectors as acting
 from hekla.apps.event_log import selectors as event_log
+from hekla.apps.impersonation import selectors as acting
+from hekla.apps.login_sessions import selectors as visits
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Standing
-from hekla.apps.visits import selectors as visits
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
 from hekla.live import registry

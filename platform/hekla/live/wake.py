@@ -12,8 +12,8 @@ from django.dispatch import receiver
 from redis import Redis
 from redis.exceptions import RedisError
 
-from hekla.apps.notifications.signals import counted
 from hekla.apps.event_log.signals import recorded
+from hekla.apps.notifications.signals import counted
 
 log = logging.getLogger(__name__)
 CHANNEL = "hekla:log"

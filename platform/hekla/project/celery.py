@@ -7,7 +7,7 @@ from typing import Any
 from celery import Celery
 from celery.signals import worker_ready
 
-from hekla.project.steady import settle
+from hekla.launcher.gc_tuning import settle
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hekla.project.settings")
 

@@ -4,8 +4,8 @@ import mimetypes
 
 from django.utils.translation import gettext_lazy as _
 
+from hekla.lib.checkout import CHECKOUT
 from hekla.project import logs, mail
-from hekla.project.checkout import CHECKOUT
 from hekla.project.config import Config
 from hekla.project.database import from_url
 
@@ -39,8 +39,8 @@ INSTALLED_APPS = [
     "csp",
     "hekla.apps.accounts",
     "hekla.apps.signin",
-    "hekla.apps.visits",
-    "hekla.apps.acting",
+    "hekla.apps.login_sessions",
+    "hekla.apps.impersonation",
     "hekla.apps.tenancy",
     "hekla.apps.invitations",
     "hekla.apps.identities",
@@ -51,7 +51,7 @@ INSTALLED_APPS = [
     "hekla.apps.priorities",
     "hekla.apps.secrets",
     "hekla.apps.jobs",
-    "hekla.apps.adopted",
+    "hekla.apps.external_pods",
     "hekla.apps.flows",
     "hekla.apps.presets",
     "hekla.apps.gallery",
@@ -65,13 +65,15 @@ INSTALLED_APPS = [
     "hekla.apps.search",
     "hekla.controller",
     "hekla.live",
+    "hekla.pages",
+    "hekla.launcher",
     "hekla.project",
 ]
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
-    "hekla.project.metrics.requests.RequestFigures",
+    "hekla.pages.metrics.requests.RequestFigures",
     "django.middleware.gzip.GZipMiddleware",  # below what serves files: of these it would send the beginning only
     "hekla.api.etags.ETags",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -81,13 +83,13 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "hekla.apps.visits.middleware.VisitMiddleware",
-    "hekla.apps.signin.middleware.SecondFactorRule",
-    "hekla.apps.acting.middleware.ActingMiddleware",
+    "hekla.pages.login_sessions.middleware.VisitMiddleware",
+    "hekla.pages.signin.middleware.SecondFactorRule",
+    "hekla.pages.impersonation.middleware.ActingMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
-    "hekla.project.refusals.RefusalMiddleware",
+    "hekla.pages.frame.errors.RefusalMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -101,7 +103,7 @@ TEMPLATES = [
                 "django.template.context_processors.i18n",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "hekla.project.context.navigation",
+                "hekla.pages.frame.context.navigation",
             ],
             "loaders": [
                 (
@@ -113,7 +115,12 @@ TEMPLATES = [
                     ],
                 )
             ],
-            "builtins": ["django_cotton.templatetags.cotton", "hekla.project.templatetags.hekla"],
+            "builtins": [
+                "django_cotton.templatetags.cotton",
+                "hekla.pages.frame.templatetags.hekla",
+                "hekla.pages.jobs.templatetags.jobs",
+                "hekla.pages.queues.templatetags.queues",
+            ],
         },
     }
 ]
@@ -196,7 +203,7 @@ STATICFILES_DIRS = [CHECKOUT / "static"]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",
-    "hekla.apps.plots.PlotlyFinder",
+    "hekla.pages.frame.plots.PlotlyFinder",
 ]
 STATIC_ROOT = CHECKOUT / "static-collected"
 SERVESTATIC_USE_FINDERS = True
@@ -213,7 +220,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_DEFAULT_QUEUE = "default"
-ASK_CLUSTERS = "hekla.foresight.spans.ask"
+ASK_CLUSTERS = "hekla.simulation.federation.ask"
 """Who says where a job would start first; what takes jobs in does not know the engine."""
 
 CELERY_TASK_ROUTES = {"hekla.controller.*": {"queue": "control"}}

@@ -17,7 +17,7 @@ from hekla.backends.kubernetes import keys
 from hekla.backends.kubernetes.config import IngressConfig, KubernetesConfig
 from hekla.backends.kubernetes.rights import NEEDED, NEEDED_FOR_QUEUES, Right, needed, needed_for_others
 from hekla.backends.registry import health
-from hekla.project.checkout import CHECKOUT
+from hekla.lib.checkout import CHECKOUT
 
 _OF_THE_CLUSTER = (
     "hekla-machines",

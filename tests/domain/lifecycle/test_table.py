@@ -1,7 +1,7 @@
 """The table of transitions in the documents."""
 
 from hekla.domain.lifecycle import table
-from hekla.project.checkout import CHECKOUT
+from hekla.lib.checkout import CHECKOUT
 
 README = CHECKOUT / "platform" / "hekla" / "domain" / "README.md"
 

@@ -14,9 +14,10 @@ from hekla.api.openpai.jobs import chosen
 from hekla.api.openpai.told import Attempts
 from hekla.api.openpai.views import DoorView, job_at
 from hekla.apps.clusters import selectors as clusters
-from hekla.apps.jobs import selectors, story
-from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.event_log.models import Event
+from hekla.apps.job_history import history
+from hekla.apps.jobs import selectors
+from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.base import PodKey
 from hekla.backends.logs import read_text
 from hekla.backends.opened import opened
@@ -111,7 +112,7 @@ class Log(DoorView):
 
 
 def _event(job: Job, event: Event) -> dict[str, Any]:
-    line = next(iter(story.lines([event])), None)
+    line = next(iter(history.lines([event])), None)
     payload, at = event.payload, event.at.isoformat().replace("+00:00", "Z")
     return {
         "uid": str(event.pk),

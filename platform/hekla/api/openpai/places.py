@@ -16,8 +16,8 @@ from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.domain.frameworks.openpai import DEVICE
 from hekla.domain.resources import Resources
-from hekla.foresight import occupancy
-from hekla.foresight.occupancy import Use
+from hekla.scheduling import occupancy
+from hekla.scheduling.occupancy import Use
 
 _MiB = 2**20
 

@@ -10,7 +10,7 @@ from hekla.apps.clusters import selectors
 from hekla.apps.clusters.models import Cluster, ClusterHealth, ClusterKey
 from hekla.apps.forms import RESERVED
 from hekla.backends.kubernetes.keys import MAX_BYTES, MAX_SERVER
-from hekla.reaching.health import describe_trouble
+from hekla.cluster_access.health import describe_trouble
 
 _MAX_TOKEN = 16_384
 

@@ -25,11 +25,11 @@ from hekla.apps.clusters.models import Cluster
 from hekla.apps.clusters.services import Key
 from hekla.backends import registry
 from hekla.backends.base import Health
+from hekla.cluster_access import keys, validation
+from hekla.cluster_access.health import as_facts, describe_trouble, is_healthy
+from hekla.cluster_access.validation import ClusterDraft
 from hekla.domain.errors import Invalid, Problem
 from hekla.lib import clock
-from hekla.reaching import drafts, keys
-from hekla.reaching.drafts import ClusterDraft
-from hekla.reaching.health import as_facts, describe_trouble, is_healthy
 
 _SECRETS = ("kubeconfig", *keys.PARTS)
 _DRY_RUN = OpenApiParameter("dry_run", bool, description="only try it; nothing is saved")
@@ -53,7 +53,7 @@ class Clusters(View):
         user = _operator(request)
         draft, anyway = _draft(checked(NewWishSerializer(data=request.data)), None)
         if is_dry_run(request):
-            return _tried(drafts.probe(draft, always=True))
+            return _tried(validation.probe(draft, always=True))
         return told(ClusterDetailSerializer(_saved(draft, user, anyway=anyway)), 201)
 
 
@@ -90,7 +90,7 @@ class TryCluster(View):
         _operator(request)
         asked_at, cluster = clock.now(), selectors.get(name)
         draft, _anyway = _draft(checked(WishSerializer(data=request.data)), cluster)
-        found = drafts.probe(draft, always=True)
+        found = validation.probe(draft, always=True)
         if found and draft.is_reached_as_before:
             services.observe_health(cluster, as_facts(found), asked_at=asked_at, now=clock.now())
         return _tried(found)
@@ -135,10 +135,10 @@ def _key(secrets: dict[str, str]) -> Key:
 
 
 def _saved(draft: ClusterDraft, user: User, *, anyway: bool) -> Cluster:
-    found = drafts.probe(draft)
+    found = validation.probe(draft)
     if not anyway:
-        drafts.require_healthy(draft, found)
-    return drafts.save(draft, found, by=user, now=clock.now())
+        validation.require_healthy(draft, found)
+    return validation.save(draft, found, by=user, now=clock.now())
 
 
 def _tried(found: Health | None) -> Response:

@@ -14,9 +14,9 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.accounts.services import actor_of, require
 from hekla.apps.forms import RESERVED
-from hekla.apps.jobs import holdings
 from hekla.apps.tenancy import departments, selectors
 from hekla.apps.tenancy.models import Department, Tenant
+from hekla.apps.usage import holdings
 from hekla.domain.resources import format_quantity
 from hekla.lib import clock
 

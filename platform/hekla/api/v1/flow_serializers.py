@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from hekla.apps.flows import selectors, shown
+from hekla.apps.flows import overview, selectors
 from hekla.apps.flows.facts import spec_of
 from hekla.apps.flows.models import Flow, JobTemplate
 from hekla.domain import formats
@@ -82,7 +82,7 @@ class FlowDetailSerializer(FlowSerializer):
 
     @extend_schema_field(StepSerializer(many=True))
     def get_steps(self, flow: Flow) -> Any:  # noqa: ANN401  (what the serializer makes of them)
-        views = shown.steps(flow, selectors.steps_of(flow))
+        views = overview.steps(flow, selectors.steps_of(flow))
         return StepSerializer(list(views.values()), many=True).data
 
     def get_manifest(self, flow: Flow) -> str:

@@ -20,9 +20,9 @@ from hekla.api.v1.serializers import (
 from hekla.api.views import View, person, told
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
+from hekla.apps.event_log.models import Event
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.event_log.models import Event
 from hekla.apps.usage import selectors as usage
 from hekla.backends.base import Backend, PodKey
 from hekla.backends.logs import read_text

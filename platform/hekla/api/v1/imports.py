@@ -14,7 +14,7 @@ from hekla.api.v1.asked import is_dry_run
 from hekla.api.views import View, checked, person, told
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.invitations import importing, table
-from hekla.apps.invitations.import_views import issue
+from hekla.apps.invitations.issuing import issue
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy import services as tenancy_services
 from hekla.apps.tenancy.models import Tenant

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from hekla.api.views import Paging, View, checked, person, told
 from hekla.apps.jobs import selectors as jobs
-from hekla.apps.notifications import selectors, services, wording
+from hekla.apps.notifications import labels, selectors, services
 from hekla.apps.notifications.choices import MOMENT_LABELS, Way
 from hekla.apps.notifications.forms import MOST_MINUTES
 from hekla.apps.notifications.models import Delivery, Notification
@@ -44,7 +44,7 @@ class NotificationSerializer(serializers.ModelSerializer[Notification]):
 
     def get_sentence(self, told: Notification) -> str:
         """What happened."""
-        return wording.sentence(told)
+        return labels.sentence(told)
 
 
 class ChoiceSerializer(serializers.Serializer[Any]):

@@ -10,7 +10,7 @@ from hekla.api.v1.serializers import EnvironmentSerializer, NodeSerializer
 from hekla.api.views import View, told
 from hekla.apps.clusters import selectors as clusters
 from hekla.domain.resources import Resources
-from hekla.foresight import occupancy
+from hekla.scheduling import occupancy
 
 
 class Nodes(View):

@@ -15,9 +15,9 @@ from hekla.apps.clusters import selectors, services
 from hekla.apps.clusters.models import Cluster, PolicyVersion
 from hekla.domain.errors import NotFound
 from hekla.engine import policy
-from hekla.foresight import policies
-from hekla.foresight.trial import try_policy
 from hekla.lib import clock
+from hekla.scheduling import policies
+from hekla.simulation.policy_trial import try_policy
 
 
 class ClusterPolicySerializer(serializers.Serializer[Any]):

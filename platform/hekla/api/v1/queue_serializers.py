@@ -14,7 +14,7 @@ from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain import formats
 from hekla.domain.resources import InvalidQuantity, Resources
 from hekla.engine.standing import Standing
-from hekla.foresight.shares import Forecast, Loss
+from hekla.simulation.queue_shares import Forecast, Loss
 
 
 class Amounts(serializers.DictField):

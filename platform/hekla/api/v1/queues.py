@@ -31,9 +31,9 @@ from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain import formats
 from hekla.domain.errors import HeklaError, Invalid
-from hekla.foresight import shares
-from hekla.foresight.lines import line
 from hekla.lib import clock
+from hekla.simulation import queue_shares
+from hekla.simulation.queue_order import line
 
 
 class Queues(View):
@@ -96,7 +96,7 @@ class QueueStanding(View):
         """What a queue holds, deserves, borrows and lends now, and the jobs that wait in it, as far as you see them."""
         user = person(request)
         queue = selectors.get(name, user)
-        here = shares.present(queue)
+        here = queue_shares.present(queue)
         found = line(here, queue, jobs.seeing(user, tenancy.rights(user)))
         facts = {"name": queue.name, "state": queue.state, "waiting": found.waiting, "inside": found.inside}
         in_line = [{"uid": here.snapshot.jobs[str(pk)].uid, "name": here.snapshot.jobs[str(pk)].name, "place": place}
@@ -115,7 +115,7 @@ class QueuePreview(View):
         for field in values.keys() - {"tenants", "cluster", "name", "state"}:
             setattr(queue, field, values[field])
         checks.require(queue)
-        return told(ForecastSerializer(shares.forecast(queue)))
+        return told(ForecastSerializer(queue_shares.forecast(queue)))
 
 
 def _made(document: dict[str, Any], user: User) -> Queue:

@@ -10,11 +10,11 @@ from rest_framework.response import Response
 from hekla.api.v1.queue_serializers import Amounts
 from hekla.api.views import View, checked, person, told
 from hekla.apps.accounts.services import actor_of
-from hekla.apps.jobs import quota_rows
-from hekla.apps.jobs.quota_rows import Row
 from hekla.apps.quotas import services
 from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.usage import quota_usage
+from hekla.apps.usage.quota_usage import Row
 from hekla.domain.errors import Invalid, Problem
 from hekla.lib import clock
 
@@ -58,7 +58,7 @@ class Quotas(View):
     def get(self, request: Request, slug: str) -> Response:
         """What the tenant and its members may have, and have; of other members only who sets quotas is told."""
         tenant = tenancy.get(slug, person(request))
-        return told(QuotaRowSerializer(quota_rows.seen_by(person(request), tenant, clock.now()), many=True))
+        return told(QuotaRowSerializer(quota_usage.seen_by(person(request), tenant, clock.now()), many=True))
 
     @extend_schema(request=QuotaSerializer, responses=QuotaRowSerializer(many=True))
     def put(self, request: Request, slug: str) -> Response:
@@ -71,4 +71,4 @@ class Quotas(View):
             raise Invalid([Problem("username", "Name a member of the tenant for “one”, and nobody otherwise.")])
         now = clock.now()
         services.set_quota(tenant=tenant, of=of, user=one, bounds=values, by=user, actor=actor_of(user), now=now)
-        return told(QuotaRowSerializer(quota_rows.seen_by(user, tenant, now), many=True))
+        return told(QuotaRowSerializer(quota_usage.seen_by(user, tenant, now), many=True))

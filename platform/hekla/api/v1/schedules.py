@@ -17,7 +17,7 @@ from hekla.api.v1.asked import NAME_AND_TENANT, narrowed, tenant_of
 from hekla.api.v1.schema import SCHEDULE_SPEC
 from hekla.api.views import Paging, View, checked, person, told
 from hekla.apps.accounts.scopes import Scope
-from hekla.apps.schedules import selectors, services, shown
+from hekla.apps.schedules import overview, selectors, services
 from hekla.apps.schedules.models import Run, Schedule
 from hekla.domain import formats
 from hekla.domain.schedules import ScheduleSpec
@@ -45,7 +45,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
 
     def get_sentence(self, run: Run) -> str:
         """Why there was no run; else empty."""
-        return shown.why(run)
+        return overview.why(run)
 
 
 class ScheduleSerializer(serializers.ModelSerializer[Schedule]):
@@ -79,7 +79,7 @@ class ScheduleDetailSerializer(ScheduleSerializer):
     @extend_schema_field(RunSerializer(many=True))
     def get_runs(self, schedule: Schedule) -> Any:  # noqa: ANN401  (what the serializer makes of them)
         """The newest first."""
-        return RunSerializer(selectors.runs(schedule)[: shown.MOST_RUNS], many=True).data
+        return RunSerializer(selectors.runs(schedule)[: overview.MOST_RUNS], many=True).data
 
 
 class MadeSerializer(serializers.Serializer[Any]):

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from hekla.api.views import View, person, told
 from hekla.apps.search import selectors
-from hekla.apps.search.shown import KINDS
+from hekla.apps.search.labels import KINDS
 
 
 class FoundThingSerializer(serializers.Serializer[Any]):

@@ -10,10 +10,12 @@ from rest_framework import serializers
 from hekla.apps.accounts.models import ApiToken
 from hekla.apps.accounts.scopes import USUAL, Scope
 from hekla.apps.clusters.models import Environment, Node
-from hekla.apps.jobs import endings, failures, prospects, selectors, story, wording
+from hekla.apps.event_log.models import Event
+from hekla.apps.job_history import endings, failures, history, prospects
+from hekla.apps.job_history import labels as wording
+from hekla.apps.jobs import selectors
 from hekla.apps.jobs.copies import Copy
 from hekla.apps.jobs.models import Job, Placement, Pod
-from hekla.apps.event_log.models import Event
 from hekla.apps.tenancy.models import MAX_DAYS_KEPT, Tenant
 from hekla.apps.usage.models import Sample
 from hekla.domain.jobspec import MAX_PRIORITY
@@ -308,7 +310,7 @@ class JobEventSerializer(serializers.Serializer[Event]):
 
     def get_sentence(self, event: Event) -> str:
         """What it says to a person; empty where it says nothing."""
-        return next((line.sentence for line in story.lines([event])), "")
+        return next((line.sentence for line in history.lines([event])), "")
 
 
 class EventsSerializer(serializers.Serializer[Any]):

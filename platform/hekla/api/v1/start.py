@@ -15,9 +15,9 @@ from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.forecasts.selectors import Accuracy
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job
-from hekla.foresight import asking, shown
-from hekla.foresight.asking import Answer, Verdict
 from hekla.lib import clock
+from hekla.simulation import what_if, wording
+from hekla.simulation.what_if import Answer, Verdict
 
 
 class AccuracySerializer(serializers.Serializer[Accuracy]):
@@ -46,7 +46,7 @@ class Start(View):
         """When a job that waits will start, its place in line, and how well such times held in its queue."""
         user = person(request)
         job = selectors.get(uid, user)
-        answer = Answer(Verdict.NOW) if job.is_final else asking.about_job(job, user=user, with_offers=False)
+        answer = Answer(Verdict.NOW) if job.is_final else what_if.about_job(job, user=user, with_offers=False)
         return told(StartSerializer(_document(job, answer)))
 
 
@@ -66,5 +66,5 @@ def _document(job: Job, answer: Answer) -> dict[str, Any]:
 
 def _sentences(answer: Answer, accuracy: Accuracy | None) -> list[str]:
     if answer.verdict is Verdict.NEVER:
-        return [shown.head(answer)]
-    return [*shown.place(answer), *shown.when(answer, clock.now(), accuracy)]
+        return [wording.head(answer)]
+    return [*wording.place(answer), *wording.when(answer, clock.now(), accuracy)]

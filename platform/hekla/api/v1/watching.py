@@ -8,9 +8,10 @@ from rest_framework.response import Response
 
 from hekla.api.v1.watching_serializers import ExposureSerializer, ReceiptsSerializer, RibbonSerializer
 from hekla.api.views import View, person, told
-from hekla.apps.jobs import receipts, ribbon, selectors
-from hekla.foresight import exposure
+from hekla.apps.job_history import receipts, ribbon
+from hekla.apps.jobs import selectors
 from hekla.lib import clock
+from hekla.simulation import reclaim_risk
 
 
 class Waits(View):
@@ -36,4 +37,4 @@ class Exposed(View):
     def get(self, request: Request, uid: UUID) -> Response:
         """How many of a job's pods hold what its queue has borrowed, and who may take that back."""
         user = person(request)
-        return told(ExposureSerializer(exposure.seen_by(user, selectors.get(uid, user), now=clock.now())))
+        return told(ExposureSerializer(reclaim_risk.seen_by(user, selectors.get(uid, user), now=clock.now())))

@@ -4,8 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from hekla.apps.jobs.receipts import Receipt
-from hekla.apps.jobs.ribbon import Cell
+from hekla.apps.job_history.receipts import Receipt
+from hekla.apps.job_history.ribbon import Cell
 
 
 class CellSerializer(serializers.Serializer[Cell]):

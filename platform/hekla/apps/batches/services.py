@@ -11,9 +11,9 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.batches import selectors
 from hekla.apps.batches.models import Batch, Member
+from hekla.apps.event_log.services import record, unit_of_work
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
-from hekla.apps.event_log.services import record, unit_of_work
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, HeklaError, Invalid, Problem, Refused

@@ -16,10 +16,10 @@ from hekla.apps.demonstrations import catalogue, selectors
 from hekla.apps.demonstrations.catalogue import PAUSE_SECONDS, Act, Demonstration
 from hekla.apps.demonstrations.models import Run
 from hekla.apps.demonstrations.stages import POLICY, Stage
+from hekla.apps.event_log.services import PLATFORM, Actor, record, unit_of_work
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services as job_services
 from hekla.apps.jobs.models import Job
-from hekla.apps.event_log.services import PLATFORM, Actor, record, unit_of_work
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues import services as queue_services
 from hekla.apps.tenancy import selectors as tenancy

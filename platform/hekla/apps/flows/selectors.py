@@ -11,10 +11,10 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.flows.models import Flow, JobTemplate, Step
-from hekla.apps.jobs.models import Job
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import Event
+from hekla.apps.flows.models import Flow, JobTemplate, Step
+from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import NotFound

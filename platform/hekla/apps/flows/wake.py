@@ -7,8 +7,8 @@ from typing import Any
 from django.dispatch import receiver
 from kombu.exceptions import OperationalError
 
-from hekla.apps.flows import selectors
 from hekla.apps.event_log.signals import recorded
+from hekla.apps.flows import selectors
 
 log = logging.getLogger(__name__)
 PAUSE_SECONDS = 0.2

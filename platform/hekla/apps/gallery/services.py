@@ -8,11 +8,11 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log.services import record, unit_of_work
 from hekla.apps.gallery import selectors
 from hekla.apps.gallery.models import Template, Use, Version
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
-from hekla.apps.event_log.services import record, unit_of_work
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events

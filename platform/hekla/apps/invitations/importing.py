@@ -22,11 +22,11 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.selectors import may as may_on_platform
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.invitations import extras, selectors, services
 from hekla.apps.invitations.forms import RowForm
 from hekla.apps.invitations.models import Invitation
 from hekla.apps.invitations.table import Row
-from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.sentences import together
 from hekla.apps.tenancy import departments
 from hekla.apps.tenancy import selectors as tenancy

@@ -9,9 +9,9 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.apps.invitations import extras, selectors
 from hekla.apps.invitations.models import Invitation, Letter
-from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events

@@ -12,9 +12,9 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import Event
+from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.phases import JobPhase, PodPhase
 
 Ref = tuple[str, int, int]

@@ -32,10 +32,10 @@ from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Cluster, Node
-from hekla.apps.jobs.facts import is_wanted, read_specs, replica_of, replicas, reserved_slots, spec_of
-from hekla.apps.jobs.models import Arrangement, Job, Placement, Pod, View
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import Event
+from hekla.apps.jobs.facts import is_wanted, read_specs, replica_of, replicas, reserved_slots, spec_of
+from hekla.apps.jobs.models import Arrangement, Job, Placement, Pod, View
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.tenancy.selectors import Rights

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from hekla.apps.notifications import addresses, sealed, wording
+from hekla.apps.notifications import addresses, labels, sealed
 from hekla.apps.notifications.models import Delivery, Notification, Preference
 
 _SECONDS = 4.0
@@ -40,7 +40,7 @@ def mail(reach: Preference, told: Sequence[Notification]) -> None:
 
 
 def _message(reach: Preference, told: Sequence[Notification]) -> EmailMessage:
-    sentences = [wording.sentence(one) for one in told]
+    sentences = [labels.sentence(one) for one in told]
     lines = [f"{sentence}\n{address(one)}" for sentence, one in zip(sentences, told, strict=True)]
     choose = settings.PUBLIC_URL.rstrip("/") + reverse("notifications:settings")
     lines.append(_("You chose to hear of this; choose otherwise at %s") % choose)
@@ -97,7 +97,7 @@ def signature(secret: str, body: bytes, now: datetime) -> str:
 def _body(reach: Preference, delivery: Delivery) -> bytes:
     told = delivery.notification
     with translation.override(reach.language or settings.LANGUAGE_CODE):
-        sentence = wording.sentence(told)
+        sentence = labels.sentence(told)
     document = {
         "delivery": delivery.pk,
         "notification": told.pk,

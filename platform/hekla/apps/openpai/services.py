@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job
@@ -16,7 +17,6 @@ from hekla.apps.jobs.services.submission import NameTaken
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.openpai import selectors
 from hekla.apps.openpai.models import Submission
-from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem

@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from hekla.apps.accounts.models import User
-from hekla.apps.invitations import extras
 from hekla.apps.event_log.services import Actor
+from hekla.apps.invitations import extras
 from hekla.apps.quotas import selectors, services
 from hekla.apps.quotas.forms import BoundsForm
 from hekla.apps.quotas.models import Quota

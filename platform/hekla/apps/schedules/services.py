@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log.services import PLATFORM, Actor, record, unit_of_work
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
-from hekla.apps.event_log.services import PLATFORM, Actor, record, unit_of_work
 from hekla.apps.schedules import selectors
 from hekla.apps.schedules.models import Run, Schedule
 from hekla.apps.tenancy.models import Tenant

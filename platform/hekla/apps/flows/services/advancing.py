@@ -8,13 +8,13 @@ import logging
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
+from hekla.apps.event_log.services import PLATFORM, unit_of_work
 from hekla.apps.flows import asking, selectors
 from hekla.apps.flows.facts import current_pods, facts_of, spec_of
 from hekla.apps.flows.models import Flow, Step
 from hekla.apps.flows.services.telling import tell
 from hekla.apps.jobs import services as job_services
 from hekla.apps.jobs.models import Pod
-from hekla.apps.event_log.services import PLATFORM, unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import HeklaError, Invalid
 from hekla.domain.flow_progress import FlowProgress, PortProbe, evaluate_flow

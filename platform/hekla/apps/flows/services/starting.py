@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.flows import selectors
 from hekla.apps.flows.models import Flow, JobTemplate, Step
 from hekla.apps.flows.services.advancing import begin_what_is_due
@@ -17,7 +18,6 @@ from hekla.apps.flows.services.resolving import Resolved, resolve
 from hekla.apps.flows.services.telling import tell
 from hekla.apps.flows.services.templates import NameTaken, may_submit, save_template
 from hekla.apps.jobs import services as job_services
-from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
 from hekla.domain.errors import Invalid, Problem, Refused

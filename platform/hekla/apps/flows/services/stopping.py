@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.flows import selectors
 from hekla.apps.flows.facts import facts_of, spec_of
 from hekla.apps.flows.models import Flow
@@ -13,7 +14,6 @@ from hekla.apps.flows.services.advancing import write
 from hekla.apps.flows.services.telling import tell
 from hekla.apps.jobs import services as job_services
 from hekla.apps.jobs.models import Job
-from hekla.apps.event_log.services import unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, Refused
 from hekla.domain.flow_progress import evaluate_flow

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from hekla.apps.flows.models import Flow, JobTemplate
 from hekla.apps.event_log.services import Actor, record
+from hekla.apps.flows.models import Flow, JobTemplate
 from hekla.domain import events
 
 

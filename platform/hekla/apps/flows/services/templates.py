@@ -8,10 +8,10 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.flows import selectors
 from hekla.apps.flows.models import JobTemplate
 from hekla.apps.flows.services.telling import tell
-from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events

@@ -6,7 +6,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("jobs", "0005_messages_as_facts"),
+        ("jobs", "0001_initial"),
     ]
 
     operations = [

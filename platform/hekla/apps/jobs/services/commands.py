@@ -6,13 +6,13 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import job_facts, spec_of
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services import quota
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import advance, write
-from hekla.apps.event_log.services import unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, Refused
 from hekla.domain.lifecycle import delegated, target_of

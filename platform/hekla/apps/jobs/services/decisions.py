@@ -11,11 +11,11 @@ from datetime import datetime
 from typing import Any
 
 from hekla.apps.clusters import leases
+from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.jobs.facts import job_facts
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import advance, evict, set_gang_phase
-from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.rows import save_all
 from hekla.domain import events
 from hekla.domain.lifecycle import Stimulus, resolve

@@ -3,9 +3,9 @@
 from datetime import datetime
 
 from hekla.apps.clusters import leases
+from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.domain import events
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from hekla.apps.clusters import leases
+from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.jobs.facts import job_facts
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.decisions import Waiting, write_waiting
 from hekla.apps.jobs.services.observations import ORDER, POD_FIELDS, Sighting, take_down
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import enter_pod_phase, expire, request_stop, write
-from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.rows import save_all
 from hekla.domain import events
 from hekla.domain.addresses import Replica

@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
-from hekla.apps.jobs.models import Arrangement, View
 from hekla.apps.event_log.services import record, unit_of_work
+from hekla.apps.jobs.models import Arrangement, View
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events

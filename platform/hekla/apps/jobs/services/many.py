@@ -9,12 +9,12 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services import quota, routing
 from hekla.apps.jobs.services.routing import Way
 from hekla.apps.jobs.services.submission import NameTaken, check, new_row, submitted
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.priorities import selectors as priorities
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import secrets as naming

@@ -7,10 +7,10 @@ about it meanwhile: that decision names the revision before, so it is void which
 from collections.abc import Sequence
 from datetime import datetime
 
+from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.jobs.models import Job, Placement
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import set_gang_phase
-from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.queues.models import Queue
 from hekla.domain import events
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase

@@ -6,10 +6,10 @@ from datetime import datetime
 from uuid import UUID
 
 from hekla.apps.clusters import leases
+from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.jobs.facts import all_pod_facts, job_facts, pod_facts
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.transitions import AddressOf, advance, enter_pod_phase
-from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.rows import save_all
 from hekla.domain.lifecycle import resolve, stimuli_of
 from hekla.domain.phases import PodPhase

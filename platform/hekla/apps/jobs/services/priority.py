@@ -11,12 +11,12 @@ from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.commands import require_right
 from hekla.apps.jobs.services.scaling import require_unchanged
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.priorities import selectors as priorities
 from hekla.domain import events
 from hekla.domain.errors import Invalid, Refused

@@ -11,11 +11,11 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import leases
+from hekla.apps.event_log.services import CONTROLLER, Actor, unit_of_work
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.commands import require_right
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import request_stop
-from hekla.apps.event_log.services import CONTROLLER, Actor, unit_of_work
 from hekla.apps.secrets import services as secrets
 from hekla.domain import events
 from hekla.domain.errors import Refused

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from hekla.apps.clusters import leases
-from hekla.apps.jobs.models import Job
 from hekla.apps.event_log.services import CONTROLLER, purge, record, unit_of_work
+from hekla.apps.jobs.models import Job
 from hekla.domain import events
 
 

@@ -13,9 +13,9 @@ from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
+from hekla.apps.event_log.services import Actor
 from hekla.apps.jobs.models import Job, Placement
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.event_log.services import Actor
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue, Span
 from hekla.apps.tenancy.models import Tenant

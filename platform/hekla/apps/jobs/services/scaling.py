@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log.services import Actor, unit_of_work
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import job_facts, replicas, reserved_slots, spec_of
 from hekla.apps.jobs.models import Job, Pod
@@ -19,7 +20,6 @@ from hekla.apps.jobs.services.commands import require_right
 from hekla.apps.jobs.services.submission import never_fitting
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import advance, new_slots
-from hekla.apps.event_log.services import Actor, unit_of_work
 from hekla.domain import events, lifecycle, scaling
 from hekla.domain.errors import Invalid, Refused
 from hekla.domain.jobspec import JobSpec

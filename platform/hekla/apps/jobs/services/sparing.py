@@ -5,9 +5,9 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime
 
 from hekla.apps.clusters import leases
+from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.domain import events
 
 

@@ -12,11 +12,11 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import selectors as clusters
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services import quota, routing
 from hekla.apps.jobs.services.routing import Way
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.priorities import selectors as priorities
 from hekla.apps.priorities.selectors import Wish
 from hekla.apps.queues import selectors as queues

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from hekla.apps.jobs.models import Job
 from hekla.apps.event_log.services import Actor, record
+from hekla.apps.jobs.models import Job
 from hekla.domain import events
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.db import connection
 
+from hekla.apps.event_log.services import Actor
 from hekla.apps.jobs.facts import all_pod_facts, job_facts, replica_of, replicas, reserved_slots, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.telling import tell
-from hekla.apps.event_log.services import Actor
 from hekla.domain import events, lifecycle
 from hekla.domain.addresses import Replica
 from hekla.domain.lifecycle import ActionTarget, JobOutcome, PodRef, facts_in

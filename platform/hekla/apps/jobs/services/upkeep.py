@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from hekla.apps.clusters import leases
+from hekla.apps.event_log.services import CONTROLLER, Actor, unit_of_work
 from hekla.apps.jobs.facts import all_pod_facts, job_facts
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.observations import react
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import AddressOf, advance, enter_pod_phase, expire, write
-from hekla.apps.event_log.services import CONTROLLER, Actor, unit_of_work
 from hekla.domain import events, lifecycle
 from hekla.domain.lifecycle import overdue
 from hekla.domain.phases import PodPhase

@@ -8,12 +8,12 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import addresses, sealed
 from hekla.apps.notifications.choices import Way
 from hekla.apps.notifications.models import JobChoice, Notification, Preference
 from hekla.apps.notifications.signals import changed_for
-from hekla.apps.event_log.services import unit_of_work
 from hekla.domain.errors import Invalid, Problem, Refused
 
 MOST_JOB_CHOICES = 1_000

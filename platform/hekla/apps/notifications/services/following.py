@@ -6,14 +6,14 @@ from datetime import datetime
 from typing import Any
 
 from hekla.apps.accounts.models import User
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.notifications import selectors
 from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.models import Reader
 from hekla.apps.notifications.services.telling import Told, tell, tell_of_themselves
-from hekla.apps.event_log import selectors as event_log
-from hekla.apps.event_log.models import Event
-from hekla.apps.event_log.services import unit_of_work
 from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase
 
 OF_JOBS = ("JobPhaseChanged", "PodEvicted")

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from hekla.apps.accounts.models import User
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import selectors
 from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.models import JobChoice, Notification
 from hekla.apps.notifications.services.telling import Told, tell
-from hekla.apps.event_log.services import unit_of_work
 
 BEFORE_DELETION = timedelta(hours=1)
 KEPT_FOR = timedelta(days=90)

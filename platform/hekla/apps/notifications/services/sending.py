@@ -10,10 +10,10 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.notifications import outgoing
 from hekla.apps.notifications.choices import Way
 from hekla.apps.notifications.models import Delivery, Preference
-from hekla.apps.event_log.services import unit_of_work
 from hekla.domain.errors import Refused
 from hekla.lib.backoff import backoff_delay
 from hekla.lib.encryption import DecryptionError

@@ -5,11 +5,11 @@ from datetime import datetime
 from typing import Any
 
 from hekla.apps.accounts.models import User
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import selectors
 from hekla.apps.notifications.services.choosing import choose_for_job
-from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import JobSpec

@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("tenancy", "0002_retention"),
+        ("tenancy", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -23,7 +23,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("jobs", models.PositiveIntegerField(null=True, verbose_name="unfinished jobs")),
+                ("sessions", models.PositiveIntegerField(null=True, verbose_name="debugging sessions")),
                 ("gpu_hours", models.PositiveIntegerField(null=True, verbose_name="GPU-hours a month")),
+                ("resources", models.JSONField(default=dict, verbose_name="resources at once")),
                 (
                     "tenant",
                     models.ForeignKey(

@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class ActingConfig(AppConfig):
-    name = "hekla.apps.acting"
-    label = "acting"

@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class AdoptedConfig(AppConfig):
-    name = "hekla.apps.adopted"
-    label = "adopted"

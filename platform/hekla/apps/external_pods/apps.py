@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class ExternalPodsConfig(AppConfig):
+    name = "hekla.apps.external_pods"
+    label = "external_pods"

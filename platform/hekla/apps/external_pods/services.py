@@ -1,0 +1,305 @@
+"""Taking others' pods in as jobs, and following what becomes of them. No policy is read: who made them decides."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters import leases
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.event_log.services import CONTROLLER, unit_of_work
+from hekla.apps.external_pods import selectors
+from hekla.apps.external_pods.models import AdoptedGroup, AdoptedPod
+from hekla.apps.jobs.facts import all_pod_facts, job_facts, spec_of
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services.observations import ORDER, POD_FIELDS, Sighting, take_down
+from hekla.apps.jobs.services.telling import tell
+from hekla.apps.jobs.services.transitions import enter_pod_phase, write
+from hekla.apps.queues import selectors as queues
+from hekla.apps.queues.models import Queue
+from hekla.apps.rows import save_all
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import events, external_pods
+from hekla.domain.addresses import Replica
+from hekla.domain.errors import Refused
+from hekla.domain.external_pods import ExternalPod, ExternalPodRules, ExternalTasks, GroupRef, RecordedPod
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.lifecycle import PodRef, delegated
+from hekla.domain.phases import GangPhase, PodPhase
+
+_FIELDS = (*POD_FIELDS, "node", "bound_at")
+GONE = "The pod was deleted, or pods of its namespace are not placed from here any more."
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Whose a group is in the console."""
+
+    tenant: Tenant
+    queue: Queue
+    owner: User
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """A group as it is in the cluster now, with all of its pods there.
+
+    `minimum`: how many are placed together; 0: nobody says it, or not any more. `queue`: as it asks. `expects`: what
+    they will ask for together, where they are to be let in before they are made.
+    """
+
+    ref: GroupRef
+    pods: tuple[ExternalPod, ...]
+    minimum: int = 1
+    queue: str = ""
+    expects: Mapping[str, str] | None = None
+
+    @property
+    def maker(self) -> str:
+        """What made its pods; empty where several things did, or nothing."""
+        makers = {pod.maker for pod in self.pods}
+        return makers.pop() if len(makers) == 1 else ""
+
+    @property
+    def never_preempts(self) -> bool:
+        """Whether nobody is to be evicted for any of its pods."""
+        return bool(self.pods) and all(pod.never_preempts for pod in self.pods)
+
+
+def home(cluster: Cluster, rules: ExternalPodRules, namespace: str, wanted_queue: str) -> Home:
+    """Where pods of this namespace belong. Raises Refused with what is missing."""
+    slug = rules.tenants.get(namespace, "")
+    tenant = tenancy.all_tenants().filter(slug=slug).first()
+    if tenant is None:
+        sentence = _("There is no tenant “%(slug)s” in Hekla, so pods of the namespace %(namespace)s are left alone.")
+        raise Refused(sentence % {"slug": slug, "namespace": namespace})
+    open_to = {queue.name: queue for queue in queues.open_to(tenant) if queue.cluster_id == cluster.pk}
+    queue = open_to.get(wanted_queue) or open_to.get(rules.queue)
+    if queue is None:
+        sentence = _("The tenant %(slug)s has no queue “%(name)s” on this cluster.")
+        raise Refused(sentence % {"slug": slug, "name": wanted_queue or rules.queue})
+    if not queue.is_open:
+        raise Refused(_("The queue %(name)s takes nothing in now.") % {"name": queue.name})
+    owner = accounts.by_username(rules.owner)
+    if owner is None:
+        raise Refused(
+            _("There is no account “%(name)s” in Hekla to which these pods would belong.") % {"name": rules.owner}
+        )
+    return Home(tenant, queue, owner)
+
+
+def follow(cluster: Cluster, epoch: int, group: Gathered, rules: ExternalPodRules, *, now: datetime) -> bool:
+    """Make rows what the group is now. Returns whether anything changed.
+
+    Raises Refused where it cannot be taken in, LeaseLost.
+    """
+    with unit_of_work():
+        leases.assert_held(cluster.pk, epoch)
+        known = _job_of(cluster, group)
+        if known is None and group.expects is None and all(pod.phase.is_final for pod in group.pods):
+            return False
+        if known is None and not group.minimum:
+            raise Refused(_("There is no PodGroup %(name)s that Hekla can see.") % {"name": group.ref.name})
+        at = home(cluster, rules, group.ref.namespace, group.queue) if _has_news(known, group) else None
+        return _follow(cluster, group, known, at, now)
+
+
+def _job_of(cluster: Cluster, group: Gathered) -> Job | None:
+    """The group's job. One that is over counts no more where something else makes pods under its name now."""
+    found = selectors.group_of(cluster.pk, group.ref.key)
+    if found is None:
+        return None
+    job = Job.objects.select_for_update().get(pk=found.pk)
+    if not job.is_final or (not group.pods and group.expects is None) or (group.maker and group.maker == found.maker):
+        return job
+    mine = selectors.pods_of(job)
+    return job if group.pods and all(pod.uid in mine for pod in group.pods) else None
+
+
+def _has_news(job: Job | None, group: Gathered) -> bool:
+    return (job is None and group.expects is not None) or bool(_fresh(group, selectors.pods_of(job) if job else {}))
+
+
+def _fresh(group: Gathered, mine: Mapping[str, AdoptedPod]) -> list[ExternalPod]:
+    found = [pod for pod in group.pods if pod.uid not in mine and not pod.phase.is_final and not pod.obstacle]
+    return sorted(found, key=lambda pod: (pod.made_at, pod.name))
+
+
+def _follow(cluster: Cluster, group: Gathered, job: Job | None, at: Home | None, now: datetime) -> bool:
+    mine = selectors.pods_of(job) if job else {}
+    pods = list(job.pods.order_by("task", "index", "attempt")) if job else []
+    seen = {pod.uid: pod for pod in group.pods}
+    by_pk = {pod.pk: pod for pod in pods}
+    changed = _follow_pods(job, {uid: by_pk[one.pk] for uid, one in mine.items()}, seen, now) if job else False
+    if at is not None:
+        job, changed = _joined(cluster, group, job, at, pods, mine, now), True
+        fresh = {uid: one for uid, one in selectors.pods_of(job).items() if uid not in mine}
+        by_pk = {pod.pk: pod for pod in pods}
+        _follow_pods(job, {uid: by_pk[one.pk] for uid, one in fresh.items()}, seen, now)
+    is_empty = not (pods or group.minimum)
+    return (job is not None and bool(pods or is_empty) and _follow_job(job, pods, now)) or changed
+
+
+def _joined(
+    cluster: Cluster,
+    group: Gathered,
+    job: Job | None,
+    at: Home,
+    pods: list[Pod],
+    mine: Mapping[str, AdoptedPod],
+    now: datetime,
+) -> Job:
+    """New pods become attempts of replicas, and the job becomes as large as that makes it."""
+    spec = spec_of(job) if job else None
+    roles = ExternalTasks(spec)
+    if spec is None and group.expects is not None:
+        roles.expect(group.expects, group.minimum)
+    names = {one.pk: one.name for one in mine.values()}
+    held = [RecordedPod(_ref(pod), names.get(pod.pk, ""), PodPhase(pod.phase)) for pod in pods]
+    with_task = [(pod, task) for pod in _fresh(group, mine) if (task := roles.task_of(pod))]
+    places = external_pods.assign_refs(with_task, held)
+    refs = [*(one.ref for one in held), *(ref for _pod, ref in places)]
+    name = spec.name if spec else _free_name(group.ref, at.tenant)
+    priority = max((pod.priority for pod in group.pods), default=0)
+    queue = job.queue.name if job else at.queue.name
+    minimum = group.minimum or (spec.gang_minimum if spec else 1)
+    new = external_pods.build_spec(group.ref, roles, refs, name=name, queue=queue, priority=priority, minimum=minimum)
+    job = _resized(job, new, now) if job else _submitted(cluster, group, at, new, now)
+    if job.never_preempts != group.never_preempts:  # it was let in before its pods, who say it, were made
+        job.never_preempts = group.never_preempts
+        job.save(update_fields=["never_preempts"])
+    _make_rows(cluster, job, pods, places, now)
+    return job
+
+
+def _free_name(ref: GroupRef, tenant: Tenant) -> str:
+    name = external_pods.job_name(ref)
+    if not Job.objects.filter(tenant=tenant, name=name, deleted_at=None).exists():
+        return name
+    seed = f"{ref.key} {Job.objects.filter(tenant=tenant).count()}"
+    return external_pods.job_name(ref, distinct=hashlib.sha256(seed.encode()).hexdigest()[:8])
+
+
+def _submitted(cluster: Cluster, group: Gathered, at: Home, spec: JobSpec, now: datetime) -> Job:
+    job = Job.objects.create(
+        name=spec.name,
+        tenant=at.tenant,
+        queue=at.queue,
+        cluster=cluster,
+        owner=at.owner,
+        spec=spec.document(),
+        kind=spec.kind,
+        priority=spec.priority,
+        never_preempts=group.never_preempts,
+        replicas=spec.replicas,
+        submitted_at=now,
+    )
+    AdoptedGroup.objects.create(job=job, cluster=cluster, key=group.ref.key, maker=group.maker)
+    event = events.JobSubmitted(name=spec.name, queue=at.queue.name, job_kind=spec.kind, replicas=spec.replicas)
+    tell(job, event, actor=CONTROLLER, now=now)
+    return job
+
+
+def _resized(job: Job, spec: JobSpec, now: datetime) -> Job:
+    old = spec_of(job)
+    if old == spec:
+        return job
+    job.spec, job.replicas, job.priority, job.revision = spec.document(), spec.replicas, spec.priority, job.revision + 1
+    job.spec_in_hand = spec
+    job.save(update_fields=["spec", "replicas", "priority", "revision"])
+    before, after = _sizes(old), _sizes(spec)
+    changes = {name: events.FieldChange(old=before.get(name, 0), new=size) for name, size in after.items()}
+    told = {name: change for name, change in changes.items() if change.old != change.new}
+    tell(job, events.JobChanged(changes=told, revision=job.revision), actor=CONTROLLER, now=now)
+    return job
+
+
+def _sizes(spec: JobSpec) -> dict[str, int]:
+    """What of it may change, by the names that the log has for it."""
+    replicas = {f"{task.name}.replicas": task.replicas for task in spec.tasks}
+    return {"priority": spec.priority, "min_available": spec.gang_minimum, **replicas}
+
+
+def _make_rows(
+    cluster: Cluster, job: Job, pods: list[Pod], places: Sequence[tuple[ExternalPod, PodRef]], now: datetime
+) -> None:
+    create = tuple(ref for _pod, ref in places)
+    write(
+        job,
+        pods,
+        replace(delegated.outcome_of(job_facts(job)), create=create),
+        address_of=_unnamed,
+        actor=CONTROLLER,
+        now=now,
+    )
+    rows = {_ref(pod): pod for pod in pods}
+    AdoptedPod.objects.bulk_create(
+        AdoptedPod(pod=rows[ref], cluster=cluster, uid=pod.uid, namespace=pod.namespace, name=pod.name)
+        for pod, ref in places
+    )
+
+
+def _unnamed(_replica: Replica) -> str:
+    """Who made them tells pods how to find one another."""
+    return ""
+
+
+def _ref(pod: Pod) -> PodRef:
+    return PodRef(pod.task, pod.index, pod.attempt)
+
+
+# What becomes of them
+
+
+def _follow_job(job: Job, pods: Sequence[Pod], now: datetime) -> bool:
+    facts = job_facts(job)
+    outcome = delegated.outcome_of(
+        facts, external_pods.phase_changes(facts, all_pod_facts(pods), has_begun=job.started_at is not None)
+    )
+    if outcome.phase.is_final:
+        outcome = replace(outcome, gang_phase=GangPhase.COMPLETED)
+    elif job.is_final:
+        outcome = replace(outcome, gang_phase=GangPhase.PENDING)
+    return write(job, list(pods), outcome, actor=CONTROLLER, now=now)
+
+
+def _follow_pods(job: Job, rows: Mapping[str, Pod], seen: Mapping[str, ExternalPod], now: datetime) -> bool:
+    moved = [pod for uid, pod in rows.items() if not pod.is_final and _move(job, pod, seen.get(uid), now)]
+    save_all(moved, _FIELDS)
+    return bool(moved)
+
+
+def _move(job: Job, pod: Pod, seen: ExternalPod | None, now: datetime) -> bool:
+    """To where it was seen. Returns whether that is another place than before."""
+    if seen is None:
+        _end(job, pod, now)
+        return True
+    before = (pod.phase, pod.node)
+    if seen.node and pod.phase == PodPhase.PENDING:
+        pod.phase, pod.node, pod.bound_at = PodPhase.BOUND, seen.node, now
+        event = events.PodBound(task=pod.task, index=pod.index, attempt=pod.attempt, node=seen.node)
+        tell(job, event, actor=CONTROLLER, now=now)
+    if ORDER[seen.phase] > ORDER[PodPhase(pod.phase)]:
+        take_down(job, pod, _sighting(pod, seen))
+    return (pod.phase, pod.node) != before
+
+
+def _sighting(pod: Pod, seen: ExternalPod) -> Sighting:
+    """A pod that was evicted has not failed by itself."""
+    reason, message = seen.reason, seen.message
+    if pod.stopping and seen.phase is PodPhase.FAILED:
+        reason, message = "Stopped", pod.stop_reason
+    return Sighting(pod.task, pod.index, pod.attempt, seen.phase, seen.at, reason, message, seen.exit_code)
+
+
+def _end(job: Job, pod: Pod, now: datetime) -> None:
+    """It is gone: evicted, or deleted by others."""
+    phase, reason, message = PodPhase.LOST, "Deleted", GONE
+    if pod.stopping:
+        phase, reason, message = PodPhase.FAILED, "Stopped", pod.stop_reason
+    enter_pod_phase(job, pod, phase, reason=reason, message=message, actor=CONTROLLER, now=now)

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class ActingConfig(AppConfig):
+    name = "hekla.apps.impersonation"
+    label = "impersonation"

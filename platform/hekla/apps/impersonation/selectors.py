@@ -1,0 +1,40 @@
+"""Questions about acting for people."""
+
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.impersonation.models import Acting
+from hekla.domain.errors import NotFound
+
+KEY = "acting"
+"""Under which a session names the acting that it is in."""
+
+
+def in_force(acting_id: int, admin: User, *, now: datetime) -> Acting | None:
+    """The acting of that number, unless it is over or not allowed any more."""
+    found = Acting.objects.filter(pk=acting_id, admin=admin, ended_at=None, until__gt=now)
+    acting = found.select_related("admin", "person").first()
+    return acting if acting and accounts.may_act_for(admin, acting.person) else None
+
+
+def present(user: User, acting_id: int | None, *, now: datetime) -> User:
+    """As whom somebody looks on whose session names this acting. Raises NotFound when it is over."""
+    if acting_id is None:
+        return user
+    acting = in_force(acting_id, user, now=now)
+    if acting is None:
+        raise NotFound(_("You do not act for anybody any more."))
+    return acting.person
+
+
+def seen_as(person: int, acting_id: int | None, *, now: datetime) -> int | None:
+    """The id of whom somebody looks on as: themselves, or the person acted for; None where that is over."""
+    if acting_id is None:
+        return person
+    try:
+        return present(accounts.active(person), acting_id, now=now).pk
+    except NotFound:
+        return None

@@ -1,0 +1,90 @@
+"""How attempts ended, as words: exit codes with their meaning, and why somebody ended them."""
+
+import signal
+from collections.abc import Callable
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.job_history import labels
+from hekla.apps.jobs.models import Pod
+from hekla.domain.phases import PodPhase
+
+_SIGNALS = {number.value: number.name for number in signal.Signals}
+
+
+def exit_code(code: int | None) -> str:
+    """How a process ended: its code, and what that code means where it means something."""
+    if code is None:
+        return "–"
+    if name := signal_name(code):
+        return _("%(code)d, ended by %(signal)s") % {"code": code, "signal": name}
+    meaning = {126: _("not executable"), 127: _("no such program")}.get(code)
+    return f"{code}, {meaning}" if meaning else str(code)
+
+
+def signal_name(code: int) -> str:
+    """The signal that an exit code stands for (137: SIGKILL); nothing for one that stands for none."""
+    return _SIGNALS.get(-code if code < 0 else code - 128, "")
+
+
+def exit_of(pod: Pod) -> str:
+    """How an attempt's process ended; the backend may know more than the code says."""
+    if pod.reason == "OOMKilled":
+        return _("%(code)s, out of memory") % {"code": pod.exit_code}
+    return exit_code(pod.exit_code)
+
+
+def was_stopped(pod: Pod) -> bool:
+    """Whether an attempt ended because it was asked to, and not by itself."""
+    return pod.phase == PodPhase.FAILED and pod.reason == "Stopped"
+
+
+def outcome(pod: Pod) -> str:
+    """Where an attempt stands, with its exit code where that says something."""
+    if was_stopped(pod):
+        return _("Stopped")
+    return f"{labels.phase(pod.phase)} · {pod.exit_code}" if pod.exit_code else labels.phase(pod.phase)
+
+
+def detail(reason: str, message: str) -> str:
+    """What a backend says of a pod's end beyond its exit code, told in the reader's language where it can be."""
+    if reason == "Error" or reason.startswith("SIG"):
+        return ""
+    if reason == "OOMKilled":
+        return _("It took more memory than it asked for, and was ended for that.")
+    return stop_reason(message) if reason == "Stopped" else message
+
+
+def stop_reason(code: str) -> str:
+    """Why a pod was asked to end, from the step of the lifecycle that wished it; any other text as it is."""
+    phrase = _STOP_REASONS.get(code)
+    return phrase() if phrase else code
+
+
+def _has_failed() -> str:
+    return _("the job has failed")
+
+
+def _is_done() -> str:
+    return _("the job is done")
+
+
+_STOP_REASONS: dict[str, Callable[[], str]] = {
+    "AbortRequested": lambda: _("the job is aborted"),
+    "TerminateRequested": lambda: _("the job is terminated"),
+    "CompleteRequested": lambda: _("the job is completed"),
+    "RestartRequested": lambda: _("the job restarts, as a person asked"),
+    "Restarting": lambda: _("the job restarts"),
+    "Resumed": lambda: _("the job is resumed"),
+    "RetriesExhausted": lambda: _("the job's restarts are used up"),
+    "PodsFailed": _has_failed,
+    "TaskFailed": _has_failed,
+    "TooFewSuccesses": _has_failed,
+    "PodsSucceeded": _is_done,
+    "MinSuccessReached": _is_done,
+    "DeadlineExceeded": lambda: _("the time of the job is over"),
+    "ScaledDown": lambda: _("the job is to have fewer pods"),
+    "LeaderStops": lambda: _("Volcano ended it"),
+    "preempt": lambda: _("a more urgent job needs its place"),
+    "reclaim": lambda: _("another queue takes its share back"),
+}

@@ -1,0 +1,230 @@
+"""A job's pods along the time: how long each waited and for what, started, ran, and how it ended.
+
+A row is a replica with its attempts behind one another. A picture has at most 100 rows, chosen by task, by phase and by
+page, so that it costs the same for three pods and for a thousand.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.event_log.models import Event
+from hekla.apps.job_history import endings, labels, waits
+from hekla.apps.job_history.waits import Stretch
+from hekla.apps.jobs import selectors
+from hekla.apps.jobs.models import Job, Pod
+from hekla.domain.phases import PodPhase
+
+ROWS = 100
+ATTEMPTS = 12
+"""The newest attempts of a replica that are drawn."""
+_WHOLE = 1000.0
+_LEAST_WIDTH = 1.5
+_TICKS = 4
+_ENDED = {PodPhase.SUCCEEDED: "done", PodPhase.FAILED: "failed", PodPhase.LOST: "lost"}
+_JOB_STATES = {
+    "running": "running", "completing": "running", "restarting": "starting", "aborting": "stopped",
+    "terminating": "stopped",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A piece of a row, in thousandths of the whole time. `kind` gives its colour and height."""
+
+    start: float
+    width: float
+    kind: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A replica, or the job itself. `words` tell the same as the bars; `look` is the phase whose colour it has."""
+
+    name: str
+    pod_id: int | None
+    look: str
+    outcome: str
+    attempts: int
+    bars: Sequence[Bar]
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From instants to thousandths of the time that is shown."""
+
+    begin: datetime
+    end: datetime
+
+    @property
+    def seconds(self) -> float:
+        return max((self.end - self.begin).total_seconds(), 1.0)
+
+    def bar(self, begin: datetime, end: datetime, kind: str, words: str) -> Bar | None:
+        """None for what lies before or behind it."""
+        left, right = max(begin, self.begin), min(end, self.end)
+        if right < left or end < self.begin:
+            return None
+        start = (left - self.begin).total_seconds() / self.seconds * _WHOLE
+        width = max((right - left).total_seconds() / self.seconds * _WHOLE, _LEAST_WIDTH)
+        return Bar(round(min(start, _WHOLE - width), 1), round(width, 1), kind, words)
+
+    def ticks(self) -> list[str]:
+        """The labels of the axis, from its beginning to its end; one that says no more than the last is left empty."""
+        words = ["0", *(labels.duration(self.seconds * n / _TICKS) for n in range(1, _TICKS + 1))]
+        return [word if word not in words[:place] else "" for place, word in enumerate(words)]
+
+
+def chart(
+    job: Job,
+    params: Mapping[str, str],
+    *,
+    now: datetime,
+    course: Sequence[Event] | None = None,
+    pods: Sequence[Pod] | None = None,
+) -> dict[str, Any]:
+    """The picture. `params`: `task` and `phase` narrow it, `pods` is its page, `since=start` leaves out the first wait.
+
+    It costs what it shows, and the phases of all replicas. `course` and `pods` (every attempt): where they were read
+    already.
+    """
+    replicas = selectors.replicas_with_phase(job) if pods is None else _phases(pods)
+    task, phase = params.get("task", ""), params.get("phase", "")
+    chosen = [ref for ref in replicas if task in ("", ref[0]) and phase in ("", ref[2])]
+    page = _page(params.get("pods", ""), len(chosen))
+    refs = [(name, index) for name, index, _phase in chosen[(page - 1) * ROWS : page * ROWS]]
+    events = selectors.course(job) if course is None else course
+    waited = waits.stretches(job, events)
+    scale = _scale(job, params.get("since", ""), now)
+    shown = selectors.attempts(job, refs) if pods is None else _of(pods, set(refs))
+    rows = [_replica(attempts, waited, scale) for attempts in _by_replica(shown)]
+    return {
+        "rows": [_job_row(job, waits.stays(job, events), waited, scale), *rows],
+        "ticks": scale.ticks(),
+        "scale": scale,
+        "causes": sorted({stretch.cause for stretch in waited if stretch.cause}),
+        "tasks": sorted({name for name, _index, _phase in replicas}),
+        "phases": _counts(replicas),
+        "task": task,
+        "phase": phase,
+        "since": params.get("since", ""),
+        "first": (page - 1) * ROWS + 1,
+        "last": min(page * ROWS, len(chosen)),
+        "count": len(chosen),
+        "page": page,
+        "previous": page - 1 if page > 1 else 0,
+        "next": page + 1 if page * ROWS < len(chosen) else 0,
+        "is_live": not job.is_final,
+    }
+
+
+def _phases(pods: Iterable[Pod]) -> list[tuple[str, int, str]]:
+    """Every replica, with the phase of its last attempt."""
+    last = {(pod.task, pod.index): pod.phase for pod in pods}
+    return [(task, index, phase) for (task, index), phase in last.items()]
+
+
+def _of(pods: Iterable[Pod], refs: set[tuple[str, int]]) -> list[Pod]:
+    return [pod for pod in pods if (pod.task, pod.index) in refs]
+
+
+def _page(text: str, count: int) -> int:
+    pages = max(1, -(-count // ROWS))
+    return min(max(int(text), 1), pages) if text.isdigit() and len(text) < 6 else 1  # noqa: PLR2004
+
+
+def _counts(replicas: Sequence[tuple[str, int, str]]) -> list[dict[str, Any]]:
+    phases = [phase for _task, _index, phase in replicas]
+    return [{"value": phase.value, "count": n} for phase in PodPhase if (n := phases.count(phase.value))]
+
+
+def _scale(job: Job, since: str, now: datetime) -> Scale:
+    begin = job.started_at if since == "start" and job.started_at else job.submitted_at
+    return Scale(begin, max(job.finished_at or now, begin + timedelta(seconds=1)))
+
+
+def _by_replica(pods: Sequence[Pod]) -> Iterator[list[Pod]]:
+    for _ref, attempts in groupby(pods, key=lambda pod: (pod.task, pod.index)):
+        yield list(attempts)[-ATTEMPTS:]
+
+
+# The job's own row
+
+
+def _job_row(job: Job, stays: Sequence[waits.Stay], waited: Sequence[Stretch], scale: Scale) -> Row:
+    bars = [bar for stay in stays for bar in _stay(stay, waited, scale)]
+    return Row(job.name, None, job.phase, "", 0, bars, _("; ").join(dict.fromkeys(bar.words for bar in bars)))
+
+
+def _stay(stay: waits.Stay, waited: Sequence[Stretch], scale: Scale) -> Iterator[Bar]:
+    end = stay.end or scale.end
+    if waits.is_at_rest(stay):
+        yield from _waiting(stay.begin, end, waited, scale)
+    elif stay.phase in _JOB_STATES:
+        words = labels.phase(stay.phase) + _(": ") + labels.duration((end - stay.begin).total_seconds())
+        if bar := scale.bar(stay.begin, end, _JOB_STATES[stay.phase], words):
+            yield bar
+
+
+def _waiting(begin: datetime, end: datetime, waited: Sequence[Stretch], scale: Scale) -> Iterator[Bar]:
+    """In the colours of what was waited for."""
+    for piece in waits.cut(begin, end, waited):
+        piece_end = piece.end or end
+        kind = f"waiting reason-{piece.cause}" if piece.cause else "waiting"
+        words = _("waited %(long)s") % {"long": labels.duration((piece_end - piece.begin).total_seconds())}
+        words = words + _(": ") + piece.sentence if piece.sentence else words
+        if bar := scale.bar(piece.begin, piece_end, kind, words):
+            yield bar
+
+
+# Replicas
+
+
+def _replica(attempts: Sequence[Pod], waited: Sequence[Stretch], scale: Scale) -> Row:
+    last = attempts[-1]
+    bars = [bar for pod in attempts for bar in _attempt(pod, waited, scale)]
+    words = _("; ").join(_told(pod, scale.end) for pod in attempts)
+    look = "terminated" if endings.was_stopped(last) else last.phase
+    return Row(str(last), last.pk, look, endings.outcome(last), last.attempt, bars, words)
+
+
+def _attempt(pod: Pod, waited: Sequence[Stretch], scale: Scale) -> Iterator[Bar]:
+    over = pod.finished_at or scale.end
+    placed, began = pod.bound_at or over, pod.started_at or over
+    yield from _waiting(pod.created_at, placed, waited, scale)
+    pieces = []
+    if pod.bound_at:
+        pieces.append((placed, began, "starting", _("started in %s")))
+    if pod.started_at:
+        pieces.append((began, over, _ran(pod), _("ran for %s")))
+    elif pod.is_final:
+        pieces.append((over, over, _ran(pod), endings.outcome(pod).replace("%", "%%") + " (%s)"))
+    for begin, end, kind, words in pieces:
+        told = f"#{pod.attempt}: {words % labels.duration((end - begin).total_seconds())}"
+        if bar := scale.bar(begin, end, kind, told):
+            yield bar
+
+
+def _ran(pod: Pod) -> str:
+    """The colour of its run: how it ended, if it has."""
+    if not pod.is_final:
+        return "running"
+    return "stopped" if endings.was_stopped(pod) else _ENDED[PodPhase(pod.phase)]
+
+
+def _told(pod: Pod, now: datetime) -> str:
+    """“attempt 2: waited 3 s, started in 1 s, ran for 2 min 4 s, Failed, 1”."""
+    over = pod.finished_at or now
+    parts = [_("attempt %d") % pod.attempt]
+    waited = ((pod.bound_at or over) - pod.created_at).total_seconds()
+    parts.append(_("waited %(long)s") % {"long": labels.duration(waited)})
+    if pod.started_at:
+        parts.append(_("ran for %s") % labels.duration((over - pod.started_at).total_seconds()))
+    parts += [pod.node, endings.outcome(pod)]
+    return _(", ").join(filter(None, parts))

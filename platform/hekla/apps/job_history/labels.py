@@ -1,0 +1,301 @@
+"""Sentences about jobs: amounts, and why a job waits."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hekla.apps.event_log.phases import phase as phase  # noqa: PLC0414  (among the words of jobs)
+from hekla.apps.job_history import quota_messages, victims
+from hekla.apps.sentences import together
+from hekla.domain.jobspec import Iteration, TaskSpec
+from hekla.domain.resources import Resources
+
+_UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20))
+_ORDER = {"cpu": 0, "memory": 1}
+_NOTHING = "–"
+
+
+def amounts(resources: Resources) -> str:
+    """`2 CPU, 4 GiB memory, 1 GPU`; a dash for nothing."""
+    shown = sorted((name for name in resources if name != "pods"), key=lambda name: (_ORDER.get(name, 2), name))
+    return _(", ").join(_amount(name, resources[name]) for name in shown) or _NOTHING
+
+
+def _amount(name: str, value: float) -> str:
+    if name == "cpu":
+        return _("%(n)g CPU") % {"n": value / 1000}
+    if name == "memory":
+        return _("%(size)s memory") % {"size": _figure(name, value)}
+    return f"{value / 1000:g} {'GPU' if name.endswith('/gpu') else name}"
+
+
+def _figure(name: str, value: float) -> str:
+    """The number alone, with the unit of memory; nothing needs no unit."""
+    if name != "memory":
+        return f"{value / 1000:g}"
+    if not value:
+        return "0"
+    unit, size = next((unit, size) for unit, size in _UNITS if value >= size or size == _UNITS[-1][1])
+    return f"{value / size:.3g} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """How long, in the two greatest units that matter: `1 h 4 min`, `12 s`."""
+    whole = max(0, round(seconds))
+    if not whole and seconds > 0:
+        return _("less than 1 s")
+    days, hours, minutes = whole // 86_400, whole // 3600 % 24, whole // 60 % 60
+    facts = {"d": days, "h": hours, "m": minutes, "s": whole % 60}
+    if days:
+        return _("%(d)d d %(h)d h") % facts
+    if hours:
+        return _("%(h)d h %(m)d min") % facts
+    return _("%(m)d min %(s)d s") % facts if minutes else _("%(s)d s") % facts
+
+
+def waits_for(task: TaskSpec, others: Sequence[str]) -> str:
+    """For which tasks a task waits: “begins when ps runs”."""
+    names = _(", ").join(others)
+    is_any = task.depends_on is not None and task.depends_on.iteration is Iteration.ANY and len(others) > 1
+    return (_("begins when one of %s runs") if is_any else _("begins when %s runs")) % names
+
+
+def reason(data: Mapping[str, Any]) -> str:
+    """Why a job waits, as one sentence that is true now."""
+    need, have = Resources.parse(data["need"]), Resources.parse(data["have"])
+    facts = {
+        "need": amounts(need),
+        "have": amounts(have),
+        "tasks": data["tasks"],
+        "nodes": _nodes(data["nodes"]),
+        "plugin": data["plugin"],
+        "victims": data.get("victims") or {},
+        "used": _used(data),
+        "text": data.get("text", ""),
+        "ever": data["ever"],
+    }
+    sentence = (_BY_CODE.get(data["code"]) or _BY_CAUSE.get(data["cause"], _general))(facts)
+    if not data["ever"]:
+        return together([sentence, _("It can never start as things are.")])
+    return sentence
+
+
+def _used(data: Mapping[str, Any]) -> str:
+    """Of a bound that is met: `6 of 8 GPU`."""
+    used, most = (Resources.parse(data.get(name, {})) for name in ("used", "most"))
+    return _(", ").join(part(used, most, name) for name in sorted(data["need"]))
+
+
+def _nodes(nodes: Mapping[str, int]) -> str:
+    return _(", ").join(
+        ngettext("%(n)d node: %(why)s", "%(n)d nodes: %(why)s", count) % {"n": count, "why": quota_messages.told(why)}
+        for why, count in nodes.items()
+    )
+
+
+def _capacity(facts: dict[str, Any]) -> str:
+    if facts["nodes"]:
+        return _("Waits for %(need)s; no node has room (%(nodes)s).") % facts
+    return _("Waits for %(need)s; %(have)s is free.") % facts
+
+
+def _quota(facts: dict[str, Any]) -> str:
+    if facts["have"] == _NOTHING:
+        return _("Waits for its queue's share: it needs %(need)s.") % facts
+    return _("Waits for its queue's share: it needs %(need)s, and %(have)s is left.") % facts
+
+
+def _gang(facts: dict[str, Any]) -> str:
+    if facts["nodes"]:
+        sentence = _("Its pods start together or not at all; %(tasks)s of them found no place (%(nodes)s).")
+    else:
+        sentence = _("Its pods start together or not at all; %(tasks)s of them found no place.")
+    return sentence % facts
+
+
+def _priority(facts: dict[str, Any]) -> str:
+    return _("Jobs of higher priority go first; it needs %(need)s.") % facts
+
+
+def _constraint(facts: dict[str, Any]) -> str:
+    return _("No node meets its conditions (%(nodes)s).") % facts
+
+
+def _policy(facts: dict[str, Any]) -> str:
+    return _("The scheduling policy holds it back; it needs %(need)s, and %(have)s is left.") % facts
+
+
+def _queue_closed(_facts: dict[str, Any]) -> str:
+    return _("Its queue is closed; it can start when the queue is opened again.")
+
+
+def _queue_draining(_facts: dict[str, Any]) -> str:
+    return _("Its queue is being drained and lets nobody in; it can start when the queue is opened again.")
+
+
+def _cluster_full(facts: dict[str, Any]) -> str:
+    if not facts["ever"]:
+        return _("It needs %(need)s, which is more than the cluster has.") % facts
+    return _("Waits for %(need)s; all of the cluster is given out.") % facts
+
+
+def _no_pods(facts: dict[str, Any]) -> str:
+    return _("It has fewer pods than it needs to start: %(tasks)s are missing.") % facts
+
+
+def _queue_is_full(facts: dict[str, Any]) -> str:
+    return _("It needs %(need)s, and its queue may hold only %(have)s more.") % facts
+
+
+def _parent_is_full(facts: dict[str, Any]) -> str:
+    return _("It needs %(need)s, and a queue above its own may hold only %(have)s more.") % facts
+
+
+def _queue_overused(facts: dict[str, Any]) -> str:
+    return _("Its queue holds all of its share already; it needs %(need)s.") % facts
+
+
+def _tree_cycle(_facts: dict[str, Any]) -> str:
+    return _("The queues above its own form a circle; the queue needs another parent.")
+
+
+def _parent_missing(_facts: dict[str, Any]) -> str:
+    return _("A queue above its own does not exist; the queue needs another parent.")
+
+
+def _has_children(_facts: dict[str, Any]) -> str:
+    return _("Its queue has queues below it, and jobs start only in the lowest ones.")
+
+
+def _tree_not_ready(_facts: dict[str, Any]) -> str:
+    return _("The queues cannot be read as one tree, so none of them lets jobs start; one of them needs repair.")
+
+
+def _namespace_quota(facts: dict[str, Any]) -> str:
+    return _("Its tenant's quota leaves %(have)s, and it needs %(need)s.") % facts
+
+
+def _tenant_quota(facts: dict[str, Any]) -> str:
+    return _("It needs %(need)s, and its tenant uses %(used)s that it may use at once.") % facts
+
+
+def _member_quota(facts: dict[str, Any]) -> str:
+    return _("It needs %(need)s, and its owner uses %(used)s that they may use at once in this tenant.") % facts
+
+
+def _no_domain(facts: dict[str, Any]) -> str:
+    if facts["nodes"]:
+        return _("Its pods must be close together; no group of nodes has room for all of them (%(nodes)s).") % facts
+    return _("Its pods must be close together; no group of nodes has room for all of them.")
+
+
+def _plugin_failed(facts: dict[str, Any]) -> str:
+    return _("“%(plugin)s” in the scheduling policy failed; nothing starts until that is repaired.") % facts
+
+
+def _nobody_preempted(facts: dict[str, Any]) -> str:
+    if spared := victims.spared(facts["victims"]):
+        return _("No other job of its queue gives way to it: %(spared)s.") % {"spared": spared}
+    return _("No other job of its queue has a pod that could give way to it.")
+
+
+def _nobody_reclaimed(facts: dict[str, Any]) -> str:
+    if spared := victims.spared(facts["victims"]):
+        return _("No other queue gives anything back for it: %(spared)s.") % {"spared": spared}
+    return _("No other queue has a pod that could give way to it.")
+
+
+def _never_evicts(facts: dict[str, Any]) -> str:
+    sentence = ngettext(
+        "%(tasks)d of its pods never evicts others.", "%(tasks)d of its pods never evict others.", facts["tasks"]
+    )
+    return sentence % facts
+
+
+def _takes_nothing(_facts: dict[str, Any]) -> str:
+    return _("Its queue takes nothing back from others: it would hold more than it deserves.")
+
+
+def _not_counted(_facts: dict[str, Any]) -> str:
+    return _("Nobody gives way to it; who could was counted only for the jobs before it.")
+
+
+def _not_valid(_facts: dict[str, Any]) -> str:
+    return _("The scheduler leaves it out, since what it asks for makes no sense.")
+
+
+def _leader_says(facts: dict[str, Any]) -> str:
+    return _("Volcano says: %(text)s") % facts
+
+
+def _general(facts: dict[str, Any]) -> str:
+    return _("Waits for %(need)s.") % facts
+
+
+_BY_CODE = {
+    "queue_closed": _queue_closed,
+    "queue_draining": _queue_draining,
+    "cluster_is_full": _cluster_full,
+    "not_enough_pods": _no_pods,
+    "queue_is_full": _queue_is_full,
+    "parent_queue_is_full": _parent_is_full,
+    "queue_overused": _queue_overused,
+    "queue_tree_cycle": _tree_cycle,
+    "queue_parent_missing": _parent_missing,
+    "queue_has_children": _has_children,
+    "queue_tree_not_ready": _tree_not_ready,
+    "namespace_quota": _namespace_quota,
+    "tenant_quota": _tenant_quota,
+    "member_quota": _member_quota,
+    "no_domain_fits": _no_domain,
+    "plugin_failed": _plugin_failed,
+    "not_valid": _not_valid,
+    "nobody_preempted": _nobody_preempted,
+    "nobody_reclaimed": _nobody_reclaimed,
+    "never_evicts": _never_evicts,
+    "queue_takes_nothing": _takes_nothing,
+    "victims_not_counted": _not_counted,
+    "leader_says": _leader_says,
+}
+_BY_CAUSE = {
+    "capacity": _capacity,
+    "quota": _quota,
+    "gang": _gang,
+    "priority": _priority,
+    "constraint": _constraint,
+    "policy": _policy,
+}
+
+
+def part(used: Resources, capacity: Resources, name: str) -> str:
+    """`1.5 of 4 CPU`, for a bar."""
+    facts = {"used": _figure(name, used.amount(name)), "capacity": _amount(name, capacity.amount(name))}
+    return _("%(used)s of %(capacity)s") % facts
+
+
+def files_go(replicas: int) -> str:
+    """What deletion does to files."""
+    return ngettext(
+        "What its pod wrote into its working folder is destroyed and cannot be got back.",
+        "What its %(n)d pods wrote into their working folders is destroyed and cannot be got back.",
+        replicas,
+    ) % {"n": replicas}
+
+
+def logs_go() -> str:
+    """What deletion does to logs where the tenant keeps none."""
+    return _("Its logs go too: this tenant keeps none of deleted jobs.")
+
+
+def kept_after_deletion(log_days: int, history_days: int) -> str:
+    """What deletion leaves, and for how long."""
+    facts = {"logs": log_days, "history": history_days}
+    sentence = _("Its settings and its history are kept for %(history)d days, under “Deleted” in the list of jobs.")
+    if log_days:
+        sentence = _(
+            "Its logs are kept for %(logs)d days, its settings and its history for %(history)d days, under “Deleted” "
+            "in the list of jobs."
+        )
+    return sentence % facts

@@ -1,0 +1,148 @@
+"""What the lifecycle said of a job, in the reader's language; what has no facts is told as it was written."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hekla.apps.job_history import labels
+from hekla.apps.jobs.models import Job
+from hekla.apps.sentences import together
+
+Facts = Mapping[str, Any]
+
+
+def of_job(job: Job) -> str:
+    """Why the job stands as it does; its reason where nothing more was said."""
+    return told(job.said, job.message) or job.reason
+
+
+def told(said: Sequence[Facts], message: str) -> str:
+    """The facts as sentences. A fact that this version does not know leaves the message as it is."""
+    if not said or any(fact["code"] not in SENTENCES for fact in said):
+        return message
+    return together(SENTENCES[fact["code"]](fact) for fact in said)
+
+
+def _pods_run(facts: Facts) -> str:
+    return _("%(running)s of %(replicas)s pods run.") % facts
+
+
+def _pods_succeeded(facts: Facts) -> str:
+    return _("%(succeeded)s of %(replicas)s pods succeeded.") % facts
+
+
+def _as_many_as_asked(facts: Facts) -> str:
+    return _("%(succeeded)s pods succeeded, as was asked.") % facts
+
+
+def _successes_asked(facts: Facts) -> str:
+    return _("%(asked)s successes were asked for.") % facts
+
+
+def _task_needed(facts: Facts) -> str:
+    return _("Task %(task)s needed %(needed)s successes and had %(had)s.") % facts
+
+
+def _too_few_at_work(facts: Facts) -> str:
+    sentence = ngettext(
+        "%(pending)s pod waits for a place; fewer than %(minimum)s are at work.",
+        "%(pending)s pods wait for a place; fewer than %(minimum)s are at work.",
+        facts["pending"],
+    )
+    return sentence % facts
+
+
+def _pod_failed(facts: Facts) -> str:
+    others = facts["others"]
+    if facts["lost"]:
+        one = _("%(pod)s was lost.")
+        more = ngettext(
+            "%(pod)s was lost, and %(others)s other pod failed too.",
+            "%(pod)s was lost, and %(others)s other pods failed too.",
+            others,
+        )
+    elif facts["exit_code"] is None:
+        one = _("%(pod)s failed.")
+        more = ngettext(
+            "%(pod)s failed, and %(others)s other pod failed too.",
+            "%(pod)s failed, and %(others)s other pods failed too.",
+            others,
+        )
+    else:
+        one = _("%(pod)s failed with exit code %(exit_code)s.")
+        more = ngettext(
+            "%(pod)s failed with exit code %(exit_code)s, and %(others)s other pod failed too.",
+            "%(pod)s failed with exit code %(exit_code)s, and %(others)s other pods failed too.",
+            others,
+        )
+    return (more if others else one) % facts
+
+
+def _no_policy(_facts: Facts) -> str:
+    return _("No policy says what to do then, so the others go on; the job is judged when all have ended.")
+
+
+def _never_begun(facts: Facts) -> str:
+    return _("%(task)s never began: it waited for %(others)s.") % facts
+
+
+def _restart_asked(_facts: Facts) -> str:
+    return _("A person asked for a restart.")
+
+
+def _restart_counted(facts: Facts) -> str:
+    return _("Restart %(count)s of %(limit)s.") % facts
+
+
+def _restarted_often(facts: Facts) -> str:
+    sentence = ngettext(
+        "The job was restarted once already, as often as is allowed.",
+        "The job was restarted %(times)s times already, as often as is allowed.",
+        facts["times"],
+    )
+    return sentence % facts
+
+
+def _out_of_time(facts: Facts) -> str:
+    return _("It was to run for %(long)s at most, restarts among it, and was not done by then.") % {
+        "long": labels.duration(facts["seconds"])
+    }
+
+
+def _old_pods_gone(_facts: Facts) -> str:
+    return _("The old pods are gone.")
+
+
+def _resumed(_facts: Facts) -> str:
+    return _("What had succeeded is kept; the rest runs again.")
+
+
+def _all_stopped(_facts: Facts) -> str:
+    return _("All pods have stopped.")
+
+
+def _can_be_resumed(_facts: Facts) -> str:
+    return _("All pods have stopped; the job can be resumed.")
+
+
+SENTENCES: dict[str, Callable[[Facts], str]] = {
+    "pods_run": _pods_run,
+    "pods_succeeded": _pods_succeeded,
+    "as_many_as_asked": _as_many_as_asked,
+    "successes_asked": _successes_asked,
+    "task_needed": _task_needed,
+    "too_few_at_work": _too_few_at_work,
+    "pod_failed": _pod_failed,
+    "no_policy": _no_policy,
+    "never_begun": _never_begun,
+    "restart_asked": _restart_asked,
+    "restart_counted": _restart_counted,
+    "restarted_often": _restarted_often,
+    "out_of_time": _out_of_time,
+    "old_pods_gone": _old_pods_gone,
+    "resumed": _resumed,
+    "all_stopped": _all_stopped,
+    "can_be_resumed": _can_be_resumed,
+}

@@ -1,0 +1,253 @@
+"""Receipts of evictions, for both sides: who made room for whom, by which rule, what it did to shares, what was lost.
+
+What was decided together is one receipt. A job of another tenant has no name here, and neither have its pods.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hekla.apps.event_log.models import Event
+from hekla.apps.job_history import labels, victims
+from hekla.apps.jobs import selectors
+from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.models import Job, Pod
+from hekla.domain.phases import PodPhase
+from hekla.domain.resources import Resources
+
+MOST = 20
+_GPU = "/gpu"
+Key = tuple[str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """One decision. `gave`: the job's own pods made room; else others made room for it.
+
+    `pods`, `other` and what was lost are empty where they belong to another tenant. `lost_seconds`: what the pods had
+    run since they began; `lost_gpu_seconds`: the same for each GPU that they held. `returned`: how many of them have
+    places again; None where that matters no more.
+    """
+
+    number: int
+    at: datetime
+    gave: bool
+    count: int
+    action: str
+    plugins: tuple[str, ...]
+    nodes: tuple[str, ...]
+    shares: tuple[Mapping[str, Any], ...]
+    is_for_somebody: bool
+    other: str = ""
+    other_uid: str = ""
+    pods: tuple[str, ...] = ()
+    held: Resources = field(default_factory=Resources)
+    lost_seconds: float | None = None
+    lost_gpu_seconds: float | None = None
+    returned: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Who made room for whom."""
+        facts = {"n": self.count, "other": self.other, "nodes": _(", ").join(self.nodes)}
+        return (_gave if self.gave else _gained)(self)(self.count) % facts
+
+    @property
+    def rule(self) -> str:
+        """By which action and by whose leave."""
+        rule = _RULES.get(self.action, lambda: self.action)()
+        if not self.plugins:
+            return _("%(rule)s (%(action)s)") % {"rule": rule, "action": self.action}
+        return _("%(rule)s (%(action)s, by leave of %(plugins)s)") % {
+            "rule": rule, "action": self.action, "plugins": _(", ").join(self.plugins)
+        }  # fmt: skip
+
+    @property
+    def moved(self) -> str:
+        """How shares moved, as the job sees it."""
+        return victims.moved({"shares": [_seen_by(self.gave, shares) for shares in self.shares]})
+
+    @property
+    def lost(self) -> str:
+        """What the pods had done since they began, as far as it may be told."""
+        if self.lost_seconds is None:
+            return ""
+        told = _("Up to %(long)s of work since their start") % {"long": labels.duration(self.lost_seconds)}
+        if self.lost_gpu_seconds:
+            told += _(", %(long)s on GPUs in all") % {"long": labels.duration(self.lost_gpu_seconds)}
+        return _("%s; what they had saved is not lost.") % told
+
+    @property
+    def now(self) -> str:
+        """What became of the replicas that made room."""
+        if self.returned is None:
+            return ""
+        waiting = self.count - self.returned
+        if not waiting:
+            return ngettext("It has a place again.", "All of them have places again.", self.count)
+        facts = {"n": waiting, "of": self.count}
+        return ngettext("%(n)d of %(of)d has no place now.", "%(n)d of %(of)d have no place now.", waiting) % facts
+
+
+def given(job: Job) -> list[Receipt]:
+    """What the job's own pods made room for, newest first."""
+    events = selectors.evictions_of(job)
+    pods = _by_key(selectors.attempts(job, {(e.payload["task"], e.payload["index"]) for e in events}))
+    return [_given(job, group, pods) for group in _grouped(events)]
+
+
+def gained(job: Job) -> list[Receipt]:
+    """What was taken for the job, newest first."""
+    events = selectors.evictions_for(job)
+    known = {f"job:{other.uid}": other for other in selectors.of_tenant(job.tenant_id, _uids(events, job))}
+    return [_gained_from(known.get(group[0].subject), group) for group in _grouped(events)]
+
+
+def standing(job: Job, receipts: Iterable[Receipt]) -> str:
+    """Where a job that made room stands in its queue now; empty where it does not wait."""
+    if not any(receipt.returned is not None and receipt.returned < receipt.count for receipt in receipts):
+        return ""
+    ahead = selectors.ahead_of(job)
+    sentence = ngettext(
+        "Of the jobs of queue %(queue)s that wait, %(n)d is of higher priority or came before it.",
+        "Of the jobs of queue %(queue)s that wait, %(n)d are of higher priority or came before it.",
+        ahead,
+    )
+    return sentence % {"queue": job.queue.name, "n": ahead}
+
+
+def _uids(events: Iterable[Event], job: Job) -> set[str]:
+    """The givers of the job's own tenant."""
+    return {event.subject.removeprefix("job:") for event in events if event.tenant_id == job.tenant_id}
+
+
+def _grouped(events: Sequence[Event]) -> list[list[Event]]:
+    """Decided together: at one instant, about one job, for one job, by one action."""
+    together = groupby(events, key=lambda e: (e.at, e.subject, e.payload["action"], e.payload["for_job"]))
+    return [list(group)[::-1] for _key, group in together][:MOST]
+
+
+def _facts(group: Sequence[Event]) -> dict[str, Any]:
+    first = group[0].payload
+    return {
+        "number": group[0].pk,
+        "at": group[0].at,
+        "count": len(group),
+        "action": first["action"],
+        "plugins": tuple(first.get("plugins", ())),
+        "nodes": tuple(dict.fromkeys(event.payload["node"] for event in group if event.payload["node"])),
+        "shares": tuple(first.get("shares", ())),
+        "is_for_somebody": bool(first["for_job"]),
+    }
+
+
+def _given(job: Job, group: Sequence[Event], pods: Mapping[Key, Pod]) -> Receipt:
+    first, last = group[0].payload, {(task, index): pod for (task, index, _attempt), pod in pods.items()}
+    longest, on_gpus = _lost(job, group, pods)
+    placed = [last.get((e.payload["task"], e.payload["index"])) for e in group]
+    return Receipt(
+        gave=True,
+        other=first["for_name"],
+        other_uid=first["for_job"] if first["for_name"] else "",
+        pods=_names(group),
+        held=_held(job, group),
+        returned=None if job.is_final else sum(map(_has_place, placed)),
+        lost_seconds=longest,
+        lost_gpu_seconds=on_gpus,
+        **_facts(group),
+    )
+
+
+def _has_place(pod: Pod | None) -> bool:
+    return pod is not None and pod.phase != PodPhase.PENDING and not pod.evicted
+
+
+def _gained_from(giver: Job | None, group: Sequence[Event]) -> Receipt:
+    if giver is None:
+        return Receipt(gave=False, **_facts(group))
+    held, pods = _held(giver, group), _names(group)
+    return Receipt(gave=False, other=giver.name, other_uid=str(giver.uid), held=held, pods=pods, **_facts(group))
+
+
+def _names(group: Sequence[Event]) -> tuple[str, ...]:
+    return tuple(f"{event.payload['task']}-{event.payload['index']}" for event in group)
+
+
+def _held(job: Job, group: Sequence[Event]) -> Resources:
+    found = Resources()
+    for event in group:
+        found = found + spec_of(job).task(event.payload["task"]).request
+    return found
+
+
+def _lost(job: Job, group: Sequence[Event], pods: Mapping[Key, Pod]) -> tuple[float, float]:
+    """How long the longest had run, and the time of all GPUs together."""
+    longest = on_gpus = 0.0
+    for event in group:
+        pod = pods.get(_key(event.payload))
+        if pod is None or pod.started_at is None:
+            continue
+        seconds = max((event.at - pod.started_at).total_seconds(), 0.0)
+        request = spec_of(job).task(pod.task).request
+        gpus = sum(amount for name, amount in request.items() if name.endswith(_GPU)) / 1000
+        longest, on_gpus = max(longest, seconds), on_gpus + gpus * seconds
+    return longest, on_gpus
+
+
+def _key(payload: Mapping[str, Any]) -> Key:
+    return payload["task"], payload["index"], payload["attempt"]
+
+
+def _by_key(pods: Iterable[Pod]) -> dict[Key, Pod]:
+    return {(pod.task, pod.index, pod.attempt): pod for pod in pods}
+
+
+def _seen_by(gave: bool, shares: Mapping[str, Any]) -> Mapping[str, Any]:
+    """For who gained, the taker is oneself."""
+    if gave or not shares.get("taker"):
+        return shares
+    return {**shares, "giver": shares["taker"], "taker": shares["giver"]}
+
+
+def _gave(receipt: Receipt) -> Callable[[int], str]:
+    if receipt.other:
+        return lambda n: ngettext(
+            "%(n)d pod made room on %(nodes)s for job %(other)s.",
+            "%(n)d pods made room on %(nodes)s for job %(other)s.",
+            n,
+        )
+    if receipt.is_for_somebody:
+        return lambda n: ngettext(
+            "%(n)d pod made room on %(nodes)s for a job of another tenant.",
+            "%(n)d pods made room on %(nodes)s for a job of another tenant.",
+            n,
+        )
+    return lambda n: ngettext("%(n)d pod had to leave %(nodes)s.", "%(n)d pods had to leave %(nodes)s.", n)
+
+
+def _gained(receipt: Receipt) -> Callable[[int], str]:
+    if receipt.other:
+        return lambda n: ngettext(
+            "%(n)d pod of job %(other)s made room for it on %(nodes)s.",
+            "%(n)d pods of job %(other)s made room for it on %(nodes)s.",
+            n,
+        )
+    return lambda n: ngettext(
+        "%(n)d pod of another tenant's job made room for it on %(nodes)s.",
+        "%(n)d pods of another tenant's job made room for it on %(nodes)s.",
+        n,
+    )
+
+
+_RULES = {
+    "preempt": lambda: _("A job of the same queue went first"),
+    "gangpreempt": lambda: _("A job of the same queue went first, with all of its pods together"),
+    "reclaim": lambda: _("A queue took back its share"),
+    "gangreclaim": lambda: _("A queue took back its share, for all pods of a job together"),
+    "shuffle": lambda: _("The policy moves pods to other nodes"),
+}

@@ -1,0 +1,96 @@
+"""When a job waited, and for what: stretches of time, each with the cause that the engine named first."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from hekla.apps.event_log.models import Event
+from hekla.apps.job_history import labels
+from hekla.apps.jobs.models import Job
+from hekla.domain.phases import JobPhase
+
+_KINDS = ("JobWaits", "JobPhaseChanged")
+"""The events that tell of it."""
+_AT_REST = {JobPhase.PENDING, JobPhase.RESTARTING}
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """From when until when (None: until now). `cause` is empty where nobody said."""
+
+    begin: datetime
+    end: datetime | None
+    cause: str = ""
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """How long the job was in a phase."""
+
+    begin: datetime
+    end: datetime | None
+    phase: str
+
+
+def stretches(job: Job, events: Iterable[Event]) -> list[Stretch]:
+    """What it waited for, oldest first. What is true now is on the row: the log tells only of other reasons."""
+    found: list[Stretch] = []
+    for event in events:
+        if event.kind not in _KINDS:
+            continue
+        if found and found[-1].end is None:
+            found[-1] = _ended(found[-1], event.at)
+        if event.kind == "JobWaits" and event.payload["reasons"]:
+            _add(found, _stretch(event.at, event.payload["reasons"][0]))
+    if job.waiting and not job.is_final and not (found and found[-1].end is None):
+        begin = max([job.submitted_at, *(stretch.end for stretch in found[-1:] if stretch.end)])
+        _add(found, _stretch(begin, job.waiting[0]))
+    return found
+
+
+def stays(job: Job, events: Iterable[Event]) -> list[Stay]:
+    """The phases that the job went through; the last one is open unless it is final."""
+    found = [Stay(job.submitted_at, None, JobPhase.PENDING.value)]
+    for event in events:
+        if event.kind == "JobPhaseChanged":
+            found[-1] = Stay(found[-1].begin, event.at, found[-1].phase)
+            found.append(Stay(event.at, None, event.payload["new"]))
+    return found
+
+
+def cut(begin: datetime, end: datetime, waited: Sequence[Stretch]) -> Iterator[Stretch]:
+    """The time from `begin` to `end` in pieces, each with what was waited for then."""
+    at = begin
+    for stretch in waited:
+        piece_begin, piece_end = max(stretch.begin, at), min(stretch.end or end, end)
+        if piece_end <= piece_begin:
+            continue
+        if piece_begin > at:
+            yield Stretch(at, piece_begin)
+        yield Stretch(piece_begin, piece_end, stretch.cause, stretch.sentence)
+        at = piece_end
+    if at < end:
+        yield Stretch(at, end)
+
+
+def is_at_rest(stay: Stay) -> bool:
+    """Whether the job waited to run then."""
+    return stay.phase in _AT_REST
+
+
+def _stretch(begin: datetime, reason: dict[str, Any]) -> Stretch:
+    return Stretch(begin, None, str(reason.get("cause", "")), labels.reason(reason))
+
+
+def _ended(stretch: Stretch, at: datetime) -> Stretch:
+    return Stretch(stretch.begin, at, stretch.cause, stretch.sentence)
+
+
+def _add(found: list[Stretch], new: Stretch) -> None:
+    """One that goes on for the same cause is one stretch, with the newest sentence."""
+    if found and found[-1].cause == new.cause and found[-1].end == new.begin:
+        found[-1] = Stretch(found[-1].begin, new.end, new.cause, new.sentence)
+    else:
+        found.append(new)

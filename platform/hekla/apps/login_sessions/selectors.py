@@ -1,0 +1,54 @@
+"""Questions about visits. Whether one goes on is asked of its session: the row here only describes it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.models import Session
+from django.db.models.functions import MD5
+from django.utils.crypto import constant_time_compare
+
+from hekla.apps.accounts.models import User
+from hekla.apps.login_sessions.models import Visit
+
+
+def of(user: User, *, now: datetime) -> Sequence[Visit]:
+    """The browsers in which this person is signed in now, the last seen first."""
+    visits = list(Visit.objects.filter(user=user).order_by("-last_seen_at", "-pk"))
+    sessions = Session.objects.filter(session_key__in=[visit.session_key for visit in visits], expire_date__gt=now)
+    open_keys = {session.session_key for session in sessions if _is_of(session, user)}
+    return [visit for visit in visits if visit.session_key in open_keys]
+
+
+def goes_on(session_key: str, user: User, *, now: datetime) -> bool:
+    """Whether somebody is still signed in there: not signed out, not ended, and no new password since."""
+    return carried(session_key, user, now=now) is not None
+
+
+def carried(session_key: str, user: User, *, now: datetime) -> dict[str, Any] | None:
+    """What the session holds in which this person is signed in; None where that is over."""
+    session = Session.objects.filter(session_key=session_key, expire_date__gt=now).first()
+    return session.get_decoded() if session is not None and _is_of(session, user) else None
+
+
+def proofs(sessions: Mapping[str, int], *, known: Mapping[str, str], now: datetime) -> dict[str, str]:
+    """Of these sessions, each with its person's id, those that go on: each with a proof of it.
+
+    Who brings it along the next time (`known`) spares the reading of what a session carries while nothing changed.
+    """
+    passwords = dict(User.objects.filter(pk__in=set(sessions.values())).values_list("pk", MD5("password")))
+    lasting = Session.objects.filter(session_key__in=sessions, expire_date__gt=now)
+    marks = lasting.values_list("session_key", MD5("session_data"))
+    found = {key: mark + passwords.get(sessions[key], "") for key, mark in marks}
+    changed = {key for key, proof in found.items() if known.get(key) != proof}
+    users = User.objects.in_bulk({sessions[key] for key in changed})
+    read = {session.session_key: session for session in lasting.filter(session_key__in=changed)}
+    theirs = {key for key in read if (user := users.get(sessions[key])) and _is_of(read[key], user)}
+    return {key: proof for key, proof in found.items() if key not in changed or key in theirs}
+
+
+def _is_of(session: Session, user: User) -> bool:
+    carried = session.get_decoded()
+    is_theirs = carried.get(SESSION_KEY) == str(user.pk)
+    return is_theirs and constant_time_compare(carried.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash())

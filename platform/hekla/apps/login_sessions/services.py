@@ -1,0 +1,57 @@
+"""Noting visits, and ending them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.contrib.sessions.models import Session
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log.services import record, unit_of_work
+from hekla.apps.login_sessions import selectors
+from hekla.apps.login_sessions.models import Visit
+from hekla.domain import events
+from hekla.domain.errors import NotFound
+
+
+def note(visit_id: int | None, user: User, *, session_key: str, browser: str, address: str, now: datetime) -> int:
+    """This browser was seen. Returns the number of its visit, also of a new one. No event: `SignedIn` told of it."""
+    facts = {"session_key": session_key, "browser": browser[:120], "address": address[:45], "last_seen_at": now}
+    if visit_id is not None and Visit.objects.filter(pk=visit_id, user=user).update(**facts):
+        return visit_id
+    return Visit.objects.create(user=user, since=now, **facts).pk
+
+
+def end(user: User, visit_id: int, *, now: datetime) -> None:
+    """Sign oneself out in one browser. Raises NotFound."""
+    chosen = [visit for visit in selectors.of(user, now=now) if visit.pk == visit_id]
+    if not chosen:
+        raise NotFound(_("You are not signed in there any more."))
+    _end(user, chosen, by=user, now=now)
+
+
+def end_others(user: User, session_key: str, *, now: datetime) -> int:
+    """Sign oneself out everywhere else. Returns in how many browsers that was."""
+    return _end(user, [v for v in selectors.of(user, now=now) if v.session_key != session_key], by=user, now=now)
+
+
+def end_all(user: User, *, by: User, now: datetime) -> int:
+    """A platform admin signs somebody out everywhere. Returns in how many browsers that was. Raises Forbidden."""
+    accounts.require(by, Permission.MANAGE_PEOPLE)
+    return _end(user, selectors.of(user, now=now), by=by, now=now)
+
+
+def _end(user: User, visits: Sequence[Visit], *, by: User, now: datetime) -> int:
+    """The sessions go, and with them the rows of visits whose sessions went earlier."""
+    keys = {visit.session_key for visit in visits}
+    with unit_of_work():
+        Session.objects.filter(session_key__in=keys).delete()
+        left = [visit.pk for visit in selectors.of(user, now=now)]
+        Visit.objects.filter(user=user).exclude(pk__in=left).delete()
+        if visits:
+            event = events.SignedOutElsewhere(username=user.username, browsers=len(visits))
+            record(event, subject=f"user:{user.pk}", actor=actor_of(by), at=now)
+    return len(visits)

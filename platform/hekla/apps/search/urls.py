@@ -1,6 +1,0 @@
-from django.urls import path
-
-from hekla.apps.search import views
-
-app_name = "search"
-urlpatterns = [path("", views.search, name="results")]

@@ -1,0 +1,85 @@
+"""Quotas beside what is used of them, for who looks: the tenant's, and those of its members."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from hekla.apps.accounts.models import User
+from hekla.apps.job_history import labels
+from hekla.apps.jobs import selectors, spending
+from hekla.apps.jobs.selectors import Held
+from hekla.apps.quotas import selectors as quotas
+from hekla.apps.quotas.models import Quota
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.resources import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is used of a bound, in the cluster of this name (empty: nowhere), and both in words."""
+
+    cluster: str
+    used: float
+    most: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Somebody's bounds and use. `user` None: the tenant; `quota` None: no bound at all."""
+
+    tenant: Tenant
+    user: User | None
+    quota: Quota | None
+    jobs: int
+    sessions: int
+    gpu_hours: float
+    held: Mapping[str, Resources]
+    """What their pods hold of what is bounded somewhere here, by the name of the cluster."""
+
+    @property
+    def at_once(self) -> list["Part"]:
+        """For each resource that is bounded what is used of it, where most of it is used."""
+        most = Resources.parse(self.quota.resources) if self.quota else Resources()
+        return [self._part(name, most) for name in (self.quota.resources if self.quota else ())]
+
+    def _part(self, name: str, most: Resources) -> "Part":
+        cluster, held = max(self.held.items(), key=lambda item: item[1].amount(name), default=("", Resources()))
+        is_used = held.amount(name) > 0
+        return Part(cluster if is_used else "", held.amount(name), most.amount(name), labels.part(held, most, name))
+
+    @property
+    def name(self) -> str:
+        return str(self.user or self.tenant)
+
+
+def seen_by(user: User, tenant: Tenant, now: datetime) -> list[Row]:
+    """The tenant's, and every member's for who may set quotas; for others their own."""
+    members = [member.user for member in tenancy.members(tenant)]
+    sets = any(quotas.may_set(user, tenant, of) for of in Quota.Of)
+    return list(_rows(tenant, members if sets else [one for one in members if one == user], now))
+
+
+def _rows(tenant: Tenant, members: Sequence[User], now: datetime) -> Iterator[Row]:
+    every, jobs, sessions = quotas.of_tenant(tenant), spending.unfinished(tenant), spending.sessions(tenant)
+    hours = spending.gpu_hours(tenant, now)
+    own = {quota.user_id: quota for quota in every}
+    general = {quota.of: quota for quota in every if quota.user_id is None}
+    held = selectors.held_by(tenant) if any(quota.resources for quota in every) else []
+    whole = general.get(Quota.Of.TENANT)
+    counts = (sum(jobs.values()), sum(sessions.values()), sum(hours.values()))
+    yield Row(tenant, None, whole, *counts, _together(held))
+    for user in members:
+        quota = own.get(user.pk) or general.get(Quota.Of.EACH)
+        theirs = (one for one in held if one.job.owner_id == user.pk)
+        counts = (jobs.get(user.pk, 0), sessions.get(user.pk, 0), hours.get(user.pk, 0.0))
+        yield Row(tenant, user, quota, *counts, _together(theirs))
+
+
+def _together(held: Iterable[Held]) -> dict[str, Resources]:
+    found: defaultdict[str, Resources] = defaultdict(Resources)
+    for one in held:
+        found[one.job.cluster.name] += one.request * len(one.nodes)
+    return dict(found)

@@ -1,0 +1,57 @@
+"""`python -m hekla.bench.cluster`: measures, tells its steps on stderr, one JSON object on stdout.
+
+It has servers and rows of its own in a folder that goes with it.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from hekla.bench.servers import servers
+from hekla.launcher.terminal import StartRefused
+
+
+def main() -> int:
+    """Bring a console up that has no pages, and measure what was asked for."""
+    asked = _parser().parse_args()
+    try:
+        with servers() as home:
+            print(json.dumps(_measured(home, asked)))
+    except StartRefused as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _measured(home: Path, asked: argparse.Namespace) -> dict[str, Any]:
+    """What Django runs in is known only now, so all that needs Django is imported from here on."""
+    import django  # noqa: PLC0415
+
+    django.setup()
+    from django.core.management import call_command  # noqa: PLC0415
+    from django.db import connections  # noqa: PLC0415
+
+    from hekla.bench.cluster import measuring  # noqa: PLC0415
+
+    call_command("migrate", verbosity=0)
+    try:
+        return measuring.measure(home, asked)
+    finally:
+        connections.close_all()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="hekla bench cluster")
+    parser.add_argument("--kubeconfig", type=Path, required=True)
+    parser.add_argument("--kube-scheduler", type=Path)
+    for name, value in {"jobs": 200, "gang": 10, "repeat": 3, "running": 0}.items():
+        parser.add_argument(f"--{name}", type=int, default=value)
+    for name, amount in {"seconds": 60.0, "per-second": 2.0}.items():
+        parser.add_argument(f"--{name}", type=float, default=amount)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

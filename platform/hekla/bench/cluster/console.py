@@ -1,0 +1,142 @@
+"""Hekla's side: a console without pages, whose controller runs as it does for people, in processes of its own."""
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import httpx2
+import psutil
+from prometheus_client.parser import text_string_to_metric_families
+
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters import services as clusters
+from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs import services as jobs
+from hekla.apps.queues import services as queues
+from hekla.apps.tenancy import services as tenancy
+from hekla.apps.tenancy.models import Membership, Tenant
+from hekla.bench.cluster.place import CPU, PATIENCE_SECONDS, Place
+from hekla.domain.jobspec import JobSpec
+from hekla.launcher.terminal import StartRefused
+from hekla.launcher.up import roles
+from hekla.lib import clock
+
+_WRITES = ("POST", "PUT", "PATCH", "DELETE")
+_STOP_SECONDS = 30.0
+
+
+class Console:
+    """Its rows, and somebody who submits to one cluster after another."""
+
+    def __init__(self, home: Path, kubeconfig: Path) -> None:
+        now = clock.now()
+        self._home, self._submitted = home, 0
+        (home / "kubeconfigs").mkdir(exist_ok=True)
+        (home / "kubeconfigs" / "bench").write_text(kubeconfig.read_text())
+        self._user = User.objects.create(username="bench", password="!", date_joined=now)  # noqa: S106  (unusable)
+        self._tenant: Tenant = tenancy.create(slug="bench", name="Bench", actor=PLATFORM, now=now)
+        Membership.objects.create(tenant=self._tenant, user=self._user, role="member", since=now)
+
+    @contextmanager
+    def cluster(self, namespace: str, *, adopts: bool = False) -> Iterator[str]:
+        """The queue to a cluster whose pods are in this namespace, pods of others too if it `adopts` those.
+
+        Nobody turns the cluster afterwards.
+        """
+        adopted = {"namespaces": {namespace: "bench"}, "queue": namespace, "owner": "bench"}
+        config = {"kubeconfig": "bench", "namespace": namespace, "adopted": adopted if adopts else None}
+        cluster = clusters.create(name=namespace, kind="kubernetes", config=config, actor=PLATFORM, now=clock.now())
+        queues.create(cluster=cluster, name=namespace, tenants=[self._tenant], actor=PLATFORM, now=clock.now())
+        try:
+            yield namespace
+        finally:
+            clusters.change(cluster, {"is_paused": True}, actor=PLATFORM, now=clock.now())
+
+    def submit(self, queue: str, replicas: int, seconds: float) -> tuple[str, float]:
+        """A gang; its uid as Kubernetes is told it, and the instant of the monotonic clock when it was taken in."""
+        self._submitted += 1
+        task = {
+            "name": "worker", "replicas": replicas, "command": ["true"], "image": "none",
+            "resources": {"cpu": CPU}, "env": {"HEKLA_SIM_SECONDS": f"{seconds:g}"},
+        }  # fmt: skip
+        spec = JobSpec.parse({"name": f"bench-{self._submitted}", "queue": queue, "tasks": [task]})
+        job = jobs.submit(spec=spec, tenant=self._tenant, user=self._user, now=clock.now())
+        return job.uid.hex, time.monotonic()
+
+    @contextmanager
+    def at_work(self) -> Iterator["Controller"]:
+        """Its controller, from its start on, until the end."""
+        port = _free_port()
+        env = {**os.environ, "HEKLA_METRICS_PORT": str(port), "HEKLA_METRICS_HOST": "127.0.0.1"}
+        control, _other = roles.workers(env)
+        with ExitStack() as stack, (self._home / "workers.log").open("ab") as log:
+            began = time.monotonic()
+            started = [role.start(log.fileno()) for role in (control, roles.beat(self._home / "beat", env))]
+            processes = cast("list[subprocess.Popen[bytes]]", started)  # without a launcher nothing is copied
+            for process in processes:
+                stack.callback(_end, process)
+            yield Controller(processes[0], port, began)
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """The process that turns the cluster; it began at that instant of the monotonic clock."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    began: float
+
+    def peak_mib(self) -> int:
+        """The most memory that it has had; where the system does not tell, what it has now."""
+        status = Path(f"/proc/{self.process.pid}/status")
+        if status.exists():
+            line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+            return int(line.split()[1]) // 1024
+        return int(psutil.Process(self.process.pid).memory_info().rss // 2**20)
+
+    def cpu_seconds(self) -> float:
+        """What it has used."""
+        used = psutil.Process(self.process.pid).cpu_times()
+        return float(used.user + used.system)
+
+    def writes(self) -> dict[str, int]:
+        """What it has written to the API server, by method and kind."""
+        response = httpx2.get(f"http://127.0.0.1:{self.port}/metrics", timeout=30, trust_env=False)
+        families = text_string_to_metric_families(response.raise_for_status().text)
+        return {
+            f"{one.labels['method']} {one.labels['kind']}": int(one.value)
+            for family in families
+            if family.name == "hekla_kubernetes_requests"
+            for one in family.samples
+            if one.name.endswith("_total") and one.labels["method"] in _WRITES
+        }
+
+
+def until_quiet(place: Place, namespace: str) -> None:
+    """Until all jobs are over and none of their pods is left. Raises StartRefused."""
+    limit = time.monotonic() + PATIENCE_SECONDS
+    while any(True for _pod in place.pods(namespace)):
+        if time.monotonic() > limit:
+            raise StartRefused("Pods of jobs that are over stay on the cluster.")
+        time.sleep(1.0)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])

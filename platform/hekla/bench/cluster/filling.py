@@ -1,0 +1,66 @@
+"""A console and a cluster that run so many pods: put there at once, since to start them one by one would take hours.
+
+The jobs are submitted. That their pods were started is written into the rows by the database, and the pods are made on
+the cluster where these rows say, as Hekla would have made them; from there on all is as if it had.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from django.db import connection
+
+from hekla.apps.jobs.models import Job
+from hekla.backends.kubernetes.api import Json
+from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.manifests import Manifests
+from hekla.bench.cluster.console import Console
+from hekla.bench.cluster.place import Place, pods_of, until
+from hekla.controller.carry_out import order_of
+
+FOR_EVER = 1_000_000.0
+"""Seconds: longer than any measurement."""
+_AT_ONCE = 10_000
+"""Pods that are made before they are waited for: no machine is so slow that this takes longer than anybody waits."""
+_JOBS = """
+UPDATE jobs_job SET phase = 'running', gang_phase = 'running', started_at = now()
+FROM queues_queue queue WHERE queue.id = queue_id AND queue.name = %(queue)s
+"""
+_PODS = """
+INSERT INTO jobs_pod (job_id, task, index, attempt, version, slot, address, phase, node, stopping, evicted, stop_reason,
+                      reason, message, created_at, bound_at, started_at)
+SELECT id, 'worker', place, 1, 1, slot,
+       name || '-worker-' || place || '.job-' || replace(uid::text, '-', ''), 'running',
+       (%(nodes)s::text[])[1 + slot %% cardinality(%(nodes)s::text[])], false, false, '', '', '', now(), now(), now()
+FROM (
+    SELECT job.id, job.name, job.uid, place, nextval('jobs_slot') AS slot
+    FROM jobs_job job JOIN queues_queue queue ON queue.id = job.queue_id AND queue.name = %(queue)s
+    CROSS JOIN LATERAL generate_series(0, job.replicas - 1) AS place
+) AS wanted
+"""
+
+
+def fill(place: Place, console: Console, queue: str, *, running: int, gang: int) -> None:
+    """Jobs of this size in the queue, whose pods all run."""
+    for _number in range(running // gang):
+        console.submit(queue, gang, FOR_EVER)
+    with connection.cursor() as cursor:
+        cursor.execute(_JOBS, {"queue": queue})
+        cursor.execute(_PODS, {"queue": queue, "nodes": place.nodes()})
+        cursor.execute("VACUUM ANALYZE")
+    manifests = _manifests(queue)
+    waiting: dict[str, str | int] = {"fieldSelector": "status.phase=Pending", "limit": 1}
+    while some := list(islice(manifests, _AT_ONCE)):
+        place.make(queue, some)
+        until(lambda: not place.api.get(pods_of(queue), **waiting)["items"], "The pods of the cluster do not run.")
+
+
+def _manifests(queue: str) -> Iterator[Json]:
+    manifests = Manifests(queue, KubernetesConfig(namespace=queue))
+    for job in Job.objects.filter(queue__name=queue).select_related("owner").iterator():
+        pods = list(job.pods.all())
+        hosts = {(pod.task, pod.index): pod.address for pod in pods}
+        for pod in pods:
+            pod.job = job
+            made = manifests.pod(order_of(job, pod, hosts))
+            made["spec"]["nodeName"] = pod.node
+            yield made

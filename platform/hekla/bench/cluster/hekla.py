@@ -1,0 +1,89 @@
+"""What is measured of Hekla on a cluster: a flood of jobs, a steady flow of them, and a controller that begins anew."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from hekla.bench.cluster.checking import check
+from hekla.bench.cluster.console import Console, until_quiet
+from hekla.bench.cluster.filling import FOR_EVER, fill
+from hekla.bench.cluster.observing import Bound, observed, percentiles
+from hekla.bench.cluster.place import Place, pod_of_others
+
+_WARM_UP_SECONDS = 10.0
+Flood = tuple[float, Bound, dict[str, Any]]
+"""When it began, what was bound, and what it cost."""
+
+
+@contextmanager
+def _queue(place: Place, console: Console, *, is_last: bool = False, adopts: bool = False) -> Iterator[str]:
+    """A fresh namespace, and the queue of the same name that leads there."""
+    with place.namespace(is_last=is_last) as namespace, console.cluster(namespace, adopts=adopts):
+        yield namespace
+
+
+def flood(
+    place: Place, console: Console, *, jobs: int, gang: int, seconds: float
+) -> tuple[float, Bound, dict[str, Any]]:
+    """All jobs are there before the controller begins; its writes are counted until the last pod is gone."""
+    with _queue(place, console) as queue:
+        for _job in range(jobs):
+            console.submit(queue, gang, seconds)
+        with observed(place, queue, jobs * gang) as observer, console.at_work() as controller:
+            bound = observer.seen()
+            check(place, queue)
+            facts = {"cpu_seconds": round(controller.cpu_seconds(), 1)}
+            until_quiet(place, queue)
+            writes = {name: round(count / (jobs * gang), 3) for name, count in sorted(controller.writes().items())}
+        return controller.began, bound, {**facts, "writes_per_pod": writes}
+
+
+def others(place: Place, console: Console, *, jobs: int, gang: int, seconds: float) -> tuple[float, Bound]:
+    """The same pods, made by others for our scheduler before the controller begins."""
+    with _queue(place, console, adopts=True) as queue, observed(place, queue, jobs * gang) as observer:
+        place.make(queue, (pod_of_others(index, gang, seconds) for index in range(jobs * gang)))
+        with console.at_work() as controller:
+            return controller.began, observer.seen()
+
+
+def steady_flow(place: Place, console: Console, *, jobs: int, gang: int, per_second: float) -> dict[str, float]:
+    """Milliseconds from the submission of a job to the bind of each of its pods, where so many come in a second."""
+    with _queue(place, console) as queue:
+        with observed(place, queue, (jobs + 1) * gang) as observer, console.at_work():
+            warm_up, _at = console.submit(queue, gang, 1.0)
+            time.sleep(_WARM_UP_SECONDS)
+            since = dict(console.submit(queue, gang, 1.0) for _due in _paced(jobs, per_second))
+            seen = observer.seen()
+            until_quiet(place, queue)
+        return percentiles(Bound({name: pod for name, pod in seen.pods.items() if pod[0] != warm_up}).waits(since))
+
+
+def _paced(count: int, per_second: float) -> Iterator[None]:
+    began = time.monotonic()
+    for number in range(count):
+        time.sleep(max(0.0, began + number / per_second - time.monotonic()))
+        yield
+
+
+def begin_anew(place: Place, console: Console, *, running: int, gang: int) -> dict[str, Any]:
+    """With so many pods that run: from a controller's start, after another's sudden end, to the first pod it binds."""
+    with _queue(place, console, is_last=True) as queue:
+        fill(place, console, queue, running=running, gang=gang)
+        uid, _at = console.submit(queue, 1, FOR_EVER)
+        with observed(place, queue, 1, job=uid) as observer, console.at_work() as controller:
+            observer.seen()
+            time.sleep(_WARM_UP_SECONDS)
+            before = controller.peak_mib()
+            controller.process.kill()
+        uid, _at = console.submit(queue, 1, FOR_EVER)
+        with observed(place, queue, 1, job=uid) as observer, console.at_work() as controller:
+            ((_job, at),) = observer.seen().pods.values()
+            check(place, queue)
+            after = controller.peak_mib()
+        return {
+            "running": running,
+            "seconds_to_the_first_bind": round(at - controller.began, 2),
+            "peak_mib": before,
+            "peak_mib_begun_anew": after,
+        }

@@ -1,0 +1,71 @@
+"""What the observer saw, and what follows from it."""
+
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from hekla.backends.kubernetes import names
+from hekla.bench.cluster.observer import READY
+from hekla.bench.cluster.place import Place
+from hekla.launcher.terminal import StartRefused
+
+_OBSERVER = "hekla.bench.cluster.observer"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """By pod: its job, and when it was seen bound, in seconds of the monotonic clock."""
+
+    pods: Mapping[str, tuple[str, float]]
+
+    def per_second(self) -> float:
+        """From the first bind to the last."""
+        at = sorted(instant for _job, instant in self.pods.values())
+        return (len(at) - 1) / (at[-1] - at[0])
+
+    def per_second_since(self, began: float) -> float:
+        """From that instant to the last bind."""
+        return len(self.pods) / (max(instant for _job, instant in self.pods.values()) - began)
+
+    def waits(self, since: Mapping[str, float]) -> list[float]:
+        """Milliseconds from the instant of each pod's job to its bind, in order."""
+        return sorted((instant - since[job]) * 1000 for job, instant in self.pods.values())
+
+
+class Observer:
+    """The process that watches."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def seen(self) -> Bound:
+        """Once all are bound. Raises StartRefused where they never were."""
+        told = self._process.stdout.readline() if self._process.stdout else ""
+        if not told:
+            raise StartRefused("The pods of the measurement were not watched to their end.")
+        return Bound({name: (job, at) for name, (job, at) in json.loads(told).items()})
+
+
+@contextmanager
+def observed(place: Place, namespace: str, count: int, *, job: str = "") -> Iterator[Observer]:
+    """So many pods of this namespace, or of this job alone, from now on."""
+    which = names.selector({names.JOB: job}) if job else ""
+    argv = [sys.executable, "-m", _OBSERVER, str(place.kubeconfig), namespace, str(count), which]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            if process.stdout is None or process.stdout.readline().strip() != READY:
+                raise StartRefused("The pods of the cluster cannot be watched.")
+            yield Observer(process)
+        finally:
+            process.terminate()
+
+
+def percentiles(ordered: list[float]) -> dict[str, float]:
+    """Of figures in order, to a tenth."""
+    last = len(ordered) - 1
+    found = {"p50": statistics.median(ordered), "p99": ordered[min(last, int(0.99 * len(ordered)))], "max": ordered[-1]}
+    return {name: round(value, 1) for name, value in found.items()}

@@ -1,0 +1,95 @@
+"""`hekla bench console`: how fast pages, lists and submissions are with many jobs, in a console made for it."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import Failure
+
+_TABS = 4
+_CASES = {"spread": "pages of all kinds", "together": "one job"}
+_MODULE = "hekla.bench.console"  # a process of its own: it has other servers and other rows than any console here
+
+
+@click.command("console")
+@click.option("--jobs", type=click.IntRange(200, 1_000_000), default=100_000, show_default=True, help="How many jobs.")
+@click.option(
+    "--pods-per-job", type=click.IntRange(1, 100), default=10, show_default=True, help="Pods of a job, on average."
+)
+@click.option(
+    "--tenants", type=click.IntRange(1, 1000), default=200, show_default=True, help="How many tenants share them."
+)
+@click.option("--nodes", type=click.IntRange(1, 10_000), default=1000, show_default=True, help="How many machines.")
+@click.option(
+    "--repeat", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How often each page is asked for."
+)
+@click.option(
+    "--sockets", type=click.IntRange(1, 20_000), help="Measure so many open pages instead, and how fast they hear."
+)
+@click.option(
+    "--changes-per-second", type=click.FloatRange(0.1, 100), default=5.0, show_default=True, help="For open pages."
+)
+@click.option("--seconds", type=click.FloatRange(1, 600), default=30.0, show_default=True, help="For open pages.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def console(as_json: bool, sockets: int | None, **sizes: float) -> None:
+    """Make a console with many jobs beside any other, and measure it; it needs some minutes, and 3 GiB of disk."""
+    found = _measured(sizes | _with_people_for(sockets, int(sizes["tenants"])))
+    if as_json:
+        click.echo(json.dumps(found))
+    elif sockets:
+        _tell_sockets(found)
+    else:
+        _tell_pages(found)
+
+
+def _with_people_for(sockets: int | None, tenants: int) -> dict[str, int]:
+    """As many as open so many pages, some each."""
+    return {"sockets": sockets, "people_per_tenant": max(4, sockets // tenants // _TABS)} if sockets else {}
+
+
+def _tell_sockets(found: dict[str, Any]) -> None:
+    click.echo(f"{found['sockets']:,} open pages, {found['per_second']:g} changes a second; ", nl=False)
+    click.echo("milliseconds from the commit to the page")
+    rows = [
+        (_CASES[case], view, row["p50"], row["p99"], row["max"], f"{row['deliveries']:,}", row["lost"])
+        for case, of_case in found["cases"].items()
+        for view, row in {"all": of_case, **of_case["views"]}.items()
+    ]
+    output.table(("OPEN", "VIEW", "P50", "P99", "MAX", "HEARD", "NEVER HEARD"), rows, "")
+    click.echo()
+    costs = [
+        (
+            _CASES[case],
+            f"{row['kilobytes_a_socket']} kB",
+            f"{row['opened_in_seconds']} s",
+            f"{row['cpu_seconds_to_open']} s",
+            f"{row['cpu_idle']:.0%}",
+            f"{row['cpu_seconds'] / row['changed_in_seconds']:.0%}",
+        )
+        for case, row in found["cases"].items()
+    ]
+    output.table(("OPEN", "MEMORY A PAGE", "OPENED IN", "CPU FOR THAT", "CPU AT REST", "CPU WITH CHANGES"), costs, "")
+    click.echo(f"{found['cores']} cores; the load was {found['load_average']:.1f} before all of it had begun.")
+
+
+def _tell_pages(found: dict[str, Any]) -> None:
+    click.echo(f"{found['jobs']:,} jobs, {found['pods']:,} pods, {found['tenants']} tenants; ", nl=False)
+    click.echo("milliseconds in the server")
+    rows = [(row["what"], row["who"], row["p50"], row["p99"], row["cpu"], row["queries"]) for row in found["pages"]]
+    output.table(("PAGE", "FOR", "P50", "P99", "CPU", "QUERIES"), rows, "")
+    click.echo()
+    weights = [(name, f"{size / 1000:,.0f} kB") for name, size in found["first_load_bytes"].items()]
+    output.table(("FIRST VISIT", "COMPRESSED, WITHOUT PLOTS"), weights, "")
+
+
+def _measured(sizes: dict[str, float]) -> dict[str, Any]:
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in sizes.items()]
+    done = subprocess.run([sys.executable, "-m", _MODULE, *words], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise Failure("The console could not be measured.")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found

@@ -1,0 +1,106 @@
+"""Whole cycles of the engine, timed one by one.
+
+The first one knows nothing yet; those that follow keep what did not change, as in a cluster that lives.
+"""
+
+import gc
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from hekla.bench.commands.worlds import Setting
+from hekla.engine import cycle
+from hekla.engine.decisions import Decisions
+from hekla.engine.policy import parse
+from hekla.engine.world import World
+
+_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_RESET_PEAK = "5"
+
+
+@dataclass
+class Measurement:
+    """What the last cycle decided, how long each took, and the most memory that the process had meanwhile.
+
+    `first`: seconds of the cycle that builds everything. `open_seconds`: of each other, up to its first action.
+    """
+
+    placed: int = 0
+    promised: int = 0
+    evicted: int = 0
+    seconds: list[float] = field(default_factory=list)
+    cpu_seconds: list[float] = field(default_factory=list)
+    open_seconds: list[float] = field(default_factory=list)
+    first: float = 0.0
+    peak_mib: float = 0.0
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def cpu_median(self) -> float:
+        return statistics.median(self.cpu_seconds)
+
+    @property
+    def open_median(self) -> float:
+        return statistics.median(self.open_seconds)
+
+    @property
+    def pods_per_second(self) -> float:
+        """Pods that got a place, or were promised one, by the median."""
+        return (self.placed + self.promised) / self.median
+
+
+def measure(setting: Setting, repeat: int) -> Measurement:
+    """A first cycle, then so many that count. What makes the next state takes place between them."""
+    policy, state, found, kept = parse(setting.policy_text), setting.state, Measurement(), World()
+    gc.collect()
+    _forget_peak()
+    began = time.perf_counter()
+    state = setting.go_on(state, cycle(state, policy, 0.0, world=kept))
+    found.first = time.perf_counter() - began
+    for _ in range(repeat):
+        decisions = _timed(found, partial(cycle, state, policy, 0.0, world=kept))
+        state = setting.go_on(state, decisions)
+    found.placed, found.promised = len(decisions.binds), len(decisions.pipelined)
+    found.evicted = len(decisions.evictions)
+    found.peak_mib = _peak_mib()
+    return found
+
+
+def _timed(found: Measurement, turn: Callable[..., Decisions]) -> Decisions:
+    wall, cpu = time.perf_counter(), time.process_time()
+    decisions = turn(opened=lambda _session: found.open_seconds.append(time.perf_counter() - wall))
+    found.cpu_seconds.append(time.process_time() - cpu)
+    found.seconds.append(time.perf_counter() - wall)
+    return decisions
+
+
+def _forget_peak() -> None:
+    """Linux can be asked to count anew from here; elsewhere the peak is that of the whole process."""
+    try:
+        _CLEAR.write_text(_RESET_PEAK)
+    except OSError:
+        return
+
+
+def _peak_mib() -> float:
+    try:
+        line = next(line for line in _STATUS.read_text().splitlines() if line.startswith("VmHWM:"))
+    except (OSError, StopIteration):
+        return _peak_of_process()
+    return int(line.split()[1]) / 1024
+
+
+def _peak_of_process() -> float:
+    try:
+        import resource  # noqa: PLC0415  (not on Windows)
+    except ImportError:
+        return 0.0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 1024

@@ -1,0 +1,39 @@
+"""`hekla bench start`: how long `manage.py up` takes to its link, on a new data folder and an old one."""
+
+import json
+import os
+import statistics
+from collections.abc import Sequence
+
+import click
+
+from hekla.bench.commands import whole
+from hekla.cli import output
+
+
+@click.command("start")
+@click.option("--repeat", type=click.IntRange(1, 100), default=5, show_default=True, help="New folders to start on.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def start(repeat: int, as_json: bool) -> None:
+    """Start a console beside any other, on a new folder and again on the same, and end it each time."""
+    taken: dict[str, list[tuple[float, float]]] = {"new": [], "old": []}
+    for _ in range(repeat):
+        with whole.new_folder() as folder:
+            for runs in taken.values():
+                with whole.console(folder) as console:
+                    runs.append((console.seconds, console.cpu_seconds))
+    found = {kind: _figures(runs) for kind, runs in taken.items()}
+    if as_json:
+        click.echo(json.dumps({"repeat": repeat, "cores": os.cpu_count(), "load": os.getloadavg()[0], **found}))
+        return
+    rows = [(kind, *(f"{value:.1f} s" for value in figures.values())) for kind, figures in found.items()]
+    click.echo(f"{repeat} starts on a new folder and again on the same; from the command to the link")
+    output.table(("FOLDER", "MEDIAN", "MIN", "MAX", "CPU"), rows, "")
+    click.echo(f"{os.cpu_count()} cores; the load is {os.getloadavg()[0]:.1f} now.")
+
+
+def _figures(runs: Sequence[tuple[float, float]]) -> dict[str, float]:
+    """CPU seconds are of all processes until the link was there, by the median."""
+    walls, cpus = zip(*runs, strict=True)
+    found = {"median": statistics.median(walls), "min": min(walls), "max": max(walls), "cpu": statistics.median(cpus)}
+    return {name: round(value, 2) for name, value in found.items()}

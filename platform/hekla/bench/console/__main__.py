@@ -1,0 +1,79 @@
+"""`python -m hekla.bench.console`: measures, tells its steps on the second stream and one JSON object on the first."""
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from hekla.bench.console.size import Size
+from hekla.bench.servers import servers
+from hekla.launcher.terminal import StartRefused
+
+
+def main() -> int:
+    """Bring a console up, fill it, measure it."""
+    asked = _parser().parse_args()
+    size = Size(asked.jobs, asked.pods_per_job, asked.tenants, asked.nodes, asked.people_per_tenant)
+    try:
+        with servers() as home:
+            found = _measure_sockets(size, asked, home) if asked.sockets else _measure(size, asked.repeat)
+            print(json.dumps(found))
+    except StartRefused as error:
+        _say(str(error))
+        return 1
+    return 0
+
+
+def _fill(size: Size) -> None:
+    """What Django runs in is known only now, so all that needs Django is imported from here on."""
+    import django  # noqa: PLC0415
+
+    django.setup()
+    from django.core.management import call_command  # noqa: PLC0415
+
+    from hekla.bench.console import world  # noqa: PLC0415
+
+    call_command("migrate", verbosity=0)
+    began = time.monotonic()
+    world.fill(size)
+    _say(f"{size.jobs:,} jobs were made in {time.monotonic() - began:.0f} s")
+
+
+def _measure_sockets(size: Size, asked: argparse.Namespace, home: Path) -> dict[str, Any]:
+    _fill(size)
+    from hekla.bench.console import sockets  # noqa: PLC0415
+
+    pace = sockets.Pace(asked.changes_per_second, asked.seconds)
+    return asdict(size) | asdict(pace) | sockets.measure(home, asked.sockets, pace, say=_say)
+
+
+def _measure(size: Size, repeat: int) -> dict[str, Any]:
+    _fill(size)
+    from hekla.apps.jobs.models import Pod  # noqa: PLC0415
+    from hekla.bench.console import pages, weights  # noqa: PLC0415
+
+    facts = asdict(size) | {"pods": Pod.objects.count(), "repeat": repeat}
+    timings = [asdict(timing) for timing in pages.measure(repeat, say=_say)]
+    return facts | {"pages": timings, "first_load_bytes": weights.measure()}
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    default, parser = Size(), argparse.ArgumentParser(prog="hekla bench console")
+    for name, value in asdict(default).items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=value)
+    parser.add_argument("--repeat", type=int, default=100)
+    parser.add_argument("--sockets", type=int, default=0)
+    parser.add_argument("--changes-per-second", type=float, default=5.0)
+    parser.add_argument("--seconds", type=float, default=30.0)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

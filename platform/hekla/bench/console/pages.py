@@ -1,0 +1,204 @@
+"""How long the server takes for each main page and list, how often it asks the database, and for a submission.
+
+Requests go through all of Django in this process, middlewares, templates and all; what is left out is the network.
+"""
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import cycle, islice
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from hekla.apps.accounts.models import User
+from hekla.apps.batches.models import Batch
+from hekla.apps.clusters.models import Node
+from hekla.apps.flows.models import Flow
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.paging import Cursor
+from hekla.apps.schedules.models import Schedule
+from hekla.bench.console.world import ADMIN, some_jobs
+from hekla.launcher.gc_tuning import settle_with_pages
+
+_WARM = 2
+_COUNTED = 5
+_OTHERS = 30  # so many jobs, pods and the like are opened in turn
+_OK = range(200, 300)
+Ask = Callable[[str], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Milliseconds of one kind of request, and the most queries that one of them asked.
+
+    `cpu`: the median of what this process computed for it; the rest is the database, or others on the machine.
+    """
+
+    what: str
+    who: str
+    p50: float
+    p99: float
+    cpu: float
+    queries: int
+
+
+def measure(repeat: int, *, say: Callable[[str], None]) -> Iterator[Timing]:
+    """Every page for somebody who sees everything and for a member of one tenant; then submissions."""
+    settings.API_REQUESTS_A_MINUTE = 10**9
+    settle_with_pages()  # as the process does that serves
+    for user in (_person(ADMIN), _person("person-0-1")):
+        client = _signed_in(user)
+        who = "admin" if user.platform_role else "member"
+        for what, addresses in _pages(user):
+            if addresses:
+                timing = _timed(what, who, addresses, client.get, repeat)
+                say(f"{what}, {who}: {timing.p50} ms, {timing.queries} queries")
+                yield timing
+        client.session.flush()
+    yield _submissions(repeat)
+    yield _what_if("what-if, starts", repeat, pods=1, cpu="1")
+    yield _what_if("what-if, waits", repeat, pods=Node.objects.count(), cpu="100")
+
+
+def _person(username: str) -> User:
+    return User.objects.get(username=username)
+
+
+def _signed_in(user: User) -> Client:
+    client = Client(headers={"host": "localhost"})
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def _pages(user: User) -> Iterator[tuple[str, Sequence[str]]]:
+    """What is opened, and the addresses that are taken in turn."""
+    which = {} if user.platform_role else {"tenant__memberships__user": user}
+    seen = some_jobs(_OTHERS, **which)
+    job = seen[len(seen) // 2]
+    yield "home", [reverse("home")]
+    yield from _lists(job)
+    yield "job", [reverse("jobs:detail", args=[one.uid]) for one in seen]
+    yield "job that runs", _running_jobs(which)
+    pods = Pod.objects.filter(index=0, task="worker", attempt=1, job__in=seen).select_related("job")
+    yield "pod", [reverse("jobs:pod", args=[pod.job.uid, pod.pk]) for pod in pods]
+    yield "queues", [reverse("queues:list")]
+    yield "queue", [reverse("queues:detail", args=[one.queue.name]) for one in seen]
+    yield "nodes", [reverse("clusters:nodes")]
+    yield from _other_apps(which)
+    yield "tenants", [reverse("tenancy:list")]
+    yield "tenant", [reverse("tenancy:detail", args=[job.tenant.slug])]
+    yield from _rest(seen)
+
+
+def _lists(job: Job) -> Iterator[tuple[str, Sequence[str]]]:
+    place = reverse("jobs:list")
+    yield "jobs", [place]
+    for what, query in {
+        "phase": "phase=failed",
+        "queue": f"queue={job.queue.name}",
+        "tenant": f"tenant={job.tenant.slug}",
+        "sorted by name": "sort=name",
+        "text, many": "q=llama",
+        "text, one": f"q={job.name[-6:]}",
+        "text, none": "q=nothingofthekind",
+        "grouped": "group=queue",
+        "a failed pod": "failed_pods=yes",
+        "a reason": "reason=Error&sort=name",
+        "together": f"phase=failed&queue={job.queue.name}&q=bert&sort=-priority",
+    }.items():
+        yield f"jobs: {what}", [f"{place}?{query}"]
+    yield "jobs: deep page", [f"{place}?{_deep(job)}"]
+
+
+def _deep(job: Job) -> str:
+    """The page that begins after a job from the midst of all."""
+    return urlencode({"cursor": str(Cursor(False, job.submitted_at, job.pk))})
+
+
+def _running_jobs(which: dict[str, User]) -> list[str]:
+    found = Job.objects.filter(phase="running", **which).order_by("-replicas")[:_OTHERS]
+    return [reverse("jobs:detail", args=[one.uid]) for one in found]
+
+
+def _other_apps(which: dict[str, User]) -> Iterator[tuple[str, Sequence[str]]]:
+    for what, model in (("flow", Flow), ("batch", Batch), ("schedule", Schedule)):
+        yield f"{what}s" if what != "batch" else "batches", [reverse(f"{model._meta.app_label}:list")]
+        uids = model.objects.filter(**which).values_list("uid", flat=True)[:_OTHERS]
+        yield what, [reverse(f"{model._meta.app_label}:detail", args=[uid]) for uid in uids]
+
+
+def _rest(seen: Sequence[Job]) -> Iterator[tuple[str, Sequence[str]]]:
+    place = reverse("api:v1:jobs")
+    yield "REST jobs", [place]
+    yield "REST jobs: phase, queue", [f"{place}?phase=failed&queue={one.queue.name}" for one in seen]
+    yield "REST job", [reverse("api:v1:job", args=[one.uid]) for one in seen]
+    yield "REST queues", [reverse("api:v1:queues")]
+    yield "REST nodes", [reverse("api:v1:nodes")]
+
+
+def _timed(what: str, who: str, addresses: Sequence[str], get: Ask, repeat: int) -> Timing:
+    turns = cycle(addresses)
+    for address in islice(turns, _WARM):  # what a process keeps is read with the first
+        get(address)
+    queries = max(_queries(address, get) for address in islice(turns, _COUNTED))
+    gc.collect()
+    taken = [_milliseconds(partial(get, address)) for address in islice(turns, repeat)]
+    wall, cpu = zip(*taken, strict=True)
+    return Timing(what, who, *_percentiles(wall), round(statistics.median(cpu), 1), queries)
+
+
+def _queries(address: str, get: Ask) -> int:
+    with CaptureQueriesContext(connection) as asked:
+        answer = get(address)
+    if answer.status_code not in _OK:
+        raise RuntimeError(f"{address} answers with {answer.status_code}")
+    return len(asked)
+
+
+def _milliseconds(do: Callable[[], object]) -> tuple[float, float]:
+    """Until it was done, and of this process's processor."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    do()
+    return (time.perf_counter() - wall) * 1000, (time.process_time() - cpu) * 1000
+
+
+def _percentiles(taken: Sequence[float]) -> tuple[float, float]:
+    """The median and the 99th percentile, to a tenth of a millisecond; of few, the latter is the most."""
+    ordered = sorted(taken)
+    return round(statistics.median(ordered), 1), round(ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))], 1)
+
+
+def _submissions(repeat: int) -> Timing:
+    """Over REST, as a member of a tenant that has many jobs already."""
+    user = _person("person-0-1")
+    client, queue = _signed_in(user), Job.objects.filter(tenant__slug="team-0").select_related("queue")[0].queue.name
+    task = {"name": "main", "command": ["true"], "resources": {"cpu": "1"}}
+    numbers = iter(range(repeat + _WARM + _COUNTED))
+
+    def submit(address: str) -> Any:  # noqa: ANN401  (as a test client answers)
+        document = {"name": f"submitted-{next(numbers)}", "queue": queue, "tasks": [task]}
+        return client.post(address, document, content_type="application/json")
+
+    return _timed("REST submission", "member", [reverse("api:v1:jobs")], submit, repeat)
+
+
+def _what_if(what: str, repeat: int, *, pods: int, cpu: str) -> Timing:
+    """A draft of so many pods, as a member of a tenant; where it waits, changes that would let it start are tried."""
+    user = _person("person-0-1")
+    client, queue = _signed_in(user), Job.objects.filter(tenant__slug="team-0").select_related("queue")[0].queue.name
+    task = {"name": "main", "replicas": pods, "command": ["true"], "resources": {"cpu": cpu}}
+    document = {"name": "draft", "queue": queue, "tasks": [task]}
+
+    def ask(address: str) -> Any:  # noqa: ANN401  (as a test client answers)
+        return client.post(address, document, content_type="application/json")
+
+    return _timed(what, "member", [reverse("api:v1:what_if") + "?eta=0"], ask, repeat)

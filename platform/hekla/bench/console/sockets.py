@@ -1,0 +1,225 @@
+"""How fast many open pages hear of a change, and what they cost the server.
+
+The server runs as `manage.py up` starts it; a second process holds the pages open, over loopback. Changes are made by
+the service that people use. A page has heard of one with the first message whose number is not below the change's.
+"""
+
+import json
+import math
+import os
+import socket
+import subprocess
+import sys
+import time
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count, cycle
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import psutil
+
+from hekla.apps.accounts.models import User
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.signals import recorded
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.models import Job
+from hekla.bench.console import watchers
+from hekla.bench.console.watchers import Page
+from hekla.bench.console.world import ADMIN
+from hekla.launcher.terminal import StartRefused
+from hekla.launcher.up.roles import Address, web
+from hekla.lib import clock
+
+_HOST = "127.0.0.1"
+_START_SECONDS = _STOP_SECONDS = 60.0
+_SETTLE_SECONDS = 5.0
+_WARM = 40
+_FIRST_CHANGES = 5  # a process that serves pages has rendered some before
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How many changes a second, for so long."""
+
+    per_second: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change as the log has it: its number, whom it concerns, and when it was committed."""
+
+    number: int
+    topics: frozenset[str]
+    at: float
+
+
+class Server:
+    """The web process."""
+
+    def __init__(self, address: Address, process: subprocess.Popen[bytes]) -> None:
+        self.address, self.process = address, process
+        self._known = psutil.Process(process.pid)
+
+    @property
+    def memory(self) -> int:
+        """Bytes that it has in memory."""
+        return int(self._known.memory_info().rss)
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of processor that it has used."""
+        taken = self._known.cpu_times()
+        return float(taken.user + taken.system)
+
+
+def measure(home: Path, number: int, pace: Pace, *, say: Callable[[str], None]) -> dict[str, Any]:
+    """Pages spread over many views, then all of them on one job."""
+    load, known, cases = os.getloadavg()[0], watchers.teams(), {}
+    for name, make in (("spread", watchers.spread), ("together", watchers.together)):
+        pages, changing = make(known, number)
+        with _server(home) as server:
+            cases[name] = _case(home, server, pages, changing, pace, say)
+        say(f"{name}: {cases[name]['p99']} ms, {cases[name]['kilobytes_a_socket']} kB a socket")
+    return {"sockets": number, "load_average": load, "cores": os.cpu_count(), "cases": cases}
+
+
+def _case(
+    home: Path, server: Server, pages: Sequence[Page], changing: Sequence[Job], pace: Pace, say: Callable[[str], None]
+) -> dict[str, Any]:
+    with _browsers(home, server, pages[:: max(1, len(pages) // _WARM)]):
+        pass
+    before, began, cpu = server.memory, time.monotonic(), server.cpu
+    with _browsers(home, server, pages) as write:
+        opened, opening = time.monotonic() - began, server.cpu - cpu
+        say(f"{len(pages):,} sockets are open after {opened:.0f} s")
+        time.sleep(_SETTLE_SECONDS)
+        after, cpu = server.memory, server.cpu
+        time.sleep(_SETTLE_SECONDS)
+        idle = (server.cpu - cpu) / _SETTLE_SECONDS
+        edits = _edits(changing)
+        _change(edits, Pace(1.0, _FIRST_CHANGES))
+        time.sleep(_SETTLE_SECONDS)
+        cpu, changes = server.cpu, _change(edits, pace)
+        time.sleep(_SETTLE_SECONDS)
+        heard = write()
+    waits = _waits(pages, changes, heard)
+    everything = [wait for of_view in waits.values() for wait in of_view]
+    return {
+        **_figures(everything),
+        "views": {view: _figures(of_view) for view, of_view in sorted(waits.items())},
+        "changes": len(changes),
+        "kilobytes_a_socket": round((after - before) / len(pages) / 1000, 1),
+        "opened_in_seconds": round(opened, 1),
+        "cpu_seconds_to_open": round(opening, 1),
+        "cpu_idle": round(idle, 2),
+        "cpu_seconds": round(server.cpu - cpu, 1),
+        "changed_in_seconds": pace.seconds,
+    }
+
+
+@contextmanager
+def _server(home: Path) -> Iterator[Server]:
+    address = Address(_HOST, _free_port())
+    env = {**os.environ, "HEKLA_PUBLIC_URL": f"http://{_HOST}:{address.port}"}
+    with (home / "web.log").open("ab") as log:
+        process = cast("subprocess.Popen[bytes]", web(address, env).start(log.fileno()))  # without a launcher
+    try:
+        limit = time.monotonic() + _START_SECONDS
+        while not address.answers():
+            if process.poll() is not None or time.monotonic() > limit:
+                raise StartRefused("The web server does not start on this machine.")
+            time.sleep(0.1)
+        yield Server(address, process)
+    finally:
+        process.terminate()
+        process.wait(_STOP_SECONDS)
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind((_HOST, 0))
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def _browsers(home: Path, server: Server, pages: Sequence[Page]) -> Iterator[Callable[[], Path]]:
+    """These pages, open; what is yielded writes what they heard since then into a file. Raises StartRefused."""
+    plan, heard = home / "plan.json", home / "heard"
+    plan.write_text(json.dumps([(page.path, page.cookie) for page in pages]))
+    argv = [sys.executable, "-m", "hekla.bench.console.socket_client", f"{_HOST}:{server.address.port}", str(plan)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018
+        opened = process.stdout.readline().strip()
+        if opened != str(len(pages)):
+            process.kill()
+            raise StartRefused(f"Of {len(pages)} sockets {opened or 'none'} could be opened.")
+
+        def write() -> Path:
+            process.stdin.write(f"{heard}\n")  # type: ignore[union-attr]
+            process.stdin.flush()  # type: ignore[union-attr]
+            process.stdout.readline()  # type: ignore[union-attr]
+            return heard
+
+        yield write
+
+
+def _edits(changing: Sequence[Job]) -> Iterator[tuple[Job, int]]:
+    """One job after another with a priority that it does not have, without end: the same one is no change."""
+    return zip(cycle(changing[:: max(1, len(changing) // 97)]), (1 + step % 900 for step in count()))
+
+
+def _change(edits: Iterator[tuple[Job, int]], pace: Pace) -> list[Change]:
+    """Give the next jobs their priorities, at that pace."""
+    user, began = User.objects.get(username=ADMIN), time.monotonic()
+    committed: list[float] = []
+
+    def note(**_kwargs: Any) -> None:  # noqa: ANN401
+        committed.append(time.monotonic())
+
+    recorded.connect(note)
+    for at in range(math.ceil(pace.per_second * pace.seconds)):
+        time.sleep(max(0.0, began + at / pace.per_second - time.monotonic()))
+        job, priority = next(edits)
+        jobs.set_priority(job, priority, user=user, now=clock.now())
+    recorded.disconnect(note)
+    told = list(Event.objects.order_by("-pk").values_list("pk", "topics")[: len(committed)])[::-1]
+    return [Change(pk, frozenset(topics), when) for (pk, topics), when in zip(told, committed, strict=True)]
+
+
+def _waits(pages: Sequence[Page], changes: Sequence[Change], heard: Path) -> dict[str, list[float]]:
+    """By view, for each page and each change that concerns it, the milliseconds until it heard; never is infinite."""
+    by_page = _by_page(heard)
+    waits: dict[str, list[float]] = {}
+    for place, page in enumerate(pages):
+        numbers, times = by_page.get(place, (np.array([]), np.array([])))
+        for change in changes:
+            if page.topics & change.topics:
+                first = int(np.searchsorted(numbers, change.number))
+                wait = (times[first] - change.at) * 1000 if first < len(times) else float("inf")
+                waits.setdefault(page.view, []).append(float(wait))
+    return waits
+
+
+def _by_page(heard: Path) -> dict[int, tuple[Any, Any]]:
+    """The numbers that each page was told, and when, in order."""
+    size = heard.stat().st_size // 3 // array("q").itemsize
+    with heard.open("rb") as file:
+        places, numbers = (np.fromfile(file, np.int64, size) for _ in range(2))
+        times = np.fromfile(file, np.float64, size)
+    order = np.argsort(places, kind="stable")
+    found, starts = np.unique(places[order], return_index=True)
+    parts = np.split(order, starts[1:])
+    return {int(place): (numbers[part], times[part]) for place, part in zip(found, parts, strict=True)}
+
+
+def _figures(waits: Sequence[float]) -> dict[str, Any]:
+    """Milliseconds of those who heard, and how many did not."""
+    told = np.array([wait for wait in waits if wait != float("inf")])
+    parts = np.percentile(told, (50, 99, 100)) if len(told) else (0.0, 0.0, 0.0)
+    named = {name: round(float(part), 1) for name, part in zip(("p50", "p99", "max"), parts, strict=True)}
+    return {**named, "deliveries": len(told), "lost": len(waits) - len(told)}

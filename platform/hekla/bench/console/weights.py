@@ -1,0 +1,62 @@
+"""How many bytes a first visit to a page brings, each file compressed as a server would.
+
+Plotly is not among them: pages load it with their first plot.
+"""
+
+import gzip
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from posixpath import dirname, join, normpath
+
+from django.conf import settings
+from django.contrib.staticfiles import finders
+from django.test import Client
+from django.urls import reverse
+
+from hekla.apps.accounts.models import User
+from hekla.bench.console.world import ADMIN, some_jobs
+
+_IN_PAGES = re.compile(r"(?:src|href|data-icons)=\"/static/([^\"#?]+)")
+_IN_FILES = {".js": re.compile(r"from \"(\./[^\"]+)\""), ".css": re.compile(r"url\(\"?([^\")]+)")}
+
+
+def measure() -> dict[str, int]:
+    """Bytes by page, the page itself with all that it loads."""
+    client = Client(headers={"host": "localhost"})
+    client.force_login(User.objects.get(username=ADMIN), backend="django.contrib.auth.backends.ModelBackend")
+    job = some_jobs(1, phase="running")[0]
+    addresses = {
+        "home": reverse("home"),
+        "jobs": reverse("jobs:list"),
+        "job": reverse("jobs:detail", args=[job.uid]),
+        "nodes": reverse("clusters:nodes"),
+        "queues": reverse("queues:list"),
+    }
+    return {name: _weight(client.get(address).content) for name, address in addresses.items()}
+
+
+def _weight(page: bytes) -> int:
+    named = set(_IN_PAGES.findall(page.decode()))
+    files: set[str] = set()
+    for name in named:
+        files |= set(_with_what_it_loads(name, files))
+    return len(gzip.compress(page)) + sum(len(gzip.compress(_read(name))) for name in files)
+
+
+def _with_what_it_loads(name: str, known: set[str]) -> Iterator[str]:
+    if name in known:
+        return
+    known.add(name)
+    yield name
+    pattern = _IN_FILES.get(Path(name).suffix)
+    for found in pattern.findall(_read(name).decode()) if pattern else ():
+        if not found.startswith("data:"):
+            yield from _with_what_it_loads(normpath(join(dirname(name), found)), known)
+
+
+def _read(name: str) -> bytes:
+    path = finders.find(name)
+    if path is None:
+        raise FileNotFoundError(f"{settings.STATIC_URL}{name} is named by a page and is not there")
+    return Path(str(path)).read_bytes()

@@ -1,0 +1,29 @@
+"""PostgreSQL and Valkey for one measurement, set as for a console that people use: what it answers is kept."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from hekla.launcher.embedded import Postgres, Valkey
+from hekla.launcher.embedded.rundir import run_dir
+from hekla.launcher.embedded.running import running
+
+
+@contextmanager
+def servers() -> Iterator[Path]:
+    """Both servers, named in this process's environment, and the folder that holds their data."""
+    home = Path(tempfile.mkdtemp(prefix="hekla-bench-"))
+    run = run_dir(home)
+    postgres, valkey = Postgres(home / "postgres", run), Valkey(run)
+    try:
+        with ExitStack() as stack, (home / "servers.log").open("ab") as log:
+            for server in (postgres, valkey):
+                stack.enter_context(running(server, log.fileno()))
+            os.environ |= {"DATABASE_URL": postgres.url, "VALKEY_URL": valkey.url, "HEKLA_HOME": str(home)}
+            os.environ |= {"HEKLA_SECRET_KEY": "bench", "DJANGO_SETTINGS_MODULE": "hekla.project.settings"}
+            yield home
+    finally:
+        shutil.rmtree(home, ignore_errors=True)

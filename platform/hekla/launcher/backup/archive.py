@@ -1,0 +1,158 @@
+"""The file of a backup: a tar, of which the manifest comes first and says what follows.
+
+manifest.json      who made it, when, of which database; the digest of the dump
+database.dump      PostgreSQL's own format for `pg_restore`
+secret-key         where the data folder holds it
+files/…            logs and records of pods, as they lie in the data folder
+"""
+
+import hashlib
+import io
+import json
+import os
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from hekla.launcher.terminal import StartRefused
+
+FORMAT = 1
+MANIFEST, DUMP, KEY = "manifest.json", "database.dump", "secret-key"
+_IN_FILES = "files/"
+_CHUNK = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a backup says of itself. `changes`: the migrations that its database knows, as `app.name`."""
+
+    format: int
+    version: str
+    made_at: str
+    postgres: int
+    changes: tuple[str, ...]
+    dump_bytes: int
+    dump_sha256: str
+
+    @staticmethod
+    def of(dump: Path, *, version: str, postgres: int, changes: tuple[str, ...], made_at: datetime) -> "Manifest":
+        """Of a database that was just dumped."""
+        made = made_at.astimezone(UTC).isoformat(timespec="seconds")
+        return Manifest(FORMAT, version, made, postgres, changes, dump.stat().st_size, _digest(dump))
+
+
+def write(path: Path, manifest: Manifest, dump: Path, *, key: Path | None, files: Path, kept: Iterator[Path]) -> int:
+    """Make the file in one step, for its owner's eyes only; how many files of pods it holds.
+
+    `kept`: which files below `files` are taken along. One that goes meanwhile is left out: its job was deleted.
+    """
+    draft = path.with_name(f"{path.name}.making")
+    count = 0
+    draft.unlink(missing_ok=True)  # never into a file that somebody else has laid there
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+            with tarfile.open(fileobj=out, mode="w") as tar:
+                _add_text(tar, MANIFEST, json.dumps(asdict(manifest), indent=1))
+                tar.add(dump, DUMP)
+                if key is not None:
+                    tar.add(key, KEY)
+                for file in kept:
+                    count += _add_file(tar, file, f"{_IN_FILES}{file.relative_to(files).as_posix()}")
+            out.flush()
+            os.fsync(out.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return count
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[Manifest, tarfile.TarFile]]:
+    """A backup to read from. Raises StartRefused where it is none, or is cut off at its beginning."""
+    try:
+        with tarfile.open(path, "r:") as tar:
+            yield _manifest(tar, path), tar
+    except FileNotFoundError:
+        raise StartRefused(f"There is no file {path}.") from None
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise StartRefused(f"{path} cannot be read: {error}.") from None
+
+
+def take_dump(tar: tarfile.TarFile, manifest: Manifest, place: Path) -> None:
+    """Write the database's dump to `place`. Raises StartRefused where it is not what was backed up."""
+    source = _member(tar, DUMP)
+    with place.open("wb") as out:
+        while chunk := source.read(_CHUNK):
+            out.write(chunk)
+    if (place.stat().st_size, _digest(place)) != (manifest.dump_bytes, manifest.dump_sha256):
+        raise StartRefused("The backup is damaged: its database is not the one that was backed up.")
+
+
+def key(tar: tarfile.TarFile) -> str | None:
+    """The secret key, if the backup holds one."""
+    return _member(tar, KEY).read().decode("ascii") if KEY in tar.getnames() else None
+
+
+def take_files(tar: tarfile.TarFile, home: Path) -> int:
+    """Put the files of pods where they were below `home`; how many they are."""
+    members = [member for member in tar.getmembers() if member.name.startswith(_IN_FILES)]
+    for member in members:
+        member.name = member.name.removeprefix(_IN_FILES)
+        tar.extract(member, home, filter="data")
+    return len(members)
+
+
+def check_files(tar: tarfile.TarFile) -> None:
+    """Raises StartRefused where one of them is no plain file, or would not come to lie below the data folder."""
+    for member in tar.getmembers():
+        path = PurePosixPath(member.name.removeprefix(_IN_FILES))
+        if not member.isfile() or path.is_absolute() or ".." in path.parts:
+            raise StartRefused(f"The backup holds something that no Hekla put there: {member.name[:200]}.")
+
+
+def _manifest(tar: tarfile.TarFile, path: Path) -> Manifest:
+    try:
+        told = json.loads(_member(tar, MANIFEST).read())
+        if told.get("format") != FORMAT:
+            version = told.get("version", "?")
+            raise StartRefused(f"{path} is in a format that this Hekla does not know (made by {version}).")
+        return Manifest(**{**told, "changes": tuple(told["changes"])})
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise StartRefused(f"{path} is no backup of Hekla.") from None
+
+
+def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
+    try:
+        found = tar.extractfile(name)
+    except KeyError:
+        found = None
+    if found is None:
+        raise StartRefused(f"This is no backup of Hekla, or only a part of one: it holds no {name}.")
+    return found
+
+
+def _add_text(tar: tarfile.TarFile, name: str, text: str) -> None:
+    data = text.encode()
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = len(data), 0o600
+    tar.addfile(member, io.BytesIO(data))
+
+
+def _add_file(tar: tarfile.TarFile, path: Path, name: str) -> bool:
+    """Of a log that grows as much as there was when it was begun."""
+    try:
+        with path.open("rb") as file:
+            member = tar.gettarinfo(arcname=name, fileobj=file)
+            tar.addfile(member, file)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

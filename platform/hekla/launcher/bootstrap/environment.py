@@ -1,0 +1,141 @@
+"""The virtual environment beside manage.py: made once, refilled when the locked set changes, and entered.
+
+A stamp in it says which locked sets it holds. It is written last, so an installation that was cut off is done again;
+a file lock lets two starts at once take turns.
+"""
+
+import fcntl
+import hashlib
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from hekla.launcher.bootstrap import installer
+from hekla.launcher.terminal import StartRefused, say, step
+from hekla.lib.checkout import CHECKOUT
+
+_CONTAINED = {"run": ("run",), "test": ("test", "run")}
+
+_CONSOLE_SCRIPT = """\
+#!/bin/sh
+'''exec' {python} "$0" "$@"
+' '''
+import sys
+
+from hekla.cli.main import main
+
+sys.argv[0] = "hekla"
+sys.exit(main())
+"""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment in `folder`, for the code in `checkout`."""
+
+    folder: Path
+    checkout: Path = CHECKOUT
+
+    @classmethod
+    def of_this_checkout(cls) -> "Environment":
+        """`.venv` beside manage.py, or what HEKLA_VENV names."""
+        return cls(Path(os.path.abspath(os.environ.get("HEKLA_VENV") or CHECKOUT / ".venv")))
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self.folder / "bin" / "python"
+
+    def enter(self, wanted: str) -> None:
+        """Go on inside it, with the packages of the set `wanted` ("run" or "test"). Raises StartRefused."""
+        if not self.is_filled(wanted):
+            self._fill(wanted)
+        if Path(sys.prefix).resolve() != self.folder.resolve():
+            self._go_on_inside()
+
+    def is_filled(self, wanted: str) -> bool:
+        """Whether it holds that set as the lock now has it."""
+        return self._stamp(wanted) in self._recorded() and os.access(self.python, os.X_OK)
+
+    def requirements(self, name: str) -> Path:
+        """The lock file of a set."""
+        return self.checkout / "deploy" / "requirements" / f"{name}.txt"
+
+    def _fill(self, wanted: str) -> None:
+        with self._alone():
+            if self.is_filled(wanted):  # somebody else did it while we waited
+                return
+            say("Hekla installs what it needs. This happens once; later starts skip it.")
+            self._make()
+            installer.install(self.python, self.requirements(wanted))
+            self._link_code()
+            for name in _CONTAINED[wanted]:
+                self._record(name)
+
+    def _make(self) -> None:
+        """Only where it is missing, or where the Python that it was made of has gone."""
+        if os.access(self.python, os.X_OK) and next(self.folder.glob("lib/python3*/site-packages"), None):
+            return
+        shutil.rmtree(self.folder, ignore_errors=True)
+        with step(f"making a Python environment in {self.folder}"):
+            installer.make_environment(self.folder)
+
+    def _link_code(self) -> None:
+        """Let the environment see the code, and give it the command `hekla`: nothing is built for that."""
+        packages = next(self.folder.glob("lib/python3*/site-packages"))
+        (packages / "hekla-checkout.pth").write_text(f"{self.checkout / 'platform'}\n", encoding="utf-8")
+        script = self.folder / "bin" / "hekla"
+        script.write_text(_CONSOLE_SCRIPT.format(python=shlex.quote(str(self.python))), encoding="utf-8")
+        script.chmod(0o755)
+
+    def _go_on_inside(self) -> NoReturn:
+        manage = str(self.checkout / "manage.py")
+        os.execv(self.python, [str(self.python), manage, *sys.argv[1:]])  # noqa: S606  (the same command, no shell)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        path = self.folder.with_name(self.folder.name + ".lock")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = path.open("w")
+        except OSError as error:
+            raise StartRefused(
+                f"Hekla cannot write in {path.parent} ({error.strerror}), where its packages are to be installed. "
+                "Run it as the owner of that folder, or name a folder of your own in HEKLA_VENV."
+            ) from None
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                say("Another start of Hekla is installing the packages: waiting for it.")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    # Stamps: one line a set, `name digest place`; what was moved or locked anew no longer matches.
+
+    @property
+    def _stamp_file(self) -> Path:
+        return self.folder / "hekla-installed"
+
+    def _stamp(self, name: str) -> str:
+        digest = hashlib.sha256(self.requirements(name).read_bytes()).hexdigest()
+        return f"{name} {digest} {self.folder} {self.checkout}"
+
+    def _recorded(self) -> set[str]:
+        try:
+            return set(self._stamp_file.read_text(encoding="utf-8").splitlines())
+        except OSError:
+            return set()
+
+    def _record(self, name: str) -> None:
+        kept = {line for line in self._recorded() if line.split(" ", 1)[0] != name}
+        lines = sorted({*kept, self._stamp(name)})
+        written = self._stamp_file.with_suffix(".new")
+        written.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        written.replace(self._stamp_file)

@@ -1,0 +1,121 @@
+"""Making a virtual environment and installing a locked set into it: pip brings uv, and uv the rest.
+
+pip alone would take many times as long. Every file is compared with the hash that the lock has for it.
+"""
+
+import os
+import re
+import shutil
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from hekla.launcher.terminal import StartRefused, Step, step
+
+_PINNED = re.compile(r"^([A-Za-z0-9_.-]+)==\S+", re.MULTILINE)
+_NO_NETWORK = re.compile(
+    r"failed to fetch|dns error|connection refused|connect(ion)? (error|timed? ?out)|error sending request|unreachable|"
+    r"Temporary failure in name resolution|NewConnectionError|ConnectTimeout|ProxyError|ConnectionResetError",
+    re.IGNORECASE,
+)
+_NOT_TRUSTED = re.compile(r"certificate", re.IGNORECASE)
+_NO_SPACE = re.compile(r"no space left|disk quota", re.IGNORECASE)
+
+
+def make_environment(folder: Path) -> None:
+    """An empty virtual environment of the running Python. Raises StartRefused."""
+    if find_spec("venv") and find_spec("ensurepip"):
+        _run([sys.executable, "-m", "venv", str(folder)])
+    elif uv := shutil.which("uv"):
+        _run([uv, "venv", "--quiet", "--seed", "--python", sys.executable, str(folder)])
+    else:
+        raise StartRefused(
+            "This Python cannot make virtual environments: its parts venv and ensurepip are missing. "
+            "Install them (on Debian and Ubuntu: apt-get install python3-venv), then run the same command again."
+        )
+
+
+def install(python: Path, requirements: Path) -> None:
+    """Install the locked set into the environment of `python`. Raises StartRefused."""
+    locked = requirements.read_text(encoding="utf-8")
+    uv = python.with_name("uv")
+    if not _answers(uv):
+        with step("fetching the installer, uv") as running:
+            _install_uv(python, locked, running)
+    with step(f"installing {len(_PINNED.findall(locked))} packages") as running:
+        target = ["--python", str(python), "--require-hashes", "--requirements", str(requirements)]
+        settings = {**_certificates_for_uv(), **_index_for_uv(python)}
+        _run([str(uv), "pip", "install", "--quiet", "--compile-bytecode", *target], running, settings)
+
+
+def _install_uv(python: Path, locked: str, running: Step) -> None:
+    block = re.search(r"^uv==.*?(?=^\S|\Z)", locked, re.MULTILINE | re.DOTALL)
+    if block is None:
+        raise StartRefused("The lock file does not name uv. Restore deploy/requirements/ from the repository.")
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as only_uv:
+        only_uv.write(block[0])
+        only_uv.flush()
+        options = ["--quiet", "--disable-pip-version-check", "--no-compile", "--no-deps", "--require-hashes"]
+        _run([str(python), "-m", "pip", "install", *options, "-r", only_uv.name], running)
+
+
+def _certificates_for_uv() -> dict[str, str]:
+    """Trust whom this machine trusts, where it says so: the owner of a proxy may have added to it."""
+    return {"UV_SYSTEM_CERTS": "true"} if ssl.get_default_verify_paths().cafile else {}
+
+
+def _index_for_uv(python: Path) -> dict[str, str]:
+    """Where pip was told to look, uv looks too: it does not read pip's settings itself."""
+    if "UV_DEFAULT_INDEX" in os.environ or "UV_INDEX_URL" in os.environ:
+        return {}
+    asked = [str(python), "-m", "pip", "config", "get", "global.index-url"]
+    told = os.environ.get("PIP_INDEX_URL") or subprocess.run(asked, capture_output=True, text=True, check=False).stdout
+    return {"UV_DEFAULT_INDEX": told.strip()} if told.strip() else {}
+
+
+def _answers(program: Path) -> bool:
+    try:
+        return subprocess.run([program, "--version"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def _run(argv: Sequence[str], running: Step | None = None, extra: Mapping[str, str] | None = None) -> None:
+    """Run to the end, showing that it goes on. Raises StartRefused with the reason in words."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+        environment = {**os.environ, **(extra or {})}
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment)
+        try:
+            while process.poll() is None:
+                time.sleep(0.1)
+                if running:
+                    running.tick()
+        finally:
+            process.terminate()
+        if process.returncode != 0:
+            output.seek(0)
+            raise StartRefused(_explain(output.read()))
+
+
+def _explain(output: str) -> str:
+    told = "\n".join(f"    {line}" for line in output.strip().splitlines()[-8:])
+    if _NO_SPACE.search(output):
+        what = "The disk is full: the packages need about 700 MB. Make room, then run the same command again."
+    elif _NOT_TRUSTED.search(output):
+        what = (
+            "The packages could not be downloaded: this machine does not trust whoever answered. Where a proxy stands "
+            "between, add its certificate to the system's, or name it in SSL_CERT_FILE, then run the command again."
+        )
+    elif _NO_NETWORK.search(output):
+        what = (
+            "The packages could not be downloaded. Check the network (and HTTPS_PROXY, if this machine needs a proxy), "
+            "then run the same command again."
+        )
+    else:
+        what = "The packages could not be installed."
+    return f"{what} The installer said:\n{told}" if told else what

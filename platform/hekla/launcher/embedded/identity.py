@@ -1,0 +1,73 @@
+"""As whom PostgreSQL runs: it refuses to be root.
+
+As root there are two ways. A user namespace lets it see itself as somebody else, while its files stay root's and no
+folder's permissions change. Where namespaces are forbidden (some containers), it runs as `nobody`, who must be able
+to reach the programs and the data.
+"""
+
+import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hekla.launcher.terminal import StartRefused
+
+_UNSHARE = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What to put before a command, and the user to run it as (None: the present one)."""
+
+    prefix: tuple[str, ...] = ()
+    user: int | None = None
+
+    def own(self, *folders: Path) -> None:
+        """Give that user the folders, and what is in them, whoever an earlier start ran as."""
+        if os.geteuid() != 0:
+            return
+        owner = 0 if self.user is None else self.user
+        for folder in folders:
+            if folder.lstat().st_uid != owner:
+                for path in (folder, *folder.rglob("*")):
+                    os.chown(path, owner, owner, follow_symlinks=False)
+
+    def let_through(self, folder: Path) -> None:
+        """Let that user reach what lies in `folder`, but not see what else does."""
+        if self.user is None:
+            return
+        os.chown(folder, -1, self.user)
+        folder.chmod(0o710)
+
+
+def find_identity(program: Path, home: Path) -> Identity:
+    """Somebody who may run `program` on files below `home`. Raises StartRefused."""
+    if os.geteuid() != 0:
+        return Identity()
+    if shutil.which(_UNSHARE[0]) and _succeeds([*_UNSHARE, str(program), "-V"]):
+        return Identity(prefix=_UNSHARE)
+    nobody = _nobody()
+    if nobody is not None and _succeeds([str(program), "-V"], nobody) and _succeeds(["ls", "-d", str(home)], nobody):
+        return Identity(user=nobody)
+    raise StartRefused(
+        "PostgreSQL does not run as root, and this machine offers no other way: user namespaces are switched off, and "
+        f"the user nobody cannot reach {program} and {home}. Run Hekla as an ordinary user, or give DATABASE_URL."
+    )
+
+
+def _nobody() -> int | None:
+    try:
+        return pwd.getpwnam("nobody").pw_uid
+    except KeyError:
+        return None
+
+
+def _succeeds(argv: Sequence[str], user: int | None = None) -> bool:
+    extra = {} if user is None else {"user": user, "group": user, "extra_groups": []}
+    try:
+        return subprocess.run(argv, capture_output=True, check=False, timeout=20, cwd="/", **extra).returncode == 0  # type: ignore[call-overload, no-any-return]
+    except (OSError, subprocess.SubprocessError):
+        return False

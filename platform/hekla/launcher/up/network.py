@@ -1,0 +1,75 @@
+"""The address that Hekla listens on: whether it is free, and by which names it will be asked for."""
+
+import errno
+import socket
+from contextlib import suppress
+
+from hekla.launcher.terminal import StartRefused
+from hekla.launcher.up.roles import Address
+
+_ALWAYS = ("127.0.0.1", "localhost", "[::1]")
+_ANY = {"0.0.0.0", "::"}  # noqa: S104  (compared, not bound)
+_HIGHEST_PORT = 65535
+
+
+def check_free(address: Address) -> None:
+    """Raises StartRefused where another program has the port, or where nobody may listen there."""
+    try:
+        _try_to_listen(address)
+    except OSError as error:
+        raise StartRefused(_explain(address, error)) from None
+
+
+def allowed_hosts(address: Address) -> str:
+    """The names by which requests may ask for it, as HEKLA_ALLOWED_HOSTS has them."""
+    names = list(_ALWAYS)
+    if address.host in _ANY:
+        names += [socket.gethostname(), socket.getfqdn(), *filter(None, [outward_address()])]
+    else:
+        names.append(_in_url(address.host))
+    return ",".join(dict.fromkeys(names))
+
+
+def url(address: Address) -> str:
+    """What to type into a browser."""
+    host = (outward_address() or socket.gethostname()) if address.host in _ANY else address.host
+    return f"http://{_in_url(host)}:{address.port}"
+
+
+def outward_address() -> str:
+    """This machine's address on the way out; empty where there is no way out. Nothing is sent."""
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
+        line.connect(("192.0.2.1", 9))
+        return str(line.getsockname()[0])
+    return ""
+
+
+def _try_to_listen(address: Address) -> None:
+    family, kind, protocol, _name, place = socket.getaddrinfo(
+        address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    with socket.socket(family, kind, protocol) as door:
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        door.bind(place)
+        door.listen()
+
+
+def _explain(address: Address, error: OSError) -> str:
+    where = f"port {address.port} of {address.host}"
+    if error.errno == errno.EADDRINUSE:
+        return f"Another program uses {where}. End it, or start Hekla on another port: --port {_next_free(address)}"
+    if error.errno == errno.EACCES:
+        return f"Only the administrator may listen on {where}. Choose a port above 1023: --port 8000"
+    return f"This machine cannot listen on {where}: {error.strerror or error}. Look at --host and --port."
+
+
+def _next_free(address: Address) -> int:
+    for port in range(address.port + 1, min(address.port + 50, _HIGHEST_PORT)):
+        with suppress(OSError):
+            _try_to_listen(Address(address.host, port))
+            return port
+    return address.port + 1
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,118 @@
+"""The processes of one Hekla: what each is started with, and in which order they end."""
+
+import http.client
+import re
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hekla.launcher.embedded import Postgres, Valkey
+from hekla.launcher.up.child import Role
+from hekla.launcher.up.prefork import Launcher
+
+_GRAVE = re.compile(r"FATAL|PANIC|No space left|Out of memory|MISCONF", re.IGNORECASE)
+_CELERY = ("celery", "--quiet", "-A", "hekla.project.celery")
+_WEB, _BEAT, _WORKERS, _VALKEY, _POSTGRES = range(5)
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the web server listens."""
+
+    host: str
+    port: int
+
+    @property
+    def local(self) -> str:
+        """The host by which this machine itself reaches it."""
+        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104  (compared, not bound)
+
+    def answers(self) -> bool:
+        """Whether the console says that it is well."""
+        line = http.client.HTTPConnection(self.local, self.port, timeout=2)
+        try:
+            line.request("GET", "/healthz", headers={"Host": "localhost"})
+            return line.getresponse().status == http.client.OK
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            line.close()
+
+
+def postgres(server: Postgres) -> Role:
+    """Ends last: all others write to it."""
+    return Role(
+        "postgres",
+        server.start,
+        stop_stage=_POSTGRES,
+        prepare=server.prepare,
+        is_ready=server.is_ready,
+        shows=_is_grave,
+        stop_signal=server.stop_signal,
+        last_signal=signal.SIGQUIT,
+    )
+
+
+def valkey(server: Valkey) -> Role:
+    """The messages between the processes."""
+    return Role(
+        "valkey",
+        server.start,
+        stop_stage=_VALKEY,
+        prepare=server.prepare,
+        is_ready=server.is_ready,
+        shows=_is_grave,
+        stop_signal=server.stop_signal,
+    )
+
+
+def web(address: Address, env: Mapping[str, str], launcher: Launcher | None = None) -> Role:
+    """The console: pages, REST, sockets."""
+    listen = ["--host", address.host, "--port", str(address.port)]
+    quiet = ["--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "1"]
+    # Renderings come compressed already; a compressor for each socket would take more memory than all else about it.
+    sockets = ["--ws", "websockets-sansio", "--ws-per-message-deflate", "false"]
+    argv = ["uvicorn", "hekla.project.asgi:application", *listen, *quiet, *sockets]
+    return _python("web", argv, env, launcher, stop_stage=_WEB, is_ready=lambda _pid: address.answers())
+
+
+def workers(env: Mapping[str, str], launcher: Launcher | None = None) -> list[Role]:
+    """One that turns the controllers, and one for all other work, so that neither waits for the other."""
+    return [_worker("control", 4, env, launcher), _worker("default", 4, _next_door(env), launcher)]
+
+
+def _next_door(env: Mapping[str, str]) -> Mapping[str, str]:
+    """Where the workers tell their figures: two of one machine cannot do so by the same port."""
+    port = int(env.get("HEKLA_METRICS_PORT") or 0)
+    return {**env, "HEKLA_METRICS_PORT": str(port + 1)} if port else env
+
+
+def beat(schedule: Path, env: Mapping[str, str], launcher: Launcher | None = None) -> Role:
+    """Says "look again" at set times."""
+    argv = [*_CELERY, "beat", "--schedule", str(schedule), "--pidfile=", "--loglevel", "warning"]
+    return _python("beat", argv, env, launcher, stop_stage=_BEAT)
+
+
+def _worker(queue: str, threads: int, env: Mapping[str, str], launcher: Launcher | None) -> Role:
+    shape = ["--queues", queue, "--pool", "threads", "--concurrency", str(threads), "--hostname", f"{queue}@%h"]
+    quiet = ["--loglevel", "warning", "--without-gossip", "--without-mingle"]
+    argv = [*_CELERY, "worker", *shape, *quiet]
+    return _python(queue, argv, env, launcher, stop_stage=_WORKERS, shows=_is_news)
+
+
+def _python(
+    name: str, argv: list[str], env: Mapping[str, str], launcher: Launcher | None = None, **extra: object
+) -> Role:
+    launch = (launcher or Launcher()).start
+    return Role(name, lambda output: launch(name, argv, env, output), **extra)  # type: ignore[arg-type]
+
+
+def _is_grave(line: str) -> bool:
+    """The servers write much that only the log files need."""
+    return _GRAVE.search(line) is not None
+
+
+def _is_news(line: str) -> bool:
+    """A worker says good-bye when it is asked to end, with much white space."""
+    return bool(line.strip()) and "Warm shutdown" not in line

@@ -1,0 +1,159 @@
+"""One run: the steps from an empty machine to a console that answers."""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from hekla.launcher.embedded import Postgres, Valkey
+from hekla.launcher.embedded.rundir import run_dir
+from hekla.launcher.terminal import StartRefused, say, step
+from hekla.launcher.up import network, roles
+from hekla.launcher.up.child import Child, Role
+from hekla.launcher.up.home import Home
+from hekla.launcher.up.prefork import Launcher
+from hekla.launcher.up.supervisor import Supervisor
+from hekla.launcher.up.tables import TablesStamp
+from hekla.lib.checkout import CHECKOUT
+
+HOPELESS_DEATHS = 5
+READY_WITHIN_SECONDS = 90.0
+DISK_LOOK_SECONDS = 30.0
+_LITTLE_DISK_BYTES = 200 * 1024**2
+
+
+class Run:
+    """What is known of this run while it comes up."""
+
+    def __init__(self, home: Home, address: roles.Address, supervisor: Supervisor) -> None:
+        self._home = home
+        self._address = address
+        self._supervisor = supervisor
+        self._looked_at_disk = time.monotonic()
+        self._disk_is_low = False
+        self._launcher = Launcher()
+        self.env = self._environment()
+
+    @property
+    def public_url(self) -> str:
+        """The address to type into a browser."""
+        return self.env["HEKLA_PUBLIC_URL"]
+
+    def bring_up(self, *, demo: bool) -> str:
+        """All steps in order; the path of the sign-in link. Raises StartRefused, Stopped."""
+        self._supervisor.end_leftovers()
+        self._start_servers()
+        self._bring_tables_up()
+        return self._start_hekla(demo)
+
+    def watch_disk(self) -> None:
+        """Say in time that the disk fills up: PostgreSQL would stop."""
+        if time.monotonic() - self._looked_at_disk < DISK_LOOK_SECONDS:
+            return
+        self._looked_at_disk = time.monotonic()
+        free = shutil.disk_usage(self._home.path).free
+        was_low, self._disk_is_low = self._disk_is_low, free < _LITTLE_DISK_BYTES
+        if self._disk_is_low and not was_low:
+            self._supervisor.journal.say(
+                f"The disk that holds {self._home.path} has {free // 1024**2} MB left. When it is full, Hekla can "
+                "write nothing more: make room."
+            )
+
+    def _environment(self) -> dict[str, str]:
+        """For our children. What the caller set stays, so that separate servers can be named."""
+        run = run_dir(self._home.path)
+        defaults = {
+            "DATABASE_URL": Postgres.url_at(run),
+            "VALKEY_URL": Valkey.url_at(run),
+            "HEKLA_SECRET_KEY": self._home.secret_key(),
+            "HEKLA_PUBLIC_URL": network.url(self._address),
+            "HEKLA_ALLOWED_HOSTS": network.allowed_hosts(self._address),
+        }
+        ours = {
+            "HEKLA_HOME": str(self._home.path),
+            "DJANGO_SETTINGS_MODULE": "hekla.project.settings",
+            "PYTHONPATH": str(CHECKOUT / "platform"),
+            "PYTHONUNBUFFERED": "1",
+        }
+        return {**defaults, **os.environ, **ours}
+
+    def _start_servers(self) -> None:
+        """They come up while this process loads: both take their time."""
+        servers = self._servers()
+        with step("starting " + (" and ".join(servers) or "Hekla")):
+            if not self._database.exists():
+                self._load_while([role.prepare for role in servers.values()])
+            started = [self._supervisor.add(role) for role in servers.values()]
+            self._launcher.load(self.env)
+            self._wait_for(*started)
+
+    def _load_while(self, works: Iterable[Callable[[], None]]) -> None:
+        """A database is made by other processes, for which a thread waits. It has ended when copies are made."""
+        with ThreadPoolExecutor(1) as beside:
+            begun = [beside.submit(work) for work in works]
+            self._launcher.load(self.env)
+            for work in begun:
+                work.result()
+
+    @property
+    def _database(self) -> Path:
+        return self._home.path / "postgres"
+
+    def _servers(self) -> dict[str, Role]:
+        """Those that nobody else has set up, by name."""
+        run = run_dir(self._home.path)
+        found = {}
+        if "VALKEY_URL" not in os.environ:
+            found["Valkey"] = roles.valkey(Valkey(run))
+        if "DATABASE_URL" not in os.environ:
+            found["PostgreSQL"] = roles.postgres(Postgres(self._database, run))
+        return found
+
+    def _bring_tables_up(self) -> None:
+        stamp = TablesStamp(self._home.path / "tables", self.env["DATABASE_URL"])
+        if stamp.matches():
+            return
+        with step("preparing the tables") as running:
+            told = self._django("migrate", "--noinput")
+            running.result = f"{sum('Applying' in line for line in told)} changes"
+        stamp.write()
+
+    def _start_hekla(self, demo: bool) -> str:
+        """The first data are made while the processes load: both take their time."""
+        with step("starting the console, the workers and the clock"):
+            web = self._supervisor.add(roles.web(self._address, self.env, self._launcher))
+            for role in roles.workers(self.env, self._launcher):
+                self._supervisor.add(role)
+            self._supervisor.add(roles.beat(run_dir(self._home.path) / "beat", self.env, self._launcher))
+            told = self._django("setup_first_data", *(["--demo"] if demo else []))
+            self._wait_for(web)
+        return _link_in(told)
+
+    def _wait_for(self, *children: Child) -> None:
+        def are_ready() -> bool:
+            for child in children:
+                if child.deaths >= HOPELESS_DEATHS:
+                    raise StartRefused(f"{child.role.name} does not start; what it said stands above.")
+            return all(child.ready for child in children)
+
+        if not self._supervisor.run_until(are_ready, READY_WITHIN_SECONDS):
+            late = " and ".join(child.role.name for child in children if not child.ready)
+            raise StartRefused(
+                f"{late} did not answer within {READY_WITHIN_SECONDS:.0f} s. The logs are in {self._home.logs}."
+            )
+
+    def _django(self, *command: str) -> list[str]:
+        name, argv = command[0], ["django", *command]
+        return self._supervisor.run_once(name, lambda output: self._launcher.start(name, argv, self.env, output))
+
+
+def _link_in(told: list[str]) -> str:
+    """The path in the line of JSON that the command printed; it may have written other lines too."""
+    for line in told:
+        if line.startswith("{"):
+            return str(json.loads(line).get("sign_in", ""))
+    say("The sign-in link could not be made.")
+    return ""

@@ -1,0 +1,228 @@
+"""Watches over the processes of one Hekla: starts again what died, gathers what they write, ends them in order.
+
+One thread and one loop: every event (output, a death, Ctrl-C, a time that has come) ends the same wait. A first
+signal asks for an orderly end; a second one for an end at once.
+"""
+
+import json
+import os
+import selectors
+import signal
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType, TracebackType
+
+from hekla.backends.local.processes import read_process
+from hekla.launcher.terminal import StartRefused
+from hekla.launcher.up.child import Child, Process, Role
+from hekla.launcher.up.journal import Journal
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LONGEST_WAIT_SECONDS = 1.0
+_POLL_SECONDS = 0.05
+_LAST_SECONDS = 5.0
+
+
+class Stopped(Exception):
+    """Somebody asked everything to end."""
+
+
+class Supervisor:
+    """Use it as a context: leaving it ends every process it started."""
+
+    def __init__(self, journal: Journal, record: Path) -> None:
+        self.journal = journal
+        self._record = record
+        self._children: dict[str, Child] = {}
+        self._selector = selectors.DefaultSelector()
+        self._signals = 0
+        self._stopping = False
+
+    def __enter__(self) -> "Supervisor":
+        self._woken, waker = os.pipe()
+        for end in (self._woken, waker):
+            os.set_blocking(end, False)
+        self._selector.register(self._woken, selectors.EVENT_READ)
+        self._waker = waker
+        self._handlers = {number: signal.signal(number, self._count) for number in _ENDING}
+        self._handlers[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._old_waker = signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        signal.set_wakeup_fd(self._old_waker)
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        self._selector.close()
+        os.close(self._woken)
+        os.close(self._waker)
+
+    def end_leftovers(self) -> None:
+        """End what an earlier Hekla on this data left running, where the system did not."""
+        for pid, started in reversed(self._recorded()):
+            process = read_process(pid)
+            if process is None or process.started != started:
+                continue
+            self.journal.say(f"Ending process {pid}, which an earlier start left behind")
+            os.kill(pid, signal.SIGTERM)
+            limit = time.monotonic() + _LAST_SECONDS
+            while (process := read_process(pid)) and process.started == started:
+                if time.monotonic() > limit:
+                    os.kill(pid, signal.SIGKILL)
+                time.sleep(_POLL_SECONDS)
+
+    def add(self, role: Role) -> Child:
+        """Start a process, and from now on keep it running. Raises StartRefused."""
+        child = self._children[role.name] = Child(role)
+        self._start(child)
+        return child
+
+    def run_until(self, holds: Callable[[], bool], seconds: float = float("inf")) -> bool:
+        """Do the work until the condition holds; False where the time is up first. Raises Stopped."""
+        limit = time.monotonic() + seconds
+        while not holds():
+            if self._signals:
+                raise Stopped
+            if time.monotonic() > limit:
+                return False
+            self._turn(min(_POLL_SECONDS, max(0.0, limit - time.monotonic())))
+        return True
+
+    def run_forever(self, every_turn: Callable[[], None]) -> None:
+        """Do the work until somebody asks for the end. Raises Stopped."""
+        while not self._signals:
+            every_turn()
+            self._turn(_LONGEST_WAIT_SECONDS)
+        raise Stopped
+
+    def run_once(self, name: str, start: Callable[[int], Process]) -> list[str]:
+        """Run a command to its end while the rest goes on; what it wrote. Raises StartRefused, Stopped.
+
+        Only a failure is logged: what a command says may be a secret.
+        """
+        told: list[str] = []
+        child = Child(Role(name, start, stop_stage=0))
+        child.start()
+
+        def has_ended() -> bool:
+            told.extend(child.lines())
+            return child.reap() is not None
+
+        try:
+            self.run_until(has_ended)
+            told.extend(child.lines())
+        finally:
+            child.signal(signal.SIGKILL)
+            child.close()
+        if child.exit_code != 0:
+            for line in told:
+                self.journal.take(name, line)
+            raise StartRefused(f"The step {name!r} did not succeed; what it said stands above.")
+        return told
+
+    def stop(self) -> None:
+        """End all in their order; those that do not end in time, and all after a second signal, at once."""
+        self._stopping = True
+        begun_with = self._signals
+        for stage in sorted({child.role.stop_stage for child in self._children.values()}):
+            running = [child for child in self._children.values() if child.role.stop_stage == stage]
+            for child in running:
+                child.signal(child.role.stop_signal)
+            patience = max(child.role.patience_seconds for child in running)
+            self._wait_for_end(running, patience, lambda: self._signals > max(begun_with, 1))
+            for child in running:
+                child.signal(child.role.last_signal)
+            self._wait_for_end(running, _LAST_SECONDS, lambda: False)
+            for child in running:
+                child.signal(signal.SIGKILL)
+        self._write_record()
+
+    def _wait_for_end(self, children: Sequence[Child], seconds: float, is_cut_short: Callable[[], bool]) -> None:
+        limit = time.monotonic() + seconds
+        while any(child.runs for child in children) and time.monotonic() < limit and not is_cut_short():
+            self._turn(_POLL_SECONDS)
+
+    def _turn(self, longest_seconds: float) -> None:
+        """Wait for something to happen, and see to it."""
+        for _key, _events in self._selector.select(self._wait_seconds(longest_seconds)):
+            self._drain_wakes()
+        for child in self._children.values():
+            self._gather(child)
+            if how := child.reap():
+                self._bury(child, how)
+            if child.restart_at is not None and not self._stopping and time.monotonic() >= child.restart_at:
+                self._start_again(child)
+            self._note_ready(child)
+
+    def _wait_seconds(self, longest: float) -> float:
+        if any(child.runs and not child.ready for child in self._children.values()):
+            longest = min(longest, _POLL_SECONDS)
+        now = time.monotonic()
+        times = [child.restart_at - now for child in self._children.values() if child.restart_at is not None]
+        return max(0.0, min([longest, *times]))
+
+    def _drain_wakes(self) -> None:
+        try:
+            os.read(self._woken, 4096)
+        except BlockingIOError:
+            return
+
+    def _start(self, child: Child) -> None:
+        child.start()
+        if child.output is not None:
+            self._selector.register(child.output, selectors.EVENT_READ)
+        self._write_record()
+
+    def _start_again(self, child: Child) -> None:
+        try:
+            self._start(child)
+        except (StartRefused, OSError) as error:
+            self.journal.say(f"{child.role.name} does not start: {error}")
+            child.put_off()
+
+    def _note_ready(self, child: Child) -> None:
+        if child.runs and not child.ready and child.check_ready() and child.deaths and not self._stopping:
+            self.journal.say(f"{child.role.name} is back")
+
+    def _gather(self, child: Child) -> None:
+        for line in child.lines():
+            self.journal.take(child.role.name, line, shown=child.role.shows(line))
+        if child.has_said_all:
+            self._let_go(child)
+
+    def _let_go(self, child: Child) -> None:
+        if child.output is not None:
+            self._selector.unregister(child.output)
+        child.close()
+
+    def _bury(self, child: Child, how: str) -> None:
+        self._gather(child)
+        self._let_go(child)
+        if not self._stopping and child.restart_at is not None:
+            delay = max(0.0, child.restart_at - time.monotonic())
+            self.journal.say(f"{child.role.name} {how}; it is started again in {delay:.1f} s")
+
+    def _count(self, _number: int, _frame: FrameType | None) -> None:
+        self._signals += 1
+
+    # Who runs, on disk: for a next start to end what outlived us, and for those who look
+
+    def _write_record(self) -> None:
+        running = {name: child.identity for name, child in self._children.items() if child.runs}
+        try:
+            written = self._record.with_suffix(".new")
+            written.write_text(json.dumps(running), encoding="utf-8")
+            written.replace(self._record)
+        except OSError as error:
+            self.journal.say(f"The list of processes could not be written: {error}")
+
+    def _recorded(self) -> list[tuple[int, str]]:
+        try:
+            listed = json.loads(self._record.read_text(encoding="utf-8"))
+            return [(int(pid), str(started)) for pid, started in filter(None, listed.values())]
+        except (OSError, ValueError, TypeError, AttributeError):
+            return []

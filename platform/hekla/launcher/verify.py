@@ -1,0 +1,81 @@
+"""`python3 manage.py test`: every check there is, the fast ones first; with arguments, pytest with these.
+
+The whole suite runs on all cores, with workers that share nothing but the machine, and the slow checks run beside it.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from hekla.launcher.browser import find_or_install
+from hekla.launcher.terminal import say
+from hekla.lib.checkout import CHECKOUT
+
+_TRANSIENT = {
+    "HEKLA_SECRET_KEY": "check",
+    "DATABASE_URL": "postgresql:///none?host=/nonexistent",
+    "VALKEY_URL": "unix:///nonexistent?db=0",
+}
+
+
+_SERVERS_GIVEN = {"DATABASE_URL", "VALKEY_URL"} & os.environ.keys()
+_ON_ALL_CORES = ("-n", "logical", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder")
+_SLOWEST = ("--durations", "30")
+
+
+def verify(arguments: Sequence[str]) -> int:
+    """Run them all, also after one has failed; 0 where all pass."""
+    os.chdir(CHECKOUT)
+    say(find_or_install())
+    if arguments:
+        return _pytest(arguments)
+    failed = [name for name, argv in _quick_checks().items() if not _passes(name, argv)]
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        verdicts = {name: beside.submit(_passes, name, argv) for name, argv in _slow_checks().items()}
+        if _pytest([*_SLOWEST, *(() if _SERVERS_GIVEN else _ON_ALL_CORES)]) != 0:
+            failed.append("pytest")
+        failed += [name for name, verdict in verdicts.items() if not verdict.result()]
+    say(f"\nNot passed: {', '.join(failed)}" if failed else "\nEverything passed.")
+    return 1 if failed else 0
+
+
+def _quick_checks() -> dict[str, list[str]]:
+    tools = Path(sys.executable).parent
+    return {
+        "ruff check": [str(tools / "ruff"), "check"],
+        "ruff format": [str(tools / "ruff"), "format", "--check"],
+        "import contracts": [str(tools / "lint-imports")],
+    }
+
+
+def _slow_checks() -> dict[str, list[str]]:
+    django = [sys.executable, "-W", "ignore", "-m", "django"]
+    return {
+        "migrations": [*django, "makemigrations", "--check", "--dry-run"],
+        "mypy": [str(Path(sys.executable).parent / "mypy")],
+    }
+
+
+def _passes(name: str, argv: Sequence[str]) -> bool:
+    """Quiet where it passes: only what is wrong is worth reading."""
+    began = time.monotonic()
+    done = subprocess.run(argv, env=_environment(), capture_output=True, text=True, check=False)
+    verdict = "passed" if done.returncode == 0 else "NOT PASSED"
+    problems = "" if done.returncode == 0 else f"\n{done.stdout}{done.stderr}"
+    say(f"  {name:<20} {verdict:<12} {time.monotonic() - began:5.1f} s{problems}")
+    return done.returncode == 0
+
+
+def _pytest(arguments: Sequence[str]) -> int:
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT / "platform")}
+    return subprocess.run([sys.executable, "-m", "pytest", *arguments], env=environment, check=False).returncode
+
+
+def _environment() -> dict[str, str]:
+    """The checks read the settings and connect to nothing."""
+    ours = {"PYTHONPATH": str(CHECKOUT / "platform"), "DJANGO_SETTINGS_MODULE": "hekla.project.settings"}
+    return {**_TRANSIENT, **os.environ, **ours}

@@ -1,0 +1,143 @@
+"""Pages about people: oneself, and everybody (for platform admins)."""
+
+from datetime import timedelta
+
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from hekla.apps.accounts import selectors, services
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.forms import attach, form_page
+from hekla.domain.errors import HeklaError
+from hekla.lib import clock
+from hekla.pages.accounts.forms import PersonForm, ProfileForm, TokenForm
+from hekla.pages.frame.people import person
+
+
+@require_safe
+def people(request: HttpRequest) -> HttpResponse:
+    """Everybody."""
+    services.require(person(request), Permission.MANAGE_PEOPLE)
+    return render(request, "accounts/list.html", {"people": selectors.everybody()})
+
+
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "POST"])
+def create(request: HttpRequest) -> HttpResponse:
+    """Add a person."""
+    services.require(person(request), Permission.MANAGE_PEOPLE)
+    form = PersonForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = services.create_user(
+                username=form.cleaned_data["username"],
+                password=form.cleaned_data["password"] or None,
+                display_name=form.cleaned_data["display_name"],
+                platform_role=form.cleaned_data["platform_role"],
+                actor=services.actor_of(person(request)),
+                now=clock.now(),
+            )
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            messages.success(request, _("%s was added.") % made)
+            return redirect("accounts:edit", made.pk)
+    return form_page(request, form, title=_("Add a person"), submit=_("Add"), cancel=reverse("accounts:list"))
+
+
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "POST"])
+def edit(request: HttpRequest, user_id: int) -> HttpResponse:
+    """Change a person."""
+    services.require(person(request), Permission.MANAGE_PEOPLE)
+    user = get_object_or_404(selectors.everybody(), pk=user_id)
+    form = PersonForm(request.POST or None, instance=user)
+    if request.method == "POST" and form.is_valid():
+        fresh = get_object_or_404(selectors.everybody(), pk=user_id)
+        try:
+            services.change_user(
+                fresh,
+                form.values(),
+                password=form.cleaned_data["password"] or None,
+                actor=services.actor_of(person(request)),
+                now=clock.now(),
+            )
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            messages.success(request, _("Saved."))
+            return redirect("accounts:list")
+    context = {
+        "form": form,
+        "title": str(user),
+        "submit": _("Save"),
+        "cancel": reverse("accounts:list"),
+        "person": user,
+        "may_act_for": selectors.may_act_for(person(request), user),
+    }
+    return render(request, "accounts/edit.html", context)
+
+
+@require_POST
+def give_link(request: HttpRequest, user_id: int) -> HttpResponse:
+    """A sign-in link for somebody, shown once."""
+    services.require(person(request), Permission.MANAGE_PEOPLE)
+    user = get_object_or_404(selectors.everybody(), pk=user_id)
+    secret = services.issue_link(user, now=clock.now())
+    link = request.build_absolute_uri(reverse("accounts:use_link", args=[secret]))
+    return render(request, "accounts/link.html", {"person": user, "link": link})
+
+
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "POST"])
+def profile(request: HttpRequest) -> HttpResponse:
+    """Oneself: name, password, keys for programs."""
+    user = person(request)
+    form = ProfileForm(request.POST or None, instance=user)
+    if request.method == "POST" and form.is_valid():
+        try:
+            services.change_user(
+                user,
+                {"display_name": form.cleaned_data["display_name"]},
+                password=form.cleaned_data["password"] or None,
+                actor=services.actor_of(user),
+                now=clock.now(),
+            )
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            update_session_auth_hash(request, user)
+            messages.success(request, _("Saved."))
+            return redirect("accounts:profile")
+    return _profile_page(request, form, TokenForm())
+
+
+@require_POST
+def create_token(request: HttpRequest) -> HttpResponse:
+    """A new key for programs, shown once."""
+    user, form = person(request), TokenForm(request.POST)
+    if not form.is_valid():
+        return _profile_page(request, ProfileForm(instance=user), form)
+    wish, lifetime = form.cleaned_data, timedelta(days=form.cleaned_data["days"])
+    secret = services.create_token(user, name=wish["name"], lifetime=lifetime, scopes=wish["scopes"], now=clock.now())
+    return _profile_page(request, ProfileForm(instance=user), TokenForm(), secret=secret)
+
+
+@require_POST
+def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
+    """End a key."""
+    services.revoke_token(person(request), token_id, now=clock.now())
+    messages.success(request, _("The token is revoked."))
+    return redirect("accounts:profile")
+
+
+def _profile_page(request: HttpRequest, form: ProfileForm, token_form: TokenForm, secret: str = "") -> HttpResponse:
+    tokens = selectors.tokens_of(person(request))
+    context = {"form": form, "token_form": token_form, "tokens": tokens, "secret": secret, "now": clock.now()}
+    return render(request, "accounts/profile.html", context)

@@ -1,0 +1,24 @@
+"""The page of the audit."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from hekla.apps.event_log.words import KINDS
+from hekla.apps.tenancy import audit
+from hekla.pages.frame.people import person
+
+
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    """Who did what, newest first."""
+    user, asked = person(request), audit.asked_by(request.GET.dict())
+    acts = audit.acts(user, asked, most=audit.PAGE + 1)
+    context = {
+        "acts": acts[: audit.PAGE],
+        "older": acts[audit.PAGE - 1].event.pk if len(acts) > audit.PAGE else None,
+        "asked": asked,
+        "tenants": audit.audited(user),
+        "kinds": sorted(KINDS.items(), key=lambda kind: str(kind[1])),
+    }
+    return render(request, "tenancy/audit.html", context)

@@ -1,0 +1,13 @@
+from django.urls import path
+
+from hekla.pages.batches import views
+
+app_name = "batches"
+urlpatterns = [
+    path("", views.batches, name="list"),
+    path("new/", views.sweep, name="sweep"),
+    path("new/file/", views.file, name="file"),
+    path("<uuid:uid>/", views.detail, name="detail"),
+    path("<uuid:uid>/stop/", views.stop, name="stop"),
+    path("<uuid:uid>/retry/", views.retry, name="retry"),
+]

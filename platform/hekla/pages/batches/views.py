@@ -1,0 +1,139 @@
+"""Pages of batches."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+from django import forms as django_forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from hekla.apps.batches import selectors, services
+from hekla.apps.batches.models import Batch
+from hekla.apps.batches.services import One
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.forms import attach
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.facts import spec_of
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.errors import HeklaError
+from hekla.lib import clock
+from hekla.pages.batches import context as shown
+from hekla.pages.batches import forms
+from hekla.pages.frame import current_tenant
+from hekla.pages.frame.people import person
+from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
+
+
+@require_safe
+def batches(request: HttpRequest) -> HttpResponse:
+    """The batches that one may see."""
+    since = event_log.last_number()
+    return render(request, "batches/list.html", {"since": since, "rows": shown.rows(person(request))})
+
+
+@require_safe
+def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """One batch."""
+    since = event_log.last_number()
+    batch = selectors.get(uid, person(request))
+    context = shown.detail(batch, person(request), request.GET)
+    return render(request, "batches/detail.html", context | {"since": since, "manifest": shown.manifest(batch)})
+
+
+@require_http_methods(["GET", "POST"])
+def sweep(request: HttpRequest) -> HttpResponse:
+    """A new sweep: looked at first, then submitted."""
+    tenant = _tenant(request)
+    if tenant is None:
+        return render(request, "jobs/no_tenant.html")
+    form = forms.SweepForm(request.POST or None, initial=_first(request))
+
+    def look() -> list[One]:
+        return services.check_sweep(spec=form.spec()[0], tenant=tenant, user=person(request), now=clock.now())
+
+    def submit() -> tuple[Batch, Sequence[str]]:
+        spec, warnings = form.spec()
+        return services.submit_sweep(spec=spec, tenant=tenant, user=person(request), now=clock.now()), warnings
+
+    return _form_page(request, "batches/sweep.html", form, tenant, look, submit)
+
+
+@require_http_methods(["GET", "POST"])
+def file(request: HttpRequest) -> HttpResponse:
+    """A new batch from many manifests."""
+    tenant = _tenant(request)
+    if tenant is None:
+        return render(request, "jobs/no_tenant.html")
+    form = forms.FileForm(request.POST or None, request.FILES or None)
+
+    def look() -> list[One]:
+        name, now = form.cleaned_data["name"], clock.now()
+        return services.check_file(name=name, specs=form.specs()[0], tenant=tenant, user=person(request), now=now)
+
+    def submit() -> tuple[Batch, Sequence[str]]:
+        specs, warnings = form.specs()
+        name, now = form.cleaned_data["name"], clock.now()
+        return services.submit_file(name=name, specs=specs, tenant=tenant, user=person(request), now=now), warnings
+
+    return _form_page(request, "batches/file.html", form, tenant, look, submit)
+
+
+@require_POST
+def stop(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Abort all that is not over."""
+    stopped = services.stop(selectors.get(uid, person(request)), user=person(request), now=clock.now())
+    sentence = ngettext("%d job is asked to stop.", "%d jobs are asked to stop.", stopped)
+    messages.success(request, sentence % stopped if stopped else _("Nothing of it runs or waits any more."))
+    return redirect("batches:detail", uid)
+
+
+@require_POST
+def retry(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Submit those that failed again."""
+    again = services.retry_failed(selectors.get(uid, person(request)), user=person(request), now=clock.now())
+    sentence = ngettext("%d job was submitted again.", "%d jobs were submitted again.", again)
+    messages.success(request, sentence % again if again else _("None of its jobs has failed."))
+    return redirect("batches:detail", uid)
+
+
+def _form_page(
+    request: HttpRequest,
+    template: str,
+    form: django_forms.Form,
+    tenant: Tenant,
+    look: Callable[[], list[One]],
+    submit: Callable[[], tuple[Batch, Sequence[str]]],
+) -> HttpResponse:
+    """The form; what it would submit where one asks to look; or the batch that was made."""
+    context: dict[str, Any] = {"tenant": tenant, "form": form, "most_bytes": MAX_MANIFEST_BYTES}
+    if request.method == "POST" and form.is_valid():
+        try:
+            if request.POST.get("do") == "look":
+                found = look()
+                context |= {"preview": found[: shown.MOST_IN_PREVIEW], "size": len(found)}
+            else:
+                batch, warnings = submit()
+                for warning in warnings:
+                    messages.warning(request, warning)
+                return redirect("batches:detail", batch.uid)
+        except HeklaError as error:
+            attach(form, error)
+    return render(request, template, context)
+
+
+def _tenant(request: HttpRequest) -> Tenant | None:
+    return current_tenant.tenant(request)
+
+
+def _first(request: HttpRequest) -> dict[str, Any]:
+    """What the form begins with: the job to sweep over, where one is named."""
+    try:
+        uid = UUID(request.GET.get("job", ""))
+    except ValueError:
+        return {}
+    return forms.first_job(spec_of(jobs.get(uid, person(request))))

@@ -1,0 +1,65 @@
+"""Pages about clusters and environments."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.clusters import selectors, services
+from hekla.apps.forms import attach, form_page
+from hekla.domain.errors import HeklaError
+from hekla.lib import clock
+from hekla.pages.clusters.forms import EnvironmentChangeForm, EnvironmentForm
+from hekla.pages.frame.people import person
+
+
+@require_POST
+def cordon(request: HttpRequest, node_id: int) -> HttpResponse:
+    """Keep new pods off a node, or let them on again."""
+    accounts.require(person(request), Permission.MANAGE_CLUSTERS)
+    node, cordoned = selectors.node(node_id), request.POST.get("cordon") == "yes"
+    services.cordon(node, cordoned=cordoned, actor=actor_of(person(request)), now=clock.now())
+    messages.success(request, _("New pods keep off %s.") % node if cordoned else _("%s takes pods again.") % node)
+    return redirect("clusters:nodes")
+
+
+@require_safe
+def environments(request: HttpRequest) -> HttpResponse:
+    """All environments: everybody may use them."""
+    return render(request, "clusters/environments.html", {"environments": selectors.environments()})
+
+
+@require_http_methods(["GET", "POST"])
+def create_environment(request: HttpRequest) -> HttpResponse:
+    """A new environment."""
+    accounts.require(person(request), Permission.MANAGE_CLUSTERS)
+    form = EnvironmentForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            services.create_environment(**form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            messages.success(request, _("The environment was added; it is built when a job first uses it."))
+            return redirect("clusters:environments")
+    return form_page(
+        request, form, title=_("Add an environment"), submit=_("Add"), cancel=reverse("clusters:environments")
+    )
+
+
+@require_http_methods(["GET", "POST"])
+def edit_environment(request: HttpRequest, name: str) -> HttpResponse:
+    """Change an environment."""
+    accounts.require(person(request), Permission.MANAGE_CLUSTERS)
+    form = EnvironmentChangeForm(request.POST or None, instance=selectors.environment(name))
+    if request.method == "POST" and form.is_valid():
+        fresh = selectors.environment(name)
+        services.change_environment(fresh, form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
+        messages.success(request, _("Saved. Jobs that start from now on get it."))
+        return redirect("clusters:environments")
+    return form_page(request, form, title=name, submit=_("Save"), cancel=reverse("clusters:environments"))

@@ -1,0 +1,56 @@
+"""Whose pods a cluster's configuration has placed from here though others made them, and what is missing for that."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.external_pods import services
+from hekla.backends.kubernetes.config import AdoptedConfig
+from hekla.domain.errors import Refused
+from hekla.domain.external_pods import ExternalPodRules
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A namespace, and whose its pods are. `problem`: why they are left alone all the same; empty: they are not."""
+
+    namespace: str
+    tenant: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a page says of it."""
+
+    scheduler_name: str
+    queue: str
+    owner: str
+    rows: tuple[Row, ...]
+
+
+def of(cluster: Cluster) -> Shown | None:
+    """None where the cluster's pods of others are nobody's business here."""
+    if cluster.kind != Cluster.Kind.KUBERNETES or cluster.leads_jobs or not cluster.config.get("adopted"):
+        return None
+    try:
+        config = AdoptedConfig.model_validate(cluster.config["adopted"])
+    except ValidationError:  # a backend with such a configuration does not open, and its health says so
+        return None
+    return Shown(config.scheduler_name, config.queue, config.owner, tuple(_rows(cluster, config)))
+
+
+def _rows(cluster: Cluster, config: AdoptedConfig) -> Iterator[Row]:
+    rules = ExternalPodRules(config.namespaces, config.queue, config.owner)
+    for namespace, tenant in sorted(config.namespaces.items()):
+        yield Row(namespace, tenant, _problem(cluster, rules, namespace))
+
+
+def _problem(cluster: Cluster, rules: ExternalPodRules, namespace: str) -> str:
+    try:
+        services.home(cluster, rules, namespace, rules.queue)
+    except Refused as refusal:
+        return str(refusal)
+    return ""

@@ -1,0 +1,82 @@
+"""The health of a cluster in words that whoever runs it can act on."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from hekla.apps.clusters.models import Cluster, ClusterHealth
+from hekla.backends.base import Health
+from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.cluster_access.health import describe_trouble
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Rights on one kind of object that are not given; `everywhere`: in the whole cluster, else in that namespace."""
+
+    resource: str
+    verbs: str
+    everywhere: bool
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a page says of it. `sentence` and `detail`: why it is out of reach, ours and theirs; empty: it is not."""
+
+    namespace: str
+    sentence: str
+    detail: str
+    version: str
+    has_namespace: bool | None
+    missing: tuple[Missing, ...]
+    kubelets: tuple[tuple[str, int], ...]
+    since: datetime | None = None
+    asked_at: datetime | None = None
+
+    @property
+    def is_reachable(self) -> bool:
+        return not self.sentence
+
+    @property
+    def is_whole(self) -> bool:
+        return self.is_reachable and not self.missing and self.has_namespace is not False
+
+    @property
+    def machines(self) -> int:
+        return sum(count for _version, count in self.kubelets)
+
+
+def of_answer(found: Health, config: Mapping[str, Any]) -> Shown:
+    """What was answered at this moment."""
+    return _shown(found, config)
+
+
+def of_row(cluster: Cluster, health: ClusterHealth | None) -> Shown | None:
+    """What was answered last; None where nobody asked yet."""
+    return _shown(health, cluster.config, since=health.since, asked_at=health.asked_at) if health else None
+
+
+def _shown(found: Health | ClusterHealth, config: Mapping[str, Any], **times: datetime) -> Shown:
+    namespace = str(config.get("namespace") or KubernetesConfig().namespace)
+    return Shown(
+        namespace=namespace,
+        sentence=describe_trouble(found.problem or ""),
+        detail=found.detail,
+        version=found.version,
+        has_namespace=found.has_namespace,
+        missing=tuple(_grouped(found.missing, namespace)),
+        kubelets=tuple(sorted(found.kubelets.items())),
+        **times,
+    )
+
+
+def _grouped(missing: Iterable[str], ours: str) -> Iterable[Missing]:
+    verbs: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for right in missing:
+        verb, resource, *where = right.split()
+        verbs[resource, where[0] if where else ours].append(verb)
+    for (resource, place), found in verbs.items():
+        yield Missing(resource, ", ".join(found), place == "*", place)

@@ -1,0 +1,47 @@
+"""The page of all nodes."""
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from hekla.apps.accounts.models import User
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.selectors import Rights
+from hekla.pages.frame import current_tenant
+from hekla.pages.frame.people import person
+from hekla.pages.queues import figures
+from hekla.scheduling import occupancy
+
+_MACHINES = 16
+
+
+@require_safe
+def nodes(request: HttpRequest) -> HttpResponse:
+    """All machines."""
+    return render(
+        request,
+        "clusters/nodes.html",
+        node_parts(person(request), request.GET.get("page", ""), current_tenant.rights(request)),
+    )
+
+
+def node_parts(user: User, number: str, rights: Rights | None = None) -> dict[str, Any]:
+    """The live parts of the page of the machines: so many of them that one can look at them.
+
+    `rights`: where they were read already.
+    """
+    whole = occupancy.now()
+    page = Paginator(figures.nodes(whole), _MACHINES).get_page(number)
+    views = list(page.object_list)
+    figures.name_jobs(views, user, rights or tenancy.rights(user))
+    return {
+        "since": whole.number,
+        "views": views,
+        "number": page.number,
+        "count": page.paginator.count,
+        "previous": f"?page={page.number - 1}" if page.has_previous() else "",
+        "next": f"?page={page.number + 1}" if page.has_next() else "",
+    }

@@ -1,0 +1,190 @@
+"""The pages of clusters: all of them, one with its health and its key, and the forms that add, change and try one.
+
+What its backend makes of what was typed is told at the field. A cluster that does not answer now, or where rights are
+missing, is saved when that is asked for once more.
+"""
+
+import json
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from hekla.apps.accounts import selectors as people
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.clusters import leases, selectors, services
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.forms import attach
+from hekla.backends import registry
+from hekla.backends.base import Health
+from hekla.cluster_access import validation
+from hekla.cluster_access.health import is_healthy
+from hekla.cluster_access.validation import ClusterDraft
+from hekla.domain.errors import HeklaError, NotFound, Refused
+from hekla.lib import clock
+from hekla.pages.clusters import external_pods, health, keys
+from hekla.pages.clusters.forms import ClusterChangeForm, ClusterForm, WayForm
+from hekla.pages.frame.people import person
+
+_SECRET = ("secret_kubeconfig", "token", "secret_carried")
+
+
+@require_safe
+def show_all(request: HttpRequest) -> HttpResponse:
+    """All clusters."""
+    accounts.require(person(request), Permission.MANAGE_CLUSTERS)
+    return render(request, "clusters/list.html", all_parts(person(request)))
+
+
+@require_safe
+def show(request: HttpRequest, name: str) -> HttpResponse:
+    """One cluster: how it is, and how it is reached."""
+    accounts.require(person(request), Permission.MANAGE_CLUSTERS)
+    return render(request, "clusters/detail.html", parts(name, person(request)))
+
+
+def all_parts(user: User) -> dict[str, Any]:
+    """The live parts of the page of all clusters. Raises NotFound for who may not see it."""
+    _require_sight(user)
+    since, now = event_log.last_number(), clock.now()
+    rows = [
+        (cluster, lease, health.of_row(cluster, getattr(cluster, "health", None)))
+        for cluster, lease in selectors.with_leases()
+    ]
+    return {"since": since, "rows": rows, "now": now}
+
+
+def parts(name: str, user: User) -> dict[str, Any]:
+    """The live parts of the page of a cluster. Raises NotFound for who may not see it."""
+    _require_sight(user)
+    since, cluster = event_log.last_number(), selectors.get(name)
+    lease = selectors.lease(cluster)
+    return {
+        "since": since,
+        "now": clock.now(),
+        "cluster": cluster,
+        "config": json.dumps(cluster.config, indent=2, ensure_ascii=False),
+        "lease": lease,
+        "turned_at": leases.renewed_at(lease) if lease else None,
+        "key": selectors.key(cluster),
+        "adopted": external_pods.of(cluster),
+        "tells_health": registry.tells_health(cluster.kind),
+        "health": health.of_row(cluster, selectors.health(cluster)),
+    }
+
+
+def _require_sight(user: User) -> None:
+    if not people.may(user, Permission.MANAGE_CLUSTERS):
+        raise NotFound("There is no such page.")
+
+
+@sensitive_post_parameters(*_SECRET)
+@require_http_methods(["GET", "POST"])
+def create(request: HttpRequest) -> HttpResponse:
+    """A new cluster."""
+    accounts.require(person(request), Permission.MANAGE_CLUSTERS)
+    form = ClusterForm(request.POST or None, request.FILES or None)
+    return _answer(request, form, None) or _page(request, form, title=_("Add a cluster"), submit=_("Add"))
+
+
+@sensitive_post_parameters(*_SECRET)
+@require_http_methods(["GET", "POST"])
+def edit(request: HttpRequest, name: str) -> HttpResponse:
+    """Change a cluster. One that does not answer now can be paused all the same."""
+    accounts.require(person(request), Permission.MANAGE_CLUSTERS)
+    cluster = selectors.get(name)
+    form = ClusterChangeForm(request.POST or None, request.FILES or None, instance=selectors.get(name))
+    return _answer(request, form, cluster) or _page(request, form, title=name, submit=_("Save"), cluster=cluster)
+
+
+@require_POST
+def remove_key(request: HttpRequest, name: str) -> HttpResponse:
+    """Forget the key to a cluster."""
+    accounts.require(person(request), Permission.MANAGE_CLUSTERS)
+    services.remove_key(selectors.get(name), actor=actor_of(person(request)), now=clock.now())
+    messages.success(request, _("The key was removed."))
+    return redirect("clusters:detail", name)
+
+
+@require_POST
+def remove(request: HttpRequest, name: str) -> HttpResponse:
+    """Forget a cluster that has no queues."""
+    accounts.require(person(request), Permission.MANAGE_CLUSTERS)
+    try:
+        services.remove(selectors.get(name), actor=actor_of(person(request)), now=clock.now())
+    except Refused as error:
+        messages.error(request, error.message)
+        return redirect("clusters:detail", name)
+    messages.success(request, _("The cluster %s was removed.") % name)
+    return redirect("clusters:list")
+
+
+def _answer(request: HttpRequest, form: WayForm, cluster: Cluster | None) -> HttpResponse | None:
+    """Do what was asked, if that can be done; else the form tells why, and what was found out."""
+    if request.method != "POST" or not form.is_valid():
+        return None
+    try:
+        return _Attempt(request, form, cluster).answer()
+    except HeklaError as error:
+        attach(form, error)
+    return None
+
+
+class _Attempt:
+    """One sending of the form."""
+
+    def __init__(self, request: HttpRequest, form: WayForm, cluster: Cluster | None) -> None:
+        self._request, self._form, self._cluster = request, form, cluster
+        self._user, self._now = person(request), clock.now()
+
+    def answer(self) -> HttpResponse | None:
+        """Raises HeklaError for what cannot be done."""
+        draft, is_trial = self._draft(), "try" in self._request.POST
+        found = validation.probe(draft, always=is_trial)
+        if is_trial:
+            self._hand_back(draft, found)
+            return None
+        if found and not is_healthy(found) and "anyway" not in self._request.POST:
+            self._hand_back(draft, found)
+            validation.require_healthy(draft, found)
+        validation.save(draft, found, by=self._user, now=self._now)
+        messages.success(self._request, self._told())
+        return redirect("clusters:list")
+
+    def _draft(self) -> ClusterDraft:
+        """Raises Invalid for a key that cannot be used."""
+        kind = self._cluster.kind if self._cluster else self._form.cleaned_data["kind"]
+        if not registry.tells_health(kind):
+            return ClusterDraft(self._form.row(), self._cluster)
+        has_key = self._cluster is not None and selectors.key(self._cluster) is not None
+        wish = keys.wish(self._form, self._user, has_key=has_key, now=self._now)
+        field = keys.field_of(self._form.cleaned_data["way"])
+        return ClusterDraft(self._form.row(), self._cluster, wish.key, wish.drops, field)
+
+    def _hand_back(self, draft: ClusterDraft, found: Health | None) -> None:
+        """The form shows what was found, and carries the key on, so that nobody need give it again."""
+        self._form.found = health.of_answer(found, draft.config) if found else None
+        if draft.key:
+            way = self._form.cleaned_data["way"]
+            self._form.carry(keys.carry(draft.key, way, self._user, now=self._now))
+            self._form.carried = draft.key
+
+    def _told(self) -> str:
+        return _("Saved.") if self._cluster else _("The cluster was added. Now give it a queue.")
+
+
+def _page(
+    request: HttpRequest, form: WayForm, *, title: str, submit: str, cluster: Cluster | None = None
+) -> HttpResponse:
+    context = {"form": form, "title": title, "submit": submit, "cluster": cluster}
+    context |= {"key": selectors.key(cluster) if cluster else None, "cancel": reverse("clusters:list")}
+    return render(request, "clusters/form.html", context)

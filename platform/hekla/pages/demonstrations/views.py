@@ -1,0 +1,43 @@
+"""Pages of demonstrations."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from hekla.apps.demonstrations import catalogue, selectors, services
+from hekla.apps.event_log import selectors as event_log
+from hekla.domain.errors import Refused
+from hekla.lib import clock
+from hekla.pages.demonstrations import context as shown
+from hekla.pages.frame import current_tenant
+from hekla.pages.frame.people import person
+
+
+@require_safe
+def demonstrations(request: HttpRequest) -> HttpResponse:
+    """All of them, each with its button."""
+    runs = selectors.visible_to(person(request))
+    context = {
+        "demonstrations": catalogue.DEMONSTRATIONS,
+        "played": set(runs.values_list("demonstration", flat=True)),
+        "playing": set(runs.filter(ended_at=None).values_list("demonstration", flat=True)),
+    }
+    return render(request, "demonstrations/list.html", context)
+
+
+@require_safe
+def detail(request: HttpRequest, name: str) -> HttpResponse:
+    """One of them, and its newest run side by side."""
+    since = event_log.last_number()
+    return render(request, "demonstrations/detail.html", shown.detail(name, person(request)) | {"since": since})
+
+
+@require_POST
+def start(request: HttpRequest, name: str) -> HttpResponse:
+    """The one button."""
+    tenant = current_tenant.tenant(request)
+    if tenant is None:
+        raise Refused(_("You are not a member of a tenant yet; ask a platform admin."))
+    run = services.start(name, tenant=tenant, user=person(request), now=clock.now())
+    return redirect("demonstrations:detail", run.demonstration)

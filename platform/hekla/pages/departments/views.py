@@ -1,0 +1,82 @@
+"""Pages about departments."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.forms import attach, form_page
+from hekla.apps.tenancy import departments, selectors
+from hekla.apps.usage import holdings
+from hekla.domain.errors import HeklaError
+from hekla.lib import clock
+from hekla.pages.frame.people import person
+from hekla.pages.tenancy.forms import DepartmentChangeForm, DepartmentForm
+
+
+@require_safe
+def listed(request: HttpRequest) -> HttpResponse:
+    """The departments that one heads, or all."""
+    return render(request, "tenancy/departments.html", {"departments": selectors.departments_of(person(request))})
+
+
+@require_http_methods(["GET", "POST"])
+def create(request: HttpRequest) -> HttpResponse:
+    """A new department."""
+    accounts.require(person(request), Permission.MANAGE_TENANTS)
+    form = DepartmentForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = departments.create(**form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            messages.success(request, _("%s was added.") % made)
+            return redirect("departments:detail", made.slug)
+    return form_page(request, form, title=_("Add a department"), submit=_("Add"), cancel=reverse("departments:list"))
+
+
+@require_http_methods(["GET", "POST"])
+def edit(request: HttpRequest, slug: str) -> HttpResponse:
+    """Change a department, its heads and its tenants."""
+    accounts.require(person(request), Permission.MANAGE_TENANTS)
+    department = selectors.department(slug, person(request))
+    form = DepartmentChangeForm(request.POST or None, instance=department)
+    if request.method == "POST" and form.is_valid():
+        wish = dict(form.cleaned_data)
+        sets = {"heads": wish.pop("heads"), "tenants": wish.pop("tenants")}
+        try:
+            departments.change(department, wish, **sets, actor=actor_of(person(request)), now=clock.now())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            messages.success(request, _("Saved."))
+            return redirect("departments:detail", slug)
+    return form_page(
+        request,
+        form,
+        title=department.name,
+        submit=_("Save"),
+        cancel=reverse("departments:detail", args=[slug]),
+    )
+
+
+@require_safe
+def detail(request: HttpRequest, slug: str) -> HttpResponse:
+    """A department: its heads, its tenants, and what they hold, each and together."""
+    department = selectors.department(slug, person(request))
+    tenants = list(selectors.with_member_counts(selectors.tenants_in(department)))
+    held = holdings.by_tenant([tenant.pk for tenant in tenants])
+    context = {
+        "department": department,
+        "heads": selectors.heads(department),
+        "rows": [(tenant, held[tenant.pk]) for tenant in tenants],
+        "together": sum(held.values(), holdings.Holding()),
+        "people": selectors.people_in(department),
+    }
+    return render(request, "tenancy/department.html", context)

@@ -1,0 +1,12 @@
+from django.urls import path
+
+from hekla.pages.federated_queues import views
+
+app_name = "spans"
+urlpatterns = [
+    path("", views.listed, name="list"),
+    path("new/", views.create, name="create"),
+    path("<slug:name>/", views.detail, name="detail"),
+    path("<slug:name>/edit/", views.edit, name="edit"),
+    path("<slug:name>/delete/", views.delete, name="delete"),
+]

@@ -1,0 +1,82 @@
+"""Pages of names for queues of several clusters."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.forms import attach, form_page
+from hekla.apps.queues import selectors, services
+from hekla.domain.errors import HeklaError
+from hekla.lib import clock
+from hekla.pages.frame import current_tenant
+from hekla.pages.frame.people import person
+from hekla.pages.queues.forms import SpanChangeForm, SpanForm
+
+
+@require_safe
+def listed(request: HttpRequest) -> HttpResponse:
+    """All that one may submit to."""
+    user, rights = person(request), current_tenant.rights(request)
+    found = selectors.spans_visible_to(user, rights)
+    rows = [(span, selectors.members_seen_by(span, user, rights)) for span in found]
+    return render(request, "queues/spans.html", {"rows": rows})
+
+
+@require_safe
+def detail(request: HttpRequest, name: str) -> HttpResponse:
+    """One, with its queues."""
+    user, rights = person(request), current_tenant.rights(request)
+    span = selectors.span(name, user, rights)
+    members = selectors.members_seen_by(span, user, rights)
+    return render(request, "queues/span.html", {"span": span, "members": members})
+
+
+@require_http_methods(["GET", "POST"])
+def create(request: HttpRequest) -> HttpResponse:
+    """A new one."""
+    user = person(request)
+    accounts.require(user, Permission.MANAGE_QUEUES)
+    form = SpanForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            span = services.create_span(**form.cleaned_data, actor=actor_of(user), now=clock.now())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            messages.success(request, _("Jobs can be submitted to %s.") % span)
+            return redirect("spans:detail", span.name)
+    return form_page(request, form, title=_("Add a queue over clusters"), submit=_("Add"), cancel=reverse("spans:list"))
+
+
+@require_http_methods(["GET", "POST"])
+def edit(request: HttpRequest, name: str) -> HttpResponse:
+    """Change one."""
+    user = person(request)
+    accounts.require(user, Permission.MANAGE_QUEUES)
+    form = SpanChangeForm(request.POST or None, instance=selectors.span(name, user))
+    if request.method == "POST" and form.is_valid():
+        fresh = selectors.span(name, user)
+        try:
+            services.change_span(fresh, **form.cleaned_data, by=user, actor=actor_of(user), now=clock.now())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            messages.success(request, _("Saved."))
+            return redirect("spans:detail", name)
+    return form_page(request, form, title=name, submit=_("Save"), cancel=reverse("spans:detail", args=[name]))
+
+
+@require_POST
+def delete(request: HttpRequest, name: str) -> HttpResponse:
+    """Give the name up."""
+    user = person(request)
+    accounts.require(user, Permission.MANAGE_QUEUES)
+    services.delete_span(selectors.span(name, user), actor=actor_of(user), now=clock.now())
+    messages.success(request, _("%s is deleted; its queues stay.") % name)
+    return redirect("spans:list")

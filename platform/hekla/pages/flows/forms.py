@@ -1,0 +1,34 @@
+"""Forms of flows and templates: manifests, typed or uploaded, and the name of a job that is made from a template."""
+
+from django import forms
+from django.utils.translation import gettext_lazy
+
+from hekla.pages.job_forms.forms import ManifestForm
+
+
+class FlowForm(ManifestForm):
+    """A flow, and templates that come with it."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self.fields["text"].help_text = gettext_lazy(
+            "A JobFlow of Volcano, and JobTemplates that are kept with it, at most 1 MiB."
+        )
+
+
+class TemplateForm(ManifestForm):
+    """A job to be kept."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self.fields["text"].help_text = gettext_lazy(
+            "A JobTemplate of Volcano, or a job manifest of Volcano, Kubeflow or Kubernetes, at most 1 MiB."
+        )
+
+
+class JobNameForm(forms.Form):
+    """What a job from a template is called."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Name of the job"), max_length=53, help_text=gettext_lazy("Small letters, digits, hyphens.")
+    )

@@ -1,0 +1,149 @@
+"""Pages of templates: the list, a new one, one of them and what can be done with it."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from hekla.apps.flows import selectors, services
+from hekla.apps.flows.models import JobTemplate
+from hekla.apps.flows.overview import PAGE
+from hekla.apps.forms import attach
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs import services as job_services
+from hekla.domain import formats
+from hekla.domain.errors import HeklaError, Invalid, Problem
+from hekla.domain.formats import LoadedJob, yaml_text
+from hekla.domain.jobspec import JobSpec
+from hekla.lib import clock
+from hekla.pages.flows.forms import JobNameForm, TemplateForm
+from hekla.pages.flows.views import around
+from hekla.pages.frame import current_tenant, downloads
+from hekla.pages.frame.people import person
+from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
+
+
+@require_safe
+def templates(request: HttpRequest) -> HttpResponse:
+    """The templates that one may see."""
+    page = Paginator(selectors.templates(person(request)), PAGE).get_page(request.GET.get("page"))
+    return render(request, "flows/templates.html", {**around(page), "templates": list(page.object_list)})
+
+
+@require_http_methods(["GET", "POST"])
+def create(request: HttpRequest) -> HttpResponse:
+    """A new one: from a manifest, or from a job that was."""
+    tenant = current_tenant.tenant(request)
+    if tenant is None:
+        return render(request, "jobs/no_tenant.html")
+
+    def save(spec: JobSpec) -> JobTemplate:
+        return services.create_template(spec=spec, tenant=tenant, user=person(request), now=clock.now())
+
+    return _form_page(request, _("Keep a template"), _of_job(request), save, {"tenant": tenant})
+
+
+@require_http_methods(["GET", "POST"])
+def edit(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Another job in its place."""
+    template = selectors.template(uid, person(request))
+
+    def save(spec: JobSpec) -> JobTemplate:
+        return services.change_template(template, spec=spec, user=person(request), now=clock.now())
+
+    title = _("Change %(name)s") % {"name": template.name}
+    return _form_page(request, title, formats.dump_template(JobSpec.parse(template.spec)), save, {"template": template})
+
+
+def _form_page(request: HttpRequest, title: str, first: str, save: Any, more: dict[str, Any]) -> HttpResponse:  # noqa: ANN401
+    form = TemplateForm(request.POST or None, request.FILES or None, initial={"text": first})
+    if request.method == "POST" and form.is_valid():
+        try:
+            loaded = _job_in(form.cleaned_data["text"])
+            saved = save(loaded.spec)
+        except HeklaError as error:
+            form = TemplateForm({"text": form.cleaned_data["text"]})
+            form.is_valid()
+            attach(form, error)
+        else:
+            for warning in loaded.warnings:
+                messages.warning(request, warning)
+            return redirect("flows:template", saved.uid)
+    context = {"form": form, "title": title, "most_bytes": MAX_MANIFEST_BYTES, "draft": request.GET.get("job", "")}
+    return render(request, "flows/template_form.html", context | more)
+
+
+def _of_job(request: HttpRequest) -> str:
+    """The job that is to become a template, where one is named."""
+    try:
+        uid = UUID(request.GET.get("job", ""))
+    except ValueError:
+        return ""
+    return formats.dump_template(JobSpec.parse(jobs.get(uid, person(request)).spec))
+
+
+def _job_in(text: str) -> LoadedJob:
+    """The one job in a manifest of a template, or of a job."""
+    if not formats.holds_flows(yaml_text.read(text)):
+        return formats.load(text)
+    loaded = formats.load_flow(text)
+    if len(loaded.templates) != 1 or loaded.flow is not None:
+        raise Invalid([Problem("", _("One JobTemplate is expected here; flows are started on the page Flows."))])
+    return LoadedJob(loaded.templates[0], loaded.warnings)
+
+
+@require_safe
+def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """One of them."""
+    template = selectors.template(uid, person(request))
+    form = JobNameForm(initial={"name": jobs.free_name(template.tenant, template.name)})
+    return _page(request, template, form)
+
+
+def _page(request: HttpRequest, template: JobTemplate, form: JobNameForm) -> HttpResponse:
+    spec = JobSpec.parse(template.spec)
+    context = {
+        "template": template,
+        "spec": spec,
+        "form": form,
+        "manifest": formats.dump_template(spec),
+        "may_act": selectors.may_act(person(request), template),
+    }
+    return render(request, "flows/template.html", context)
+
+
+@require_POST
+def submit(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """A job from it."""
+    template = selectors.template(uid, person(request))
+    form = JobNameForm(request.POST)
+    if form.is_valid():
+        try:
+            spec = JobSpec.parse({**template.spec, "name": form.cleaned_data["name"]})
+            made = job_services.submit(spec=spec, tenant=template.tenant, user=person(request), now=clock.now())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            return redirect("jobs:detail", made.uid)
+    return _page(request, template, form)
+
+
+@require_POST
+def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Forget it."""
+    template = selectors.template(uid, person(request))
+    services.delete_template(template, user=person(request), now=clock.now())
+    messages.success(request, _("%s was deleted. Flows that were started have what they need of it.") % template)
+    return redirect("flows:templates")
+
+
+@require_safe
+def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """The template as a file."""
+    template = selectors.template(uid, person(request))
+    return downloads.manifest(formats.dump_template(JobSpec.parse(template.spec)), template.name)

@@ -1,0 +1,128 @@
+"""Pages of flows: the list, the start, one flow and what can be done with it."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.paginator import Page, Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from hekla.apps.accounts.models import User
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.flows import overview, selectors, services
+from hekla.apps.flows.facts import spec_of
+from hekla.apps.flows.models import Flow
+from hekla.apps.forms import attach
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import formats
+from hekla.domain.errors import HeklaError, Invalid, Problem
+from hekla.lib import clock
+from hekla.pages.flows import starters
+from hekla.pages.flows.forms import FlowForm
+from hekla.pages.frame import current_tenant, downloads
+from hekla.pages.frame.people import person
+from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
+
+
+@require_safe
+def flows(request: HttpRequest) -> HttpResponse:
+    """The flows that one may see."""
+    since = event_log.last_number()
+    context = list_context(person(request), request.GET.get("page", ""))
+    return render(request, "flows/list.html", context | {"since": since})
+
+
+def list_context(user: User, number: str) -> dict[str, Any]:
+    """What the list shows on its page of this number."""
+    page = Paginator(selectors.visible_to(user).defer("spec"), overview.PAGE).get_page(number)
+    return {**around(page), "rows": overview.rows(list(page.object_list))}
+
+
+def around(page: Page[Any]) -> dict[str, Any]:
+    """A page of a list, and the addresses of those before and after it."""
+    return {
+        "page": page,
+        "previous": f"?page={page.previous_page_number()}" if page.has_previous() else "",
+        "next": f"?page={page.next_page_number()}" if page.has_next() else "",
+    }
+
+
+@require_safe
+def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """One flow."""
+    since = event_log.last_number()
+    flow = selectors.get(uid, person(request))
+    context = overview.detail(flow, person(request)) | {"manifest": formats.dump_flow(spec_of(flow)), "since": since}
+    return render(request, "flows/detail.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def start(request: HttpRequest) -> HttpResponse:
+    """A manifest, judged as a whole before any of it runs."""
+    tenant = current_tenant.tenant(request)
+    if tenant is None:
+        return render(request, "jobs/no_tenant.html")
+    form = FlowForm(request.POST or None, request.FILES or None, initial={"text": _first(request, tenant)})
+    if request.method == "POST" and form.is_valid():
+        try:
+            started = _start(request, form.cleaned_data["text"], tenant)
+        except HeklaError as error:
+            form = FlowForm({"text": form.cleaned_data["text"]})
+            form.is_valid()
+            attach(form, error)
+        else:
+            return redirect("flows:detail", started.uid)
+    context = {"tenant": tenant, "form": form, "most_bytes": MAX_MANIFEST_BYTES, "draft": request.GET.get("again", "")}
+    return render(request, "flows/start.html", context)
+
+
+def _first(request: HttpRequest, tenant: Tenant) -> str:
+    if request.method != "GET":
+        return ""
+    try:
+        uid = UUID(request.GET.get("again", ""))
+    except ValueError:
+        return starters.first(tenant)
+    return starters.again(selectors.get(uid, person(request)), tenant)
+
+
+def _start(request: HttpRequest, text: str, tenant: Tenant) -> Flow:
+    loaded = formats.load_flow(text)
+    if loaded.flow is None:
+        raise Invalid([Problem("", _("The text holds no JobFlow. Templates alone are kept on the page Templates."))])
+    try:
+        applied = services.apply(
+            templates=loaded.templates, flow=loaded.flow, tenant=tenant, user=person(request), now=clock.now()
+        )
+    except HeklaError as error:
+        raise loaded.told(error) from error
+    assert applied.flow is not None  # noqa: S101  (it was asked for)
+    for warning in (*loaded.warnings, *applied.warnings):
+        messages.warning(request, warning)
+    return applied.flow
+
+
+@require_POST
+def stop(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Begin nothing more, and end what is at work."""
+    services.stop(selectors.get(uid, person(request)), user=person(request), now=clock.now())
+    return redirect("flows:detail", uid)
+
+
+@require_POST
+def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Take a flow that is over off the lists."""
+    flow = selectors.get(uid, person(request))
+    services.delete(flow, user=person(request), now=clock.now())
+    messages.success(request, _("%s was deleted; its history stays in the log.") % flow)
+    return redirect("flows:list")
+
+
+@require_safe
+def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """The flow as a file."""
+    flow = selectors.get(uid, person(request))
+    return downloads.manifest(formats.dump_flow(spec_of(flow)), flow.name)

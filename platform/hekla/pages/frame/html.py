@@ -1,0 +1,168 @@
+"""Small pieces that lists show by the hundred, made by Python: templates take ten times as long over them.
+
+The components of the same names print these too, so that each has one markup. Whatever somebody typed goes through
+`text`.
+"""
+
+from datetime import datetime
+from functools import cache, lru_cache
+
+from django.http import QueryDict
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.timesince import timesince
+from django.utils.timezone import get_current_timezone_name, localtime
+from django.utils.translation import get_language
+from markupsafe import escape as text
+
+from hekla.apps.job_history import labels
+
+NOTHING = mark_safe('<span class="muted">–</span>')
+
+
+@cache
+def icon(name: str) -> SafeString:
+    """A picture beside which a word stands."""
+    address = static("img/icons.svg")
+    return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>', address, name)
+
+
+@lru_cache(maxsize=8192)
+def address(view: str, *keys: object) -> str:
+    """Where a page is; made once for each that many rows lead to."""
+    return reverse(view, args=keys)
+
+
+@lru_cache(maxsize=4096)
+def link(view: str, key: str, words: str) -> SafeString:
+    """A link to a page that many rows lead to."""
+    return format_html('<a href="{}">{}</a>', address(view, key), words)
+
+
+def column_head(label: str, field: str = "", sort: str = "", number: object = "", asked: object = None) -> SafeString:
+    """A column's head. `field`: by which it sorts the list, whose address is `asked`; `sort`: how that is now."""
+    kind = ' class="number"' if number else ""
+    if not field:
+        return mark_safe(f'<th scope="col"{kind}>{text(label)}</th>')
+    order, picture, other = _orders(field).get(sort, ("", "", field))
+    words: str = text(label)
+    if isinstance(asked, QueryDict):
+        words = f'<a href="{text(_sorted_by(asked, other))}">{words}{picture}</a>'
+    return mark_safe(f'<th scope="col"{kind}{order}>{words}</th>')
+
+
+def _orders(field: str) -> dict[str, tuple[str, str, str]]:
+    """For each order by a field: how that is said, shown, and by what the list would be sorted next."""
+    return {
+        field: (' aria-sort="ascending"', icon("up"), f"-{field}"),
+        f"-{field}": (' aria-sort="descending"', icon("down"), field),
+    }
+
+
+def _sorted_by(asked: QueryDict, sort: str) -> str:
+    """The first page of the same list in another order."""
+    query = asked.copy()
+    query["sort"] = sort
+    for place in ("cursor", "page"):
+        query.pop(place, None)
+    return f"?{query.urlencode()}"
+
+
+def phase(value: str, title: str = "") -> SafeString:
+    """A phase as colour, shape and word. `title`: more about it."""
+    more = f' title="{text(title)}"' if title else ""
+    shape, word = icon(f"phase-{value}"), text(labels.phase(value))
+    return mark_safe(f'<span class="badge phase-{text(value)}"{more}>{shape}{word}</span>')
+
+
+def badge(state: str, word: str, title: str = "") -> SafeString:
+    """A word with a state's colour. `title`: more about it."""
+    more = f' title="{text(title)}"' if title else ""
+    return mark_safe(f'<span class="badge state-{text(state)}"{more}>{text(word)}</span>')
+
+
+def moment(at: datetime | None, exact: object = "") -> SafeString:
+    """An instant, which the page shows as “3 min ago” unless it is to be `exact`."""
+    return _moment(at, get_current_timezone_name(), bool(exact)) if at else NOTHING
+
+
+@lru_cache(maxsize=8192)
+def _moment(at: datetime, _zone: str, exact: bool) -> SafeString:
+    here, kind = localtime(at), "data-exact" if exact else "data-relative"
+    return mark_safe(f'<time datetime="{here.isoformat()}" {kind}>{here:%Y-%m-%d %H:%M:%S}</time>')
+
+
+def duration(began: datetime | None, ended: datetime | None) -> SafeString:
+    """How long something took, or takes until now: the page counts on."""
+    if not began:
+        return NOTHING
+    if not ended:
+        return _duration(began, None)
+    return _took(began, ended, get_current_timezone_name(), get_language())
+
+
+@lru_cache(maxsize=4096)
+def _took(began: datetime, ended: datetime, _zone: str, _language: str) -> SafeString:
+    return _duration(began, ended)
+
+
+def _duration(began: datetime, ended: datetime | None) -> SafeString:
+    to = f' data-to="{localtime(ended).isoformat()}"' if ended else ""
+    words = text(timesince(began, ended))
+    return mark_safe(f'<time class="number" data-from="{localtime(began).isoformat()}"{to}>{words}</time>')
+
+
+def progress(value: object, most: object, *, label: str, state: str, words: str) -> SafeString:
+    """How far something is. `label`: what, for screen readers; `words`: what stands beside it."""
+    bar = f'<progress value="{text(value)}" max="{text(most)}" aria-label="{text(label)}"></progress>'
+    beside = f'<span class="number">{text(words)}</span>' if words else ""
+    return mark_safe(f'<span class="progress state-{text(state)}">{bar}{beside}</span>')
+
+
+def queue_bar(
+    capability: float,
+    used: float,
+    borrowed: float = 0,
+    lent: float = 0,
+    guarantee: float = 0,
+    deserved: float = 0,
+    words: str = "",
+) -> SafeString:
+    """A queue's shares as one bar from 0 to its capability, all in one unit. `words`: the same figures as a sentence.
+
+    Solid: used of its own. Hatched: borrowed. Outlined: lent to others. Ticks: guarantee (low), deserved (full height).
+    """
+    amounts = (used, borrowed, lent, guarantee, deserved)
+    scale = 1000 / float(capability) if float(capability) else 0
+    used, borrowed, lent, guarantee, deserved = (round(float(one) * scale) for one in amounts)
+    told = text(words)
+    parts = f"{_borrowed(used, borrowed)}{_lent(used, lent)}{_tick(guarantee, 8)}{_tick(deserved, 0)}"
+    return mark_safe(
+        f'<div class="queue-bar" title="{told}"><svg role="img" aria-label="{told}" viewBox="0 0 1000 14"'
+        ' preserveAspectRatio="none"><rect class="queue-bar-room" x="0" y="2" width="1000" height="10"/>'
+        f'<rect class="queue-bar-used" x="0" y="2" width="{used}" height="10"/>{parts}</svg></div>'
+    )
+
+
+def _borrowed(used: float, width: float) -> str:
+    if not width:
+        return ""
+    return (
+        f'<g transform="translate({used} 0) scale(-1 1)">'
+        f'<rect class="queue-bar-room" x="0" y="2" width="{width}" height="10"/>'
+        f'<line class="queue-bar-borrowed" x1="0" x2="{width}" y1="7" y2="7"/></g>'
+    )
+
+
+def _lent(used: float, width: float) -> str:
+    if not width:
+        return ""
+    return (
+        f'<g transform="translate({used} 0)"><rect class="queue-bar-lent" x="2" y="3" width="{width}" height="8"/></g>'
+    )
+
+
+def _tick(at: float, top: int) -> str:
+    return f'<line class="queue-bar-tick" x1="{at}" x2="{at}" y1="{top}" y2="14"/>' if at else ""

@@ -1,0 +1,11 @@
+from django.urls import path
+
+from hekla.pages.gallery import views
+
+app_name = "gallery"
+urlpatterns = [
+    path("", views.gallery, name="list"),
+    path("publish/", views.publish, name="publish"),
+    path("<uuid:uid>/", views.template, name="template"),
+    path("<uuid:uid>/withdraw/", views.withdraw, name="withdraw"),
+]

@@ -1,0 +1,127 @@
+"""Pages of the gallery."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from hekla.apps.forms import attach
+from hekla.apps.gallery import selectors, services
+from hekla.apps.gallery.models import Template
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.facts import spec_of
+from hekla.apps.presets import selectors as presets
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import formats
+from hekla.domain.errors import Forbidden, HeklaError, NotFound
+from hekla.domain.jobspec import JobSpec
+from hekla.lib import clock
+from hekla.pages.frame import current_tenant
+from hekla.pages.frame.people import person
+from hekla.pages.gallery.forms import FillForm, PublishForm
+
+
+@require_safe
+def gallery(request: HttpRequest) -> HttpResponse:
+    """The cards."""
+    return render(request, "gallery/list.html", {"templates": selectors.visible_to(person(request))})
+
+
+@require_http_methods(["GET", "POST"])
+def template(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """One template: its open fields to fill in, all else to look at."""
+    tenant = _tenant(request)
+    if tenant is None:
+        return render(request, "jobs/no_tenant.html")
+    found = selectors.get(uid, person(request))
+    version = selectors.latest(found)
+    spec, open_ = selectors.spec_of(version), selectors.open_fields(version)
+    first = {"name": jobs.free_name(tenant, spec.name), "version": version.number}
+    form = FillForm(request.POST or None, spec=spec, open_=open_, initial=first)
+    if request.method == "POST" and form.is_valid():
+        given = {"name": form.cleaned_data["name"], "seen": form.cleaned_data["version"], "values": form.values()}
+        try:
+            job = services.begin(found, **given, tenant=tenant, user=person(request), now=clock.now())
+        except HeklaError as error:
+            form.show(error)
+            form.look_again(version.number)
+        else:
+            return redirect("jobs:detail", job.uid)
+    may_publish = selectors.may_publish(person(request), found.tenant_id)
+    context = {"template": found, "form": form, "tenant": tenant, "may_publish": may_publish}
+    return render(request, "gallery/template.html", context | {"manifest": formats.dump(spec)})
+
+
+@require_POST
+def withdraw(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Offer it no more."""
+    found = selectors.get(uid, person(request))
+    services.withdraw(found, user=person(request), now=clock.now())
+    messages.success(request, _("“%s” is offered no more.") % found.title)
+    return redirect("gallery:list")
+
+
+@require_http_methods(["GET", "POST"])
+def publish(request: HttpRequest) -> HttpResponse:
+    """A preset or a job as a template, or a template as its next version: what is open is chosen here."""
+    tenant, may_for_all = _tenant(request), selectors.may_publish(person(request), None)
+    if not may_for_all and not (tenant and selectors.may_publish(person(request), tenant.pk)):
+        raise Forbidden(_("Templates are published by admins: of a tenant for it, of the platform for all."))
+    source = _source(request)
+    if source is None:
+        messages.info(request, _("Choose the preset that is published, or go to the page of a job."))
+        return redirect("jobs:presets")
+    form = PublishForm(request.POST or None, spec=source.spec, initial=source.first)
+    if request.method == "POST" and form.is_valid():
+        given = form.cleaned_data
+        asked = {"title": given["title"], "description": given["description"], "fields": form.open_fields()}
+        asked |= {"tenant": None if given["for_all"] else tenant, "template": source.template, "spec": source.spec}
+        try:
+            made = services.publish(**asked, user=person(request), now=clock.now())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            return redirect("gallery:template", made.uid)
+    context = {"tenant": tenant, "form": form, "template": source.template, "may_for_all": may_for_all and tenant}
+    return render(request, "gallery/publish.html", context)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    spec: JobSpec
+    first: dict[str, Any]
+    template: Template | None = None
+
+
+def _source(request: HttpRequest) -> _Source | None:
+    """What is published; None where the address names nothing. Raises NotFound for what one does not see."""
+    user = person(request)
+    try:
+        asked = {name: UUID(request.GET[name]) for name in ("template", "preset", "job") if name in request.GET}
+    except ValueError as error:
+        raise NotFound(_("There is no such template.")) from error
+    if "template" in asked:
+        return _next_version(selectors.get(asked["template"], user))
+    if "preset" in asked:
+        preset = presets.get(asked["preset"], user)
+        return _Source(presets.spec_of(preset), {"title": preset.name})
+    if "job" in asked:
+        job = jobs.get(asked["job"], user)
+        return _Source(spec_of(job), {"title": job.name})
+    return None
+
+
+def _next_version(template: Template) -> _Source:
+    version = selectors.latest(template)
+    spec = selectors.spec_of(version)
+    first = PublishForm.first(selectors.open_fields(version), spec)
+    return _Source(spec, first | {"title": template.title, "description": template.description}, template)
+
+
+def _tenant(request: HttpRequest) -> Tenant | None:
+    return current_tenant.tenant(request)

@@ -1,0 +1,44 @@
+"""What on the home page is asked for after it: what needs somebody, and how near their limits are."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.models import Job
+from hekla.apps.usage import quota_usage
+from hekla.domain.phases import JobPhase
+from hekla.lib import clock
+from hekla.pages.frame import current_tenant
+from hekla.pages.frame.people import person
+
+_RECENT = timedelta(days=1)
+_MOST = 5
+_LOOKED_AT = 100
+"""Of one's waiting jobs: so many of the newest."""
+
+
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    """A part of the home page; empty where nothing is to be said."""
+    user, now = person(request), clock.now()
+    tenant = current_tenant.tenant(request)
+    rows = quota_usage.seen_by(user, tenant, now) if tenant else []
+    limits = [row for row in rows if row.user in (None, user) and row.quota]
+    return render(request, "_needs.html", {"limits": limits, "tenant": tenant, **_needs(user, now)})
+
+
+def _needs(user: User, now: datetime) -> dict[str, Any]:
+    mine = jobs.visible_to(user).filter(owner=user).order_by("-id")
+    failed = mine.filter(phase=JobPhase.FAILED, finished_at__gte=now - _RECENT)
+    waiting = mine.filter(phase=JobPhase.PENDING)[:_LOOKED_AT]
+    return {"failed": list(failed[:_MOST]), "stuck": [job for job in waiting if _can_never_start(job)][:_MOST]}
+
+
+def _can_never_start(job: Job) -> bool:
+    """No change of load will help it."""
+    return any(not reason.get("ever", True) for reason in job.waiting)

@@ -1,0 +1,95 @@
+"""The home page."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+from django.views.i18n import set_language
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.demonstrations.stages import STAGES
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.selectors import Rights
+from hekla.domain.errors import Refused
+from hekla.lib import clock
+from hekla.pages.frame import current_tenant
+from hekla.pages.frame.people import person
+from hekla.pages.home import examples
+from hekla.pages.jobs import columns
+from hekla.pages.jobs import context as shown
+from hekla.pages.queues import figures
+from hekla.scheduling import occupancy
+from hekla.scheduling.occupancy import Occupancy
+
+set_language_for_all = login_not_required(require_POST(set_language))
+_MINE = 6
+_QUEUES = 8
+_STAGES = {stage.name for stage in STAGES}
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """Where one begins."""
+    context = {"examples": examples.names(), "digits": "digits" in examples.names()}
+    return render(request, "home.html", home_parts(person(request), current_tenant.rights(request)) | context)
+
+
+def home_parts(user: User, rights: Rights | None = None) -> dict[str, Any]:
+    """The live parts of the home page. `rights`: where they were read already."""
+    whole = occupancy.now()
+    return {"since": whole.number} | home_jobs(user, rights) | home_queues(user, whole, rights) | home_free(whole)
+
+
+def home_jobs(user: User, rights: Rights | None = None) -> dict[str, Any]:
+    """One's own jobs."""
+    rights = rights or tenancy.rights(user)
+    mine = jobs.visible_to(user, rights).filter(owner=user)
+    return {
+        "may_submit": bool(rights.where(Permission.SUBMIT_JOBS)),
+        "rows": shown.rows(jobs.listed(mine)[:_MINE]),
+        "columns": columns.short(),
+        "counts": {phase: shown.counted(count) for phase, count in jobs.phase_counts(mine).items()},
+    }
+
+
+def home_queues(user: User, whole: Occupancy | None = None, rights: Rights | None = None) -> dict[str, Any]:
+    """The busiest of the queues that one may see."""
+    return {"queues": _busiest(figures.queue_views(user, whole or occupancy.now(), rights))}
+
+
+def home_free(whole: Occupancy | None = None) -> dict[str, Any]:
+    """What is free on the machines, for everybody alike."""
+    # Demonstrations have their own page; at rest their machines and queues say nothing here.
+    views = [view for view in figures.nodes(whole or occupancy.now()) if view.node.cluster.name not in _STAGES]
+    real = [view for view in views if not view.node.cluster.is_simulated]
+    return {"nodes": views, "free": figures.total_free(real), "slots": figures.free_slots(real)}
+
+
+def _busiest(views: Sequence[figures.QueueView]) -> list[figures.QueueView]:
+    """As many queues as a home page has room for, those first in which most jobs are."""
+    shown = [view for view in views if view.queue.cluster.name not in _STAGES]
+    return sorted(shown, key=lambda view: -(view.use.running + view.use.waiting))[:_QUEUES]
+
+
+@require_POST
+def run_example(request: HttpRequest, name: str) -> HttpResponse:
+    """The one button: an example job for the tenant that one works for."""
+    tenant = current_tenant.tenant(request)
+    if tenant is None:
+        raise Refused(_("You are not a member of a tenant yet; ask a platform admin."))
+    job = examples.run(name, tenant=tenant, user=person(request), now=clock.now())
+    return redirect("jobs:detail", job.uid)
+
+
+@login_not_required
+@require_safe
+def favicon(_request: HttpRequest) -> HttpResponse:
+    """Browsers ask for it by this name whatever the page says."""
+    return redirect(f"{settings.STATIC_URL}img/favicon.svg", permanent=True)

@@ -1,0 +1,13 @@
+"""These addresses are part of `accounts/`."""
+
+from django.urls import path
+
+from hekla.pages.identities import views
+
+urlpatterns = [
+    path("from/<slug:name>/", views.start, name="start_oidc"),
+    path("from/<slug:name>/back/", views.back, name="oidc_back"),
+    path("me/identities/", views.identities, name="identities"),
+    path("me/identities/<slug:name>/connect/", views.connect, name="connect_identity"),
+    path("me/identities/<int:identity_id>/disconnect/", views.disconnect, name="disconnect_identity"),
+]

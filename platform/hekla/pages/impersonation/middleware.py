@@ -1,0 +1,68 @@
+"""While a session names an acting, its requests are those of the person acted for, and say on whose behalf."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log.services import on_behalf
+from hekla.apps.impersonation import selectors, services
+from hekla.apps.impersonation.models import Acting
+from hekla.lib import clock
+from hekla.pages.impersonation import reach, sessions
+
+
+class ActingMiddleware:
+    """Stands after all that is asked of the session's owner: their sign-in, their second factor, where they are."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer as the person; who asks is asked for anew each time."""
+        admin, acting_id = request.user, request.session.get(selectors.KEY)
+        if acting_id is None or not isinstance(admin, User):
+            return self.get_response(request)
+        acting = selectors.in_force(acting_id, admin, now=clock.now())
+        if acting is None:
+            return _lapsed(request, acting_id, admin)
+        request.acting = acting  # type: ignore[attr-defined]
+        try:
+            with on_behalf(actor_of(admin)):
+                return self.get_response(request)
+        finally:
+            request.user = admin
+
+    def process_view(self, request: HttpRequest, *_view: object) -> HttpResponse | None:
+        """Now that the address is known: close it, or answer as the person."""
+        acting: Acting | None = getattr(request, "acting", None)
+        if acting is None:
+            return None
+        name = reach.name_of(request.resolver_match)
+        if name == reach.SIGN_OUT:
+            services.end(acting.pk, by=acting.admin, now=clock.now())
+        if name in reach.AS_ONESELF:
+            return None
+        request.user = acting.person
+        return None if reach.is_open(name, request.method or "") else _closed(request)
+
+
+def _closed(request: HttpRequest) -> HttpResponse:
+    refusal = _("This stays closed while you act for somebody: it is for them alone. End it to go on as yourself.")
+    return render(request, "403.html", {"refusal": refusal}, status=403)
+
+
+def _lapsed(request: HttpRequest, acting_id: int, admin: User) -> HttpResponse:
+    """Nothing is done, whatever was asked: it was asked as another. What a page asks for by itself only tells it to
+    load anew.
+    """
+    if request.headers.get("HX-Request"):
+        return HttpResponse(status=403, headers={"HX-Refresh": "true"})
+    services.end(acting_id, by=admin, now=clock.now())
+    sessions.leave(request)
+    messages.warning(request, _("You do not act for anybody any more: it ends after an hour."))
+    return redirect("home")

@@ -1,0 +1,437 @@
+"""The submission forms: a job, its tasks and its files as people fill them in; or a manifest."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django import forms
+from django.core.files.uploadedfile import UploadedFile
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from hekla.domain import frameworks
+from hekla.domain.errors import HeklaError, Invalid, Problem
+from hekla.domain.jobspec import Iteration
+from hekla.domain.policies import RESTART_ON_LOSS
+from hekla.pages.job_forms import passthrough_fields, secret_texts
+
+MAX_MANIFEST_BYTES = 1024 * 1024
+MAX_TASK_ROWS = 50
+MAX_FILE_ROWS = 32
+FRAMEWORKS = [
+    ("", gettext_lazy("None")),
+    ("tensorflow", gettext_lazy("TensorFlow addresses (TF_CONFIG)")),
+    ("pytorch", gettext_lazy("PyTorch addresses (MASTER_ADDR, RANK)")),
+    ("mpi", gettext_lazy("MPI: mpirun in the master, ranks in the workers")),
+    ("horovod", gettext_lazy("Horovod over MPI")),
+    ("mxnet", gettext_lazy("MXNet roles (DMLC_ROLE)")),
+    ("ray", gettext_lazy("Ray: a head and workers (RAY_ADDRESS)")),
+    ("mindspore", gettext_lazy("MindSpore roles (MS_ROLE)")),
+    ("paddle", gettext_lazy("PaddlePaddle trainers (PADDLE_TRAINER_ID)")),
+    ("hcclrank", gettext_lazy("Numbers among Ascend devices (RANK)")),
+    ("jax", gettext_lazy("JAX: equals that meet at the first (COORDINATOR_ADDRESS)")),
+    ("xgboost", gettext_lazy("XGBoost: a master and workers (MASTER_ADDR, RANK)")),
+    ("indexed", gettext_lazy("A number for each pod (JOB_COMPLETION_INDEX)")),
+    ("openpai", gettext_lazy("OpenPAI addresses and ports (PAI_HOST_IP_…)")),
+]
+_TIMES = ("restart", "min_available", "priority", "priority_class", "max_retry", "ttl_seconds_after_finished")
+_WORDS = ("description", "secrets", "kind", "framework")
+_NO_FRAMEWORKS = {"env", "svc", "ssh"}
+_SHOWN_AT_FIRST = [
+    ("single", gettext_lazy("One process")),
+    ("distributed", gettext_lazy("Several that work together")),
+    ("debugging", gettext_lazy("For debugging")),
+    ("sweep", gettext_lazy("Many with other parameters")),
+]
+
+
+def _code(rows: int) -> forms.Textarea:
+    return forms.Textarea(attrs={"rows": rows, "class": "code-input", "spellcheck": "false"})
+
+
+class SecretsField(forms.CharField):
+    """Values that commands name, which are kept apart from the job and never shown once they were taken."""
+
+    def __init__(self, **kwargs: Any) -> None:  # noqa: ANN401
+        kwargs.setdefault("label", gettext_lazy("Secrets"))
+        kwargs.setdefault("help_text", gettext_lazy("One name: value a line. They are kept apart and shown nowhere."))
+        super().__init__(required=False, strip=False, widget=_code(3), **kwargs)
+
+    def clean(self, value: str | None) -> dict[str, str]:
+        """Names and values."""
+        try:
+            return secret_texts.read(super().clean(value) or "")
+        except Invalid as error:
+            raise forms.ValidationError([problem.message for problem in error.problems]) from error
+
+
+Choices = Sequence[tuple[str, str]]
+
+
+class JobForm(forms.Form):
+    """What is about the job as a whole. `shape` says which fields are shown at first, and nothing else."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Name"), max_length=60, help_text=gettext_lazy("Small letters, digits, hyphens.")
+    )
+    queue = forms.ChoiceField(label=gettext_lazy("Queue"))
+    framework = forms.ChoiceField(label=gettext_lazy("Framework"), choices=FRAMEWORKS, required=False)
+    kind = forms.CharField(label=gettext_lazy("Kind"), max_length=32, initial="training", required=False)
+    min_available = forms.IntegerField(
+        label=gettext_lazy("Start with at least"),
+        required=False,
+        min_value=1,
+        help_text=gettext_lazy("So many pods start together or none does. Empty: all of them."),
+    )
+    priority = forms.IntegerField(label=gettext_lazy("Priority"), initial=0, required=False)
+    priority_class = forms.ChoiceField(label=gettext_lazy("Priority class"), required=False)
+    restart = forms.BooleanField(
+        label=gettext_lazy("Restart the whole job when a pod fails or is evicted"), required=False, initial=False
+    )
+    max_retry = forms.IntegerField(
+        label=gettext_lazy("At most so many restarts"), min_value=1, initial=3, required=False
+    )
+    active_deadline_seconds = forms.IntegerField(
+        label=gettext_lazy("Run at most"),
+        required=False,
+        min_value=1,
+        help_text=gettext_lazy(
+            "Counted from its start, restarts among it; then it has failed. Empty: as long as it takes."
+        ),
+    )
+    ttl_seconds_after_finished = forms.IntegerField(
+        label=gettext_lazy("Delete after"),
+        required=False,
+        min_value=0,
+        help_text=gettext_lazy("Counted from its end. Empty: it stays."),
+    )
+
+    description = forms.CharField(
+        label=gettext_lazy("Description"),
+        required=False,
+        strip=False,
+        max_length=2000,
+        widget=forms.Textarea({"rows": 2}),
+    )
+    secrets = SecretsField()
+    shape = forms.ChoiceField(choices=_SHOWN_AT_FIRST, required=False, widget=forms.HiddenInput)
+    rest = passthrough_fields.job_field()
+
+    def __init__(self, *args: Any, queues: Choices, classes: Choices = (), **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **kwargs)
+        listed = {name for name, _label in FRAMEWORKS} | _NO_FRAMEWORKS
+        own = [(name, name) for name in frameworks.load_frameworks() if name not in listed]
+        self.fields["framework"].choices = [*FRAMEWORKS, *own]  # type: ignore[attr-defined]
+        _offer(self, "queue", queues, gettext_lazy("%s (not open to this tenant)"))
+        usual = ("", gettext_lazy("as the number says"))
+        _offer(self, "priority_class", [usual, *classes], gettext_lazy("%s (not offered to this tenant)"))
+
+    @property
+    def times_matter(self) -> bool:
+        """Whether something is said, or wrong, about when it starts, restarts and goes."""
+        return _says(self, _TIMES if self["shape"].value() == "debugging" else (*_TIMES, "active_deadline_seconds"))
+
+    @property
+    def words_matter(self) -> bool:
+        """Whether something is said, or wrong, about description, kind and secrets."""
+        shape = self["shape"].value()
+        shown = {"debugging": {"kind"}, "distributed": {"framework"}, "sweep": {"framework"}}.get(shape, set())
+        return _says(self, [name for name in _WORDS if name not in shown])
+
+    def document(self) -> dict[str, Any]:
+        """As the fields of a JobSpec document that are about the whole job."""
+        given = self.cleaned_data
+        numbers = (
+            "min_available",
+            "priority",
+            "max_retry",
+            "active_deadline_seconds",
+            "ttl_seconds_after_finished",
+        )
+        rest = given["rest"]
+        restart = [policy.model_dump(mode="json") for policy in RESTART_ON_LOSS] if given["restart"] else []
+        return {
+            **rest,
+            "name": given["name"],
+            "queue": given["queue"],
+            "priority_class": given["priority_class"],
+            "plugins": passthrough_fields.merged_plugins(rest, given["framework"]),
+            "policies": [*restart, *rest.get("policies", [])],
+            "description": passthrough_fields.with_our_ends(given["description"]) or rest.get("description", ""),
+            **({"kind": given["kind"]} if given["kind"] else {}),
+            **{name: given[name] for name in numbers if given[name] is not None},
+        }
+
+
+class TaskForm(forms.Form):
+    """One task (role)."""
+
+    name = forms.CharField(label=gettext_lazy("Role"), max_length=63)
+    replicas = forms.IntegerField(label=gettext_lazy("Replicas"), min_value=0, initial=1)
+    min_available = forms.IntegerField(label=gettext_lazy("At least"), min_value=0, required=False)
+    command = forms.CharField(
+        label=gettext_lazy("Command"),
+        required=False,
+        widget=_code(2),
+        help_text=gettext_lazy(
+            "A program and its arguments, such as: python train.py --epochs 10. For a shell: sh -c '…'."
+        ),
+    )
+    cpu = forms.CharField(label=gettext_lazy("CPU"), initial="1", required=False)
+    memory = forms.CharField(label=gettext_lazy("Memory"), initial="512Mi", required=False)
+    gpus = forms.CharField(label=gettext_lazy("GPUs"), required=False)
+    environment = forms.ChoiceField(label=gettext_lazy("Environment"), required=False)
+    env = forms.CharField(
+        label=gettext_lazy("Variables"),
+        required=False,
+        strip=False,
+        widget=_code(2),
+        help_text=gettext_lazy("One NAME=value a line."),
+    )
+    depends_on = forms.CharField(
+        label=gettext_lazy("Begins after"),
+        required=False,
+        max_length=4000,
+        help_text=gettext_lazy("Roles that must be at work or done before, with commas between. Empty: with the job."),
+    )
+    depends_on_any = forms.BooleanField(label=gettext_lazy("One of these roles is enough"), required=False)
+    image = forms.CharField(
+        label=gettext_lazy("Image"),
+        required=False,
+        max_length=512,
+        help_text=gettext_lazy("Where clusters run containers. Empty: as the environment says."),
+    )
+    working_dir = forms.CharField(label=gettext_lazy("Working folder"), required=False, max_length=1024)
+    rest = passthrough_fields.task_field()
+
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401
+        environments: Sequence[str] = (),
+        needs_command: bool = True,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["command"].required = needs_command
+        choices = [("", gettext_lazy("The console's own")), *((name, name) for name in environments)]
+        _offer(self, "environment", choices, gettext_lazy("%s (not there any more)"))
+
+    @property
+    def opens(self) -> bool:
+        """Whether something is said, or wrong, in what is shown on demand."""
+        return _says(self, ("env", "image", "working_dir", "min_available", "depends_on")) or bool(
+            {"name", "replicas"} & set(self.errors)
+        )
+
+    def clean_env(self) -> dict[str, str]:
+        """Names and values."""
+        lines = [
+            line for line in passthrough_fields.with_our_ends(self.cleaned_data["env"]).split("\n") if line.strip()
+        ]
+        wrong = [line for line in lines if "=" not in line]
+        if wrong:
+            raise forms.ValidationError(_("“%s” is not of the form NAME=value.") % wrong[0][:60])
+        pairs = [(name.strip(), value) for name, _equals, value in (line.partition("=") for line in lines)]
+        _refuse_repeated(name for name, _value in pairs)
+        return dict(pairs)
+
+    def clean_depends_on(self) -> list[str]:
+        """The names of the roles."""
+        return re.findall(r"[^\s,，]+", self.cleaned_data["depends_on"])
+
+    def clean(self) -> dict[str, Any]:
+        """The words of the command line, with what it holds that a page cannot show."""
+        given = super().clean() or self.cleaned_data
+        try:
+            return given | {
+                "command": passthrough_fields.merged_command(given.get("rest", {}), given.get("command", ""))
+            }
+        except ValueError:
+            self.add_error("command", _("This is not a whole command line: a quotation mark is open."))
+            return given
+
+    def document(self) -> dict[str, Any]:
+        """As a task of a JobSpec document. Without a command it has the one that the framework gives such a role."""
+        given, rest = self.cleaned_data, self.cleaned_data["rest"]
+        typed = {name: given[field] for name, field in passthrough_fields.FIELD_OF_RESOURCE.items() if given[field]}
+        optional = {name: given[name] or rest.get(name) for name in ("command", "image", "working_dir")}
+        return {
+            **rest,
+            **{name: value for name, value in optional.items() if value},
+            "name": given["name"],
+            "replicas": given["replicas"],
+            "min_available": given["min_available"],
+            "resources": rest.get("resources", {}) | typed,
+            "env": rest.get("env", {}) | given["env"],
+            "environment": given["environment"],
+            "depends_on": self._dependency(),
+        }
+
+    def _dependency(self) -> dict[str, Any] | None:
+        given = self.cleaned_data
+        iteration = str(Iteration.ANY if given["depends_on_any"] else Iteration.ALL)
+        return {"tasks": given["depends_on"], "iteration": iteration} if given["depends_on"] else None
+
+
+class FileForm(forms.Form):
+    """A file that every pod finds in its working folder. A row that is empty counts as absent."""
+
+    name = forms.CharField(label=gettext_lazy("Name"), required=False, max_length=255)
+    text = forms.CharField(label=gettext_lazy("Text"), required=False, strip=False, widget=_code(10))
+
+    def clean(self) -> dict[str, Any]:
+        """A text needs a name; its lines end as they do on the machines where it is used."""
+        given = super().clean() or self.cleaned_data
+        if given.get("text") and not given.get("name"):
+            self.add_error("name", _("Say what this file is called, for example train.py."))
+        return given | {"text": passthrough_fields.with_our_ends(given.get("text", ""))}
+
+
+class OneOfAName(forms.BaseFormSet):
+    """Files, of which no two have the same name."""
+
+    def clean(self) -> None:
+        """Say it at the second of them."""
+        seen = set()
+        for form in self.forms:
+            name = form.cleaned_data.get("name")
+            if name and name in seen:
+                form.add_error("name", _("“%s” is given twice.") % name)
+            seen.add(name)
+
+
+TaskFormSet = forms.formset_factory(
+    TaskForm, extra=0, min_num=1, max_num=MAX_TASK_ROWS, validate_min=True, validate_max=True
+)
+FileFormSet = forms.formset_factory(
+    FileForm, formset=OneOfAName, extra=0, min_num=0, max_num=MAX_FILE_ROWS, validate_max=True
+)
+
+
+class ManifestForm(forms.Form):
+    """A job as YAML, typed or uploaded."""
+
+    text = forms.CharField(
+        label=gettext_lazy("Manifest"),
+        required=False,
+        strip=False,
+        widget=_code(24),
+        help_text=gettext_lazy("A job manifest of Volcano, Kubeflow, Kubernetes or OpenPAI, at most 1 MiB."),
+    )
+    upload = forms.FileField(label=gettext_lazy("Or a file"), required=False)
+
+    def clean_upload(self) -> str:
+        """The text of the file, where one was chosen."""
+        return _text_of(self.cleaned_data["upload"])
+
+    def clean(self) -> dict[str, Any]:
+        """The text of whichever was given."""
+        given = super().clean() or self.cleaned_data
+        if given.get("upload"):
+            given["text"] = given["upload"]
+        if not given.get("text") and not self.errors:
+            self.add_error("text", _("Type a manifest, or choose a file."))
+        return given
+
+
+class UploadForm(forms.Form):
+    """A file with a manifest, to be filled in where a job is written, which can do without one."""
+
+    use_required_attribute = False
+    upload = forms.FileField(
+        label=gettext_lazy("File with a manifest"),
+        error_messages={"required": gettext_lazy("Choose a file.")},
+        widget=forms.ClearableFileInput({"form": "submission"}),
+        help_text=gettext_lazy(
+            "YAML or JSON: a job of Volcano, Kubeflow, Kubernetes or OpenPAI, at most 1 MiB. It takes the place of "
+            "what stands here, which can be undone."
+        ),
+    )
+
+    def clean_upload(self) -> str:
+        """Its text."""
+        return _text_of(self.cleaned_data["upload"])
+
+    @property
+    def file_name(self) -> str:
+        """What the chosen file is called."""
+        return str(getattr(self.files.get("upload"), "name", ""))
+
+    def refuse(self, error: HeklaError) -> None:
+        """Say at the field why nothing is made of it."""
+        problems = error.problems if isinstance(error, Invalid) else (Problem("", error.message),)
+        for problem in problems:
+            self.add_error("upload", f"{problem.path}: {problem.message}" if problem.path else problem.message)
+
+
+def _text_of(upload: UploadedFile | None) -> str:
+    if upload is None:
+        return ""
+    size = upload.size or 0
+    if size > MAX_MANIFEST_BYTES:
+        raise forms.ValidationError(_("The file has %.1f MiB; a manifest may have 1 MiB.") % (size / 2**20))
+    text: str = upload.read().decode(errors="replace")
+    return text
+
+
+def _offer(form: forms.Form, field: str, choices: Sequence[tuple[str, Any]], word: Any) -> None:  # noqa: ANN401
+    """These choices; and what the form begins with or was sent, which else would become another unseen."""
+    given = form[field].value() or ""
+    known = not given or any(name == given for name, _label in choices)
+    form.fields[field].choices = choices if known else [*choices, (given, word % given)]  # type: ignore[attr-defined]
+
+
+def _says(form: forms.Form, fields: Iterable[str]) -> bool:
+    """Whether one of these fields has a problem, or another value than by default."""
+    return any(name in form.errors or _word(form[name].value()) != _word(form.fields[name].initial) for name in fields)
+
+
+def _word(value: object) -> str:
+    """A value as it is typed; nothing for what is as good as nothing, a nought among it."""
+    return "" if value == "0" else str(value or "")
+
+
+def _refuse_repeated(names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise forms.ValidationError(_("“%s” is given twice.") % name[:60])
+        seen.add(name)
+
+
+class JobManifestForm(ManifestForm):
+    """A job's manifest, and the secrets that its commands name."""
+
+    secrets = SecretsField()
+
+
+class PresetForm(forms.Form):
+    """The name under which the job on the page is kept, to begin others with. It stands beside the job's own form."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Name"), max_length=60, required=False, widget=forms.TextInput({"form": "submission"})
+    )
+    for_tenant = forms.BooleanField(
+        label=gettext_lazy("For all of the tenant"),
+        required=False,
+        widget=forms.CheckboxInput({"form": "submission"}),
+    )
+
+    def __init__(self, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(data, prefix="preset")
+
+
+class LogSearchForm(forms.Form):
+    """What to look for in a log, and from where on."""
+
+    q = forms.CharField(label=gettext_lazy("Search in the whole log"), max_length=200, strip=False)
+    ignore_case = forms.BooleanField(label=gettext_lazy("Ignore case"), required=False)
+    offset = forms.IntegerField(min_value=0, max_value=2**62, required=False)
+    line = forms.IntegerField(min_value=1, max_value=2**62, required=False)
+
+    def clean_q(self) -> str:
+        """A line cannot hold a line break, nor text a zero."""
+        text: str = self.cleaned_data["q"]
+        if "\n" in text:
+            raise forms.ValidationError(_("Search for something that stands in one line."))
+        return text

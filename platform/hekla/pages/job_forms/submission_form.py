@@ -1,0 +1,147 @@
+"""The submission page's three forms as one: what it begins with, what it asks for, and where its problems stand."""
+
+import re
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from hekla.apps.forms import attach
+from hekla.domain import frameworks, sweeps
+from hekla.domain.errors import HeklaError, Invalid, Problem, Refused
+from hekla.domain.jobspec import JobSpec
+from hekla.pages.job_forms import passthrough_fields
+from hekla.pages.job_forms.forms import Choices, FileFormSet, JobForm, TaskFormSet
+
+_TASK_PATH = re.compile(r"tasks\.(?P<place>\d+)(\.(?P<field>\w+))?(\.(?P<rest>.+))?")
+Values = dict[str, Any]
+
+
+class SubmissionForm:
+    """A job with its tasks and its files."""
+
+    def __init__(
+        self,
+        data: QueryDict | None,
+        first: "First",
+        *,
+        queues: Choices,
+        environments: Sequence[str],
+        classes: Choices = (),
+    ) -> None:
+        data = _tight(data) if data is not None and data.get("shape") == "sweep" else data
+        self.job = JobForm(data, initial=first.job, queues=queues, classes=classes)
+        has_commands = bool(frameworks.commands({str(self.job["framework"].value()): []}))
+        kwargs = {"environments": environments, "needs_command": not has_commands, "empty_permitted": False}
+        self.tasks = TaskFormSet(data, initial=first.tasks, prefix="tasks", form_kwargs=kwargs)
+        self.files = FileFormSet(data, initial=first.files, prefix="files")
+        if data is None:
+            self.tasks.min_num = 0
+
+    def spec(self) -> JobSpec | None:
+        """The JobSpec that was filled in; None, with the problems in the forms, where it is not one."""
+        if not all([self.job.is_valid(), self.tasks.is_valid(), self.files.is_valid()]):
+            return None
+        try:
+            return JobSpec.parse(self._document())
+        except Invalid as error:
+            self.show(error)
+            return None
+
+    def _document(self) -> Values:
+        job, typed = self.job.document(), [form.cleaned_data for form in self.files]
+        files = {given["name"]: given["text"] for given in typed if given.get("name")}
+        tasks = [task.document() for task in self.tasks]
+        return {
+            **passthrough_fields.with_its_volumes(job, tasks),
+            "tasks": tasks,
+            "files": job.get("files", {}) | files,
+        }
+
+    def typed(self) -> "First":
+        """What stands in the fields, right or wrong, for a form that begins with it."""
+        return First(_typed(self.job), [_typed(form) for form in self.tasks], [_typed(form) for form in self.files])
+
+    @property
+    def shape(self) -> str:
+        """Of which kind the job is, so that the form shows what matters for it."""
+        return self.job["shape"].value() or "distributed"
+
+    @property
+    def is_of_several(self) -> bool:
+        """Whether it has several pods, or may well get them: then what tells them apart is shown at first."""
+        replicas = {str(form["replicas"].value()) for form in self.tasks}
+        return self.shape in ("distributed", "sweep") or len(self.tasks.forms) > 1 or replicas != {"1"}
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """The values of the secrets that were typed."""
+        return dict(self.job.cleaned_data.get("secrets", {}))
+
+    @property
+    def also(self) -> list[str]:
+        """What the job has beside the fields of the form, in words."""
+        forms = [(None, self.job), *((task["name"].value(), task) for task in self.tasks)]
+        found = [(name, word) for name, form in forms for word in passthrough_fields.words(_rest(form))]
+        return [f"{name}: {word}" if name else word for name, word in found]
+
+    def show(self, error: HeklaError) -> None:
+        """Put each problem beside the field that it is about; the rest above."""
+        problems = error.problems if isinstance(error, Invalid) else (Problem(_path(error), error.message),)
+        for problem in problems:
+            form, name = self._place(problem.path)
+            if form is None:
+                attach(self.job, Invalid([problem]))
+            else:
+                form.add_error(name, problem.message)
+
+    def _place(self, path: str) -> tuple[forms.Form | None, str | None]:
+        if path.startswith("files."):
+            name = path.removeprefix("files.")
+            return next(((form, "name") for form in self.files if form.cleaned_data.get("name") == name), (None, None))
+        match = _TASK_PATH.fullmatch(path)
+        if match is None or int(match["place"]) >= len(self.tasks.forms):
+            return None, None
+        form, name = self.tasks.forms[int(match["place"])], match["field"]
+        if name == "resources":
+            name = passthrough_fields.FIELD_OF_RESOURCE.get(match["rest"] or "", "")
+        return form, name if name in form.fields else None
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """What the forms begin with."""
+
+    job: Values = field(default_factory=dict)
+    tasks: Sequence[Values] = ()
+    files: Sequence[Values] = ()
+
+    def copy(self) -> "First":
+        """The same, to be changed."""
+        return deepcopy(self)
+
+
+def _typed(form: forms.Form) -> Values:
+    return {name: field.bound_data(form[name].data, None) for name, field in form.fields.items()}
+
+
+def _tight(data: QueryDict) -> QueryDict:
+    """Every placeholder of a sweep is a part of one word of its command."""
+    copy = data.copy()
+    for name in [name for name in copy if name.startswith("tasks-") and name.endswith("-command")]:
+        copy[name] = sweeps.compact_placeholders(str(copy[name]))
+    return copy
+
+
+def _rest(form: forms.Form) -> passthrough_fields.Rest:
+    """What goes along with a form; nothing where it was damaged."""
+    if form.is_bound:
+        return getattr(form, "cleaned_data", {}).get("rest") or {}
+    return form.get_initial_for_field(form.fields["rest"], "rest") or {}
+
+
+def _path(error: HeklaError) -> str:
+    return error.path if isinstance(error, Refused) else ""

@@ -1,0 +1,208 @@
+"""What the pages of jobs show: gathered once, for the page itself and for its live parts alike."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.job_history import failures, history, labels, prospects, receipts, ribbon
+from hekla.apps.job_history.failures import Explanation
+from hekla.apps.jobs import selectors
+from hekla.apps.jobs.facts import all_pod_facts, is_wanted, job_facts, read_specs, spec_of
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.sentences import together
+from hekla.domain.lifecycle import TRANSITIONS, delegated, stage_of
+from hekla.domain.phases import JobPhase, PodPhase
+from hekla.domain.policies import LifecycleAction
+from hekla.lib import clock
+from hekla.pages.frame import html
+from hekla.pages.jobs import merged_logs, port_links
+
+_OFFERED = (LifecycleAction.ABORT_JOB, LifecycleAction.RESUME_JOB, LifecycleAction.RESTART_JOB)
+_MOST_EVENTS = 200
+_MOST_FAILURES = 3
+_MOST_PODS_SHOWN = 100
+PAGE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStrip:
+    """A task's pods for the gang strip. `note`: for which tasks it waits, if it does."""
+
+    name: str
+    summary: str
+    pods: Sequence[dict[str, Any]]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A pod that failed, why, and how many others failed likewise."""
+
+    pod: Pod
+    why: Explanation
+    others: int
+
+
+def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, Any]:
+    """Everything the job's page shows. `params`: `log`, the pod whose log is chosen, or “all” of those that
+    `many_logs` is asked for; `events`, “all” or none.
+    """
+    all_events = params.get("events") == "all"
+    pods = list(selectors.pods(job))
+    last = {(pod.task, pod.index): pod for pod in pods}.values()
+    current = [pod for pod in last if not pod.is_final or is_wanted(job, pod)]
+    events = selectors.history(job)
+    shown = list(events if all_events else events.reverse()[:_MOST_EVENTS])
+    given = receipts.given(job) if any(pod.evicted for pod in pods) else []
+    gained = receipts.gained(job)
+    course = selectors.course(job)
+    actions, withheld = _possible(job, offered(job)) if may_act and job.deleted_at is None else ([], "")
+    return {
+        "job": job,
+        "spec": job.spec,
+        "strips": strips(job, current),
+        "pods": current[:_MOST_PODS_SHOWN],
+        "pod_count": len(current),
+        "earlier": len(pods) - len(current),
+        "log": _log(pods, current, params.get("log", "")),
+        "all_logs": merged_logs.of(current, params) if params.get("log") == "all" else None,
+        "timeline": sorted([*history.lines(shown), *history.gains(gained)], key=lambda line: -line.number),
+        "receipts": sorted([*given, *gained], key=lambda receipt: -receipt.number)[: receipts.MOST],
+        "standing": receipts.standing(job, given),
+        "more_events": not all_events and len(shown) == _MOST_EVENTS,
+        "actions": actions,
+        "withheld": withheld,
+        "may_delete": may_act and job.is_final and job.deleted_at is None,
+        "deletion": deletion(job),
+        "failures": _failures(job, current),
+        "is_waiting": bool(job.waiting) and not job.is_final,
+        "course": course,
+        "placed": prospects.of_job(job, selectors.placement(job)),
+        "attempts": pods,
+        "ribbon": ribbon.of(job, course, now=clock.now()),
+        "port_links": port_links.of(job),
+    }
+
+
+def deletion(job: Job) -> dict[str, Any]:
+    """What is asked before the job is deleted. `is_final`: something goes that cannot be got back."""
+    keeps_no_logs, has_files = job.tenant.log_days == 0, bool(job.started_at) and not job.cluster.is_simulated
+    lost = [labels.files_go(job.replicas)] * has_files + [labels.logs_go()] * keeps_no_logs
+    kept = labels.kept_after_deletion(job.tenant.log_days, job.tenant.history_days)
+    return {"text": together([*lost, kept]), "is_final": bool(lost)}
+
+
+def _failures(job: Job, current: Sequence[Pod]) -> list[Failed]:
+    """Why the job failed: a pod for each way in which one did, those that ended first before the others."""
+    if job.phase != JobPhase.FAILED:
+        return []
+    found: dict[tuple[str, int | None], list[Pod]] = {}
+    for pod in sorted(current, key=lambda pod: (pod.finished_at is None, pod.finished_at, pod.pk)):
+        if failures.explain(pod):
+            found.setdefault((pod.reason, pod.exit_code), []).append(pod)
+    alike = list(found.values())[:_MOST_FAILURES]
+    return [Failed(pods[0], why, len(pods) - 1) for pods in alike if (why := failures.explain(pods[0]))]
+
+
+def _log(pods: Sequence[Pod], current: Sequence[Pod], chosen: str) -> Pod | None:
+    """The pod whose log is shown: the one chosen, else one that failed, else the first that has begun."""
+    wanted = [pod for pod in pods if str(pod.pk) == chosen]
+    failed = [pod for pod in current if pod.phase == PodPhase.FAILED]
+    begun = [pod for pod in current if pod.started_at]
+    return next(iter([*wanted, *failed, *begun, *current]), None)
+
+
+def phases(counts: Mapping[str, int], chosen: Sequence[str]) -> list[dict[str, Any]]:
+    """A chip for each phase that some job is in, or that is chosen."""
+    return [
+        {"value": phase.value, "count": counted(counts.get(phase.value, 0)), "chosen": phase.value in chosen}
+        for phase in JobPhase
+        if phase.value in counts or phase.value in chosen
+    ]
+
+
+def counted(count: int) -> str:
+    """A count as far as anybody counted."""
+    return str(count) if count <= selectors.MOST_COUNTED else f"{selectors.MOST_COUNTED}+"
+
+
+def offered(job: Job) -> list[str]:
+    """The actions that its phase knows and that would change something."""
+    if job.is_adopted:
+        return []
+    phase = JobPhase(job.phase)
+    look = TRANSITIONS.get((phase, LifecycleAction.SYNC_JOB))
+    moves = {action: TRANSITIONS.get((phase, action)) for action in _OFFERED}
+    return [str(action) for action, move in moves.items() if move is not None and move is not look]
+
+
+def _possible(job: Job, actions: list[str]) -> tuple[list[str], str]:
+    """Those that whoever leads the job would carry out, and why not another."""
+    if not job.cluster.leads_jobs:
+        return actions, ""
+    refusals = {action: delegated.refusal(job_facts(job), LifecycleAction(action)) for action in actions}
+    return [action for action in actions if not refusals[action]], next(filter(None, refusals.values()), "")
+
+
+def strips(job: Job, current: Sequence[Pod]) -> list[TaskStrip]:
+    """The gang strip: every replica that the job should have, also those without a pod yet."""
+    phases = {(pod.task, pod.index): pod for pod in current}
+    notes, place = _waiting_tasks(job, current), html.address("jobs:detail", job.uid)
+    found = []
+    for task in job.spec["tasks"]:
+        name, replicas = task["name"], task.get("replicas", 1)
+        pods = [_square(name, index, phases.get((name, index)), place) for index in range(replicas)]
+        running = sum(pod["phase"] == PodPhase.RUNNING for pod in pods)
+        done = sum(pod["phase"] == PodPhase.SUCCEEDED for pod in pods)
+        found.append(TaskStrip(name, f"{done or running} / {replicas}", pods, notes.get(name, "")))
+    return found
+
+
+def _waiting_tasks(job: Job, current: Sequence[Pod]) -> dict[str, str]:
+    """What each task waits for, as a note, where it waits for other tasks."""
+    if job.is_final:
+        return {}
+    waits = stage_of(job_facts(job), all_pod_facts(current)).waits
+    return {name: labels.waits_for(spec_of(job).task(name), others) for name, others in waits.items()}
+
+
+def _square(task: str, index: int, pod: Pod | None, place: str) -> dict[str, Any]:
+    """Written out here, word and all: a job may have a thousand of them."""
+    phase, name = pod.phase if pod else PodPhase.PENDING.value, f"{task}-{index}"
+    url = f"{place}pods/{pod.pk}/" if pod else ""
+    return {"name": name, "phase": phase, "url": url, "title": f"{name}: {labels.phase(phase)}"}
+
+
+def rows(jobs: Iterable[Job], may_act: Callable[[Job], bool] = lambda _job: False) -> list[dict[str, Any]]:
+    """Jobs as rows of a list: each with how many of its pods run or are done, and what the person may do to it."""
+    jobs = list(jobs)
+    counts, actions = selectors.pod_counts(jobs), _all_possible(jobs, may_act)
+    words = {
+        "AbortJob": (_("Abort"), "abort"),
+        "ResumeJob": (_("Resume"), "play"),
+        "RestartJob": (_("Restart"), "retry"),
+    }
+    return [
+        {
+            "job": job,
+            "place": html.address("jobs:detail", job.uid),
+            "counts": counts[job.pk],
+            "busy": _busy(counts[job.pk]),
+            "may_act": job.pk in actions,
+            "actions": [(word, *words[word]) for word in actions.get(job.pk, ())],
+        }
+        for job in jobs
+    ]
+
+
+def _all_possible(jobs: Iterable[Job], may_act: Callable[[Job], bool]) -> dict[int, list[str]]:
+    """What is offered for each of these jobs on which the person may act; specifications are read together."""
+    wanted = {job: offered(job) for job in jobs if job.deleted_at is None and may_act(job)}
+    read_specs(job for job, actions in wanted.items() if actions and job.cluster.leads_jobs)
+    return {job.pk: _possible(job, actions)[0] for job, actions in wanted.items()}
+
+
+def _busy(counts: dict[str, int]) -> int:
+    return counts.get(PodPhase.RUNNING.value, 0) + counts.get(PodPhase.SUCCEEDED.value, 0)

@@ -1,0 +1,111 @@
+"""The rows of a list of jobs: what each column shows, and what can be done to a job there."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from markupsafe import escape as text
+
+from hekla.apps.job_history import labels
+from hekla.apps.jobs.models import Job
+from hekla.domain.phases import JobPhase
+from hekla.pages.frame import html
+from hekla.pages.jobs.columns import Column
+
+Row = Mapping[str, Any]
+_STATES = {JobPhase.COMPLETED: "done", JobPhase.FAILED: "failed"}
+
+
+def job_rows(rows: Iterable[Row], columns: Sequence[Column], *, choosable: object, in_line: object) -> SafeString:
+    """A table's rows: see `jobs/_table.html`, which has their heads."""
+    makers = [_head, *(_cell(column) for column in columns)]
+    if in_line:
+        makers.insert(0, _place())
+    if choosable:
+        makers = [_choice(), *makers, _actions()]
+    return mark_safe(
+        "".join(f'<tr id="row-{row["job"].uid}">{"".join(make(row) for make in makers)}</tr>' for row in rows)
+    )
+
+
+def _head(row: Row) -> str:
+    job: Job = row["job"]
+    more = f" · {text(_('simulated'))}" if job.cluster.is_simulated else ""
+    if job.deleted_at:
+        more += f" · {text(_('deleted'))} {html.moment(job.deleted_at)}"
+    name, whose = text(job.name), f"{text(job.owner)} · {text(job.tenant)}"
+    return f'<th scope="row"><a href="{row["place"]}">{name}</a><span class="row-note">{whose}{more}</span></th>'
+
+
+def _cell(column: Column) -> Callable[[Row], str]:
+    show, aligned = _SHOWN[column.name], ' class="number"' if column.number else ""
+    begin = f'<td data-label="{text(column.label)}"{aligned}>'
+    return lambda row: f"{begin}{text(show(row))}</td>"
+
+
+def _place() -> Callable[[Row], str]:
+    label = text(_("Place"))
+    return lambda row: f'<td class="number" data-label="{label}">{text(row["turn"])}</td>'
+
+
+def _choice() -> Callable[[Row], str]:
+    choose = text(_("Choose"))
+
+    def choice(row: Row) -> str:
+        job, refused = row["job"], "" if row["may_act"] else " disabled"
+        box = f'<input type="checkbox" name="uid" value="{job.uid}" form="jobs-act"'
+        return f'<td class="choice-cell">{box} aria-label="{choose} {text(job.name)}"{refused}></td>'
+
+    return choice
+
+
+def _actions() -> Callable[[Row], str]:
+    """What one can do to the job at once, and a link to run it again."""
+    again, form, picture = text(_("Edit and run again")), reverse("jobs:submit"), html.icon("clone")
+
+    def actions(row: Row) -> str:
+        job = row["job"]
+        words = f'title="{again}" aria-label="{again} {text(job.name)}"'
+        link = f'<a class="button button-quiet button-small" href="{form}?clone={job.uid}" {words}>{picture}</a>'
+        buttons = "".join(_button(row, *action) for action in row["actions"])
+        return f'<td><div class="row-actions">{buttons}{link}</div></td>'
+
+    return actions
+
+
+def _button(row: Row, command: str, label: str, picture: str) -> str:
+    where = f'form="one-{command}" formaction="{row["place"]}command/"'
+    words = f'title="{text(label)}" aria-label="{text(label)} {text(row["job"].name)}"'
+    return f'<button class="button button-quiet button-small" {where} {words}>{html.icon(picture)}</button>'
+
+
+def _phase(row: Row) -> SafeString:
+    job: Job = row["job"]
+    waits = job.waiting and not job.is_final
+    note = f'<span class="row-note">{text(labels.reason(job.waiting[0]))}</span>' if waits else ""
+    return mark_safe(f"<span>{html.phase(job.phase)}{note}</span>")
+
+
+def _pods(row: Row) -> SafeString:
+    job, busy = row["job"], row["busy"]
+    state, label = _STATES.get(job.phase, "running"), _("Pods that run or are done")
+    return html.progress(busy, job.replicas, label=label, state=state, words=f"{busy} / {job.replicas}")
+
+
+_SHOWN: dict[str, Callable[[Row], object]] = {
+    "phase": _phase,
+    "pods": _pods,
+    "queue": lambda row: html.link("queues:detail", row["job"].queue.name, row["job"].queue.name),
+    "tenant": lambda row: html.link("tenancy:detail", row["job"].tenant.slug, str(row["job"].tenant)),
+    "owner": lambda row: row["job"].owner,
+    "cluster": lambda row: row["job"].cluster,
+    "kind": lambda row: row["job"].kind,
+    "priority": lambda row: row["job"].priority,
+    "submitted": lambda row: html.moment(row["job"].submitted_at),
+    "started": lambda row: html.moment(row["job"].started_at),
+    "finished": lambda row: html.moment(row["job"].finished_at),
+    "ran": lambda row: html.duration(row["job"].started_at, row["job"].finished_at),
+    "reason": lambda row: row["job"].reason or "–",
+}

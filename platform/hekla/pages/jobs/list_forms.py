@@ -1,0 +1,64 @@
+"""What the list of jobs is asked: one action on many, a view under a name, columns."""
+
+from typing import Any
+
+from django import forms
+from django.db.models import QuerySet
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy
+
+from hekla.apps.jobs.filters import JobFilter
+from hekla.apps.jobs.models import View
+from hekla.apps.jobs.services import BULK_ACTIONS
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.jobspec import MAX_PRIORITY
+from hekla.pages.jobs.columns import COLUMNS
+
+MOST_IN_ADDRESS = 1000
+_KEPT = {*JobFilter.base_filters, "sort", "group", "deleted"}
+
+
+class QueryField(forms.CharField):
+    """The address of a list, without its page."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False, max_length=MOST_IN_ADDRESS, widget=forms.HiddenInput)
+
+    def to_python(self, value: Any) -> str:  # noqa: ANN401  (whatever was sent)
+        """Only what a list is made of."""
+        query = QueryDict(super().to_python(value) or "", mutable=True)
+        for word in set(query) - _KEPT:
+            del query[word]
+        return query.urlencode()
+
+
+class ActionForm(forms.Form):
+    """`all`: on all that the list of `query` holds, else on those that are named beside. `priority`: the one to set."""
+
+    action = forms.ChoiceField(choices=[(name, name) for name in BULK_ACTIONS])
+    priority = forms.IntegerField(required=False, min_value=-MAX_PRIORITY, max_value=MAX_PRIORITY)
+    all = forms.BooleanField(required=False)
+    query = QueryField()
+
+
+class ArrangementForm(forms.Form):
+    """Columns, and the view that the list opens with."""
+
+    columns = forms.MultipleChoiceField(choices=[(column.name, column.label) for column in COLUMNS], required=False)
+    opens_with = forms.ModelChoiceField(View.objects.none(), required=False)
+
+    def __init__(self, data: QueryDict, *, views: QuerySet[View]) -> None:
+        super().__init__(data)
+        self.fields["opens_with"].queryset = views  # type: ignore[attr-defined]
+
+
+class ViewForm(forms.Form):
+    """A name for a list. `tenant`: whose members see it too."""
+
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=60)
+    query = QueryField()
+    tenant = forms.ModelChoiceField(Tenant.objects.none(), to_field_name="slug", required=False)
+
+    def __init__(self, data: QueryDict, *, tenants: QuerySet[Tenant]) -> None:
+        super().__init__(data)
+        self.fields["tenant"].queryset = tenants  # type: ignore[attr-defined]

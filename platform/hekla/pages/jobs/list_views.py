@@ -1,0 +1,122 @@
+"""The list of jobs: the page, its file, what is done to many at once, and how a person arranges it."""
+
+from collections import Counter
+from uuid import UUID
+
+from django.contrib import messages
+from django.forms import Form
+from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.jobs import filters, selectors, services
+from hekla.apps.jobs.models import Job
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.domain.errors import Invalid, Problem
+from hekla.lib import clock
+from hekla.pages.frame import current_tenant
+from hekla.pages.frame.people import person
+from hekla.pages.jobs import columns, list_context
+from hekla.pages.jobs import table_file as files
+from hekla.pages.jobs.list_forms import ActionForm, ArrangementForm, QueryField, ViewForm
+
+
+@require_safe
+def jobs(request: HttpRequest) -> HttpResponse:
+    """The jobs that one may see, narrowed and sorted by the address; without one, the view that one opens with."""
+    since, user = event_log.last_number(), person(request)
+    arrangement = selectors.arrangement(user)
+    if not request.GET and arrangement.opens_with is not None:
+        return redirect(f"{reverse('jobs:list')}?{arrangement.opens_with.query}")
+    rights = current_tenant.rights(request)
+    context = list_context.context(request.GET, user, rights=rights, arrangement=arrangement)
+    context |= list_context.choices(request.GET, user, rights) | {
+        "since": since,
+        "views": list(selectors.views_of(user, rights)),
+        "arrangement": arrangement,
+        "every_column": columns.COLUMNS,
+        "shares": rights.where(Permission.SHARE_VIEWS),
+    }
+    return render(request, "jobs/list.html", context)
+
+
+@require_safe
+def table_file(request: HttpRequest) -> StreamingHttpResponse:
+    """What the list holds, all pages of it, as CSV."""
+    found = list_context.asked_for(request.GET, person(request))
+    response = StreamingHttpResponse(
+        files.lines(found, filters.order(request.GET)), content_type="text/csv; charset=utf-8"
+    )
+    response["Content-Disposition"] = f'attachment; filename="jobs-{clock.now():%Y-%m-%d}.csv"'
+    return response
+
+
+@require_POST
+def act(request: HttpRequest) -> HttpResponse:
+    """One action on the chosen jobs, or on all that the list holds; what became of each is told."""
+    form = _valid(ActionForm(request.POST))
+    query = QueryDict(form.cleaned_data["query"])
+    chosen, left = _chosen(request, query, everything=form.cleaned_data["all"])
+    asked = {name: form.cleaned_data[name] for name in ("action", "priority")}
+    outcomes = services.act_on_all(chosen, **asked, user=person(request), now=clock.now())
+    done = Counter(outcome.is_done for outcome in outcomes)
+    context = {"outcomes": sorted(outcomes, key=lambda outcome: outcome.is_done), "left": left}
+    context |= {"done": done[True], "refused": done[False], "query": query.urlencode()}
+    return render(request, "jobs/outcomes.html", context | {"action": form.cleaned_data["action"]})
+
+
+def _chosen(request: HttpRequest, query: QueryDict, *, everything: bool) -> tuple[list[Job], bool]:
+    """The jobs that are meant, and whether there are more of them than are taken at once."""
+    user, most = person(request), services.MOST_AT_ONCE
+    if everything:
+        found = list(filters.order(query).of(list_context.asked_for(query, user))[: most + 1])
+        return found[:most], len(found) > most
+    try:
+        uids = [UUID(text) for text in request.POST.getlist("uid")[:most]]
+    except ValueError as error:
+        raise Invalid([Problem("uid", _("There is no such job."))]) from error
+    return list(selectors.visible_to(user).filter(uid__in=uids)), False
+
+
+@require_POST
+def arrange(request: HttpRequest) -> HttpResponse:
+    """Which columns the list shows, and with which view it opens."""
+    user = person(request)
+    form = _valid(ArrangementForm(request.POST, views=selectors.views_of(user)))
+    services.arrange(**form.cleaned_data, user=user, now=clock.now())
+    return _back(request)
+
+
+@require_POST
+def save_view(request: HttpRequest) -> HttpResponse:
+    """Give the list as it stands a name."""
+    user = person(request)
+    form = _valid(ViewForm(request.POST, tenants=tenancy.own(user)))
+    view = services.save_view(**form.cleaned_data, user=user, now=clock.now())
+    messages.success(request, _("The list is kept as “%s”.") % view)
+    return _back(request)
+
+
+@require_POST
+def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
+    """Forget a view; no job is touched."""
+    user = person(request)
+    services.delete_view(selectors.view(pk, user), user=user, now=clock.now())
+    return _back(request)
+
+
+def _valid(form: Form) -> Form:
+    """The form, once what was sent in it is right. Raises Invalid."""
+    if not form.is_valid():
+        raise Invalid([Problem(name, str(text)) for name, texts in form.errors.items() for text in texts])
+    return form
+
+
+def _back(request: HttpRequest) -> HttpResponse:
+    """To the list from which it was asked."""
+    query = QueryField().to_python(request.POST.get("query", ""))
+    return redirect(f"{reverse('jobs:list')}?{query or 'all=yes'}")

@@ -1,0 +1,68 @@
+"""All that is known of one attempt of a replica: every state with its time and reason, and how it ended."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import zip_longest
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.job_history import endings, failures, history, labels, waits
+from hekla.apps.job_history.waits import Stretch
+from hekla.apps.jobs import selectors
+from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.models import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What became so at an instant, and for how long (until what follows, or until now); `state` gives its colour."""
+
+    at: datetime
+    state: str
+    sentence: str
+    lasted: str
+
+
+def page(pod: Pod, *, now: datetime) -> dict[str, Any]:
+    """What the page of an attempt shows."""
+    attempts = selectors.attempts(pod.job, [(pod.task, pod.index)])
+    waited = waits.stretches(pod.job, selectors.course(pod.job))
+    return {
+        "pod": pod,
+        "job": pod.job,
+        "attempts": attempts,
+        "is_last": attempts[-1].pk == pod.pk,
+        "states": _states(pod, waited, now),
+        "exit": endings.exit_of(pod),
+        "failure": failures.explain(pod),
+        "asked": labels.amounts(spec_of(pod.job).task(pod.task).request),
+    }
+
+
+def _states(pod: Pod, waited: Sequence[Stretch], now: datetime) -> list[Told]:
+    end = pod.finished_at or now
+    told = sorted([*_waiting(pod, waited, end), *_events(pod)], key=lambda one: one[0])
+    behind = [at for at, _state, _sentence in told[1:]]
+    return [
+        Told(at, state, sentence, "" if after is None and pod.is_final else _long(at, after or now))
+        for (at, state, sentence), after in zip_longest(told, behind)
+    ]
+
+
+def _events(pod: Pod) -> Iterator[tuple[datetime, str, str]]:
+    return ((line.at, line.state, line.sentence) for line in history.lines(selectors.pod_history(pod)))
+
+
+def _waiting(pod: Pod, waited: Sequence[Stretch], end: datetime) -> Iterator[tuple[datetime, str, str]]:
+    """From its beginning until it has a place, with what the job waited for then."""
+    pieces = list(waits.cut(pod.created_at, pod.bound_at or end, waited))
+    yield pod.created_at, "waiting", _("Attempt %d is made, and waits for a place.") % pod.attempt
+    for piece in pieces:
+        if piece.sentence:
+            yield piece.begin, "waiting", piece.sentence
+
+
+def _long(begin: datetime, end: datetime) -> str:
+    return labels.duration((end - begin).total_seconds())

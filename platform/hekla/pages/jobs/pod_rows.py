@@ -1,0 +1,45 @@
+"""The rows of a job's pods: see `jobs/_pods.html`, which has their heads."""
+
+from collections.abc import Iterable
+from functools import partial
+
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import Truncator
+from django.utils.translation import gettext as _
+from markupsafe import escape as text
+
+from hekla.apps.job_history import endings
+from hekla.apps.jobs.models import Job, Pod
+from hekla.pages.frame import html
+
+_LONGEST = 200
+
+
+def pod_rows(job: Job, pods: Iterable[Pod]) -> SafeString:
+    """A row for each of these pods of the job."""
+    make = partial(_row, html.address("jobs:detail", job.uid), [text(label) for label in _labels()])
+    return mark_safe("".join(map(make, pods)))
+
+
+def _labels() -> list[str]:
+    return [_("Phase"), _("Node"), _("Attempt"), _("Exit"), _("Started"), _("Ran for")]
+
+
+def _row(place: str, labels: list[str], pod: Pod) -> str:
+    phase, node, attempt, end, started, ran = labels
+    return (
+        f'<tr id="pod-{pod.pk}"><th scope="row"><a href="{place}pods/{pod.pk}/">{text(pod)}</a></th>'
+        f'<td data-label="{phase}"><span>{html.phase(pod.phase)}{_note(pod)}</span></td>'
+        f'<td data-label="{node}">{text(pod.node or "–")}</td>'
+        f'<td class="number" data-label="{attempt}">{pod.attempt}</td>'
+        f'<td data-label="{end}">{text(endings.exit_of(pod))}</td>'
+        f'<td data-label="{started}">{html.moment(pod.started_at)}</td>'
+        f'<td class="number" data-label="{ran}">{html.duration(pod.started_at, pod.finished_at)}</td></tr>'
+    )
+
+
+def _note(pod: Pod) -> str:
+    if not pod.message:
+        return ""
+    said = Truncator(endings.detail(pod.reason, pod.message)).chars(_LONGEST)
+    return f'<span class="row-note">{text(said)}</span>'

@@ -1,0 +1,81 @@
+"""Filters and tags about jobs: reasons in words, rows of long lists, and what a job is a part of."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import template
+
+from hekla.apps.flows import selectors as flows
+from hekla.apps.flows.models import Flow
+from hekla.apps.gallery import selectors as gallery
+from hekla.apps.gallery.models import Use
+from hekla.apps.job_history import endings, labels, messages
+from hekla.apps.jobs.models import Job, Pod
+from hekla.domain.resources import Resources
+from hekla.pages.jobs import gantt_rows, job_rows, node_jobs, pod_rows
+
+register = template.Library()
+register.simple_tag(job_rows.job_rows)
+register.simple_tag(pod_rows.pod_rows)
+register.simple_tag(gantt_rows.gantt_rows)
+register.simple_tag(node_jobs.node_jobs)
+
+
+@register.filter
+def in_words(quantities: Mapping[str, str]) -> str:
+    """Kubernetes quantities as one phrase: `2 CPU, 4 GiB`."""
+    return labels.amounts(Resources.parse(quantities))
+
+
+@register.filter
+def in_amounts(resources: Resources) -> str:
+    """Amounts in internal units, likewise."""
+    return labels.amounts(resources)
+
+
+@register.filter
+def phase_word(value: str) -> str:
+    """The word of a phase or a state."""
+    return labels.phase(value)
+
+
+@register.filter
+def message_of(job: Job) -> str:
+    """Why a job stands as it does, in the reader's language."""
+    return messages.of_job(job)
+
+
+@register.filter
+def detail_of(pod: Pod) -> str:
+    """What is said of an attempt's end beyond its exit code."""
+    return endings.detail(pod.reason, pod.message)
+
+
+@register.filter
+def stop_reason_of(pod: Pod) -> str:
+    """Why an attempt was asked to end."""
+    return endings.stop_reason(pod.stop_reason)
+
+
+@register.filter
+def exit_of(pod: Pod) -> str:
+    """How an attempt's process ended, with all that its backend knows."""
+    return endings.exit_of(pod)
+
+
+@register.filter
+def reason_in_words(reason: Mapping[str, Any]) -> str:
+    """One of the engine's reasons as a sentence."""
+    return labels.reason(reason)
+
+
+@register.simple_tag
+def begun_with(job: Job) -> Use | None:
+    """The version of a template with which a job was begun."""
+    return gallery.use_of(job)
+
+
+@register.simple_tag
+def flow_of(job: Job) -> Flow | None:
+    """The flow that a job is a step of."""
+    return flows.flow_of(job)

@@ -1,0 +1,26 @@
+from django.urls import path
+
+from hekla.pages.jobs import list_views, views
+from hekla.pages.submit import preset_views
+
+urlpatterns = [
+    path("", list_views.jobs, name="list"),
+    path("file/", list_views.table_file, name="list_file"),
+    path("act/", list_views.act, name="act_on_all"),
+    path("arrange/", list_views.arrange, name="arrange"),
+    path("views/", list_views.save_view, name="save_view"),
+    path("views/<int:pk>/delete/", list_views.delete_view, name="delete_view"),
+    path("presets/", preset_views.presets, name="presets"),
+    path("presets/<uuid:uid>/rename/", preset_views.rename, name="rename_preset"),
+    path("presets/<uuid:uid>/choose/", preset_views.choose, name="choose_preset"),
+    path("presets/<uuid:uid>/delete/", preset_views.delete, name="delete_preset"),
+    path("<uuid:uid>/", views.detail, name="detail"),
+    path("<uuid:uid>/timeline/", views.timeline, name="timeline"),
+    path("<uuid:uid>/pods/<int:pod_id>/", views.pod, name="pod"),
+    path("<uuid:uid>/command/", views.command, name="command"),
+    path("<uuid:uid>/scale/", views.scale, name="scale"),
+    path("<uuid:uid>/priority/", views.priority, name="priority"),
+    path("<uuid:uid>/delete/", views.delete, name="delete"),
+    path("<uuid:uid>/export/", views.export, name="export"),
+    path("<uuid:uid>/manifest/", views.manifest, name="manifest"),
+]

@@ -1,0 +1,172 @@
+"""Pages of one job, and what can be done with it. Their list is in `list_views`, the submission in `submit_views`."""
+
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.job_history import gantt
+from hekla.apps.jobs import selectors, services
+from hekla.apps.jobs.models import Job
+from hekla.domain import formats
+from hekla.domain.errors import Forbidden, HeklaError, NotFound, Refused
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.policies import LifecycleAction
+from hekla.lib import clock
+from hekla.pages.frame import current_tenant, downloads
+from hekla.pages.frame.people import person
+from hekla.pages.job_forms.forms import LogSearchForm
+from hekla.pages.jobs import context as shown
+from hekla.pages.jobs import exports, pod_context, volumes
+from hekla.pages.jobs.priority_form import PriorityForm
+from hekla.pages.jobs.size_form import SizeForm
+
+
+@require_safe
+def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """One job."""
+    since = event_log.last_number()
+    user, rights = person(request), current_tenant.rights(request)
+    job = selectors.get(uid, user, rights)
+    return _detail(request, job, since, may_act=selectors.acting(user, rights)(job))
+
+
+def _detail(
+    request: HttpRequest,
+    job: Job,
+    since: int,
+    *,
+    may_act: bool,
+    size: SizeForm | None = None,
+    priority: PriorityForm | None = None,
+) -> HttpResponse:
+    """The page; a form that was refused is shown as it was typed.
+
+    `since`: the last number of the log before anything was read that is shown, so that the page's socket makes up for
+    whatever happens while the page is made.
+    """
+    if may_act and size is None and services.is_scalable(job):
+        size = SizeForm(job=job)
+    fixed = services.fixed_since(job) if may_act else ""
+    if may_act and priority is None and services.has_priority(job) and not fixed:
+        priority = PriorityForm(job=job)
+    context = shown.detail(job, request.GET, may_act=may_act)
+    context |= gantt.chart(job, request.GET, now=clock.now(), course=context["course"], pods=context["attempts"])
+    spec = _spec(job)
+    context |= {"since": since, "asked": spec, "volumes": volumes.shown(spec)}
+    context |= {"manifest": formats.dump(spec), "size": size}
+    context |= {"query": _gantt_query(request)}
+    context |= {"priority": priority, "priority_is_fixed": fixed}
+    context |= {"size_remarks": services.scaling_remarks(job, context["attempts"]) if size else ()}
+    return render(request, "jobs/detail.html", context)
+
+
+@require_safe
+def timeline(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """The job's pods along the time, as they are now: the page asks again."""
+    job = selectors.get(uid, person(request))
+    context = gantt.chart(job, request.GET, now=clock.now())
+    return render(request, "jobs/_gantt.html", context | {"job": job, "query": _gantt_query(request)})
+
+
+@require_safe
+def pod(request: HttpRequest, uid: UUID, pod_id: int) -> HttpResponse:
+    """One attempt of a replica, with all that is known of it."""
+    since = event_log.last_number()
+    found = selectors.pod(pod_id, person(request))
+    if found.job.uid != uid:
+        raise NotFound(_("There is no such pod."))
+    context = {"since": since, "search": LogSearchForm()}
+    return render(request, "jobs/pod.html", pod_context.page(found, now=clock.now()) | context)
+
+
+def _gantt_query(request: HttpRequest) -> str:
+    """What of the address narrows the picture, and nothing else."""
+    kept = {name: request.GET[name] for name in ("task", "phase", "pods", "since") if name in request.GET}
+    return urlencode(kept)
+
+
+def _spec(job: Job) -> JobSpec:
+    return JobSpec.parse(job.spec)
+
+
+@require_POST
+def command(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Abort, resume, restart."""
+    job = selectors.get(uid, person(request))
+    try:
+        action = LifecycleAction(request.POST.get("action", ""))
+    except ValueError as error:
+        raise Refused(_("There is no such action.")) from error
+    services.command(job, action, user=person(request), now=clock.now())
+    return redirect("jobs:detail", uid)
+
+
+@require_POST
+def scale(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Give the job another size; a refusal shows the page with what was typed."""
+    since = event_log.last_number()
+    job = selectors.get(uid, person(request))
+    form = SizeForm(request.POST, job=job)
+    if form.is_valid():
+        try:
+            seen = form.cleaned_data["revision"]
+            job = services.scale(job, form.size(), user=person(request), now=clock.now(), seen=seen)
+        except Forbidden:
+            raise
+        except HeklaError as error:
+            form.show(error)
+            form.look_again(job)
+        else:
+            for remark in services.scaling_remarks(job) if job.revision > seen else ():
+                messages.warning(request, remark)
+            return redirect("jobs:detail", uid)
+    return _detail(request, job, since, may_act=selectors.may_act(person(request), job), size=form)
+
+
+@require_POST
+def priority(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Give the job another priority; a refusal shows the page with what was typed."""
+    since = event_log.last_number()
+    job = selectors.get(uid, person(request))
+    form = PriorityForm(request.POST, job=job)
+    if form.is_valid():
+        asked, seen = form.cleaned_data["priority"], form.cleaned_data["revision"]
+        try:
+            services.set_priority(job, asked, user=person(request), now=clock.now(), seen=seen)
+        except Forbidden:
+            raise
+        except HeklaError as error:
+            form.show(error, job)
+        else:
+            return redirect("jobs:detail", uid)
+    return _detail(request, job, since, may_act=selectors.may_act(person(request), job), priority=form)
+
+
+@require_POST
+def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Let a finished job go."""
+    job = selectors.get(uid, person(request))
+    services.delete(job, user=person(request), now=clock.now())
+    messages.success(request, _("%s was deleted. Its logs and history stand under “Deleted”.") % job)
+    return redirect("jobs:list")
+
+
+@require_safe
+def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """The job as a file, of the kind that `as` names; without it as the kind that holds every job whole."""
+    job = selectors.get(uid, person(request))
+    text = exports.text(_spec(job), request.GET.get("as", formats.FORMATS[0].word))
+    return downloads.manifest(text, job.name)
+
+
+@require_safe
+def export(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """The kinds of manifests in which the job can be taken along, and what each loses."""
+    job = selectors.get(uid, person(request))
+    return render(request, "jobs/export.html", {"job": job, "offers": exports.offers(_spec(job))})

@@ -1,0 +1,42 @@
+"""Notes which browsers are signed in, once a minute each; what was noted last stands in the session itself."""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponseBase
+
+from hekla.apps.accounts.models import User
+from hekla.apps.login_sessions import services
+from hekla.lib import clock
+from hekla.pages.login_sessions import browsers
+
+_SEEN = "visit"
+_EVERY_SECONDS = 60
+
+
+class VisitMiddleware:
+    """After the answer, since it may have signed somebody in or given the session another key."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer, then note."""
+        answer = self.get_response(request)
+        if isinstance(request.user, User) and request.session.session_key:
+            _note(request, request.user, request.session.session_key)
+        return answer
+
+
+def _note(request: HttpRequest, user: User, key: str) -> None:
+    seen, now = request.session.get(_SEEN, {}), clock.now()
+    if seen.get("key") == key and now.timestamp() - seen["at"] < _EVERY_SECONDS:
+        return
+    visit = services.note(
+        seen.get("id"),
+        user,
+        session_key=key,
+        browser=browsers.name(request.headers.get("user-agent", "")),
+        address=request.META.get("REMOTE_ADDR") or "",
+        now=now,
+    )
+    request.session[_SEEN] = {"id": visit, "key": key, "at": now.timestamp()}

@@ -1,0 +1,51 @@
+"""Where one is signed in."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST, require_safe
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts import services as account_services
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.login_sessions import selectors, services
+from hekla.lib import clock
+from hekla.pages.frame.people import person
+
+
+@require_safe
+def visits(request: HttpRequest) -> HttpResponse:
+    """The browsers in which one is signed in, this one marked."""
+    found = selectors.of(person(request), now=clock.now())
+    return render(request, "login_sessions/list.html", {"visits": found, "here": request.session.session_key})
+
+
+@require_POST
+def end(request: HttpRequest, visit_id: int) -> HttpResponse:
+    """Sign out in one of them."""
+    services.end(person(request), visit_id, now=clock.now())
+    messages.success(request, _("Signed out there."))
+    return redirect("accounts:visits")
+
+
+@require_POST
+def end_others(request: HttpRequest) -> HttpResponse:
+    """Sign out everywhere else."""
+    ended = services.end_others(person(request), request.session.session_key or "", now=clock.now())
+    messages.success(request, _told(ended))
+    return redirect("accounts:visits")
+
+
+@require_POST
+def end_all(request: HttpRequest, user_id: int) -> HttpResponse:
+    """A platform admin signs somebody out everywhere."""
+    account_services.require(person(request), Permission.MANAGE_PEOPLE)
+    user = get_object_or_404(accounts.everybody(), pk=user_id)
+    messages.success(request, _told(services.end_all(user, by=person(request), now=clock.now())))
+    return redirect("accounts:edit", user_id)
+
+
+def _told(ended: int) -> str:
+    return ngettext("Signed out in %(count)d browser.", "Signed out in %(count)d browsers.", ended) % {"count": ended}

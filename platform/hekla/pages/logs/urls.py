@@ -1,0 +1,12 @@
+from django.urls import path
+
+from hekla.pages.logs import views
+
+app_name = "live"
+urlpatterns = [
+    path("jobs/<uuid:uid>/results/", views.results, name="results"),
+    path("jobs/<uuid:uid>/logs/", views.download_logs, name="download_logs"),
+    path("pods/<int:pod_id>/log/search/", views.search_log, name="search_log"),
+    path("pods/<int:pod_id>/evidence/", views.evidence, name="evidence"),
+    path("pods/<int:pod_id>/log/", views.download_log, name="download_log"),
+]

@@ -1,0 +1,128 @@
+"""Pages' parts that are read from backends: results, and logs to keep."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_GET
+
+from hekla.apps.accounts.models import User
+from hekla.apps.job_history import failures
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.models import Pod
+from hekla.backends.searching import Needle
+from hekla.live import logs as read_logs
+from hekla.live.logs import read_bytes
+from hekla.pages.frame import plots
+from hekla.pages.job_forms.forms import LogSearchForm
+from hekla.pages.logs import metrics
+from hekla.pages.logs.archive import zipped
+
+_MOST_LOGS = 2_000
+_DOWNLOAD_CHUNK = 1024 * 1024
+_HITS = 100
+_EVIDENCE_LINES = 40
+
+
+def _person(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)  # noqa: S101  (the login middleware lets nobody else through)
+    return request.user
+
+
+@require_GET
+def results(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """The figures that the job prints: the last value of each, and their course."""
+    job = jobs.get(uid, _person(request))
+    plots: dict[str, Plot] = {}
+    for series in metrics.of_pods(jobs.current_pods(job)):
+        plots.setdefault(series.name, Plot()).series.append(series)
+    return render(request, "jobs/_results.html", {"job": job, "plots": plots})
+
+
+@dataclass
+class Plot:
+    """One figure of a job, from every pod that prints it."""
+
+    series: list[metrics.Series] = field(default_factory=list)
+
+    @property
+    def last(self) -> str:
+        """The newest value of the first pod that prints it."""
+        return f"{self.series[0].values[-1]:.4g}"
+
+    @property
+    def pods(self) -> str:
+        return ", ".join(one.pod for one in self.series)
+
+    @property
+    def figure(self) -> SafeString | None:
+        """Its course as JSON for the page's script; None for a single value."""
+        if max(len(one.values) for one in self.series) < 2:  # noqa: PLR2004
+            return None
+        figure = plots.new_figure(xaxis_title_text="step")
+        for one in self.series:
+            figure.add_scatter(x=one.steps, y=one.values, mode="lines", name=one.pod)
+        return plots.to_json(figure)
+
+
+@require_GET
+def search_log(request: HttpRequest, pod_id: int) -> HttpResponse:
+    """The next lines of a pod's log that hold a text."""
+    jobs.pod(pod_id, _person(request))
+    asked = LogSearchForm(request.GET)
+    if not asked.is_valid():
+        return render(request, "jobs/_log_found.html", {"problems": asked.errors})
+    wanted = asked.cleaned_data
+    needle = Needle(wanted["q"], ignore_case=wanted["ignore_case"])
+    offset, line = wanted["offset"] or 0, wanted["line"] or 1
+    found = read_logs.search(pod_id, _person(request), needle, offset=offset, line=line, most=_HITS)
+    more = {"q": needle.text, "offset": found.next_offset, "line": found.next_line}
+    more |= {"ignore_case": "on"} if needle.ignore_case else {}
+    address = f"{reverse('live:search_log', args=[pod_id])}?{urlencode(more)}"
+    return render(request, "jobs/_log_found.html", {"found": found, "more": address, "is_first": not offset})
+
+
+@require_GET
+def evidence(request: HttpRequest, pod_id: int) -> HttpResponse:
+    """What the end of a pod's log says about how it ended."""
+    pod = jobs.pod(pod_id, _person(request))
+    lines = read_logs.last_lines(pod, _EVIDENCE_LINES)
+    context = {"pod": pod, "text": "\n".join(lines), "seen": failures.seen_in("\n".join(lines))}
+    return render(request, "jobs/_evidence.html", context)
+
+
+@require_GET
+def download_log(request: HttpRequest, pod_id: int) -> StreamingHttpResponse:
+    """A pod's whole log as a file."""
+    pod = jobs.pod(pod_id, _person(request))
+    name = f"{pod.job.name}-{pod.task}-{pod.index}-{pod.attempt}.log"
+    response = StreamingHttpResponse(_bytes(pod), content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+@require_GET
+def download_logs(request: HttpRequest, uid: UUID) -> StreamingHttpResponse:
+    """The logs of all attempts of all pods of a job, as one archive; at most so many."""
+    job = jobs.get(uid, _person(request))
+    pods = jobs.pods(job).select_related("job__cluster")[:_MOST_LOGS]
+    files = [(f"{job.name}/{pod}-{pod.attempt}.log", partial(_bytes, pod)) for pod in pods]
+    response = StreamingHttpResponse(zipped(files), content_type="application/zip")
+    response["Content-Disposition"] = f'attachment; filename="{job.name}-logs.zip"'
+    return response
+
+
+def _bytes(pod: Pod) -> Iterator[bytes]:
+    offset = 0
+    while True:
+        chunk = read_bytes(pod, offset=offset, limit=_DOWNLOAD_CHUNK)
+        if not chunk.data:
+            return
+        yield chunk.data
+        offset = chunk.next_offset

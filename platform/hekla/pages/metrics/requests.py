@@ -1,0 +1,37 @@
+"""What is measured of requests: by the name of the address, so that nobody can add to the figures by asking."""
+
+import time
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponseBase
+from prometheus_client import Counter, Histogram
+
+from hekla.pages.access import VERBS
+
+_METHODS = frozenset({*(verb.upper() for verb in VERBS), "HEAD", "OPTIONS"})
+REQUESTS = Counter(
+    "hekla_http_requests", "Requests that were answered, by the class of the status.", ["route", "method", "status"]
+)
+REQUEST_SECONDS = Histogram(
+    "hekla_http_request_duration_seconds",
+    "How long requests took to answer.",
+    ["route", "method"],
+    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
+)
+
+
+class RequestFigures:
+    """Measures whatever is not a static file."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer it, then count it."""
+        began = time.perf_counter()
+        response = self.get_response(request)
+        route = request.resolver_match.view_name if request.resolver_match else ""
+        method = request.method if request.method in _METHODS else ""
+        REQUEST_SECONDS.labels(route, method).observe(time.perf_counter() - began)
+        REQUESTS.labels(route, method, f"{response.status_code // 100}xx").inc()
+        return response

@@ -1,0 +1,131 @@
+"""Pages of notifications: the bell, the list, and what one chooses, for all jobs and for one."""
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings as platform
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from hekla.apps.forms import attach
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.models import Job
+from hekla.apps.notifications import labels, selectors, services
+from hekla.apps.notifications.choices import Moment
+from hekla.apps.notifications.forms import ChoiceForm, PreferenceForm
+from hekla.apps.notifications.models import Notification
+from hekla.domain.errors import HeklaError
+from hekla.lib import clock
+from hekla.pages.frame.people import person
+
+_PAGE = 50
+_STATES = {
+    Moment.STARTED: "running",
+    Moment.ENDED: "done",
+    Moment.FAILED: "failed",
+    Moment.WAITS: "waiting",
+    Moment.EVICTED: "stopped",
+    Moment.DELETING: "waiting",
+    Moment.ACTED_FOR: "waiting",
+}
+
+
+@require_safe
+def notifications(request: HttpRequest) -> HttpResponse:
+    """What one was told, newest first; it asks for itself again."""
+    page = Paginator(selectors.shown_to(person(request)), _PAGE).get_page(request.GET.get("page"))
+    rows = [_row(told) for told in page.object_list]
+    context = {"page": page, "rows": rows, "newest": rows[0]["told"].pk if rows else 0}
+    is_part = request.headers.get("HX-Request") == "true"
+    return render(request, "notifications/_list.html" if is_part else "notifications/list.html", context)
+
+
+def _row(told: Notification) -> dict[str, Any]:
+    return {"told": told, "sentence": labels.sentence(told), "state": _STATES[Moment(told.moment)]}
+
+
+@require_safe
+def bell(request: HttpRequest) -> HttpResponse:
+    """How many one has not read."""
+    return render(request, "notifications/_bell.html", {"unread": selectors.unread(person(request))})
+
+
+@require_POST
+def read(request: HttpRequest) -> HttpResponse:
+    """One has seen all that the page showed."""
+    newest = request.POST.get("newest", "")
+    if newest.isascii() and newest.isdigit() and len(newest) < 19:  # noqa: PLR2004
+        services.mark_read(person(request), up_to=int(newest), now=clock.now())
+    return redirect("notifications:list")
+
+
+@require_http_methods(["GET", "POST"])
+def settings(request: HttpRequest) -> HttpResponse:
+    """What holds for all of one's jobs, and where one is reached."""
+    user = person(request)
+    if request.method != "POST":
+        return _settings(request, PreferenceForm.showing(selectors.preference(user)))
+    form = PreferenceForm(request.POST)
+    if form.is_valid():
+        try:
+            secret = services.choose(user, form.values())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            messages.success(request, _("Saved."))
+            return _settings(request, form, secret) if secret else redirect("notifications:settings")
+    return _settings(request, form)
+
+
+@require_POST
+def secret(request: HttpRequest) -> HttpResponse:
+    """Another secret for the webhook, shown once."""
+    user = person(request)
+    made = services.renew_secret(user)
+    return _settings(request, PreferenceForm.showing(selectors.preference(user)), made)
+
+
+def _settings(request: HttpRequest, form: ChoiceForm, secret: str = "") -> HttpResponse:
+    kept = selectors.preference(person(request))
+    context = {
+        "form": form,
+        "secret": secret,
+        "has_webhook": bool(kept.webhook_url),
+        "has_mail": platform.MAIL_IS_SET_UP,
+    }
+    return render(request, "notifications/settings.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def job(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """What one wants to hear of this job: a part of its page, and alone where it was refused."""
+    user = person(request)
+    found = jobs.get(uid, user)
+    if request.method != "POST":
+        return _job(request, found, None)
+    if "forget" in request.POST:
+        services.forget_choice(user, found)
+        return redirect("jobs:detail", uid)
+    form = ChoiceForm(request.POST)
+    if form.is_valid():
+        try:
+            services.choose_for_job(user, found, form.values())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            messages.success(request, _("Saved."))
+            return redirect("jobs:detail", uid)
+    return _job(request, found, form)
+
+
+def _job(request: HttpRequest, found: Job, form: ChoiceForm | None) -> HttpResponse:
+    user = person(request)
+    own = selectors.job_choice(user, found)
+    hears = own or (selectors.preference(user) if found.owner_id == user.pk else None)
+    shown = form or (ChoiceForm.showing(hears) if hears else ChoiceForm(initial={"ways": ["page"]}))
+    context = {"job": found, "form": shown, "own": own, "hears": bool(hears and hears.moments and hears.ways)}
+    return render(request, "notifications/_job.html" if form is None else "notifications/job.html", context)

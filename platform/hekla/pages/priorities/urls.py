@@ -1,0 +1,11 @@
+from django.urls import path
+
+from hekla.pages.priorities import views
+
+app_name = "priorities"
+urlpatterns = [
+    path("", views.show, name="list"),
+    path("new/", views.create, name="create"),
+    path("<slug:name>/", views.edit, name="edit"),
+    path("<slug:name>/delete/", views.delete, name="delete"),
+]

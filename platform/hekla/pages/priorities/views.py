@@ -1,0 +1,69 @@
+"""Pages about priority classes."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.services import actor_of, require
+from hekla.apps.forms import attach
+from hekla.apps.priorities import selectors, services
+from hekla.domain.errors import HeklaError
+from hekla.lib import clock
+from hekla.pages.frame.people import person
+from hekla.pages.priorities.forms import PriorityClassChangeForm, PriorityClassForm
+
+
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    """Those that one may use; who manages them sees all, and for whom they are."""
+    user = person(request)
+    manages = accounts.may(user, Permission.MANAGE_PRIORITY_CLASSES)
+    return render(request, "priorities/list.html", {"classes": selectors.visible_to(user), "manages": manages})
+
+
+@require_http_methods(["GET", "POST"])
+def create(request: HttpRequest) -> HttpResponse:
+    """A new class."""
+    require(person(request), Permission.MANAGE_PRIORITY_CLASSES)
+    form = PriorityClassForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        given, actor = form.cleaned_data, actor_of(person(request))
+        try:
+            services.create(
+                name=given["name"], values=form.values(), tenants=given["tenants"], actor=actor, now=clock.now()
+            )
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            messages.success(request, _("Saved."))
+            return redirect("priorities:list")
+    context = {"form": form, "title": _("Add a priority class"), "submit": _("Add")}
+    return render(request, "form_page.html", context | {"cancel": reverse("priorities:list")})
+
+
+@require_http_methods(["GET", "POST"])
+def edit(request: HttpRequest, name: str) -> HttpResponse:
+    """Change a class."""
+    require(person(request), Permission.MANAGE_PRIORITY_CLASSES)
+    form = PriorityClassChangeForm(request.POST or None, instance=selectors.get(name, person(request)))
+    if request.method == "POST" and form.is_valid():
+        fresh, tenants = selectors.get(name, person(request)), form.cleaned_data["tenants"]
+        services.change(fresh, form.values(), tenants=tenants, actor=actor_of(person(request)), now=clock.now())
+        messages.success(request, _("Saved. It is for jobs that are submitted from now on."))
+        return redirect("priorities:list")
+    context = {"form": form, "title": name, "submit": _("Save"), "cancel": reverse("priorities:list")}
+    return render(request, "form_page.html", context)
+
+
+@require_POST
+def delete(request: HttpRequest, name: str) -> HttpResponse:
+    """Take a class away."""
+    require(person(request), Permission.MANAGE_PRIORITY_CLASSES)
+    services.delete(selectors.get(name, person(request)), actor=actor_of(person(request)), now=clock.now())
+    messages.success(request, _("The priority class is deleted; jobs that were submitted with it keep their priority."))
+    return redirect("priorities:list")

@@ -1,0 +1,197 @@
+"""What the machines and queues hold now, for the pages that show it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters.models import Node
+from hekla.apps.job_history import labels
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.selectors import OnNode
+from hekla.apps.queues import selectors as queues
+from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy.selectors import Rights
+from hekla.domain.resources import Resources
+from hekla.engine.standing import Standing
+from hekla.scheduling.occupancy import Occupancy, Use
+
+_NOTHING = Resources()
+_SHOWN = ("cpu", "memory", "nvidia.com/gpu")
+_DEEPEST = 5
+"""So many steps a tree is drawn to the right; what is deeper stands under these."""
+_PARTS = {
+    "borrowed": _("%s borrowed"),
+    "lent": _("%s lent"),
+    "guarantee": _("%s guaranteed"),
+    "deserved": _("%s deserved"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Use of one resource: `used` of `capacity`, in thousandths or MiB; `words` for people.
+
+    Where it is a queue's: what of it is borrowed, what it lends, and what it is guaranteed and deserves; and `more` of
+    that in words.
+    """
+
+    name: str
+    used: int
+    capacity: int
+    words: str
+    borrowed: int = 0
+    lent: int = 0
+    guarantee: int = 0
+    deserved: int = 0
+    more: str = ""
+
+    @property
+    def said(self) -> str:
+        return "; ".join(filter(None, (self.words, self.more)))
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A queue on the tree: so deep below the highest queue that one may see, which is `above` it."""
+
+    view: "QueueView"
+    depth: int
+    above: str = ""
+
+
+@dataclass
+class NodeView:
+    """A machine with what is on it. `used`: the pods among it."""
+
+    node: Node
+    allocatable: Resources
+    used: Resources = field(default_factory=Resources)
+    jobs: list[OnNode] = field(default_factory=list)
+    """Of those that the person may know."""
+
+    @property
+    def bars(self) -> list[Bar]:
+        return bars(self.used, self.allocatable)
+
+    @property
+    def free(self) -> str:
+        return labels.amounts(self.allocatable - self.used)
+
+
+@dataclass
+class QueueView:
+    """A queue with what is in it. `limit`: its capability, else all of its cluster."""
+
+    queue: Queue
+    limit: Resources
+    use: Use
+
+    @property
+    def bars(self) -> list[Bar]:
+        return bars(self.use.used, self.limit)
+
+
+def bars(used: Resources, capacity: Resources) -> list[Bar]:
+    """A bar for each resource that there is."""
+    return [_bar(name, used.amount(name), capacity.amount(name)) for name in _SHOWN if capacity.amount(name)]
+
+
+def _bar(name: str, used: float, capacity: float) -> Bar:
+    words = labels.part(Resources({name: used}), Resources({name: capacity}), name)
+    return Bar(name, _scaled(name, used), max(_scaled(name, capacity), 1), words)
+
+
+def _scaled(name: str, amount: float) -> int:
+    return int(amount // 2**20) if name == "memory" else int(amount)
+
+
+def share_bars(standing: Standing) -> list[Bar]:
+    """A queue's bar for each resource that it may hold."""
+    return [_share_bar(standing, name) for name in _SHOWN if standing.bound.amount(name)]
+
+
+def _share_bar(standing: Standing, name: str) -> Bar:
+    bar = _bar(name, standing.held.amount(name), standing.bound.amount(name))
+    parts = {part: getattr(standing, part).amount(name) for part in ("borrowed", "lent", "guarantee", "deserved")}
+    said = [_PARTS[part] % labels.amounts(Resources({name: amount})) for part, amount in parts.items() if amount]
+    scaled = {part: _scaled(name, amount) for part, amount in parts.items()}
+    return Bar(name, bar.used, bar.capacity, bar.words, **scaled, more="; ".join(said))
+
+
+def nodes(whole: Occupancy) -> list[NodeView]:
+    """All machines with what is held on them."""
+    held = whole.machines
+    return [
+        NodeView(node, allocatable, held.get((node.cluster_id, node.name), _NOTHING))
+        for node, allocatable in whole.nodes
+    ]
+
+
+def name_jobs(views: Sequence[NodeView], user: User, rights: Rights) -> None:
+    """Put on these machines the jobs that have pods there, those that the person may know."""
+    sees, found = jobs.seeing(user, rights), jobs.jobs_on([view.node for view in views])
+    for view in views:
+        view.jobs = [one for one in found.get((view.node.cluster_id, view.node.name), ()) if sees(one.job)]
+
+
+def queue_views(user: User, whole: Occupancy, rights: Rights | None = None) -> list[QueueView]:
+    """The queues that the person may see. `rights`: where they were read already."""
+    return views_of(queues.visible_to(user, rights), whole)
+
+
+def views_of(rows: Iterable[Queue], whole: Occupancy) -> list[QueueView]:
+    """These queues with what is in them."""
+    clusters, uses = by_cluster(whole), whole.queues
+    return [QueueView(queue, _limit(queue, clusters), uses.get(queue.pk, Use())) for queue in rows]
+
+
+def as_tree(views: Sequence[QueueView]) -> list[Branch]:
+    """Each queue behind the one that it is a part of; parts of what one may not see stand by themselves."""
+    below: dict[int | None, list[QueueView]] = defaultdict(list)
+    known = {view.queue.pk for view in views}
+    for view in views:
+        parent = view.queue.parent_id
+        below[parent if parent in known else None].append(view)
+    found: list[Branch] = []
+
+    def grow(parent: QueueView | None, depth: int) -> None:
+        for view in below[parent.queue.pk if parent else None]:
+            found.append(Branch(view, min(depth, _DEEPEST), parent.queue.name if parent else ""))
+            grow(view, depth + 1)
+
+    grow(None, 0)
+    return found
+
+
+def by_cluster(whole: Occupancy) -> dict[int, Resources]:
+    """What all machines of each cluster can give together, by its row id."""
+    found: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for node, allocatable in whole.nodes:
+        found[node.cluster_id].update(allocatable)
+    return {cluster: Resources(amounts) for cluster, amounts in found.items()}
+
+
+def _limit(queue: Queue, whole: dict[int, Resources]) -> Resources:
+    cluster, bound = whole.get(queue.cluster_id, Resources()), Resources.parse(queue.capability)
+    return Resources({n: min(amount, bound.get(n, amount)) for n, amount in cluster.items()})
+
+
+def free_slots(views: Sequence[NodeView]) -> list[dict[str, Any]]:
+    """How many machines can still take 8, 4, 2, 1 GPUs at once; nothing where there are none."""
+    free = [view.allocatable.amount("nvidia.com/gpu") - view.used.amount("nvidia.com/gpu") for view in views]
+    if not any(view.allocatable.amount("nvidia.com/gpu") for view in views):
+        return []
+    rows = [{"size": size, "nodes": sum(n >= size * 1000 for n in free)} for size in (8, 4, 2, 1)]
+    most = max(1, *(row["nodes"] for row in rows))
+    return [row | {"most": most} for row in rows]
+
+
+def total_free(views: Sequence[NodeView]) -> list[str]:
+    """What is free altogether, resource by resource."""
+    ready = [view for view in views if view.node.is_ready and not view.node.is_cordoned]
+    free = {name: sum(v.allocatable.amount(name) - v.used.amount(name) for v in ready) for name in _SHOWN}
+    return [labels.amounts(Resources({name: amount})) for name, amount in free.items() if amount]

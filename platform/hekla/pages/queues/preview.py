@@ -1,0 +1,105 @@
+"""What a change of a queue would do to everybody's share, told while one types; nothing is saved."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.forms import attach
+from hekla.apps.job_history import labels
+from hekla.apps.queues import checks
+from hekla.apps.queues import selectors as queues
+from hekla.domain.errors import Invalid
+from hekla.engine.standing import Standing
+from hekla.lib import clock
+from hekla.pages.frame.people import person
+from hekla.pages.queues.forms import QueueChangeForm, QueueForm
+from hekla.simulation import queue_shares
+from hekla.simulation.queue_shares import Forecast
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A queue before and after, in words. `lost`: how many pods it would lose at once."""
+
+    name: str
+    is_this: bool
+    held: str
+    deserved: Pair
+    bound: Pair
+    share: Pair
+    lost: int
+
+
+@require_POST
+def of_new(request: HttpRequest) -> HttpResponse:
+    """If there were a queue as the form says."""
+    accounts.require(person(request), Permission.MANAGE_QUEUES)
+    return _told(request, QueueForm(request.POST))
+
+
+@require_POST
+def of_change(request: HttpRequest, name: str) -> HttpResponse:
+    """If the queue were as the form says."""
+    accounts.require(person(request), Permission.MANAGE_QUEUES)
+    return _told(request, QueueChangeForm(request.POST, instance=queues.get(name, person(request))))
+
+
+def _told(request: HttpRequest, form: QueueForm) -> HttpResponse:
+    forecast = _forecast(form) if form.is_valid() else None
+    found = list(_rows(forecast, form.instance.name)) if forecast else []
+    context = {"rows": found, "losses": forecast.losses if forecast else ()}
+    return render(request, "queues/_preview.html", context | _problems(form))
+
+
+def _forecast(form: QueueForm) -> Forecast | None:
+    """None where the settings contradict each other; the form says how."""
+    queue, now = form.instance, clock.now()
+    queue.created_at = queue.created_at or now
+    try:
+        checks.require(queue)
+    except Invalid as error:
+        attach(form, error)
+        return None
+    return queue_shares.forecast(queue)
+
+
+def _problems(form: QueueForm) -> dict[str, object]:
+    """For every field what is wrong with what was typed: a field that is still empty is not wrong yet."""
+    wrong = {field.auto_id: list(field.errors) if field.data not in (None, "") else [] for field in form}
+    elsewhere = list(form.non_field_errors())
+    return {"problems": wrong, "elsewhere": elsewhere, "is_wrong": any([*wrong.values(), elsewhere])}
+
+
+def _rows(forecast: Forecast, name: str) -> Iterator[Moved]:
+    lost = Counter[str]()
+    for loss in forecast.losses:
+        lost[loss.job.queue.name] += loss.pods
+    for other, after in forecast.after.items():
+        yield _moved(other, forecast.before, after, is_this=other == name, lost=lost[other])
+
+
+def _moved(name: str, before: Mapping[str, Standing], after: Standing, *, is_this: bool, lost: int) -> Moved:
+    was = before.get(name)
+    return Moved(
+        name=name,
+        is_this=is_this,
+        held=labels.amounts(after.held),
+        deserved=(labels.amounts(was.deserved) if was else _("new"), labels.amounts(after.deserved)),
+        bound=(labels.amounts(was.bound) if was else _("new"), labels.amounts(after.bound)),
+        share=(_percent(was) if was else _("new"), _percent(after)),
+        lost=lost,
+    )
+
+
+def _percent(standing: Standing) -> str:
+    """How much of what it deserves it holds; a dash where it holds nothing."""
+    return f"{standing.share:.0%}" if standing.held else "–"

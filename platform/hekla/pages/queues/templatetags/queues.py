@@ -1,0 +1,23 @@
+"""The bars of queues and nodes in lists."""
+
+from collections.abc import Iterable
+
+from django import template
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+
+from hekla.pages.frame import html
+from hekla.pages.queues.figures import Bar
+
+register = template.Library()
+
+
+@register.simple_tag
+def bar_lines(bars: Iterable[Bar]) -> SafeString:
+    """How much of each resource is used, each as words and a bar."""
+    return format_html_join("", '<span class="muted number">{}</span>{}', ((bar.words, _drawn(bar)) for bar in bars))
+
+
+def _drawn(bar: Bar) -> SafeString:
+    parts = (bar.capacity, bar.used, bar.borrowed, bar.lent, bar.guarantee, bar.deserved)
+    return html.queue_bar(*parts, words=bar.said)

@@ -1,0 +1,160 @@
+"""Pages of schedules."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.forms import attach
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.facts import spec_of
+from hekla.apps.schedules import overview, selectors, services
+from hekla.apps.schedules.models import Schedule
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import formats
+from hekla.domain.errors import Forbidden, HeklaError
+from hekla.lib import clock
+from hekla.pages.frame import current_tenant, downloads
+from hekla.pages.frame.people import person
+from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES, ManifestForm
+from hekla.pages.schedules import forms
+
+
+@require_safe
+def schedules(request: HttpRequest) -> HttpResponse:
+    """The schedules that one may see."""
+    since = event_log.last_number()
+    return render(request, "schedules/list.html", {"since": since, "rows": overview.rows(person(request))})
+
+
+@require_safe
+def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """One schedule."""
+    since = event_log.last_number()
+    schedule = selectors.get(uid, person(request))
+    context = overview.detail(schedule, person(request), now=clock.now())
+    return render(request, "schedules/detail.html", context | {"since": since})
+
+
+@require_http_methods(["GET", "POST"])
+def create(request: HttpRequest) -> HttpResponse:
+    """A new schedule."""
+    tenant = _tenant(request)
+    if tenant is None:
+        return render(request, "jobs/no_tenant.html")
+    form = forms.ScheduleForm(request.POST or None, initial=_first(request))
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = services.create(spec=form.spec(), tenant=tenant, user=person(request), now=clock.now())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            return _made(request, made, form.warnings)
+    return _form_page(request, form, {"tenant": tenant, "title": _("New schedule"), "submit": _("Create")})
+
+
+@require_http_methods(["GET", "POST"])
+def create_yaml(request: HttpRequest) -> HttpResponse:
+    """A new schedule from a CronJob."""
+    tenant = _tenant(request)
+    if tenant is None:
+        return render(request, "jobs/no_tenant.html")
+    form = ManifestForm(request.POST or None, request.FILES or None)
+    if request.method == "POST" and form.is_valid():
+        text = form.cleaned_data["text"]
+        try:
+            loaded = formats.load_schedule(text)
+            made = services.create(spec=loaded.spec, tenant=tenant, user=person(request), now=clock.now())
+        except HeklaError as error:
+            form = ManifestForm({"text": text})
+            form.is_valid()
+            attach(form, error)
+        else:
+            return _made(request, made, loaded.warnings)
+    form.fields["text"].help_text = _("A CronJob of Volcano (batch.volcano.sh/v1alpha1), at most 1 MiB.")
+    context = {"tenant": tenant, "form": form, "most_bytes": MAX_MANIFEST_BYTES}
+    return render(request, "schedules/create_yaml.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def edit(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Change a schedule."""
+    schedule = selectors.get(uid, person(request))
+    if not selectors.may_start(person(request), schedule):
+        raise Forbidden(_("Only the schedule's owner and the admins of its tenant may do this."))
+    initial = forms.first_values(selectors.spec_of(schedule))
+    form = forms.ScheduleForm(request.POST or None, initial=initial, named=schedule.name)
+    if request.method == "POST" and form.is_valid():
+        try:
+            services.change(schedule, form.spec(), user=person(request), now=clock.now())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            return _made(request, schedule, form.warnings)
+    context = {"schedule": schedule, "tenant": schedule.tenant, "title": schedule.name, "submit": _("Save")}
+    return _form_page(request, form, context)
+
+
+@require_POST
+def suspend(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Suspend or resume."""
+    suspended = request.POST.get("suspend") == "yes"
+    schedule = selectors.get(uid, person(request))
+    services.set_suspended(schedule, suspended=suspended, user=person(request), now=clock.now())
+    return redirect("schedules:detail", uid)
+
+
+@require_POST
+def run(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Start a run now."""
+    started = services.run_now(selectors.get(uid, person(request)), user=person(request), now=clock.now())
+    messages.success(request, _("%s was submitted.") % started.job)
+    return redirect("schedules:detail", uid)
+
+
+@require_POST
+def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Take a schedule away."""
+    schedule = selectors.get(uid, person(request))
+    services.delete(schedule, user=person(request), now=clock.now())
+    messages.success(request, _("The schedule %s was deleted; its jobs stay.") % schedule)
+    return redirect("schedules:list")
+
+
+@require_safe
+def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """The schedule as a CronJob."""
+    schedule = selectors.get(uid, person(request))
+    return downloads.manifest(formats.dump_schedule(selectors.spec_of(schedule)), schedule.name)
+
+
+def _tenant(request: HttpRequest) -> Tenant | None:
+    return current_tenant.tenant(request)
+
+
+def _first(request: HttpRequest) -> dict[str, Any]:
+    """What the form begins with: the job to repeat, where one is named."""
+    try:
+        uid = UUID(request.GET.get("job", ""))
+    except ValueError:
+        return {}
+    return forms.first_job(spec_of(jobs.get(uid, person(request))))
+
+
+def _form_page(request: HttpRequest, form: forms.ScheduleForm, context: dict[str, Any]) -> HttpResponse:
+    schedule = context.get("schedule")
+    cancel = reverse("schedules:detail", args=[schedule.uid]) if schedule else reverse("schedules:list")
+    more = {"form": form, "time_zones": forms.time_zones(), "cancel": cancel, "most_bytes": MAX_MANIFEST_BYTES}
+    return render(request, "schedules/form.html", context | more)
+
+
+def _made(request: HttpRequest, schedule: Schedule, warnings: tuple[str, ...]) -> HttpResponse:
+    for warning in warnings:
+        messages.warning(request, warning)
+    return redirect("schedules:detail", schedule.uid)

@@ -1,0 +1,22 @@
+"""The page of what was found; the palette asks REST for the same."""
+
+from itertools import groupby
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import get_language
+from django.views.decorators.http import require_safe
+
+from hekla.apps.search import selectors
+from hekla.apps.search.labels import KINDS
+from hekla.pages.frame.people import person
+
+
+@require_safe
+def search(request: HttpRequest) -> HttpResponse:
+    """What holds the text `q` in its name."""
+    text = request.GET.get("q", "")
+    hits = selectors.find(person(request), text, get_language() or "en")
+    groups = [(*KINDS[kind], list(some)) for kind, some in groupby(hits, key=lambda hit: hit.kind)]
+    context = {"q": text[: selectors.MOST], "groups": groups, "is_short": len(text.strip()) < selectors.LEAST}
+    return render(request, "search/results.html", context)

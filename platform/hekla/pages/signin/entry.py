@@ -1,0 +1,92 @@
+"""The way in: what a password, a link or an invitation opens is either the console, or the question for a code.
+
+Between the two nobody is signed in: the session only remembers who is half way, for a few minutes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import wraps
+from typing import Concatenate, ParamSpec
+from urllib.parse import urlencode
+
+from django.contrib.auth import login
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect, resolve_url
+from django.urls import reverse
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts import services as account_services
+from hekla.apps.accounts.models import User
+from hekla.apps.signin import selectors
+from hekla.domain.errors import NotFound
+from hekla.lib import clock
+from hekla.pages.frame.people import person
+
+HALF_WAY = timedelta(minutes=5)
+PROOF_LASTS = timedelta(minutes=10)
+_BACKEND = "django.contrib.auth.backends.ModelBackend"
+_HALF, _PROVED = "half_signed_in", "proved_at"
+_More = ParamSpec("_More")
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """Somebody who came with the first proof and still owes the second."""
+
+    user: User
+    method: str
+    target: str
+
+
+def enter(request: HttpRequest, user: User, *, method: str, target: str = "home") -> HttpResponseRedirect:
+    """Let somebody in who came by `method`, or ask for their code first."""
+    if not selectors.is_asked(user):
+        return complete(request, user, method=method, target=target)
+    request.session.cycle_key()
+    facts = {"user": user.pk, "method": method, "target": resolve_url(target), "at": clock.now().timestamp()}
+    request.session[_HALF] = facts
+    return redirect("accounts:second_step")
+
+
+def complete(request: HttpRequest, user: User, *, method: str, target: str = "home") -> HttpResponseRedirect:
+    """Sign in, whoever it was before; the log tells how."""
+    request.session.pop(_HALF, None)
+    login(request, user, backend=_BACKEND)
+    note_proof(request)
+    address = request.META.get("REMOTE_ADDR") or ""
+    account_services.note_sign_in(user, method=method, address=address, now=clock.now())
+    return redirect(target)
+
+
+def half_way(request: HttpRequest) -> Half | None:
+    """Who is half way in this browser, if it was not too long ago."""
+    facts = request.session.get(_HALF)
+    if not facts or clock.now().timestamp() - facts["at"] > HALF_WAY.total_seconds():
+        return None
+    try:
+        return Half(accounts.active(facts["user"]), facts["method"], facts["target"])
+    except NotFound:
+        return None
+
+
+def note_proof(request: HttpRequest) -> None:
+    """This person has just proved who they are."""
+    request.session[_PROVED] = clock.now().timestamp()
+
+
+def freshly_proved(
+    view: Callable[Concatenate[HttpRequest, _More], HttpResponse],
+) -> Callable[Concatenate[HttpRequest, _More], HttpResponse]:
+    """For what an unlocked screen must not be enough for: asks for the password or a code, unless it was just given."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, /, *args: _More.args, **kwargs: _More.kwargs) -> HttpResponse:
+        age = clock.now().timestamp() - request.session.get(_PROVED, 0)
+        if age <= PROOF_LASTS.total_seconds():
+            return view(request, *args, **kwargs)
+        person(request)
+        origin = request.get_full_path() if request.method == "GET" else reverse("accounts:second_factor")
+        return redirect(f"{reverse('accounts:prove')}?{urlencode({'next': origin})}")
+
+    return guarded

@@ -1,0 +1,49 @@
+"""The forms by which somebody proves their second factor: a code or a key, side by side on one page."""
+
+from django.http import HttpRequest
+
+from hekla.apps.accounts.models import User
+from hekla.apps.forms import attach
+from hekla.apps.signin import challenges, selectors, services
+from hekla.apps.signin.challenges import Purpose
+from hekla.domain.errors import HeklaError
+from hekla.lib import clock
+from hekla.pages.signin import challenge_context
+from hekla.pages.signin.forms import CodeForm, KeyForm
+
+Proof = CodeForm | KeyForm
+
+
+def sent(request: HttpRequest) -> Proof:
+    """The one of them that was sent; the empty form of a code while none was."""
+    return KeyForm(request.POST) if "credential" in request.POST else CodeForm(request.POST or None)
+
+
+def holds(request: HttpRequest, proof: Proof, user: User) -> bool:
+    """Whether it proves this person; else the form says why not."""
+    if not proof.is_valid():
+        return False
+    try:
+        _prove(request, proof, user)
+    except HeklaError as error:
+        attach(proof, error)
+    return proof.is_valid()
+
+
+def shown(request: HttpRequest, proof: Proof, user: User) -> dict[str, object]:
+    """Both forms for a template, what was wrong with the one that was sent, and what a key is to sign."""
+    has_key = selectors.keys_of(user).exists()
+    return {
+        "form": CodeForm() if isinstance(proof, KeyForm) else proof,
+        "key_form": proof if isinstance(proof, KeyForm) else KeyForm(),
+        "key": challenge_context.ask(request, Purpose.USE, user) if has_key else None,
+    }
+
+
+def _prove(request: HttpRequest, proof: Proof, user: User) -> None:
+    now = clock.now()
+    if isinstance(proof, CodeForm):
+        services.prove(user, proof.cleaned_data["code"], now=now)
+    else:
+        challenge = challenges.take(request, Purpose.USE, user)
+        services.prove_with_key(user, answer=proof.cleaned_data["credential"], challenge=challenge, now=now)

@@ -1,0 +1,169 @@
+"""The pages by which people come in, and those of their second factor."""
+
+from django.contrib import messages
+from django.contrib.auth import authenticate
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.views import LoginView
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.decorators import method_decorator
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts import services as account_services
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.forms import attach
+from hekla.apps.signin import selectors, services
+from hekla.apps.signin.limits import counted_by_address
+from hekla.domain.errors import HeklaError, NotFound
+from hekla.lib import clock
+from hekla.pages.frame.people import person
+from hekla.pages.signin import entry, proofs
+from hekla.pages.signin.entry import freshly_proved
+from hekla.pages.signin.factor_page import factor_page, told_codes
+from hekla.pages.signin.forms import ConfirmationForm, PasswordForm, SignInForm
+
+
+@method_decorator(counted_by_address, name="post")
+class SignIn(LoginView):
+    """By name and password."""
+
+    template_name = "signin/sign_in.html"
+    form_class = SignInForm
+    redirect_authenticated_user = True
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        """The password was right."""
+        user = form.get_user()
+        assert isinstance(user, User)  # noqa: S101  (we have no other kind)
+        return entry.enter(self.request, user, method="password", target=self.get_success_url())
+
+
+@login_not_required
+@counted_by_address
+@require_http_methods(["GET", "POST"])
+def use_link(request: HttpRequest, secret: str) -> HttpResponse:
+    """A one-time link: the visit shows a button, the button signs in. (Previews of links do not use them up.)"""
+    if request.method == "GET":
+        return render(request, "signin/use_link.html")
+    try:
+        user = account_services.use_link(secret, now=clock.now())
+    except NotFound as refusal:
+        return render(request, "signin/use_link.html", {"refusal": refusal.message}, status=404)
+    return entry.enter(request, user, method="link")
+
+
+@login_not_required
+@counted_by_address
+@never_cache
+@sensitive_post_parameters("code")
+@require_http_methods(["GET", "POST"])
+def second_step(request: HttpRequest) -> HttpResponse:
+    """A code or a key, for somebody who came with a password or a link."""
+    half = entry.half_way(request)
+    if half is None:
+        return redirect("accounts:sign_in")
+    proof = proofs.sent(request)
+    if request.method == "POST" and proofs.holds(request, proof, half.user):
+        return entry.complete(request, half.user, method=half.method, target=half.target)
+    return render(request, "signin/second_step.html", proofs.shown(request, proof, half.user))
+
+
+@never_cache
+@sensitive_post_parameters()
+@require_http_methods(["GET", "POST"])
+def prove(request: HttpRequest) -> HttpResponse:
+    """Who is signed in says once more who they are: by the second factor where they have one, else by the password."""
+    user, asked = person(request), request.POST.get("next") or request.GET.get("next", "")
+    target = asked if url_has_allowed_host_and_scheme(asked, {request.get_host()}) else "accounts:profile"
+    if not selectors.is_asked(user):
+        return _prove_by_password(request, user, asked, target)
+    proof = proofs.sent(request)
+    if request.method == "POST" and proofs.holds(request, proof, user):
+        return _proved(request, target)
+    return render(request, "signin/prove.html", {"next": asked, "can": True, **proofs.shown(request, proof, user)})
+
+
+def _prove_by_password(request: HttpRequest, user: User, asked: str, target: str) -> HttpResponse:
+    form = PasswordForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        if authenticate(request, username=user.username, password=form.cleaned_data["password"]) == user:
+            return _proved(request, target)
+        form.add_error("password", _("This is not your password."))
+    return render(request, "signin/prove.html", {"form": form, "next": asked, "can": user.has_usable_password()})
+
+
+def _proved(request: HttpRequest, target: str) -> HttpResponse:
+    entry.note_proof(request)
+    return redirect(target)
+
+
+@never_cache
+@require_safe
+@freshly_proved
+def second_factor(request: HttpRequest) -> HttpResponse:
+    """Whether one has a second factor, and what to do about it."""
+    return factor_page(request)
+
+
+@require_POST
+@freshly_proved
+def begin(request: HttpRequest) -> HttpResponse:
+    """Make a secret for an app."""
+    services.begin(person(request), now=clock.now())
+    return redirect("accounts:second_factor")
+
+
+@never_cache
+@require_POST
+@freshly_proved
+def confirm(request: HttpRequest) -> HttpResponse:
+    """The app knows the secret: from now on its codes are asked for."""
+    form = ConfirmationForm(request.POST)
+    if form.is_valid():
+        try:
+            fresh = services.confirm(person(request), form.cleaned_data["code"], now=clock.now())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            return told_codes(request, fresh)
+    return factor_page(request, form=form)
+
+
+@never_cache
+@require_POST
+@freshly_proved
+def renew_codes(request: HttpRequest) -> HttpResponse:
+    """New recovery codes, shown once."""
+    fresh = services.renew_codes(person(request), now=clock.now())
+    return render(request, "signin/recovery_codes.html", {"codes": "\n".join(fresh)})
+
+
+@require_POST
+@freshly_proved
+def remove(request: HttpRequest) -> HttpResponse:
+    """No code of the app is asked for any more."""
+    services.remove(person(request), now=clock.now())
+    messages.success(request, _("The app is off."))
+    return redirect("accounts:second_factor")
+
+
+@require_POST
+def reset(request: HttpRequest, user_id: int) -> HttpResponse:
+    """A platform admin ends the second factor of somebody who lost it."""
+    account_services.require(person(request), Permission.MANAGE_PEOPLE)
+    return _reset(request, user_id)
+
+
+@freshly_proved
+def _reset(request: HttpRequest, user_id: int) -> HttpResponse:
+    user = get_object_or_404(accounts.everybody(), pk=user_id)
+    services.reset(user, by=person(request), now=clock.now())
+    messages.success(request, _("%s is not asked for a second factor any more.") % user)
+    return redirect("accounts:edit", user_id)

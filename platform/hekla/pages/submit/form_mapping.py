@@ -1,0 +1,55 @@
+"""The submission form as it would have to be filled in for a job: what it then says is that job again."""
+
+import shlex
+from typing import Any
+
+from hekla.domain.jobspec import Iteration, JobSpec, TaskSpec
+from hekla.pages.job_forms import passthrough_fields
+from hekla.pages.job_forms.submission_form import First
+
+DEBUGGING = "debugging"
+_NUMBERS = ("min_available", "priority", "max_retry", "active_deadline_seconds", "ttl_seconds_after_finished")
+
+
+def filled(spec: JobSpec) -> First:
+    """What the form begins with, so that it says this job."""
+    rest = passthrough_fields.of_job(spec)
+    job = {
+        "name": spec.name,
+        "queue": spec.queue,
+        "priority_class": spec.priority_class,
+        "kind": spec.kind,
+        "framework": passthrough_fields.framework_of(spec.plugins),
+        "restart": passthrough_fields.restarts(spec),
+        "description": "" if "description" in rest else spec.description,
+        "shape": shape_of(spec),
+        "rest": rest,
+        **{name: getattr(spec, name) for name in _NUMBERS},
+    }
+    files = [{"name": name, "text": text} for name, text in spec.files.items() if name not in rest.get("files", {})]
+    return First(job, [_task(task) for task in spec.tasks], files)
+
+
+def shape_of(spec: JobSpec) -> str:
+    """Which of the form's kinds of jobs this is, so that it shows what matters for it."""
+    if spec.replicas > 1 or len(spec.tasks) > 1:
+        return "distributed"
+    return DEBUGGING if spec.kind == DEBUGGING else "single"
+
+
+def _task(task: TaskSpec) -> dict[str, Any]:
+    rest = passthrough_fields.of_task(task)
+    amounts = {name: amount for name, amount in task.resources.items() if name not in rest.get("resources", {})}
+    return {
+        "name": task.name,
+        "replicas": task.replicas,
+        "min_available": task.min_available,
+        "command": shlex.join(task.command),
+        **{field: amounts.get(name, "") for name, field in passthrough_fields.FIELD_OF_RESOURCE.items()},
+        "environment": task.environment,
+        **{name: "" if name in rest else getattr(task, name) for name in ("image", "working_dir")},
+        "depends_on": ", ".join(task.depends_on.tasks) if task.depends_on else "",
+        "depends_on_any": bool(task.depends_on and task.depends_on.iteration is Iteration.ANY),
+        "env": "\n".join(f"{name}={text}" for name, text in task.env.items() if name not in rest.get("env", {})),
+        "rest": rest,
+    }

@@ -1,0 +1,131 @@
+"""A framework taken into a draft: its roles, how they run, and its program. What was typed beside that stays."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.forms import Form
+
+from hekla.pages.job_forms import passthrough_fields
+from hekla.pages.job_forms.forms import JobForm, TaskForm
+from hekla.pages.job_forms.submission_form import First, Values
+from hekla.pages.submit.presets import FRAMEWORKS, KINDS, Beginning, beginning, is_alike
+
+HOW_A_ROLE_RUNS = ("name", "command", "depends_on", "depends_on_any", "rest")
+_WORKER = "worker"  # the role that is asked the most of, where a framework has one
+_USUAL_PLUGINS: dict[str, list[str]] = {"env": [], "svc": []}
+
+
+def adopted(typed: First, framework: Beginning) -> First:
+    """The draft as a job of the framework."""
+    new = framework.first.copy()
+    job = typed.job | {"framework": "", "restart": False} | new.job | {"shape": "distributed"}
+    job["rest"] = _job_rest(typed.job.get("rest"), new.job.get("rest", {}))
+    return First(job, _tasks(typed, new.tasks), _files(typed.files, new.files))
+
+
+def differences(before: First, after: First) -> list[str]:
+    """The fields, and the files, in which two drafts differ."""
+    job = _fields(JobForm.base_fields, [(before.job, after.job)])
+    texts = [{file["name"]: file["text"] for file in first.files} for first in (before, after)]
+    files = [name for name in texts[0] | texts[1] if not is_alike(texts[0].get(name), texts[1].get(name))]
+    return [*job, *_carried([(before.job, after.job)]), *_roles(before.tasks, after.tasks), *files]
+
+
+def _roles(before: Sequence[Values], after: Sequence[Values]) -> list[str]:
+    """Which roles there are, where they are others now; and what is different in those that were there before."""
+    former, present = ({str(task["name"]): task for task in tasks} for tasks in (before, after))
+    names = f"{TaskForm.base_fields['name'].label} ({', '.join(present)})"
+    stayed = [(former[name], task) for name, task in present.items() if name in former]
+    told = [names] if [*former] != [*present] else []
+    return [*told, *_fields(TaskForm.base_fields, stayed), *_carried(stayed)]
+
+
+def _fields(fields: Mapping[str, Any], pairs: Sequence[tuple[Values, Values]]) -> list[str]:
+    """Those that a page shows, and that one form of a pair says otherwise than the other."""
+    shown = {name: str(field.label) for name, field in fields.items() if field.label}
+    return [
+        label
+        for name, label in shown.items()
+        if not all(is_alike(one.get(name), other.get(name)) for one, other in pairs)
+    ]
+
+
+def _carried(pairs: Sequence[tuple[Values, Values]]) -> list[str]:
+    """What goes along with one form of a pair, and not or otherwise with the other, in words."""
+    rests = [(one.get("rest") or {}, other.get("rest") or {}) for one, other in pairs]
+    changed = {
+        name: None
+        for one, other in rests
+        if isinstance(one, dict) and isinstance(other, dict)
+        for name in one | other
+        if one.get(name) != other.get(name)
+    }
+    return [*passthrough_fields.words(changed)]
+
+
+def _job_rest(typed: Any, new: Values) -> Any:  # noqa: ANN401  (what was damaged on its way stays, to be refused)
+    """What goes along, with the plugins of the framework in the place of another's."""
+    if typed and not isinstance(typed, dict):
+        return typed
+    rest = dict(typed or {})
+    former = rest.pop("plugins", None)
+    others = former if isinstance(former, dict) else _USUAL_PLUGINS
+    others = {name: arguments for name, arguments in others.items() if name != passthrough_fields.framework_of(others)}
+    plugins = others | new.get("plugins", {})
+    return rest | new | ({"plugins": plugins} if plugins != _USUAL_PLUGINS else {})
+
+
+def _tasks(typed: First, roles: Sequence[Values]) -> list[Values]:
+    usual = {task["name"]: task for task in began_with(typed).tasks}
+    found = former(roles, typed.tasks)
+    return [_task(role, found.get(role["name"], {}), usual) for role in roles]
+
+
+def former(roles: Sequence[Values], tasks: Sequence[Values]) -> dict[str, Values]:
+    """Whose place each role takes: of the task of its name, else of one that has no other successor."""
+    found = {str(task["name"]): task for task in tasks}
+    names = [role["name"] for role in roles]
+    left = [task for name, task in found.items() if name not in names]
+    for name in sorted((name for name in names if name not in found), key=lambda name: name != _WORKER):
+        if left:
+            found[name] = left.pop(0)
+    return found
+
+
+def _task(role: Values, former: Values, usual: Mapping[str, Values]) -> Values:
+    """The role, with what was typed for whom it takes the place of."""
+    usually = initial(TaskForm)
+    began = usually | usual.get(str(former.get("name")), {})
+    typed = {name: value for name, value in former.items() if not is_alike(value, began.get(name))}
+    kept = {name: value for name, value in typed.items() if name not in HOW_A_ROLE_RUNS}
+    return usually | role | kept | {"rest": _task_rest(former.get("rest"), role.get("rest", {}))}
+
+
+def _task_rest(typed: Any, new: Values) -> Any:  # noqa: ANN401  (what was damaged on its way stays, to be refused)
+    if typed and not isinstance(typed, dict):
+        return typed
+    kept = {name: value for name, value in (typed or {}).items() if name not in ("command", "policies")}
+    return kept | new
+
+
+def initial(form: type[Form]) -> Values:
+    """What stands in a form's fields before anything says otherwise."""
+    return {name: field.initial for name, field in form.base_fields.items()}
+
+
+def began_with(typed: First) -> First:
+    """What the draft was before anything was typed, as far as its framework and its roles tell."""
+    kind = beginning(typed.job.get("shape") or "distributed")
+    told = str(typed.job.get("framework") or ""), [task["name"] for task in typed.tasks]
+    for each in (*FRAMEWORKS, kind, *KINDS):
+        if told == (each.first.job.get("framework", ""), [task["name"] for task in each.first.tasks]):
+            return each.first
+    return kind.first
+
+
+def _files(typed: Sequence[Values], new: Sequence[Values]) -> list[Values]:
+    """The files, with the program of the framework in the place of another's. One that was written by hand stays."""
+    programs = [file["text"] for each in FRAMEWORKS for file in each.first.files]
+    kept = [file for file in typed if not any(is_alike(file["text"], program) for program in programs)]
+    names = {file["name"] for file in kept}
+    return [*kept, *(file for file in new if file["name"] not in names)]

@@ -1,0 +1,63 @@
+"""A preset taken into a draft: all that is filled in in it. Where it is empty, what was typed stays."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from hekla.pages.job_forms.forms import JobForm, TaskForm
+from hekla.pages.job_forms.submission_form import First, Values
+from hekla.pages.submit.framework_defaults import HOW_A_ROLE_RUNS, former, initial
+from hekla.pages.submit.presets import SWEEP, is_alike
+
+_HOW_A_JOB_RUNS = ("framework", "shape", "rest")
+_WITH_THEM = ("plugins", "policies", "command")  # of what goes along
+
+
+def begun(typed: First, base: First, preset: First) -> First:
+    """The draft with what the preset says; where that is empty, with what was typed since the draft was `base`."""
+    job = _job_begun(typed.job, initial(JobForm) | base.job, preset.job)
+    return First(job, _tasks_begun(typed, base, preset.tasks), _files_begun(typed.files, base.files, preset.files))
+
+
+def _job_begun(typed: Values, base: Values, preset: Values) -> Values:
+    """Who named the job keeps its name; what a sweep varies is not the preset's to say."""
+    job = _filled(typed, base, preset, _HOW_A_JOB_RUNS)
+    if typed.get("name") and not is_alike(typed["name"], base.get("name")):
+        job["name"] = typed["name"]
+    if typed.get("shape") == SWEEP.name:
+        job["shape"] = SWEEP.name
+    return job
+
+
+def _tasks_begun(typed: First, base: First, roles: Sequence[Values]) -> list[Values]:
+    usual = {task["name"]: task for task in base.tasks}
+    found = former(roles, typed.tasks)
+    pairs = [(found.get(role["name"], {}), role) for role in roles]
+    return [
+        _filled(one, initial(TaskForm) | usual.get(str(one.get("name")), {}), role, HOW_A_ROLE_RUNS)
+        for one, role in pairs
+    ]
+
+
+def _filled(typed: Values, base: Values, preset: Values, decided: Collection[str]) -> Values:
+    """One form: as the preset has it; where that is empty, what was typed. `decided`: by the preset in any case."""
+    kept = _kept(typed, base, preset, decided)
+    return preset | kept | {"rest": _rest_begun(typed.get("rest"), base.get("rest") or {}, preset["rest"])}
+
+
+def _rest_begun(typed: Any, base: Values, preset: Values) -> Any:  # noqa: ANN401  (damaged, it stays, to be refused)
+    if typed and not isinstance(typed, dict):
+        return typed
+    return preset | _kept(typed or {}, base, preset, _WITH_THEM)
+
+
+def _kept(typed: Values, base: Values, preset: Values, decided: Collection[str]) -> Values:
+    left = {name: value for name, value in typed.items() if name not in decided and not preset.get(name)}
+    return {name: value for name, value in left.items() if not is_alike(value, base.get(name))}
+
+
+def _files_begun(typed: Sequence[Values], base: Sequence[Values], preset: Sequence[Values]) -> list[Values]:
+    """Those of the preset, then what was written by hand under other names."""
+    names = {file["name"] for file in preset}
+    began = [file["text"] for file in base]
+    others = [file for file in typed if file["name"] not in names]
+    return [*preset, *(file for file in others if not any(is_alike(file["text"], text) for text in began))]

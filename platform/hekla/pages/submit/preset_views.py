@@ -1,0 +1,52 @@
+"""The page of presets: what is kept to begin jobs with, and what can be done with it."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from hekla.apps.presets import selectors, services
+from hekla.domain.errors import Forbidden, Refused
+from hekla.lib import clock
+from hekla.pages.frame.people import person
+
+
+@require_safe
+def presets(request: HttpRequest) -> HttpResponse:
+    """One's own, and those of one's tenants."""
+    rows = [(preset, selectors.may_change(person(request), preset)) for preset in selectors.visible_to(person(request))]
+    return render(request, "jobs/presets.html", {"rows": rows})
+
+
+@require_POST
+def rename(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Give a preset another name; a refusal is said above the list."""
+    preset = selectors.get(uid, person(request))
+    try:
+        services.rename(preset, request.POST.get("name", ""), user=person(request), now=clock.now())
+    except Forbidden:
+        raise
+    except Refused as error:
+        messages.error(request, error.message)
+    return redirect("jobs:presets")
+
+
+@require_POST
+def choose(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Let new jobs begin with it, or no longer."""
+    preset = selectors.get(uid, person(request))
+    is_default = request.POST.get("default") == "yes"
+    services.set_default(preset, is_default=is_default, user=person(request), now=clock.now())
+    return redirect("jobs:presets")
+
+
+@require_POST
+def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Forget it."""
+    preset = selectors.get(uid, person(request))
+    services.delete(preset, user=person(request), now=clock.now())
+    messages.success(request, _("The preset “%s” is forgotten.") % preset.name)
+    return redirect("jobs:presets")

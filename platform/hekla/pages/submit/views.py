@@ -1,0 +1,437 @@
+"""The submission: a job or a sweep, as a form or a manifest. Each is made from the other, and keeps what was typed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.forms import attach
+from hekla.apps.jobs import selectors
+from hekla.apps.jobs.copies import Copy, begun_with, copy_of
+from hekla.apps.presets import selectors as presets
+from hekla.apps.presets import services as keeping
+from hekla.apps.presets.models import Preset
+from hekla.apps.priorities import selectors as priorities
+from hekla.apps.queues import selectors as queues
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import formats, spec_changes
+from hekla.domain.errors import HeklaError, NotFound, Refused
+from hekla.domain.jobspec import JobSpec
+from hekla.lib import clock
+from hekla.pages.frame import current_tenant
+from hekla.pages.frame.people import person
+from hekla.pages.job_forms import secret_texts
+from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES, JobManifestForm, PresetForm, UploadForm
+from hekla.pages.job_forms.submission_form import First, SubmissionForm
+from hekla.pages.submit import framework_defaults, preset_mapping, undo
+from hekla.pages.submit import presets as beginnings
+from hekla.pages.submit.form_mapping import filled
+from hekla.pages.submit.options import SWEEP, Beside, Draft
+
+Secrets = Mapping[str, str]
+_SAVED = "saved:"
+_KINDS = (*beginnings.KINDS, beginnings.SWEEP)
+
+
+@require_http_methods(["GET", "POST"])
+def submit(request: HttpRequest) -> HttpResponse:
+    """The form. What is posted is submitted, turned into another kind, shown as YAML, or kept as a preset."""
+    tenant = _tenant(request)
+    if tenant is None:
+        return render(request, "jobs/no_tenant.html")
+    if request.method == "POST":
+        return _refilled(request, tenant) or _posted_form(request, tenant)
+    copy = _copy(request, tenant)
+    preset = None if copy else _saved(request, tenant)
+    first = filled(copy.spec) if copy else _beginning(request, tenant, preset)
+    if request.GET.get("kind") == SWEEP:
+        first.job["shape"] = SWEEP
+    beside = Beside(None, first.job.get("shape", ""), person(request), first=beginnings.swept_by(first))
+    begun = str(preset.uid) if preset else request.GET.get("preset", "")
+    return _form_page(request, tenant, _form(None, first, tenant), beside, copy.secrets if copy else (), begun=begun)
+
+
+def _refilled(request: HttpRequest, tenant: Tenant) -> HttpResponse | None:
+    """The draft with something else filled in, where that was asked for. A file that was chosen is never left aside."""
+    do = request.POST.get("do", "")
+    if do == "undo":
+        return _undone(request, tenant)
+    if do == "back":
+        return _back(request, tenant)
+    if do == "upload" or request.FILES:
+        return _uploaded(request, tenant)
+    if do in {kind.name for kind in _KINDS}:
+        return _turned(request, tenant)
+    if do.startswith(_SAVED):
+        return _begun(request, tenant)
+    framework = next((each for each in beginnings.FRAMEWORKS if each.name == do), None)
+    return _adopted(request, tenant, framework) if framework else None
+
+
+def _undone(request: HttpRequest, tenant: Tenant) -> HttpResponse:
+    """What stood there before; what stands there now can be had again in the same way."""
+    now, filling = undo.draft_of(request.POST), undo.carried(request.POST)
+    if filling is None:
+        return _draft_page(request, tenant, now)
+    back = undo.Filling(_("What stood here before is back."), now)
+    return _draft_page(request, tenant, filling.before, filling=back)
+
+
+def _back(request: HttpRequest, tenant: Tenant) -> HttpResponse:
+    """A draft that was left, as a page elsewhere carried it."""
+    left = undo.carried(request.POST)
+    return _draft_page(request, tenant, left.before, filling=None) if left else redirect("jobs:submit")
+
+
+def _uploaded(request: HttpRequest, tenant: Tenant) -> HttpResponse:
+    """The draft as the chosen file says, or as it was, with what is wrong with the file."""
+    draft, asked = undo.draft_of(request.POST), UploadForm(request.POST, request.FILES)
+    try:
+        loaded = formats.load(asked.cleaned_data["upload"]) if asked.is_valid() else None
+    except HeklaError as error:
+        asked.refuse(error)
+    if asked.errors or loaded is None:
+        return _draft_page(request, tenant, draft, upload=asked)
+    filling = _said_by(asked.file_name, draft)
+    if "text" in draft:
+        return _text_page(request, tenant, draft, asked.cleaned_data["upload"], filling)
+    secrets = secret_texts.joined(draft.get("secrets", ""), loaded.secrets)
+    beside = Beside(draft, draft.get("shape", ""), person(request), is_sent=False)
+    return _filled_page(request, tenant, loaded, secrets, beside, filling=filling)
+
+
+def _said_by(title: str, draft: QueryDict) -> undo.Filling:
+    return undo.Filling(_("The job is now what “%(file)s” says.") % {"file": title}, draft)
+
+
+def _text_page(
+    request: HttpRequest, tenant: Tenant, draft: QueryDict, text: str, filling: undo.Filling
+) -> HttpResponse:
+    """The draft with another text."""
+    changed = draft.copy()
+    changed["text"] = text
+    return _draft_page(request, tenant, changed, filling=filling)
+
+
+def _adopted(request: HttpRequest, tenant: Tenant, framework: beginnings.Beginning) -> HttpResponse:
+    """The draft as a job of the framework, with what was typed beside."""
+    typed = _form(undo.draft_of(request.POST), First(), tenant).typed()
+    first = framework_defaults.adopted(typed, framework)
+    return _taken_page(request, tenant, typed, first, title=framework.title, begun=framework.name)
+
+
+def _begun(request: HttpRequest, tenant: Tenant) -> HttpResponse:
+    """The draft with what the chosen preset says; as it was, where that is gone meanwhile."""
+    draft = undo.draft_of(request.POST)
+    try:
+        preset = _preset(request.POST["do"].removeprefix(_SAVED), request)
+    except NotFound as error:
+        messages.error(request, error.message)
+        return _draft_page(request, tenant, draft)
+    if "text" in draft:
+        return _begun_text(request, tenant, draft, preset)
+    typed = _form(draft, First(), tenant).typed()
+    first = preset_mapping.begun(typed, _base(request, tenant, typed), _first_of(preset, tenant))
+    return _taken_page(request, tenant, typed, first, title=preset.name, begun=str(preset.uid))
+
+
+def _begun_text(request: HttpRequest, tenant: Tenant, draft: QueryDict, preset: Preset) -> HttpResponse:
+    """A text may be anything, so that the preset takes the place of all of it."""
+    text = formats.dump_whole(begun_with(presets.spec_of(preset), tenant).spec)
+    return _text_page(request, tenant, draft, text, _said_by(preset.name, draft))
+
+
+def _base(request: HttpRequest, tenant: Tenant, typed: First) -> First:
+    """What the draft was before anything was typed."""
+    try:
+        return _first_of(_preset(request.POST.get("begun", ""), request), tenant)
+    except NotFound:
+        return _named(framework_defaults.began_with(typed), tenant)
+
+
+def _taken_page(
+    request: HttpRequest, tenant: Tenant, typed: First, first: First, *, title: str, begun: str
+) -> HttpResponse:
+    draft = undo.draft_of(request.POST)
+    beside = Beside(draft, first.job["shape"], person(request), is_sent=False)
+    filling = undo.Filling(_told(title, framework_defaults.differences(typed, first)), draft)
+    return _form_page(request, tenant, _form(None, first, tenant), beside, filling=filling, begun=begun)
+
+
+def _told(title: str, changed: Sequence[str]) -> str:
+    if not changed:
+        return _("“%(title)s” was filled in already; nothing has changed.") % {"title": title}
+    said = {"title": title, "fields": ", ".join(changed)}
+    return _("Filled in from “%(title)s”: %(fields)s. All else is as you typed it.") % said
+
+
+def _draft_page(
+    request: HttpRequest,
+    tenant: Tenant,
+    draft: QueryDict,
+    **more: Any,  # noqa: ANN401
+) -> HttpResponse:
+    """A draft as it was typed, right or wrong, on the page on which it was."""
+    shape = draft.get("shape", "")
+    beside = Beside(draft, shape, person(request), is_sent=False)
+    if "text" in draft:
+        return _yaml_page(request, tenant, JobManifestForm(initial=draft.dict()), beside, shape=shape, **more)
+    typed = _form(draft, First(), tenant).typed()
+    more = {"begun": draft.get("begun", "")} | more
+    return _form_page(request, tenant, _form(None, typed, tenant), beside, **more)
+
+
+def _turned(request: HttpRequest, tenant: Tenant) -> HttpResponse:
+    """The form for another kind of job, with all that was typed, right or wrong."""
+    kind, typed = request.POST["do"], _form(request.POST, First(), tenant).typed()
+    first = beginnings.turned(typed, kind)
+    beside = Beside(request.POST, kind, person(request), is_sent=False, first=beginnings.swept_by(first))
+    return _form_page(request, tenant, _form(None, first, tenant), beside, turned_to=kind)
+
+
+def _posted_form(request: HttpRequest, tenant: Tenant) -> HttpResponse:
+    form, do = _form(request.POST, First(), tenant), request.POST.get("do")
+    beside = Beside(request.POST, form.shape, person(request))
+    spec = form.spec()
+    if spec is not None and do == "yaml":
+        return _yaml_page(request, tenant, _manifest_form(spec, form.secrets), beside)
+    if spec is None or not (do == "keep" or beside.is_valid()):
+        return _form_page(request, tenant, form, beside)
+    draft = Draft(spec, tenant, person(request), form.secrets)
+    try:
+        if do == "look":
+            return _form_page(request, tenant, form, beside, **beside.look(draft, now=clock.now()))
+        if do == "keep":
+            return _kept(request, tenant, spec)
+        address = beside.submit(draft, now=clock.now())
+    except HeklaError as error:
+        beside.show(error, form.show)
+        return _form_page(request, tenant, form, beside)
+    return _made(request, address, spec.remarks)
+
+
+@require_http_methods(["GET", "POST"])
+def submit_yaml(request: HttpRequest) -> HttpResponse:
+    """The manifest. What is posted is submitted, shown as a form, or kept as a preset."""
+    tenant = _tenant(request)
+    if tenant is None:
+        return render(request, "jobs/no_tenant.html")
+    if request.method == "POST":
+        return _posted_yaml(request, tenant)
+    copy = _copy(request, tenant)
+    form = _manifest_form(copy.spec) if copy else JobManifestForm()
+    return _yaml_page(request, tenant, form, Beside(None, "", person(request)), copy.secrets if copy else ())
+
+
+def _posted_yaml(request: HttpRequest, tenant: Tenant) -> HttpResponse:
+    do = request.POST.get("do", "")
+    if do in ("undo", "upload"):
+        return _undone(request, tenant) if do == "undo" else _uploaded(request, tenant)
+    if do.startswith(_SAVED):
+        return _begun(request, tenant)
+    form = JobManifestForm(request.POST, request.FILES)
+    beside = Beside(request.POST, request.POST.get("shape", ""), person(request))
+    goes_on = do in ("form", "keep")
+    if not form.is_valid() or not (goes_on or beside.is_valid()):
+        return _yaml_page(request, tenant, form, beside)
+    given = form.cleaned_data
+    try:
+        return _done(request, tenant, given, beside)
+    except HeklaError as error:
+        form = _as_typed(request, given["text"])
+        beside.show(error, lambda refusal: attach(form, refusal))
+        return _yaml_page(request, tenant, form, beside)
+
+
+def _done(request: HttpRequest, tenant: Tenant, given: dict[str, Any], beside: Beside) -> HttpResponse:
+    """What was asked for with a manifest. Raises what doing it raises."""
+    loaded, do = formats.load(given["text"]), request.POST.get("do")
+    secrets = {**loaded.secrets, **given["secrets"]}
+    if do == "form":
+        return _filled_page(request, tenant, loaded, secret_texts.write(secrets), beside)
+    if do == "keep":
+        return _kept(request, tenant, loaded.spec)
+    draft = Draft(loaded.spec, tenant, person(request), secrets)
+    if do == "look":
+        return _yaml_page(
+            request, tenant, _as_typed(request, given["text"]), beside, **beside.look(draft, now=clock.now())
+        )
+    return _made(request, beside.submit(draft, now=clock.now()), loaded.warnings)
+
+
+def _as_typed(request: HttpRequest, text: str) -> JobManifestForm:
+    """The manifest again, with the text of what was uploaded."""
+    form = JobManifestForm({**request.POST.dict(), "text": text})
+    form.is_valid()
+    return form
+
+
+def _made(request: HttpRequest, address: str, warnings: Sequence[str]) -> HttpResponse:
+    """To what was submitted, with what is said beside it."""
+    for warning in warnings:
+        messages.warning(request, warning)
+    return redirect(address)
+
+
+def _filled_page(
+    request: HttpRequest,
+    tenant: Tenant,
+    loaded: formats.LoadedJob,
+    secrets: str,
+    beside: Beside,
+    **more: Any,  # noqa: ANN401
+) -> HttpResponse:
+    for warning in loaded.warnings:
+        messages.warning(request, warning)
+    first = filled(loaded.spec)
+    first.job["secrets"] = secrets
+    if beside.is_sweep:
+        first.job["shape"] = SWEEP
+    return _form_page(request, tenant, _form(None, first, tenant), beside, **more)
+
+
+def _manifest_form(spec: JobSpec, secrets: Secrets | None = None) -> JobManifestForm:
+    return JobManifestForm(initial={"text": formats.dump_whole(spec), "secrets": secret_texts.write(secrets or {})})
+
+
+def _kept(request: HttpRequest, tenant: Tenant, spec: JobSpec) -> HttpResponse:
+    """Keep the job on the page as a preset, and go on with it."""
+    asked = PresetForm(request.POST)
+    asked.is_valid()
+    name, whose = asked.cleaned_data.get("name", ""), tenant if asked.cleaned_data["for_tenant"] else None
+    try:
+        preset = keeping.save(name=name, spec=spec, user=person(request), tenant=whose, now=clock.now())
+    except Refused as error:
+        raise Refused(error.message) from error
+    messages.success(request, _("Kept as the preset “%s”.") % preset.name)
+    return redirect(f"{reverse('jobs:submit')}?saved={preset.uid}")
+
+
+def _beginning(request: HttpRequest, tenant: Tenant, preset: Preset | None) -> First:
+    """What the address asks to begin with; else the default preset; else one process."""
+    if preset:
+        return _first_of(preset, tenant)
+    return _named(beginnings.beginning(request.GET.get("preset", "")).first, tenant)
+
+
+def _named(first: First, tenant: Tenant) -> First:
+    named = first.copy()
+    named.job.update(name=selectors.free_name(tenant, "train"), queue=_usual_queue(tenant))
+    return named
+
+
+def _first_of(preset: Preset, tenant: Tenant) -> First:
+    return filled(begun_with(presets.spec_of(preset), tenant).spec)
+
+
+def _saved(request: HttpRequest, tenant: Tenant) -> Preset | None:
+    """The preset that the address names, or the default where it names nothing at all."""
+    if "saved" not in request.GET:
+        return None if "preset" in request.GET else presets.default(person(request), tenant)
+    return _preset(request.GET["saved"], request)
+
+
+def _preset(uid: str, request: HttpRequest) -> Preset:
+    """Raises NotFound."""
+    try:
+        return presets.get(UUID(uid), person(request))
+    except ValueError as error:
+        raise NotFound(_("There is no such preset.")) from error
+
+
+def _form(data: QueryDict | None, first: First, tenant: Tenant) -> SubmissionForm:
+    environments = list(clusters.environments().values_list("name", flat=True))
+    classes = [(one.name, f"{one.name} ({one.value})") for one in priorities.offer_to(tenant).classes]
+    return SubmissionForm(data, first, queues=_queues(tenant), environments=environments, classes=classes)
+
+
+def _form_page(
+    request: HttpRequest,
+    tenant: Tenant,
+    form: SubmissionForm,
+    beside: Beside,
+    secrets: Sequence[str] = (),
+    **more: Any,  # noqa: ANN401
+) -> HttpResponse:
+    draft = next((request.GET[name] for name in ("clone", "saved", "preset") if name in request.GET), "usual")
+    context = {
+        "tenant": tenant,
+        "form": form.job,
+        "tasks": form.tasks,
+        "files": form.files,
+        "draft": draft,
+        "begun": request.POST.get("begun", ""),
+        "also": form.also,
+        "secrets": secrets,
+        "beside": beside,
+        "shape": form.shape,
+        "several": form.is_of_several,
+        "kinds": _KINDS,
+        "frameworks": beginnings.FRAMEWORKS,
+        "upload": UploadForm(),
+        "most_bytes": MAX_MANIFEST_BYTES,
+        "filling": undo.carried(request.POST),
+    }
+    return render(request, "jobs/submit.html", context | more | _side(request, tenant))
+
+
+def _side(request: HttpRequest, tenant: Tenant) -> dict[str, Any]:
+    """What stands beside both, whatever the job is."""
+    return {
+        "presets": presets.offered(person(request), tenant).defer("spec"),
+        "keep": PresetForm(request.POST or None),
+        "may_keep_for_tenant": tenancy.may(person(request), tenant.pk, Permission.KEEP_TENANT_PRESETS),
+    }
+
+
+def _yaml_page(
+    request: HttpRequest,
+    tenant: Tenant,
+    form: JobManifestForm,
+    beside: Beside,
+    secrets: Sequence[str] = (),
+    **more: Any,  # noqa: ANN401
+) -> HttpResponse:
+    context: dict[str, Any] = {"tenant": tenant, "form": form, "most_bytes": MAX_MANIFEST_BYTES, "secrets": secrets}
+    context |= {"beside": beside, "shape": request.POST.get("shape", ""), "upload": form}
+    context["filling"] = undo.carried(request.POST)
+    return render(request, "jobs/submit_yaml.html", context | more | _side(request, tenant))
+
+
+def _tenant(request: HttpRequest) -> Tenant | None:
+    return current_tenant.tenant(request)
+
+
+def _queues(tenant: Tenant) -> list[tuple[str, str]]:
+    found = [
+        (queue.name, queue.name if queue.is_open else f"{queue.name} ({queue.get_state_display()})")
+        for queue in queues.open_to(tenant)
+    ]
+    over = [(span.name, _("%s (the cluster that starts it first)") % span) for span in queues.spans_open_to(tenant)]
+    return [*found, *over]
+
+
+def _usual_queue(tenant: Tenant) -> str:
+    """The queue for whoever does not choose: the one that manifests without a queue go to, else the first open one."""
+    names = [queue.name for queue in queues.open_to(tenant) if queue.is_open]
+    return "default" if "default" in names else next(iter(names), "")
+
+
+def _copy(request: HttpRequest, tenant: Tenant) -> Copy | None:
+    """The copy of the job that the address names, where it names one, with the changes that are named beside it."""
+    try:
+        uid = UUID(request.GET.get("clone", ""))
+    except ValueError:
+        return None
+    copy = copy_of(selectors.get(uid, person(request)), tenant)
+    return replace(copy, spec=spec_changes.apply_changes(copy.spec, spec_changes.parse(request.GET.get("with", ""))))

@@ -1,0 +1,164 @@
+"""Pages about tenants."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.forms import attach, form_page
+from hekla.apps.tenancy import selectors, services
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.errors import HeklaError, Refused
+from hekla.lib import clock
+from hekla.pages.frame.people import person
+from hekla.pages.tenancy.forms import ROLES, MemberForm, RetentionForm, TenantChangeForm, TenantForm
+
+
+@require_safe
+def tenants(request: HttpRequest) -> HttpResponse:
+    """The tenants that one may see."""
+    found = selectors.with_member_counts(selectors.visible_to(person(request)))
+    context = {
+        "tenants": found,
+        "departments": selectors.departments_of(person(request)),
+        "may_audit": selectors.may_audit(person(request)),
+    }
+    return render(request, "tenancy/list.html", context)
+
+
+@require_safe
+def roles(request: HttpRequest) -> HttpResponse:
+    """What each role may do, for those who give roles."""
+    return render(request, "tenancy/roles.html", {"tables": selectors.role_tables(person(request))})
+
+
+@require_http_methods(["GET", "POST"])
+def create(request: HttpRequest) -> HttpResponse:
+    """A new tenant."""
+    accounts.require(person(request), Permission.MANAGE_TENANTS)
+    form = TenantForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = services.create(**form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            messages.success(request, _("%s was added. Now add its members.") % made)
+            return redirect("tenancy:detail", made.slug)
+    return form_page(request, form, title=_("Add a tenant"), submit=_("Add"), cancel=reverse("tenancy:list"))
+
+
+@require_safe
+def detail(request: HttpRequest, slug: str) -> HttpResponse:
+    """A tenant and its members."""
+    return _detail_page(request, selectors.get(slug, person(request)), MemberForm())
+
+
+@require_http_methods(["GET", "POST"])
+def edit(request: HttpRequest, slug: str) -> HttpResponse:
+    """Change a tenant."""
+    accounts.require(person(request), Permission.MANAGE_TENANTS)
+    tenant = selectors.get(slug, person(request))
+    form = TenantChangeForm(request.POST or None, instance=tenant)
+    if request.method == "POST" and form.is_valid():
+        fresh = selectors.get(slug, person(request))
+        services.change(fresh, form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
+        messages.success(request, _("Saved."))
+        return redirect("tenancy:detail", slug)
+    cancel = reverse("tenancy:detail", args=[slug])
+    return form_page(request, form, title=tenant.name, submit=_("Save"), cancel=cancel)
+
+
+@require_POST
+def set_retention(request: HttpRequest, slug: str) -> HttpResponse:
+    """For how long logs and history of deleted jobs are kept."""
+    tenant = selectors.get(slug, person(request))
+    services.require(person(request), tenant, Permission.SET_RETENTION)
+    form = RetentionForm(request.POST)
+    if form.is_valid():
+        try:
+            services.set_retention(tenant, **form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            messages.success(request, _("Saved."))
+            return redirect("tenancy:detail", slug)
+    return _detail_page(request, tenant, MemberForm(), retention=form)
+
+
+@require_POST
+def add_member(request: HttpRequest, slug: str) -> HttpResponse:
+    """Somebody joins."""
+    tenant = _managed(request, slug)
+    form = MemberForm(request.POST)
+    if form.is_valid():
+        user, role = form.cleaned_data["user"], form.cleaned_data["role"]
+        try:
+            services.add_member(tenant, user, role, actor=actor_of(person(request)), now=clock.now())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            messages.success(request, _("%s is a member now.") % user)
+            return redirect("tenancy:detail", slug)
+    return _detail_page(request, tenant, form)
+
+
+@require_POST
+def change_role(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
+    """A member gets another role."""
+    tenant, role = _managed(request, slug), request.POST.get("role", "")
+    if role not in dict(ROLES):
+        raise Refused(_("There is no such role."))
+    services.change_role(tenant, user_id, role, actor=actor_of(person(request)), now=clock.now())
+    messages.success(request, _("Saved."))
+    return redirect("tenancy:detail", slug)
+
+
+@require_POST
+def remove_member(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
+    """A member leaves."""
+    tenant = _managed(request, slug)
+    services.remove_member(tenant, user_id, actor=actor_of(person(request)), now=clock.now())
+    messages.success(request, _("Removed."))
+    return redirect("tenancy:detail", slug)
+
+
+@require_POST
+def switch(request: HttpRequest) -> HttpResponse:
+    """Work for another of one's tenants from now on."""
+    request.session["tenant"] = selectors.get(request.POST.get("tenant", ""), person(request)).slug
+    target = request.POST.get("next", "")
+    safe = url_has_allowed_host_and_scheme(target, {request.get_host()})
+    return redirect(target if safe else "home")
+
+
+def _managed(request: HttpRequest, slug: str) -> Tenant:
+    tenant = selectors.get(slug, person(request))
+    may = selectors.may(person(request), tenant.pk, Permission.MANAGE_MEMBERS)
+    if not may:
+        accounts.require(person(request), Permission.MANAGE_TENANTS)
+    return tenant
+
+
+def _detail_page(
+    request: HttpRequest, tenant: Tenant, form: MemberForm, retention: RetentionForm | None = None
+) -> HttpResponse:
+    user = person(request)
+    kept = {"log_days": tenant.log_days, "history_days": tenant.history_days}
+    context = {
+        "tenant": tenant,
+        "members": selectors.members(tenant),
+        "form": form,
+        "roles": ROLES,
+        "may_audit": selectors.may(user, tenant.pk, Permission.SEE_AUDIT),
+        "may_manage": selectors.may(user, tenant.pk, Permission.MANAGE_MEMBERS),
+        "retention": retention or RetentionForm(initial=kept),
+        "may_set_retention": selectors.may(user, tenant.pk, Permission.SET_RETENTION),
+    }
+    return render(request, "tenancy/detail.html", context)

@@ -1,0 +1,139 @@
+"""Courses as figures for Plotly, and the same as a table for who cannot or will not look."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from hekla.apps.job_history import labels
+from hekla.apps.usage.selectors import Point
+from hekla.domain.resources import Resources
+from hekla.pages.frame import plots
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+_SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20))
+Value = Callable[[Point], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One figure. `title` has the unit in it."""
+
+    title: str
+    figure: "go.Figure"
+
+    @property
+    def json(self) -> SafeString:
+        """The figure for the page's script."""
+        return plots.to_json(self.figure)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one line used, in words; `asked` is what it asked for."""
+
+    line: str
+    mean_cpu: str
+    most_cpu: str
+    most_memory: str
+    most_gpus: str
+    asked: str
+
+
+def pictures(points: Sequence[Point], asked: Mapping[str, Resources]) -> list[Picture]:
+    """CPU and memory, and GPUs where some were seen. `asked`: what each line asked for.
+
+    None where no line has two points: then the table says it all.
+    """
+    if not any(len(some) > 1 for some in _by_line(points).values()):
+        return []
+    unit, size = _size(max(point.memory_bytes for point in points))
+    found = [
+        _picture(_("CPU (cores)"), points, lambda point: point.cores, _same(asked, "cpu", 1000)),
+        _picture(
+            _("Memory (%s)") % unit, points, lambda point: point.memory_bytes / size, _same(asked, "memory", size)
+        ),
+    ]
+    return found + _gpu_pictures(points, asked)
+
+
+def _gpu_pictures(points: Sequence[Point], asked: Mapping[str, Resources]) -> list[Picture]:
+    found = []
+    if any(point.gpus is not None for point in points):
+        wanted = _same(asked, "nvidia.com/gpu", 1000)
+        found.append(_picture(_("GPUs at work"), points, lambda point: point.gpus, wanted))
+    held = [point.gpu_memory_bytes for point in points if point.gpu_memory_bytes is not None]
+    if held:
+        unit, size = _size(max(held))
+        value: Value = lambda point: None if point.gpu_memory_bytes is None else point.gpu_memory_bytes / size  # noqa: E731
+        found.append(_picture(_("GPU memory (%s)") % unit, points, value, None))
+    return found
+
+
+def rows(points: Sequence[Point], asked: Mapping[str, Resources]) -> list[Row]:
+    """A row a line."""
+    return [_row(line, some, asked.get(line, Resources())) for line, some in _by_line(points).items()]
+
+
+def _row(line: str, points: Sequence[Point], asked: Resources) -> Row:
+    cores = [point.cores for point in points if point.cores is not None]
+    gpus = [point.gpus for point in points if point.gpus is not None]
+    unit, size = _size(most := max(point.memory_bytes for point in points))
+    return Row(
+        line=line,
+        mean_cpu=f"{sum(cores) / len(cores):.2f}" if cores else "–",
+        most_cpu=f"{max(cores):.2f}" if cores else "–",
+        most_memory=f"{most / size:.3g} {unit}",
+        most_gpus=f"{max(gpus):.2f}" if gpus else "–",
+        asked=labels.amounts(asked),
+    )
+
+
+def _picture(title: str, points: Sequence[Point], value: Value, asked: float | None) -> Picture:
+    figure = plots.new_figure(
+        xaxis_type="date", yaxis_rangemode="tozero", legend_orientation="h", legend_y=-0.2, showlegend=False
+    )
+    for line, some in _by_line(points).items():
+        figure.add_scatter(
+            x=[_instant(point) for point in some],
+            y=[_rounded(value(point)) for point in some],
+            mode="lines" if len(some) > 1 else "markers",
+            name=line,
+        )
+    if asked is not None:
+        ends = [min(line.x[0] for line in figure.data), max(line.x[-1] for line in figure.data)]
+        figure.add_scatter(
+            x=ends, y=[asked, asked], mode="lines", name=_("asked for"), line_dash="dash", line_width=1.5
+        )
+    figure.layout.showlegend = len(figure.data) > 1
+    return Picture(title, figure)
+
+
+def _instant(point: Point) -> str:
+    return point.at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _by_line(points: Sequence[Point]) -> dict[str, list[Point]]:
+    found: dict[str, list[Point]] = {}
+    for point in points:
+        found.setdefault(point.line, []).append(point)
+    return found
+
+
+def _same(asked: Mapping[str, Resources], name: str, size: int) -> float | None:
+    """What every line asked for, where all asked for the same."""
+    amounts = {resources.amount(name) for resources in asked.values()}
+    return amounts.pop() / size if len(amounts) == 1 and any(amounts) else None
+
+
+def _size(most: int) -> tuple[str, int]:
+    return next((unit, size) for unit, size in _SIZES if most >= size or size == _SIZES[-1][1])
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.4g}")

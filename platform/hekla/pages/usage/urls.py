@@ -1,0 +1,9 @@
+from django.urls import path
+
+from hekla.pages.usage import views
+
+app_name = "usage"
+urlpatterns = [
+    path("jobs/<uuid:uid>/", views.job, name="job"),
+    path("pods/<int:pod_id>/", views.pod, name="pod"),
+]

@@ -1,0 +1,61 @@
+"""The part of a job's and of a pod's page that shows what was used. It asks for itself again while the pods run."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.usage import selectors
+from hekla.domain.resources import Resources
+from hekla.lib import clock
+from hekla.pages.frame.people import person
+from hekla.pages.usage import plots
+
+MOST_LINES = 7
+"""Colours that one can tell apart. With more pods a line is a whole task."""
+_MOST_PODS = 2000
+
+
+@require_safe
+def job(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """What a job's pods use."""
+    found = jobs.get(uid, person(request))
+    pods = list(jobs.pods(found).exclude(started_at=None)[:_MOST_PODS])
+    by_task = len({str(pod) for pod in pods}) > MOST_LINES
+    return _part(request, found, pods, by_task=by_task, address=reverse("usage:job", args=[uid]))
+
+
+@require_safe
+def pod(request: HttpRequest, pod_id: int) -> HttpResponse:
+    """What one attempt uses."""
+    found = jobs.pod(pod_id, person(request))
+    return _part(request, found.job, [found], by_task=False, address=reverse("usage:pod", args=[pod_id]))
+
+
+def _part(request: HttpRequest, job: Job, pods: Sequence[Pod], *, by_task: bool, address: str) -> HttpResponse:
+    points = selectors.course(pods, by_task=by_task, now=clock.now())
+    asked = _asked(job, pods, by_task=by_task)
+    context = {
+        "job": job,
+        "address": address,
+        "pictures": plots.pictures(points, asked),
+        "rows": plots.rows(points, asked),
+        "by_task": by_task,
+        "is_over": all(pod.is_final for pod in pods) and job.is_final,
+        "has_begun": bool(pods),
+    }
+    return render(request, "usage/_use.html", context)
+
+
+def _asked(job: Job, pods: Sequence[Pod], *, by_task: bool) -> dict[str, Resources]:
+    """What each line asked for: a pod its request, a task that of all its replicas."""
+    spec = spec_of(job)
+    if by_task:
+        return {task.name: task.request * task.replicas for task in spec.tasks}
+    return {str(pod): spec.task(pod.task).request for pod in pods}

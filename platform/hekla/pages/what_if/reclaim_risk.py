@@ -1,0 +1,73 @@
+"""What of a job other queues may take back, as a part of its page that comes when the page is there."""
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_safe
+
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.sentences import together
+from hekla.lib import clock
+from hekla.pages.frame.people import person
+from hekla.simulation import reclaim_risk
+from hekla.simulation.reclaim_risk import Claimant, Exposure
+
+
+@require_safe
+def part(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """The card; queues that one may not see have no name in it."""
+    user = person(request)
+    job = jobs.get(uid, user)
+    found = reclaim_risk.seen_by(user, job, now=clock.now())
+    context = {"job": job, "exposure": found, "sentence": sentence(found)}
+    context["claimants"] = [_claims(one) for one in found.claimants]
+    return render(request, "jobs/_exposure.html", context)
+
+
+def sentence(found: Exposure) -> str:
+    """What is so now, and what could be."""
+    if found.is_safe:
+        return _SAFE[found.is_safe]()
+    facts = {"n": found.now, "of": found.pods, "most": found.most}
+    told = []
+    if found.now:
+        borrowed = ngettext(
+            "%(n)d of its %(of)d pods holds what its queue has borrowed.",
+            "%(n)d of its %(of)d pods hold what its queue has borrowed.",
+            found.now,
+        )
+        told.append(borrowed % facts)
+    if found.most:
+        told.append(_("When another queue claims its share, up to %(most)d of its %(of)d pods have to go.") % facts)
+    else:
+        told.append(_("Nothing of it can be taken back, whatever other queues ask for."))
+    return together(told)
+
+
+def _claims(one: Claimant) -> str:
+    facts = {"queue": one.queue, "n": one.pods, "share": f"{100 * one.share:.0f}"}
+    if not one.queue:
+        text = ngettext(
+            "%(n)d pod of another queue waits, which holds %(share)s%% of what it deserves.",
+            "%(n)d pods of another queue wait, which holds %(share)s%% of what it deserves.",
+            one.pods,
+        )
+    else:
+        text = ngettext(
+            "%(n)d pod of queue %(queue)s waits, which holds %(share)s%% of what it deserves.",
+            "%(n)d pods of queue %(queue)s wait, which holds %(share)s%% of what it deserves.",
+            one.pods,
+        )
+    return text % facts
+
+
+_SAFE = {
+    "no_place": lambda: _("It holds nothing that could be taken back."),
+    "no_reclaim": lambda: _("The policy of the cluster takes nothing back from queues."),
+    "no_shares": lambda: _("The policy of the cluster gives queues no shares, so nothing is borrowed."),
+    "queue_keeps": lambda: _("Its queue gives nothing back."),
+    "job_keeps": lambda: _("Its pods are never evicted."),
+}

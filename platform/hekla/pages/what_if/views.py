@@ -1,0 +1,240 @@
+"""What would be if: beside the form in which a job is written, and on the page of a job that waits."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from hekla.api.throttles import may_ask_what_if
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.forecasts import selectors as forecasts
+from hekla.apps.job_history import prospects
+from hekla.apps.job_history.prospects import Told
+from hekla.apps.jobs import selectors, services
+from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.services import Way
+from hekla.apps.queues import selectors as queues
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain import formats, spec_changes
+from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
+from hekla.domain.jobspec import JobSpec
+from hekla.lib import clock
+from hekla.pages.frame import current_tenant
+from hekla.pages.frame.people import person
+from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
+from hekla.pages.job_forms.submission_form import First, SubmissionForm
+from hekla.pages.submit.form_mapping import filled
+from hekla.pages.submit.options import Beside
+from hekla.simulation import what_if as asking
+from hekla.simulation import wording
+from hekla.simulation.what_if import Answer, NotForetold, Verdict
+
+_DRAFT_NAME, _DRAFT_COMMAND = "draft", "true"
+_STATES = {Verdict.NOW: ("done", "check"), Verdict.WAITS: ("waiting", "clock"), Verdict.NEVER: ("failed", "warning")}
+
+
+@require_POST
+def what_if(request: HttpRequest) -> HttpResponse:
+    """What would be if the form as it stands were sent; until when it would wait is asked for apart."""
+    if not may_ask_what_if(person(request).pk):
+        return render(request, "jobs/_what_if.html", {"remark": _("That was asked often; it is asked again soon.")})
+    tenant = _tenant(request)
+    if _is_blank(request):
+        remark = _("Type or paste a manifest, or choose a file. What would be if it were sent is said here.")
+        return render(request, "jobs/_what_if.html", {"remark": remark})
+    try:
+        spec, size = _swept(request, _spec(request, tenant))
+        way = services.way_for(spec=spec, tenant=tenant, user=person(request), is_timed=False)
+        answer = asking.about_draft(spec, tenant=tenant, user=person(request), queue=way.queue, with_eta=False)
+    except Forbidden as error:
+        return render(request, "jobs/_what_if.html", {"remark": error.message}, status=403)
+    except Refused as error:
+        return render(request, "jobs/_what_if.html", _refusal(error))
+    except Invalid as error:
+        return render(request, "jobs/_what_if.html", {"remark": _remark(error)})
+    state, icon = _STATES[answer.verdict]
+    waits_somewhere = way.span is not None and answer.verdict is Verdict.WAITS  # `when` says where, and why
+    context = {
+        "state": state,
+        "icon": icon,
+        "head": wording.head(answer),
+        "size": size,
+        "asked": [] if waits_somewhere else _asked(way),
+        "sentences": [] if waits_somewhere else wording.sentences(answer),
+        "waits": answer.verdict is Verdict.WAITS,
+        "starts": answer.verdict is Verdict.NOW,
+        "more": answer.is_cut_short and not answer.offers,
+        **_ways(request, spec, answer),
+    }
+    return render(request, "jobs/_what_if.html", context)
+
+
+@require_POST
+def when(request: HttpRequest) -> HttpResponse:
+    """Until when the job in the form would wait, and what would help where there was no time to try that before."""
+    tenant, user = _tenant(request), person(request)
+    if not may_ask_what_if(user.pk):
+        return HttpResponse("")
+    try:
+        spec, _size = _swept(request, _spec(request, tenant))
+        way = services.way_for(spec=spec, tenant=tenant, user=user)
+        answer = asking.about_draft(spec, tenant=tenant, user=user, queue=way.queue, with_offers="ways" in request.GET)
+    except Forbidden:
+        return HttpResponse("", status=403)
+    except (Invalid, Refused):  # it was changed meanwhile, and is asked about anew
+        return HttpResponse("")
+    accuracy = forecasts.accuracy(way.queue.pk)
+    context = {"sentences": wording.when(answer, clock.now(), accuracy), "tried": "ways" in request.GET}
+    context["asked"] = _asked(way)
+    return render(request, "jobs/_when.html", context | _ways(request, spec, answer))
+
+
+def _asked(way: Way) -> list[Told]:
+    """What each cluster says, where the queue stands for several."""
+    return prospects.told([one.as_data() for one in way.asked], clock.now(), chosen=way.queue.cluster.name)
+
+
+def _ways(request: HttpRequest, spec: JobSpec, answer: Answer) -> dict[str, Any]:
+    """What would help, and whether the form can take it: what it has to keep secret it would lose."""
+    return {"ways": wording.ways(spec, answer.offers), "can_take": not _has_secrets(request)}
+
+
+@require_POST
+def take(request: HttpRequest) -> JsonResponse:
+    """The fields of the form that another value makes of an offer, with these values."""
+    tenant = _tenant(request)
+    try:
+        spec = _spec(request, tenant)
+        changed = spec_changes.apply_changes(spec, spec_changes.parse(request.POST.get("change", "")))
+    except Invalid as error:
+        return JsonResponse({"detail": error.message}, status=400)
+    if "text" in request.POST:
+        return JsonResponse({"text": formats.dump_whole(changed)})
+    return JsonResponse(_differences(filled(spec), filled(changed)))
+
+
+@require_safe
+def unblock(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """What a waiting job waits for, until when, and what would start it now."""
+    job = selectors.get(uid, person(request))
+    if job.is_final or job.cluster.leads_jobs or not may_ask_what_if(person(request).pk):
+        return HttpResponse("")
+    answer = asking.about_job(job, user=person(request))
+    if answer.verdict is Verdict.NOW:
+        return HttpResponse("")
+    accuracy = forecasts.accuracy(job.queue_id)
+    context = {
+        "job": job,
+        "sentences": [*wording.place(answer), *wording.when(answer, clock.now(), accuracy)],
+        "ways": wording.ways(spec_of(job), answer.offers),
+        "may_act": selectors.may_act(person(request), job) and services.is_scalable(job),
+    }
+    return render(request, "jobs/_unblock.html", context)
+
+
+@require_POST
+def ease(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Take an offer for a job that waits: its size is changed; for anything else the form of a copy is opened."""
+    job = selectors.get(uid, person(request))
+    services.require_right(job, person(request))
+    text = request.POST.get("change", "")
+    wanted = spec_changes.parse(text)
+    if not all(change.is_of_size for change in wanted):
+        query = urlencode({"clone": str(job.uid), "with": text})
+        return redirect(f"{reverse('jobs:submit')}?{query}")
+    size = spec_changes.size_of(spec_changes.apply_changes(spec_of(job), wanted))
+    services.scale(job, size, user=person(request), now=clock.now(), seen=_revision(request))
+    return redirect("jobs:detail", uid)
+
+
+def _revision(request: HttpRequest) -> int | None:
+    text = request.POST.get("revision", "")
+    return int(text) if text.isdecimal() and len(text) < 10 else None  # noqa: PLR2004
+
+
+def _tenant(request: HttpRequest) -> Tenant:
+    tenant = current_tenant.tenant(request)
+    if tenant is None:
+        raise NotFound(_("You are not a member of a tenant yet; ask a platform admin."))
+    return tenant
+
+
+def _spec(request: HttpRequest, tenant: Tenant) -> JobSpec:
+    """The job in the form or in the manifest. Raises Invalid."""
+    if "text" in request.POST:
+        text = request.POST["text"]
+        if len(text.encode(errors="replace")) > MAX_MANIFEST_BYTES:
+            raise Invalid([Problem("", _("A manifest may have 1 MiB."))])
+        return formats.load(text).spec
+    environments = list(clusters.environments().values_list("name", flat=True))
+    open_ones = [*map(str, queues.open_to(tenant)), *map(str, queues.spans_open_to(tenant))]
+    names = [(name, name) for name in open_ones]
+    spec = SubmissionForm(_filled(request.POST), First(), queues=names, environments=environments).spec()
+    if spec is None:
+        raise Invalid([Problem("", _("What would be is said once the fields are right."))])
+    return spec
+
+
+def _is_blank(request: HttpRequest) -> bool:
+    """Whether it is the page of the manifest, and nothing was typed yet."""
+    return "text" in request.POST and not request.POST["text"].strip()
+
+
+def _swept(request: HttpRequest, spec: JobSpec) -> tuple[JobSpec, int]:
+    """The first job of the sweep, and how many there are; the job itself, and 0, without one. Raises Invalid."""
+    beside = Beside(request.POST, request.POST.get("shape", ""), person(request))
+    if not beside.is_sweep:
+        return spec, 0
+    if not beside.is_valid():
+        form = beside.parameters
+        whole = [Problem("", str(text)) for text in form.non_field_errors()]
+        raise Invalid([*whole, *(Problem(str(field.label), str(text)) for field in form for text in field.errors)])
+    sweep = beside.sweep(spec)
+    return sweep.points(1)[0].spec, sweep.size()
+
+
+def _filled(data: QueryDict) -> QueryDict:
+    """With a name and commands where there are none yet: they make no difference to where it starts."""
+    copy = data.copy()
+    for name in [key for key in copy if key == "name" or key.endswith("-command")]:
+        if not copy.get(name, "").strip():
+            copy[name] = _DRAFT_NAME if name == "name" else _DRAFT_COMMAND
+    return copy
+
+
+def _refusal(error: Refused) -> dict[str, Any]:
+    """What is not wrong with the job would be refused all the same: a quota is used up, a queue is closed."""
+    if isinstance(error, NotForetold):
+        return {"remark": error.message}
+    state, icon = _STATES[Verdict.NEVER]
+    return {
+        "state": state,
+        "icon": icon,
+        "head": _("It would be refused"),
+        "sentences": [error.message],
+        "refused": True,
+    }
+
+
+def _remark(error: Invalid) -> str:
+    if problem := next(iter(error.problems), None):
+        return _(": ").join(filter(None, (problem.path, problem.message)))
+    return error.message
+
+
+def _has_secrets(request: HttpRequest) -> bool:
+    """A JobConfig with secrets is not written anew: their values would be lost."""
+    return "text" in request.POST and bool(formats.load(request.POST["text"]).secrets)
+
+
+def _differences(old: First, new: First) -> dict[str, Any]:
+    """By the names of the fields."""
+    fields = {name: value for name, value in new.job.items() if value != old.job[name]}
+    for place, (before, after) in enumerate(zip(old.tasks, new.tasks, strict=True)):
+        fields |= {f"tasks-{place}-{name}": value for name, value in after.items() if value != before[name]}
+    return {name: "" if value is None else value for name, value in fields.items()}

@@ -1,8 +1,0 @@
-"""`python3 manage.py up`: everything that Hekla is, on one machine, from one command to one Ctrl-C.
-
-Standard library only: this process stays for as long as Hekla runs, and should weigh little.
-"""
-
-from hekla.project.up.command import main
-
-__all__ = ["main"]

@@ -1,0 +1,172 @@
+"""What the machines and queues hold now, as sums that the log keeps up: a page costs what happened, not what there is.
+
+A picture (`picture`) knows every pod of one cluster, for the engine. Pages want sums, of all clusters at once.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from threading import Lock
+
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters.models import Node
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.selectors import Held
+from hekla.domain.phases import JobPhase
+from hekla.domain.resources import Resources
+from hekla.lib import clock
+
+_ALL_EVERY = timedelta(minutes=5)
+_MAX_EVENTS = 10_000
+"""After more events than these all is read again."""
+_JOB, _CLUSTER = "job:", "cluster:"
+Place = tuple[int, str]
+"""A machine by its cluster and its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a queue's jobs hold, how many of them hold something, and how many wait for it."""
+
+    used: Resources = field(default_factory=Resources)
+    running: int = 0
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """An instant: the machines with what each can give, what is held on them, and of each queue by its row id.
+
+    What is not named holds nothing. `number`: of the last event that is in it.
+    """
+
+    number: int
+    nodes: Sequence[tuple[Node, Resources]]
+    machines: Mapping[Place, Resources]
+    queues: Mapping[int, Use]
+
+
+@dataclass(slots=True)
+class _Part:
+    """What one job adds to the sums."""
+
+    queue: int
+    is_waiting: bool = False
+    amounts: dict[Place, dict[str, float]] = field(default_factory=dict)
+
+    def hold(self, one: Held) -> None:
+        self.is_waiting = False
+        per_pod = {**one.request, "pods": 1.0}
+        for node, count in Counter(one.nodes).items():
+            mine = self.amounts.setdefault((one.job.cluster_id, node), {})
+            for name, amount in per_pod.items():
+                mine[name] = mine.get(name, 0.0) + amount * count
+
+
+class _Sums:
+    """Of all jobs. Amounts are whole numbers, so that what is taken away leaves nothing behind."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, _Part] = {}
+        self._machines: defaultdict[Place, Counter[str]] = defaultdict(Counter)
+        self._queues: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        self._running: Counter[int] = Counter()
+        self._waiting: Counter[int] = Counter()
+        self._told: Occupancy | None = None
+
+    def put(self, uid: str, part: _Part | None) -> None:
+        """What a job adds now, in place of what it added before."""
+        before = self._parts.pop(uid, None)
+        if before is not None:
+            self._count(before, -1)
+        if part is not None:
+            self._parts[uid] = part
+            self._count(part, 1)
+        self._told = None
+
+    def _count(self, part: _Part, sign: int) -> None:
+        for place, amounts in part.amounts.items():
+            for name, amount in amounts.items():
+                self._machines[place][name] += sign * amount  # type: ignore[assignment]
+                self._queues[part.queue][name] += sign * amount  # type: ignore[assignment]
+        self._running[part.queue] += sign * bool(part.amounts)
+        self._waiting[part.queue] += sign * part.is_waiting
+
+    def told(self, number: int, nodes: Sequence[tuple[Node, Resources]]) -> Occupancy:
+        """As they are; what is told is made anew only where something was put."""
+        if self._told is None:
+            known = {*self._queues, *self._running, *self._waiting}
+            self._told = Occupancy(
+                number,
+                nodes,
+                {place: Resources(amounts) for place, amounts in self._machines.items()},
+                {pk: Use(Resources(self._queues[pk]), self._running[pk], self._waiting[pk]) for pk in known},
+            )
+        return replace(self._told, number=number, nodes=nodes)
+
+
+@dataclass
+class _Follower:
+    """The sums and the machines, up to which event they are kept up, and when all was read last."""
+
+    lock: Lock = field(default_factory=Lock)
+    sums: _Sums = field(default_factory=_Sums)
+    nodes: Sequence[tuple[Node, Resources]] = ()
+    number: int = -1
+    read_at: datetime | None = None
+
+    def follow(self, now: datetime) -> None:
+        """Be as the rows say."""
+        number = event_log.last_number()
+        subjects = self._changed(number, now)
+        if subjects is None:
+            self.sums, self.read_at = _Sums(), None  # until all of it is there
+        if subjects is None or any(subject.startswith(_CLUSTER) for subject in subjects):
+            self.nodes = [(node, Resources.parse(node.allocatable)) for node in clusters.nodes()]
+        self._put(None if subjects is None else _uids(subjects))
+        self.read_at = now if subjects is None else self.read_at
+        self.number = number if subjects is None else max(number, self.number)
+
+    def _changed(self, number: int, now: datetime) -> set[str] | None:
+        """To what something happened. None: all is to be read, as it is from time to time in any case."""
+        if self.read_at is None or now - self.read_at > _ALL_EVERY:
+            return None
+        if number <= self.number:  # whoever asks may look at a moment that is past
+            return set()
+        return event_log.subjects(self.number, number, limit=_MAX_EVENTS)
+
+    def _put(self, uids: set[str] | None) -> None:
+        parts = _read(uids) if uids or uids is None else {}
+        for uid in parts if uids is None else uids:
+            self.sums.put(uid, parts.get(uid))
+
+
+def _uids(subjects: Collection[str]) -> set[str]:
+    return {subject.removeprefix(_JOB) for subject in subjects if subject.startswith(_JOB)}
+
+
+def _read(uids: Collection[str] | None) -> dict[str, _Part]:
+    """What these jobs add, or all that there are."""
+    found, held = jobs.living(uids)
+    parts = {str(job.uid): _Part(job.queue_id, job.phase == JobPhase.PENDING) for job in found}
+    for one in held:
+        parts[str(one.job.uid)].hold(one)
+    return parts
+
+
+_follower = _Follower()
+
+
+def now() -> Occupancy:
+    """What is held at this instant."""
+    with _follower.lock:
+        _follower.follow(clock.now())
+        return _follower.sums.told(_follower.number, _follower.nodes)
+
+
+def forget() -> None:
+    """Drop what this process keeps, as a new process would."""
+    with _follower.lock:
+        _follower.read_at = None

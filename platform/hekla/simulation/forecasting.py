@@ -1,0 +1,34 @@
+"""What is foretold of jobs when they begin to wait is kept, to be held against what happens."""
+
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.forecasts import selectors, services
+from hekla.domain.phases import JobPhase
+from hekla.simulation import eta
+from hekla.simulation.runtimes import View
+from hekla.simulation.snapshot_cache import Outlook, looking_at
+
+_MOST = 200
+"""So many jobs at a time."""
+
+
+def record(cluster: Cluster) -> int:
+    """Foretell the start of each job of which nothing was foretold yet. Returns of how many."""
+    if cluster.leads_jobs:
+        return 0
+    with looking_at(cluster, is_long=True) as outlook:
+        fresh = _fresh(outlook)
+        if not fresh:
+            return 0
+        short, long = [eta.starts(outlook.course(), fresh, outlook.run_times, view) for view in (View.SHORT, View.LONG)]
+        found = {int(uid): eta.between(short.get(uid), long.get(uid)) for uid in fresh}
+    spans = {pk: (span.earliest, span.latest) if span else None for pk, span in found.items()}
+    services.keep(spans, now=outlook.now)
+    return len(spans)
+
+
+def _fresh(outlook: Outlook) -> list[str]:
+    """Those that wait and of which nobody was told when they start."""
+    rows = outlook.taken.jobs.items()
+    waiting = [uid for uid, row in rows if row.waiting and row.phase == JobPhase.PENDING and row.started_at is None]
+    known = selectors.known([int(uid) for uid in waiting])
+    return [uid for uid in waiting if int(uid) not in known][:_MOST]

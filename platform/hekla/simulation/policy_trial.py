@@ -1,0 +1,66 @@
+"""A policy tried on what is there now: the next cycle under it, beside the next cycle under the one in force.
+
+One cycle of each from the same state; nothing is written. What comes after it, once those that yield are gone and new
+pods are made, is not told.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from hekla import engine
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs.models import Job
+from hekla.domain.phases import GangPhase
+from hekla.engine.decisions import Decisions, Fault
+from hekla.engine.policy import Policy
+from hekla.scheduling import cache
+from hekla.scheduling.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What a cycle does to a job: whether its queue lets it in, how many pods start, and how many must yield."""
+
+    is_let_in: bool = False
+    starts: int = 0
+    yields: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A job that the two policies treat differently."""
+
+    job: Job
+    now: Fate
+    then: Fate
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What differs, by job; what of the new policy failed; and how many jobs were looked at."""
+
+    differences: tuple[Difference, ...]
+    faults: tuple[Fault, ...]
+    jobs: int
+
+
+def try_policy(cluster: Cluster, in_force: Policy, other: Policy, *, now: datetime) -> Trial:
+    """The next cycle of this cluster under both."""
+    taken = cache.present(cluster, now=now)
+    before, after = (engine.cycle(taken.state, policy, now.timestamp()) for policy in (in_force, other))
+    old, new = _fates(taken, before), _fates(taken, after)
+    differences = (Difference(job, old[uid], new[uid]) for uid, job in taken.jobs.items() if old[uid] != new[uid])
+    return Trial(tuple(differences), after.faults, len(taken.jobs))
+
+
+def _fates(taken: Snapshot, decided: Decisions) -> Mapping[str, Fate]:
+    starts, yields = Counter(bind.job for bind in decided.binds), Counter(one.job for one in decided.evictions)
+    return {
+        uid: Fate(_is_let_in(job, decided.phases.get(uid)), starts[uid], yields[uid]) for uid, job in taken.jobs.items()
+    }
+
+
+def _is_let_in(job: Job, phase: GangPhase | None) -> bool:
+    return job.gang_phase == GangPhase.PENDING and phase not in (None, GangPhase.PENDING)

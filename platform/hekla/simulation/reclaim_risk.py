@@ -1,0 +1,156 @@
+"""How much of what a job holds its queue has borrowed, and who may take it back.
+
+The plugins that count shares are asked, so it is what they go by: once about the cluster as it is, and once as it would
+be if every other queue had work enough for all of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.models import Job
+from hekla.apps.queues import selectors as queues
+from hekla.domain.phases import GangPhase
+from hekla.domain.resources import Resources
+from hekla.engine import model
+from hekla.engine.cycle import opened_session
+from hekla.engine.faults import Failed
+from hekla.engine.gangs import ALLOCATED, Gang, Member
+from hekla.engine.points import Point
+from hekla.engine.policy import Policy
+from hekla.engine.session import Session
+from hekla.scheduling import cache, policies
+
+_TAKES_BACK = frozenset({"reclaim", "gangreclaim"})
+_WHOLE = 1 + 1e-9
+_NEVER = "volcano.sh/preemptable"
+MOST_CLAIMANTS = 5
+_WORK = "work-of-"
+
+
+@dataclass(frozen=True, slots=True)
+class Claimant:
+    """A queue with jobs that wait, which has a smaller part of what it deserves than the job's own."""
+
+    queue: str
+    share: float
+    pods: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """`now`: pods that hold what the queue has beyond what it deserves; `most`: those that plugins would let go for
+    another queue, if all others had work enough.
+
+    `is_safe`: why nothing is taken back, as a code; empty where it may be.
+    """
+
+    pods: int = 0
+    now: int = 0
+    most: int = 0
+    share: float | None = None
+    is_safe: str = ""
+    claimants: tuple[Claimant, ...] = ()
+
+
+def seen_by(user: User, job: Job, *, now: datetime) -> Exposure:
+    """What of the job other queues may take back; those that the person may not see have no name in it."""
+    found = of(job, now=now)
+    known = set(queues.visible_to(user).values_list("name", flat=True))
+    named = (replace(one, queue=one.queue if one.queue in known else "") for one in found.claimants)
+    return replace(found, claimants=tuple(named))
+
+
+def of(job: Job, *, now: datetime) -> Exposure:
+    """What of the job other queues may take back."""
+    policy = policies.in_force(job.cluster)
+    if safe := _safe(job, policy):
+        return Exposure(is_safe=safe)
+    state = cache.present(job.cluster, now=now).state
+    try:
+        session = opened_session(state, policy, now.timestamp())
+        busy = opened_session(_with_work(state, job.queue.name), policy, now.timestamp())
+    except Failed:
+        return Exposure(is_safe="no_shares")
+    return _found(session, busy, str(job.pk))
+
+
+def _safe(job: Job, policy: Policy) -> str:
+    """Why nothing is ever taken back of it."""
+    if job.is_final:
+        return "no_place"
+    if not _TAKES_BACK & set(policy.actions):
+        return "no_reclaim"
+    if not job.queue.reclaimable:
+        return "queue_keeps"
+    return "job_keeps" if spec_of(job).annotations.get(_NEVER, "").lower() == "false" else ""
+
+
+def _found(session: Session, busy: Session, uid: str) -> Exposure:
+    gang = session.gangs.get(uid)
+    held = _held(session, gang) if gang else []
+    if gang is None or not held:
+        return Exposure(is_safe="no_place")
+    if not session.answers(Point.QUEUE_SHARE):
+        return Exposure(pods=len(held), is_safe="no_shares")
+    share = _share(session, gang.job.queue)
+    most = _given(busy, _held(busy, busy.gangs[uid]))
+    return Exposure(len(held), _beyond(session, held), most, share, "", _claimants(session, gang.job.queue, share))
+
+
+def _held(session: Session, gang: Gang) -> list[Member]:
+    """Those that hold a place, the last first: so they would go."""
+    return session.in_task_order([member for member in gang.members if member.status in ALLOCATED])[::-1]
+
+
+def _beyond(session: Session, held: Sequence[Member]) -> int:
+    """How many of these pods would have to go until the queue holds no more than it deserves."""
+    queue = held[0].job.job.queue
+    wanted = (count for count in range(len(held)) if _share(session, queue, held[:count]) <= _WHOLE)
+    return next(wanted, len(held))
+
+
+def _given(busy: Session, held: Sequence[Member]) -> int:
+    """How many of these pods all plugins would let go for the work of another queue."""
+    claims = [gang.members[0] for uid, gang in busy.gangs.items() if uid.startswith(_WORK)]
+    return max((len(busy.victims(Point.RECLAIMABLE, claim, held).victims) for claim in claims), default=0)
+
+
+def _share(session: Session, queue: str, without: Sequence[Member] = ()) -> float:
+    """As the first plugin counts it that does."""
+    return float(session.answers(Point.QUEUE_SHARE)[0](session.queues[queue], (), without))
+
+
+def _claimants(session: Session, own: str, share: float) -> tuple[Claimant, ...]:
+    """The neediest first."""
+    waiting: dict[str, int] = {}
+    for gang in session.gangs.values():
+        count = sum(member.status is model.TaskStatus.PENDING for member in gang.members)
+        if count and gang.job.queue != own:
+            waiting[gang.job.queue] = waiting.get(gang.job.queue, 0) + count
+    found = [Claimant(queue, _share(session, queue), pods) for queue, pods in waiting.items()]
+    needy = sorted((one for one in found if one.share < min(share, 1.0)), key=lambda one: (one.share, one.queue))
+    return tuple(needy[:MOST_CLAIMANTS])
+
+
+def _with_work(state: model.ClusterState, own: str) -> model.ClusterState:
+    """The same cluster, with a job in every other queue that could use all of it."""
+    whole = sum((node.allocatable for node in state.nodes), Resources())
+    others = [queue.name for queue in state.queues if queue.name != own]
+    return replace(state, jobs=(*state.jobs, *(_work(queue, whole) for queue in others)))
+
+
+def _work(queue: str, whole: Resources) -> model.Job:
+    task = model.Task(uid=f"{_WORK}{queue}", name=f"{_WORK}{queue}-0", role="work", request=whole)
+    return model.Job(
+        uid=f"{_WORK}{queue}",
+        name=f"{_WORK}{queue}",
+        namespace="work",
+        queue=queue,
+        min_available=1,
+        min_resources=whole,
+        phase=GangPhase.INQUEUE,
+        tasks=(task,),
+    )

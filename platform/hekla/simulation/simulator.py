@@ -1,0 +1,213 @@
+"""How a cluster would go on from here, in simulated time: cycle by cycle, as the controller would turn it.
+
+What was evicted is gone by the next cycle, and who was let in has pods by then; nothing takes time but what `end` is
+told. Nothing is written: the rows are only read, and the engine decides on copies.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import count
+
+from hekla.apps.jobs.facts import job_facts
+from hekla.apps.jobs.models import Job, Pod
+from hekla.domain import lifecycle
+from hekla.domain.lifecycle import PodRef, Stimulus
+from hekla.domain.phases import GangPhase
+from hekla.domain.policies import PARTIAL_ACTIONS, LifecycleAction, LifecycleEvent
+from hekla.engine import cycle, model
+from hekla.engine.decisions import Decisions, Eviction
+from hekla.engine.model import TaskStatus
+from hekla.engine.policy import Policy
+from hekla.engine.world import World
+from hekla.scheduling import snapshot
+from hekla.scheduling.snapshot import Snapshot
+
+_MAX_ROUNDS = 8
+"""As many as the controller takes in one turn."""
+_PLACED = frozenset({TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED})
+_ENDING = frozenset({TaskStatus.RELEASING})
+_GO_ON = frozenset({LifecycleAction.SYNC_JOB, *PARTIAL_ACTIONS})
+"""After these the job itself goes on when a pod of it was evicted."""
+
+
+class Course:
+    """See the module. `decided`: what the last cycle said; `evictions`: whom all of them evicted."""
+
+    def __init__(self, taken: Snapshot, policy: Policy, world: World, now: datetime) -> None:
+        self.now, self.decided, self.evictions = now, Decisions(), list[Eviction]()
+        self._policy, self._world, self._taken = policy, world, taken
+        self._jobs = {job.uid: job for job in taken.state.jobs}
+        self._rows = dict(taken.jobs)
+        self._leaving: dict[str, LifecycleAction] = {
+            job.uid: LifecycleAction.SYNC_JOB for job in taken.state.jobs if any(t.status in _ENDING for t in job.tasks)
+        }
+        self._pod_ids = count(-1, -1)
+
+    def fork(self) -> "Course":
+        """Another one that goes on from here; nobody was evicted in it yet."""
+        other = copy(self)
+        other.evictions, other._jobs, other._rows, other._leaving = [], dict(self._jobs), dict(self._rows), {}
+        return other
+
+    def put(self, row: Job) -> None:
+        """A job as this row has it, as if nothing of it had a place: a draft, or a job that waits and would change."""
+        uid = str(row.pk)
+        self._rows[uid] = row
+        is_in = GangPhase(row.gang_phase) is not GangPhase.PENDING
+        self._jobs[uid] = snapshot.job(row, self._pods(row) if is_in else [], {})
+
+    def settle(self, until: str = "") -> bool:
+        """Go on until nothing changes by itself, or this job has begun. Returns whether it has."""
+        for _ in range(_MAX_ROUNDS):
+            state = replace(self._taken.state, jobs=tuple(self._jobs.values()))
+            self.decided = cycle(state, self._policy, self.now.timestamp(), world=self._world)
+            is_restless = self._follow() | self._move_on()
+            if self.has_begun(until) or not is_restless:
+                break
+        return self.has_begun(until)
+
+    def end(self, uids: Iterable[str], at: datetime) -> None:
+        """These jobs are over by then."""
+        self.now = max(self.now, at)
+        for uid in uids:
+            self._jobs.pop(uid, None)
+            self._leaving.pop(uid, None)
+
+    def job(self, uid: str) -> model.Job | None:
+        """A job as it stands."""
+        return self._jobs.get(uid)
+
+    def has_begun(self, uid: str) -> bool:
+        """Whether a job has what it needs to work."""
+        return uid in self._jobs and has_begun(self._jobs[uid])
+
+    def row(self, uid: str) -> Job | None:
+        """What was asked for; None for a job that is over and whose pods still end."""
+        return self._rows.get(uid)
+
+    def started(self) -> list[str]:
+        """The jobs that have begun."""
+        return [uid for uid, job in self._jobs.items() if has_begun(job)]
+
+    def waiting(self) -> list[str]:
+        """Those that have not, in the order of their submission."""
+        return [uid for uid, job in self._jobs.items() if uid in self._rows and not has_begun(job)]
+
+    def nodes(self, uid: str) -> dict[str, int]:
+        """How many pods of a job are on which node."""
+        job = self._jobs.get(uid)
+        return dict(Counter(task.node for task in job.tasks if task.status in _PLACED)) if job else {}
+
+    # What a cycle decided.
+
+    def _follow(self) -> bool:
+        decided = self.decided
+        binds: dict[str, dict[str, str]] = defaultdict(dict)
+        evicted: dict[str, set[str]] = defaultdict(set)
+        for bind in decided.binds:
+            binds[bind.job][bind.task] = bind.node
+        for eviction in decided.evictions:
+            evicted[eviction.job].add(eviction.task)
+        self.evictions += decided.evictions
+        for uid, places in binds.items():
+            self._each(uid, lambda task, places=places: self._bound(task, places))  # type: ignore[misc]
+        for uid, tasks in evicted.items():
+            self._evict(uid, tasks)
+        moved = [uid for uid, phase in decided.phases.items() if self._jobs[uid].phase is not phase]
+        for uid in moved:
+            self._jobs[uid] = replace(self._jobs[uid], phase=decided.phases[uid])
+        return bool(binds or evicted or moved)
+
+    def _each(self, uid: str, change: Callable[[model.Task], model.Task]) -> None:
+        job = self._jobs[uid]
+        self._jobs[uid] = replace(job, tasks=tuple(change(task) for task in job.tasks))
+
+    def _bound(self, task: model.Task, places: dict[str, str]) -> model.Task:
+        if task.uid not in places:
+            return task
+        at = self.now.timestamp()
+        return replace(task, status=TaskStatus.RUNNING, node=places[task.uid], nominated_node="", scheduled_at=at)
+
+    def _evict(self, uid: str, tasks: set[str]) -> None:
+        """They end, and with them all of the job where its policies say so."""
+        row = self._rows.get(uid)
+        roles = {task.role for task in self._jobs[uid].tasks if task.uid in tasks}
+        actions = [_answer(row, role) for role in sorted(roles)] if row else []
+        action = next((one for one in actions if one not in _GO_ON), LifecycleAction.SYNC_JOB)
+        self._leaving[uid] = action
+        is_all = action not in _GO_ON
+        self._each(uid, lambda task: _leaving(task) if is_all or task.uid in tasks else task)
+
+    # What follows by itself until the next cycle.
+
+    def _move_on(self) -> bool:
+        leaving, self._leaving = self._leaving, {}
+        for uid, action in leaving.items():
+            self._let_go(uid, action)
+        let_in = [uid for uid, job in self._jobs.items() if uid in self._rows and _lacks_pods(job)]
+        for uid in let_in:
+            self._make_pods(uid)
+        return bool(leaving or let_in)
+
+    def _let_go(self, uid: str, action: LifecycleAction) -> None:
+        job = self._jobs[uid]
+        if action in _GO_ON:
+            tasks = (self._replaced(task) if task.status in _ENDING else task for task in job.tasks)
+            self._jobs[uid] = replace(job, tasks=tuple(task for task in tasks if task is not None))
+        elif action is LifecycleAction.RESTART_JOB:
+            self._jobs[uid] = replace(job, tasks=(), phase=GangPhase.PENDING)
+        else:
+            del self._jobs[uid]
+
+    def _replaced(self, task: model.Task) -> model.Task | None:
+        """The next attempt of a pod that was evicted; one that was ended for another reason has none."""
+        pod = self._taken.pods.get(task.uid)
+        if pod is not None and pod.stopping and not pod.evicted:
+            return None
+        return replace(task, status=TaskStatus.PENDING, node="", scheduled_at=0.0)
+
+    def _make_pods(self, uid: str) -> None:
+        row = copy(self._rows[uid])
+        row.gang_phase = self._jobs[uid].phase
+        self._jobs[uid] = snapshot.job(row, self._pods(row), {})
+
+    def _pods(self, row: Job) -> list[Pod]:
+        """The pods that the controller would make."""
+        outcome = lifecycle.advance(job_facts(row), (), LifecycleAction.SYNC_JOB)
+        one = Pod(job=row, version=row.version, created_at=self.now)
+        return [_like(one, next(self._pod_ids), ref) for ref in outcome.create]
+
+
+def _like(pod: Pod, pk: int, ref: PodRef) -> Pod:
+    """Another attempt made at the same time, never to be saved: to make each as a row costs ten times as much."""
+    other = Pod.__new__(Pod)
+    other.__dict__.update(pod.__dict__, id=pk, task=ref.task, index=ref.index, attempt=ref.attempt)
+    return other
+
+
+def _lacks_pods(job: model.Job) -> bool:
+    return not job.tasks and job.phase is not GangPhase.PENDING
+
+
+def has_begun(job: model.Job) -> bool:
+    """Whether so many of its pods have a place that it can work."""
+    placed = sum(task.status in _PLACED for task in job.tasks)
+    return placed >= max(1, job.min_available)
+
+
+def begun_at(job: model.Job) -> datetime | None:
+    """When it had the first of the places that it has."""
+    times = [task.scheduled_at for task in job.tasks if task.status in _PLACED and task.scheduled_at]
+    return datetime.fromtimestamp(min(times), UTC) if times else None
+
+
+def _leaving(task: model.Task) -> model.Task:
+    return replace(task, status=TaskStatus.RELEASING) if task.node else task
+
+
+def _answer(row: Job, role: str) -> LifecycleAction:
+    """What the job's policies do about an eviction."""
+    return lifecycle.resolve(job_facts(row), Stimulus(event=LifecycleEvent.POD_EVICTED, task=role))

@@ -1,0 +1,132 @@
+"""What a process keeps of each cluster to be asked about: a picture that the log keeps up, and the engine's world.
+
+A question costs what happened since the last one, and the cycles that it needs. Those of a cluster come one after
+another, but for those that take long: they have a line of their own, so that nobody who types waits for them.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from threading import Lock
+from typing import Any, TypeVar
+
+from hekla.apps.clusters.models import Cluster
+from hekla.engine.cycle import opened_session
+from hekla.engine.policy import Policy
+from hekla.engine.session import Session
+from hekla.engine.world import World
+from hekla.lib import clock
+from hekla.scheduling import policies
+from hekla.scheduling.cache import Picture
+from hekla.scheduling.snapshot import Snapshot
+from hekla.simulation import runtimes
+from hekla.simulation.runtimes import RunTimes
+from hekla.simulation.simulator import Course
+
+_RUN_TIMES_EVERY = timedelta(minutes=1)
+_HOLDS_FOR = timedelta(seconds=30)
+"""Time alone changes what is decided: some policies let what waits grow more urgent."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Derived:
+    """What follows from a picture and a policy at an instant, by what was asked."""
+
+    taken: Snapshot
+    policy: Policy
+    now: datetime
+    found: dict[Hashable, Any] = field(default_factory=dict)
+
+
+@dataclass
+class _Kept:
+    lock: Lock = field(default_factory=Lock)
+    picture: Picture = field(default_factory=Picture)
+    world: World = field(default_factory=World)
+    empty: World = field(default_factory=World)
+    run_times: tuple[datetime, RunTimes] | None = None
+    derived: _Derived | None = None
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """A cluster as it stands at an instant, from which courses begin. `number`: of the last event that is in it."""
+
+    number: int
+    taken: Snapshot
+    policy: Policy
+    now: datetime
+    _cluster: Cluster
+    _kept: _Kept
+
+    @property
+    def run_times(self) -> RunTimes:
+        """How long jobs of this cluster ran, not older than a minute."""
+        if self._kept.run_times is None or self.now - self._kept.run_times[0] > _RUN_TIMES_EVERY:
+            self._kept.run_times = self.now, runtimes.of(self._cluster.pk)
+        return self._kept.run_times[1]
+
+    def once(self, asked: Hashable, find: Callable[[], T]) -> T:
+        """What is found by this question: where nothing happened since it was asked last, what was found then."""
+        known = self._kept.derived
+        if known is None or not self._is_as(known):
+            known = self._kept.derived = _Derived(self.taken, self.policy, self.now)
+        if asked not in known.found:
+            known.found[asked] = find()
+        found: T = known.found[asked]
+        return found
+
+    def _is_as(self, known: _Derived) -> bool:
+        return known.taken is self.taken and known.policy == self.policy and self.now - known.now <= _HOLDS_FOR
+
+    def course(self) -> Course:
+        """How it would go on, from when all that is decided at once is decided."""
+        other = self.once("course", self._settled).fork()
+        other.now = self.now
+        return other
+
+    def session(self) -> Session:
+        """A cycle at its beginning, to ask the plugins of the policy; nothing is decided. Raises Failed."""
+        return opened_session(self.taken.state, self.policy, self.now.timestamp(), world=self._kept.world)
+
+    def empty(self) -> Course:
+        """The same machines and queues without a job."""
+        alone = Snapshot(replace(self.taken.state, jobs=()), {}, ())
+        return Course(alone, self.policy, self._kept.empty, self.now)
+
+    def _settled(self) -> Course:
+        course = Course(self.taken, self.policy, self._kept.world, self.now)
+        course.settle()
+        return course
+
+
+_kept: dict[tuple[int, bool], _Kept] = {}
+_kept_lock = Lock()
+
+
+@contextmanager
+def looking_at(cluster: Cluster, *, is_long: bool = False) -> Iterator[Outlook]:
+    """What the cluster is like now, for as long as nobody else asks; `is_long`: it may take seconds."""
+    with _kept_lock:
+        kept = _kept.setdefault((cluster.pk, is_long), _Kept())
+    with kept.lock:
+        yield _outlook(cluster, kept, clock.now())
+
+
+def _outlook(cluster: Cluster, kept: _Kept, now: datetime) -> Outlook:
+    kept.picture.refresh(cluster, _NOBODY, now=now)
+    kept.picture.stirred(now)
+    taken = kept.picture.snapshot(cluster)
+    return Outlook(kept.picture.number, taken, policies.in_force(cluster), now, cluster, kept)
+
+
+_NOBODY: Mapping[str, str] = {}
+"""For whom evicted pods make room is known to the controller alone; the engine finds it out anew."""
+
+
+def forget_all() -> None:
+    """Drop what this process keeps, as a new process would."""
+    with _kept_lock:
+        _kept.clear()

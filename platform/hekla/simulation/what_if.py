@@ -1,0 +1,335 @@
+"""What would be if a job were submitted, and what a job that waits waits for: the engine's answer, nothing written."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.services import quota
+from hekla.apps.jobs.services.submission import new_row, too_large, way_for
+from hekla.apps.priorities import selectors as priorities
+from hekla.apps.priorities.selectors import Offering
+from hekla.apps.queues import selectors as queues
+from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.errors import Refused
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.spec_changes import SpecChange, SpecField
+from hekla.engine.model import TaskStatus
+from hekla.lib import clock
+from hekla.scheduling import reasons
+from hekla.simulation import eta, suggestions
+from hekla.simulation.eta import Eta
+from hekla.simulation.runtimes import View
+from hekla.simulation.simulator import Course
+from hekla.simulation.snapshot_cache import Outlook, looking_at
+from hekla.simulation.suggestions import Changes, Offer, Trial
+
+_HOLDING = frozenset({TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.RELEASING})
+_DRAFT = -1
+"""The row id of a job that is not submitted; every row of the database has a greater one."""
+
+_TYPING_SECONDS, _TRYING_SECONDS, _WAITING_SECONDS = 0.25, 0.15, 5.0
+"""Of who types: for so long the whole answer may take, and so much of it that changes are tried. Of who waits."""
+
+
+class Verdict(StrEnum):
+    """Whether a job starts at once, later, or as things are never."""
+
+    NOW = "now"
+    WAITS = "waits"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A job that the reader may know of, and how many of its pods are meant."""
+
+    uid: str
+    name: str
+    pods: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """Jobs that this is about: those of the reader's tenants by name, of the rest how many."""
+
+    known: tuple[Named, ...] = ()
+    unknown: int = 0
+    unknown_pods: int = 0
+
+    @property
+    def pods(self) -> int:
+        """Of all of them."""
+        return self.unknown_pods + sum(job.pods for job in self.known)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the engine says of a job.
+
+    `nodes`: pods by node, where it starts; `evicts`: whose pods would go for it. `reasons`: why it waits, `problems`:
+    what makes it too large, in sentences. `place`: in the line of its queue, of `line`. `eta`: None where nobody can
+    tell; `after`: the jobs whose end lets it in. `offers`: changes with which it would start now;
+    `is_cut_short`: there was no time to try them, or not all.
+    """
+
+    verdict: Verdict
+    nodes: dict[str, int] = field(default_factory=dict)
+    evicts: Others = Others()
+    reasons: tuple[dict[str, Any], ...] = ()
+    problems: tuple[str, ...] = ()
+    place: int = 0
+    line: int = 0
+    eta: Eta | None = None
+    after: Others = Others()
+    offers: tuple[Offer, ...] = ()
+    is_cut_short: bool = False
+
+
+class NotForetold(Refused):
+    """Somebody else leads the jobs of that cluster, and our engine's word about them would be wrong."""
+
+    code = "not_foretold"
+
+
+def about_draft(
+    spec: JobSpec,
+    *,
+    tenant: Tenant,
+    user: User,
+    queue: Queue | None = None,
+    with_eta: bool = True,
+    with_offers: bool = True,
+) -> Answer:
+    """What would be if this were submitted now. `queue`: to which it goes, where that is known.
+
+    Raises as a submission does: NotFound, Forbidden, Refused, QuotaExceeded; and NotForetold.
+
+    Until when it would wait takes longest to find out, and what would help most of the rest: either can be left out.
+    Without the first somebody types, and few changes are tried, or none of a very large job.
+    """
+    began = time.monotonic()
+    queue = queue or way_for(spec=spec, tenant=tenant, user=user).queue
+    quota.require([spec], [queue], tenant=tenant, user=user, now=clock.now(), is_dry=True)
+    _require_ours(queue.cluster)
+    offer = priorities.offer_to(tenant)
+
+    def row(spec: JobSpec, queue: Queue, outlook: Outlook) -> Job:
+        return _draft(spec, offer, queue, user, outlook)
+
+    with looking_at(queue.cluster, is_long=with_eta) as outlook:
+        problems = _too_much(spec, offer, queue, user, outlook)
+        asked = time.monotonic()
+        answer = _answer(outlook, row(spec, queue, outlook), user, problems, with_eta=with_eta)
+        if answer.verdict is Verdict.NOW or not with_offers:
+            return answer
+        others = _open_queues(tenant, queue)
+        trial = _trial_of_drafts(outlook, queue, others, row)
+        near = [one.name for one in others if one.cluster_id == queue.cluster_id]
+        takes = 0.0 if with_eta else (time.monotonic() - asked) / 2  # what waits was tried twice: here, and alone
+        found = suggestions.offers(spec, near, trial, until=_until(began, is_typing=not with_eta), takes=takes)
+    offers = [*_elsewhere(spec, queue, others, row), *found.offers][: suggestions.MOST]
+    return replace(answer, offers=tuple(offers), is_cut_short=found.is_cut_short)
+
+
+def about_start(spec: JobSpec, queue: Queue, *, tenant: Tenant, user: User, with_eta: bool) -> tuple[Answer, float]:
+    """What would be in this queue, without what would help; and how much of its cluster is held of what the job asks
+    for, 1 for all. Raises NotForetold.
+    """
+    _require_ours(queue.cluster)
+    offer = priorities.offer_to(tenant)
+    with looking_at(queue.cluster, is_long=with_eta) as outlook:
+        problems = _too_much(spec, offer, queue, user, outlook)
+        row = _draft(spec, offer, queue, user, outlook)
+        return _answer(outlook, row, user, problems, with_eta=with_eta), _load(spec, outlook)
+
+
+def starts_here(job: Job) -> bool:
+    """Whether a job that waits starts as soon as its own cluster is turned."""
+    with looking_at(job.cluster) as outlook:
+        uid = str(job.pk)
+        return uid in outlook.taken.jobs and outlook.course().settle(until=uid)
+
+
+def about_job(job: Job, *, user: User, with_offers: bool = True) -> Answer:
+    """Why a job waits, until when, and what would help (which can be left out). Of one that has begun: where it is.
+
+    Raises NotForetold.
+    """
+    _require_ours(job.cluster)
+    with looking_at(job.cluster, is_long=True) as outlook:
+        row = outlook.taken.jobs.get(str(job.pk))
+        if row is None:
+            return Answer(Verdict.NEVER)
+        answer = _answer(outlook, row, user, (), is_new=False)
+        if answer.verdict is Verdict.NOW or not with_offers:
+            return answer
+        spec, others = spec_of(row), _open_queues(job.tenant, job.queue)
+        offer = priorities.offer_to(job.tenant)
+
+        def draft(spec: JobSpec, queue: Queue, outlook: Outlook) -> Job:
+            return _draft(spec, offer, queue, user, outlook)
+
+        anew = _trial_of_drafts(outlook, job.queue, others, draft)
+
+        def trial(changed: JobSpec, changes: Changes) -> int | None:
+            if any(not change.is_of_size for change in changes):
+                return anew(changed, changes)
+            return _evicted_for(outlook.course(), _resized(row, changed))
+
+        near = [one.name for one in others if one.cluster_id == job.cluster_id]
+        found = suggestions.offers(spec, near, trial, until=_until(0.0, is_typing=False))
+    offers = [*_elsewhere(spec, job.queue, others, draft), *found.offers][: suggestions.MOST]
+    return replace(answer, offers=tuple(offers), is_cut_short=found.is_cut_short)
+
+
+def _require_ours(cluster: Cluster) -> None:
+    if cluster.leads_jobs:
+        raise NotForetold(_("Volcano schedules this cluster; when a job starts there cannot be foretold."))
+
+
+def _too_much(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook: Outlook) -> tuple[str, ...]:
+    """Why it could never be taken in, in sentences."""
+    sizes = [node.allocatable for node in outlook.taken.state.nodes]
+    problems = [
+        *offer.problems(spec),
+        *too_large(spec, queue, sizes),
+        *quota.never_fitting(spec, tenant=offer.tenant, user=user),
+    ]
+    return tuple(problem.message for problem in problems)
+
+
+def _load(spec: JobSpec, outlook: Outlook) -> float:
+    state = outlook.taken.state
+    held = [task.request for job in state.jobs for task in job.tasks if task.status in _HOLDING]
+    parts = [0.0]
+    for name in spec.minimum_resources():
+        whole = sum(node.allocatable.amount(name) for node in state.nodes)
+        parts.append(sum(request.amount(name) for request in held) / whole if whole else 0.0)
+    return max(parts)
+
+
+def _until(began: float, *, is_typing: bool) -> float:
+    """When there has to be an answer, by the monotonic clock."""
+    now = time.monotonic()
+    return min(began + _TYPING_SECONDS, now + _TRYING_SECONDS) if is_typing else now + _WAITING_SECONDS
+
+
+RowOf = Callable[[JobSpec, Queue, Outlook], Job]
+
+
+def _answer(
+    outlook: Outlook, row: Job, user: User, problems: tuple[str, ...], *, is_new: bool = True, with_eta: bool = True
+) -> Answer:
+    uid, course = str(row.pk), outlook.course()
+    if is_new:
+        course.put(row)
+    if not problems and course.settle(until=uid):
+        return Answer(Verdict.NOW, course.nodes(uid), _victims(course, uid, user))
+    found = tuple(map(reasons.as_data, reasons.distinct(course.decided.reasons.get(uid, ()))))
+    if problems or any(not reason["ever"] for reason in found) or not _fits_alone(outlook, row):
+        return Answer(Verdict.NEVER, reasons=found, problems=problems)
+    place, line = _place(course, row)
+    when = _when(outlook, row, is_new=is_new) if with_eta else None
+    after = _others(course, Counter(when.after), user) if when else Others()
+    return Answer(Verdict.WAITS, reasons=found, place=place, line=line, eta=when, after=after)
+
+
+def _draft(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook: Outlook) -> Job:
+    """A row that is never written."""
+    row = new_row(spec, offer.wish(spec), tenant=offer.tenant, queue=queue, user=user, at=outlook.now)
+    row.pk, row.spec_in_hand = _DRAFT, spec
+    return row
+
+
+def _resized(row: Job, spec: JobSpec) -> Job:
+    changed = copy(row)
+    changed.spec_in_hand = spec
+    return changed
+
+
+def _fits_alone(outlook: Outlook, row: Job) -> bool:
+    """Whether it starts where nobody else is."""
+    course = outlook.empty()
+    course.put(row)
+    return course.settle(until=str(row.pk))
+
+
+def _when(outlook: Outlook, row: Job, *, is_new: bool) -> Eta | None:
+    uid = str(row.pk)
+
+    def by(view: View) -> eta.Start | None:
+        course = outlook.course()
+        if is_new:
+            course.put(row)
+        return eta.starts(course, [uid], outlook.run_times, view).get(uid)
+
+    short = by(View.SHORT)
+    return eta.between(short, by(View.LONG)) if short else None
+
+
+def _place(course: Course, row: Job) -> tuple[int, int]:
+    """Its place among those that wait in its queue, by priority and age, and how many they are."""
+    uid = str(row.pk)
+    found = [(uid, row), *((one, other) for one in course.waiting() if one != uid and (other := course.row(one)))]
+    line = [(-other.priority, one == str(_DRAFT), other.pk, one) for one, other in found if _same_queue(other, row)]
+    return sorted(line).index((-row.priority, uid == str(_DRAFT), row.pk, uid)) + 1, len(line)
+
+
+def _same_queue(one: Job, other: Job) -> bool:
+    return one.queue_id == other.queue_id
+
+
+def _evicted_for(course: Course, row: Job) -> int | None:
+    """Whether this job starts at once: how many pods are evicted for it; None: it does not."""
+    course.put(row)
+    uid = str(row.pk)
+    return sum(one.for_job == uid for one in course.evictions) if course.settle(until=uid) else None
+
+
+def _trial_of_drafts(outlook: Outlook, queue: Queue, others: Sequence[Queue], row: RowOf) -> Trial:
+    by_name = {one.name: one for one in (queue, *others)}
+    return lambda spec, _changes: _evicted_for(outlook.course(), row(spec, by_name.get(spec.queue, queue), outlook))
+
+
+def _open_queues(tenant: Tenant, own: Queue) -> list[Queue]:
+    """Others to which it may go, and of which we can tell; work for real machines does not go to simulated ones."""
+    usable = (one for one in queues.open_to(tenant) if one.is_open and one.pk != own.pk)
+    found = (one for one in usable if not one.cluster.leads_jobs)
+    return [one for one in found if one.cluster.is_simulated == own.cluster.is_simulated][: suggestions.MOST]
+
+
+def _elsewhere(spec: JobSpec, own: Queue, others: Sequence[Queue], row: RowOf) -> list[Offer]:
+    """Queues of other clusters in which it would start; each cluster is asked for itself."""
+    found: list[Offer] = []
+    for queue in (one for one in others if one.cluster_id != own.cluster_id):
+        change = SpecChange(SpecField.QUEUE, queue.name)
+        with looking_at(queue.cluster) as outlook:
+            evicted = _evicted_for(outlook.course(), row(change.applied(spec), queue, outlook))
+        found += [Offer((change,), evicted)] if evicted is not None else []
+    return found
+
+
+def _victims(course: Course, uid: str, user: User) -> Others:
+    """Whose pods are evicted for this job."""
+    pods = {(one.job, one.task) for one in course.evictions if one.for_job == uid}
+    return _others(course, Counter(job for job, _task in pods), user)
+
+
+def _others(course: Course, pods: Counter[str], user: User) -> Others:
+    rows = {uid: course.row(uid) for uid in pods}
+    seen = set(tenancy.visible_to(user).values_list("pk", flat=True)) if pods else set()
+    known = [Named(str(row.uid), row.name, pods[uid]) for uid, row in rows.items() if row and row.tenant_id in seen]
+    left = len(pods) - len(known)
+    return Others(tuple(known), left, sum(pods.values()) - sum(job.pods for job in known))
