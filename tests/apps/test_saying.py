@@ -11,9 +11,10 @@ from django.utils import translation
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
-from hekla.apps.jobs import saying, services
+from hekla.apps.event_log.models import Event
+from hekla.apps.job_history import messages
+from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job
-from hekla.apps.outbox.models import Event
 from hekla.domain.lifecycle.messages import ENGLISH, FactMessage, fact, facts_in
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
@@ -46,15 +47,15 @@ FACTS: dict[str, list[dict[str, Any]]] = {
 
 
 def test_every_fact_is_told_here() -> None:
-    assert set(FACTS) == set(ENGLISH) == set(saying.SENTENCES)
+    assert set(FACTS) == set(ENGLISH) == set(messages.SENTENCES)
 
 
 @pytest.mark.parametrize(("code", "args"), [(code, args) for code, several in FACTS.items() for args in several])
 def test_in_english_a_fact_is_told_as_it_was_written_and_in_chinese_otherwise(code: str, args: dict[str, Any]) -> None:
     said = FactMessage(fact(code, **args))
-    assert saying.told(facts_in(said), "") == str(said)
+    assert messages.told(facts_in(said), "") == str(said)
     with translation.override("zh-hans"):
-        chinese = saying.told(facts_in(said), "")
+        chinese = messages.told(facts_in(said), "")
     assert chinese != str(said)
     assert "%" not in chinese
 
@@ -62,12 +63,12 @@ def test_in_english_a_fact_is_told_as_it_was_written_and_in_chinese_otherwise(co
 def test_several_facts_are_several_sentences() -> None:
     said = FactMessage(fact("restart_asked"), fact("all_stopped"))
     assert said == "A person asked for a restart. All pods have stopped."
-    assert saying.told(facts_in(said), said) == said
+    assert messages.told(facts_in(said), said) == said
 
 
 @pytest.mark.parametrize("said", [[], [{"code": "from a later version"}], [{"code": "all_stopped"}, {"code": "?"}]])
 def test_what_has_no_facts_or_unknown_ones_is_told_as_it_was_written(said: list[dict[str, Any]]) -> None:
-    assert saying.told(said, "As it was.") == "As it was."
+    assert messages.told(said, "As it was.") == "As it was."
 
 
 def test_a_job_and_its_events_keep_the_facts_and_pages_tell_them(people: People, as_: As) -> None:

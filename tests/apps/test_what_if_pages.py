@@ -15,7 +15,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.spec_changes import SpecChange
-from hekla.foresight import asking, kept
+from hekla.simulation import snapshot_cache, what_if
 
 As = Callable[[User], Client]
 FORM = {
@@ -38,9 +38,9 @@ spec:
 
 @pytest.fixture(autouse=True)
 def _nothing_is_kept() -> Iterator[None]:
-    kept.forget_all()
+    snapshot_cache.forget_all()
     yield
-    kept.forget_all()
+    snapshot_cache.forget_all()
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_what_would_help_is_told_later_where_there_was_no_time_for_it(
     people: People, as_: As, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waiting(people)
-    monkeypatch.setattr(asking, "_TYPING_SECONDS", 0.0)
+    monkeypatch.setattr(what_if, "_TYPING_SECONDS", 0.0)
     draft, client = FORM | {"tasks-0-replicas": "3"}, as_(people.alice)
     box = client.post(reverse("jobs_what_if"), draft).content.decode()
     (later,) = re.findall(r'hx-post="([^"]+)"', box)

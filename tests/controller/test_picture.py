@@ -12,19 +12,19 @@ from tests.controller.test_turns import phase, submit
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Node
-from hekla.apps.jobs import services
-from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
 from hekla.controller import turns
 from hekla.controller.backends import backend_of
 from hekla.controller.holder import holder
 from hekla.domain.policies import LifecycleAction
-from hekla.foresight import picture
-from hekla.foresight.picture import Picture
-from hekla.foresight.snapshot import Snapshot
 from hekla.lib import clock
+from hekla.scheduling import cache
+from hekla.scheduling.cache import Picture
+from hekla.scheduling.snapshot import Snapshot
 
 
 def rows(shown: Snapshot) -> tuple[object, ...]:
@@ -135,7 +135,7 @@ def test_so_it_is_when_all_is_read_again(world: World, monkeypatch: pytest.Monke
     submit(world, "one", ["true"])
     kept = Picture()
     (before,) = taken(kept, world).state.jobs
-    monkeypatch.setattr(picture, "_ALL_EVERY", timedelta(0))
+    monkeypatch.setattr(cache, "_ALL_EVERY", timedelta(0))
     assert taken(kept, world).state.jobs[0] is before
 
 
@@ -169,7 +169,7 @@ def test_a_place_kept_for_a_pod_is_told(world: World) -> None:
 def test_after_too_much_all_is_read_again(
     world: World, agree: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(picture, "_MAX_EVENTS", 2)
+    monkeypatch.setattr(cache, "_MAX_EVENTS", 2)
     agree()
     jobs = [submit(world, f"job-{at}", ["true"]) for at in range(3)]
     agree()

@@ -8,17 +8,17 @@ from tests.controller.conftest import LAST_SECONDS, SIZE, World, describe
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.controller import audit, turns
 from hekla.controller.backends import backend_of
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
 from hekla.domain.policies import LifecycleAction
-from hekla.foresight import kept, spans
 from hekla.lib import clock
+from hekla.simulation import federation, snapshot_cache
 
 pytestmark = pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
 
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
 @pytest.fixture
 def both(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """Four processors on each; `both` stands for the queues `default` on Kubernetes and `here` on this machine."""
-    monkeypatch.setattr(spans, "PATIENCE_SECONDS", 120.0)
-    kept.forget_all()
+    monkeypatch.setattr(federation, "PATIENCE_SECONDS", 120.0)
+    snapshot_cache.forget_all()
     now = clock.now()
     here = clusters.create(name="here", kind="local", config={"allocatable": SIZE}, actor=PLATFORM, now=now)
     queue = queues.create(cluster=here, name="here", actor=PLATFORM, now=now)
@@ -38,7 +38,7 @@ def both(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         services.command(job, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     turn_until(lambda: not Pod.objects.filter(phase__in=["bound", "preparing", "running"]).exists())
     backend_of(here).close()
-    kept.forget_all()
+    snapshot_cache.forget_all()
 
 
 def turn() -> None:
@@ -85,11 +85,11 @@ def test_it_moves_to_the_one_that_becomes_free_and_leaves_nothing_behind(both: W
     job = submit(both, "job", "both")
     before = cluster_of(job)
     turn()
-    assert spans.move_waiting() == 0
+    assert federation.move_waiting() == 0
     leaves = fills["default" if before == "here" else "here"]
     services.command(leaves, LifecycleAction.ABORT_JOB, user=both.alice, now=clock.now())
     turn_until(lambda: Job.objects.get(pk=leaves.pk).phase == JobPhase.ABORTED)
-    assert spans.move_waiting() == 1
+    assert federation.move_waiting() == 1
     assert cluster_of(job) != before
     turn_until(lambda: runs(job))
     turn()

@@ -7,15 +7,15 @@ import pytest
 from tests.controller.conftest import World, engine_is_checked
 
 from hekla.apps.clusters import services as clusters
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.event_log.services import PLATFORM
 from hekla.controller import turns
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction
-from hekla.foresight import kept
 from hekla.lib import clock
+from hekla.simulation import snapshot_cache
 
 __all__ = ["engine_is_checked"]
 POLICY = """\
@@ -33,7 +33,7 @@ def found(transactional_db: None, settings, tmp_path) -> Iterator[Found]:
     """Found a cluster of nodes of these sizes, of simulated time that hardly passes."""
     settings.HEKLA_HOME = tmp_path
     turns.forget_all()
-    kept.forget_all()
+    snapshot_cache.forget_all()
 
     def make(*sizes: dict[str, Any], policy: str = "") -> World:
         nodes = [
@@ -52,7 +52,7 @@ def found(transactional_db: None, settings, tmp_path) -> Iterator[Found]:
 
     yield make
     turns.forget_all()
-    kept.forget_all()
+    snapshot_cache.forget_all()
 
 
 def spec(name: str = "draft", replicas: int = 1, **more: Any) -> JobSpec:

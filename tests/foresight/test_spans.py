@@ -11,11 +11,11 @@ from tests.foresight.conftest import begun, end, spec, submit
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster, ClusterHealth, NodeFacts
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import audit, selectors, services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.decisions import JobDecision, commit
-from hekla.apps.event_log.models import Event
-from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue, Span
 from hekla.apps.tenancy import services as tenancy
@@ -23,8 +23,8 @@ from hekla.controller import turns
 from hekla.domain.errors import Invalid, Refused
 from hekla.domain.phases import GangPhase
 from hekla.domain.policies import LifecycleAction
-from hekla.foresight import kept, spans
 from hekla.lib import clock
+from hekla.simulation import federation, snapshot_cache
 
 SIZE = {"cpu": "4", "memory": "8Gi", "pods": "20"}
 
@@ -39,9 +39,9 @@ def world(transactional_db: None, settings, tmp_path, monkeypatch: pytest.Monkey
     """Two simulated clusters of four processors each, `first` and `second`, with a queue in each, and `both`."""
     settings.HEKLA_HOME = tmp_path
     settings.CHECK_ENGINE = False
-    monkeypatch.setattr(spans, "PATIENCE_SECONDS", 120.0)
+    monkeypatch.setattr(federation, "PATIENCE_SECONDS", 120.0)
     turns.forget_all()
-    kept.forget_all()
+    snapshot_cache.forget_all()
     made = World.found("simulated", config())
     now = clock.now()
     Cluster.objects.filter(pk=made.cluster.pk).update(name="first")
@@ -52,7 +52,7 @@ def world(transactional_db: None, settings, tmp_path, monkeypatch: pytest.Monkey
     turn()
     yield made
     turns.forget_all()
-    kept.forget_all()
+    snapshot_cache.forget_all()
 
 
 def turn(times: int = 1) -> None:
@@ -134,18 +134,18 @@ def test_a_cluster_that_somebody_else_leads_is_asked_last(world: World) -> None:
 
 def test_who_does_not_answer_in_time_is_passed_over(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     goes_on = threading.Event()
-    real = spans._prospect
+    real = federation._prospect
 
     def slow(*asked: Any) -> Any:
         if asked[-1].cluster.name == "first":
             goes_on.wait()
-            return spans._unasked(asked[-1])
+            return federation._unasked(asked[-1])
         return real(*asked)
 
-    monkeypatch.setattr(spans, "_prospect", slow)
-    monkeypatch.setattr(spans, "PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(federation, "_prospect", slow)
+    monkeypatch.setattr(federation, "PATIENCE_SECONDS", 1.0)
     members = list(Queue.objects.order_by("id"))
-    found = spans.ask(spec(queue="both"), members, tenant=world.tenant, user=world.alice, is_timed=False)
+    found = federation.ask(spec(queue="both"), members, tenant=world.tenant, user=world.alice, is_timed=False)
     goes_on.set()
     assert found[0].chance == "unasked"
 
@@ -168,10 +168,10 @@ def test_a_job_that_waits_goes_on_when_another_cluster_has_room(world: World) ->
     job = sent(world)
     assert where(job) == "first"
     turn(2)
-    assert spans.move_waiting() == 0
+    assert federation.move_waiting() == 0
     end(world, other)
     turn(4)
-    assert spans.move_waiting() == 1
+    assert federation.move_waiting() == 1
     moved = Job.objects.get(pk=job.pk)
     assert (moved.cluster.name, moved.queue.name, moved.revision, moved.gang_phase) == ("second", "other", 2, "pending")
     turn(4)
@@ -180,7 +180,7 @@ def test_a_job_that_waits_goes_on_when_another_cluster_has_room(world: World) ->
     told = Event.objects.get(kind="JobMoved")
     assert (told.payload["old_cluster"], told.payload["cluster"]) == ("first", "second")
     assert {f"cluster:{world.cluster.pk}", f"cluster:{moved.cluster_id}"} <= set(told.topics)
-    assert spans.move_waiting() == 0
+    assert federation.move_waiting() == 0
     assert not Pod.objects.filter(job=fills, stopping=True).exists()
     assert audit.findings() == []
 
@@ -193,7 +193,7 @@ def test_a_job_that_starts_where_it_is_stays_there(world: World) -> None:
     services.command(fills, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     assert where(job) == "first"
     turn(4)
-    assert spans.move_waiting() == 0
+    assert federation.move_waiting() == 0
     assert begun(job)
 
 
@@ -239,7 +239,7 @@ def test_two_that_move_it_at_once_move_it_once(world: World) -> None:
     def look() -> None:
         try:
             barrier.wait()
-            moved.append(spans.move_waiting())
+            moved.append(federation.move_waiting())
         finally:
             connection.close()
 
@@ -289,5 +289,5 @@ def test_jobs_stay_when_the_name_is_given_up(world: World) -> None:
     queues.delete_span(Span.objects.get(), actor=PLATFORM, now=clock.now())
     end(world, other)
     turn(4)
-    assert spans.move_waiting() == 0
+    assert federation.move_waiting() == 0
     assert where(job) == "first"

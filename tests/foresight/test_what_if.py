@@ -9,23 +9,23 @@ from tests.foresight.conftest import POLICY, Found, begun, end, settle, spec, su
 from hekla.apps.accounts import services as accounts
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import NodeFacts
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.event_log.models import Event
-from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.tenancy import services as tenancy
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.spec_changes import apply_changes, size_of
-from hekla.foresight import asking
-from hekla.foresight.asking import Answer, Verdict
 from hekla.lib import clock
+from hekla.simulation import what_if
+from hekla.simulation.what_if import Answer, Verdict
 
 
 def ask(world: World, wanted: JobSpec) -> Answer:
-    return asking.about_draft(wanted, tenant=world.tenant, user=world.alice)
+    return what_if.about_draft(wanted, tenant=world.tenant, user=world.alice)
 
 
 def test_a_job_that_has_room_starts_now_and_it_is_told_where(found: Found) -> None:
@@ -183,7 +183,7 @@ def test_a_change_of_size_that_a_waiting_job_is_offered_starts_it(found: Found, 
     job = submit(world, spec("waits", replicas=3))
     settle(world)
     assert not begun(job)
-    offers = [offer.changes for offer in asking.about_job(job, user=world.alice).offers]
+    offers = [offer.changes for offer in what_if.about_job(job, user=world.alice).offers]
     taken = next(changes for changes in offers if [change.lever for change in changes] == [lever])
     size = size_of(apply_changes(spec_of(job), taken))
     services.scale(job, size, user=world.alice, now=clock.now())
@@ -195,4 +195,4 @@ def test_a_job_that_has_begun_waits_for_nothing(found: Found) -> None:
     world = found({})
     job = submit(world, spec("runs"))
     settle(world)
-    assert asking.about_job(job, user=world.alice).verdict is Verdict.NOW
+    assert what_if.about_job(job, user=world.alice).verdict is Verdict.NOW

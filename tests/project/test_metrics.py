@@ -27,27 +27,27 @@ from tests.support.websocket import Socket
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import NodeFacts
+from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.event_log.models import Event
-from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
 from hekla.controller import instruments
 from hekla.domain.policies import LifecycleAction
-from hekla.foresight import occupancy
+from hekla.launcher.up.roles import _next_door
 from hekla.lib import clock
 from hekla.lib.caching import CachedValue
+from hekla.lib.checkout import CHECKOUT
 from hekla.live.consumers import PageConsumer
 from hekla.live.renderings import Lines
 from hekla.live.sights import Asked, Sight
-from hekla.project.access import ROLES
-from hekla.project.checkout import CHECKOUT
-from hekla.project.metrics import rows as row_figures
-from hekla.project.metrics import tasks
-from hekla.project.metrics.rows import rows
-from hekla.project.up.roles import _next_door
+from hekla.pages.access import ROLES
+from hekla.pages.metrics import rows as row_figures
+from hekla.pages.metrics import tasks
+from hekla.pages.metrics.rows import rows
+from hekla.scheduling import occupancy
 
 __all__ = ["found"]
 TOKEN = "for-prometheus"

@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from hekla.domain.frameworks import load_frameworks
-from hekla.project import catalogues, messages
+from hekla.launcher import catalogues, messages
 from hekla.project.settings import CHECKOUT
 
 DOMAIN = CHECKOUT / "platform" / "hekla" / "domain"

@@ -13,8 +13,8 @@ class ProjectConfig(AppConfig):
 
         What the domain says is said in the language of the request that it is said to.
         """
-        from hekla.project import celery, checks, fragments  # noqa: PLC0415, F401
-        from hekla.project.metrics import tasks  # noqa: PLC0415, F401  (it connects signals)
+        from hekla.pages import live_views  # noqa: PLC0415
+        from hekla.pages.metrics import tasks  # noqa: PLC0415, F401  (it connects signals)
 
-        fragments.register_all()
+        live_views.register_all()
         translation.set_translator(gettext)

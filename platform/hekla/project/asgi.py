@@ -12,10 +12,10 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402  (Django must be set
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 
+from hekla.launcher.gc_tuning import settle_with_pages  # noqa: E402
+from hekla.lib.open_files import allow_most  # noqa: E402
 from hekla.live.routing import urlpatterns  # noqa: E402
 from hekla.project import celery  # noqa: E402, F401  (without it a wake-up would look for a broker of Celery's own)
-from hekla.project.open_files import allow_most  # noqa: E402
-from hekla.project.steady import settle_with_pages  # noqa: E402
 
 settle_with_pages()
 allow_most()  # each open page is one

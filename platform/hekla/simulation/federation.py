@@ -17,20 +17,20 @@ from django.db import connections
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services import routing
-from hekla.apps.event_log import selectors as event_log
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.routing import Feasibility, PlacementCandidate, rank_candidates
-from hekla.foresight import asking
-from hekla.foresight.asking import Verdict
 from hekla.lib import clock
+from hekla.simulation import what_if
+from hekla.simulation.what_if import Verdict
 
 log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 10.0
@@ -100,7 +100,7 @@ def _look(job_id: int) -> bool | None:
 
 
 def _starts_here(job: Job) -> bool:
-    return _is_turned(job.cluster) and asking.starts_here(job)
+    return _is_turned(job.cluster) and what_if.starts_here(job)
 
 
 def _is_turned(cluster: Cluster) -> bool:
@@ -133,7 +133,7 @@ def _unasked(queue: Queue) -> PlacementCandidate:
 
 
 def _prospect(spec: JobSpec, tenant: Tenant, user: User, with_eta: bool, queue: Queue) -> PlacementCandidate:
-    answer, load = asking.about_start(spec, queue, tenant=tenant, user=user, with_eta=with_eta)
+    answer, load = what_if.about_start(spec, queue, tenant=tenant, user=user, with_eta=with_eta)
     return replace(
         _unasked(queue),
         chance=_CHANCES[answer.verdict],

@@ -8,12 +8,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hekla.apps.forecasts.selectors import Accuracy
-from hekla.apps.jobs import wording
+from hekla.apps.job_history import labels
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import Resources
 from hekla.domain.spec_changes import SpecChange, SpecField, apply_changes
-from hekla.foresight.asking import Answer, Others, Verdict
-from hekla.foresight.easing import Offer
+from hekla.simulation.suggestions import Offer
+from hekla.simulation.what_if import Answer, Others, Verdict
 
 _MOST_NODES = 4
 
@@ -44,7 +44,7 @@ def sentences(answer: Answer) -> list[str]:
     """All that is said of it but when it starts, the most important first."""
     if answer.verdict is Verdict.NOW:
         return [*_where(answer), *evicted(answer.evicts)]
-    return [*answer.problems, *map(wording.reason, answer.reasons), *place(answer)]
+    return [*answer.problems, *map(labels.reason, answer.reasons), *place(answer)]
 
 
 def place(answer: Answer) -> list[str]:
@@ -70,7 +70,7 @@ def when(answer: Answer, now: datetime, accuracy: Accuracy | None) -> list[str]:
 
 
 def _span(earliest: float, latest: float) -> str:
-    facts = {"earliest": wording.duration(earliest), "latest": wording.duration(latest)}
+    facts = {"earliest": labels.duration(earliest), "latest": labels.duration(latest)}
     if facts["earliest"] == facts["latest"]:
         return _("It starts in about %(time)s.") % {"time": facts["latest"]}
     return _("It starts in about %(earliest)s to %(latest)s.") % facts
@@ -144,7 +144,7 @@ def _selector(_spec: JobSpec, change: SpecChange) -> str:
 def _resource(spec: JobSpec, change: SpecChange) -> str:
     old = Resources({change.resource: spec.task(change.task).request.amount(change.resource)})
     new = Resources.parse({change.resource: change.value})
-    facts = {"task": change.task, "new": wording.amounts(new), "old": wording.amounts(old)}
+    facts = {"task": change.task, "new": labels.amounts(new), "old": labels.amounts(old)}
     return _("Each pod of %(task)s with %(new)s in place of %(old)s") % facts
 
 

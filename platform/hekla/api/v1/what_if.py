@@ -22,10 +22,10 @@ from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.services import Way
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.spec_changes import apply_changes
-from hekla.foresight import asking, shown
-from hekla.foresight.asking import Answer, Others, Verdict
-from hekla.foresight.easing import Offer
 from hekla.lib import clock
+from hekla.simulation import what_if, wording
+from hekla.simulation.suggestions import Offer
+from hekla.simulation.what_if import Answer, Others, Verdict
 
 _WITHOUT_ETA = "0: without saying when it starts, which takes longest; of very large jobs no changes are tried then"
 
@@ -81,9 +81,9 @@ class WhatIf(View):
         spec, _warnings, _secrets = asked_for(request.data)
         with_eta = request.query_params.get("eta") not in {"0", "false"}
         way = jobs.way_for(spec=spec, tenant=tenant, user=user, is_timed=with_eta)
-        answer = asking.about_draft(spec, tenant=tenant, user=user, queue=way.queue, with_eta=with_eta)
+        answer = what_if.about_draft(spec, tenant=tenant, user=user, queue=way.queue, with_eta=with_eta)
         accuracy = forecasts.accuracy(way.queue.pk)
-        sentences = [shown.head(answer), *shown.sentences(answer), *_when(answer, accuracy, is_asked=with_eta)]
+        sentences = [wording.head(answer), *wording.sentences(answer), *_when(answer, accuracy, is_asked=with_eta)]
         return told(WhatIfSerializer(_document(spec, answer, sentences) | _where(way)))
 
 
@@ -94,7 +94,7 @@ def _where(way: Way) -> dict[str, Any]:
 
 
 def _when(answer: Answer, accuracy: Accuracy | None, *, is_asked: bool) -> list[str]:
-    return shown.when(answer, clock.now(), accuracy) if is_asked else []
+    return wording.when(answer, clock.now(), accuracy) if is_asked else []
 
 
 def _document(spec: JobSpec, answer: Answer, sentences: list[str]) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _document(spec: JobSpec, answer: Answer, sentences: list[str]) -> dict[str, 
         "after": told_of(answer.after),
         "changes": [
             {"change": way.change, "text": way.text, "evicts": offer.evicted, "spec": _changed(spec, offer)}
-            for way, offer in zip(shown.ways(spec, answer.offers), answer.offers, strict=True)
+            for way, offer in zip(wording.ways(spec, answer.offers), answer.offers, strict=True)
         ],
     }
 

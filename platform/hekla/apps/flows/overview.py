@@ -7,12 +7,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
-from hekla.apps.flows import drawing, selectors, wording
+from hekla.apps.flows import drawing, labels, selectors
 from hekla.apps.flows.drawing import Box, Drawing, Line
 from hekla.apps.flows.facts import current_pods, facts_of, spec_of
 from hekla.apps.flows.models import Flow, Step
+from hekla.apps.job_history.history import Line as Told
 from hekla.apps.jobs.models import Job
-from hekla.apps.jobs.story import Line as Told
 from hekla.domain.flow_progress import StepWait, evaluate_flow
 from hekla.domain.flows import Retain
 from hekla.domain.phases import FlowPhase, JobPhase
@@ -56,7 +56,7 @@ def detail(flow: Flow, user: User) -> dict[str, Any]:
     views = list(by_name.values())
     may_act = selectors.may_act(user, flow)
     events = selectors.history(flow).reverse()[:_MOST_EVENTS]
-    told = [(event, wording.event(event.kind, event.payload)) for event in events]
+    told = [(event, labels.event(event.kind, event.payload)) for event in events]
     return {
         "flow": flow,
         "steps": views,
@@ -112,7 +112,7 @@ def _without_job(flow: Flow, step: Step) -> str:
 
 
 def _reasons(step: Step, waits: Sequence[StepWait], simulated: set[str]) -> list[str]:
-    told = [wording.wait(reason, is_simulated=reason.target in simulated) for reason in waits]
+    told = [labels.wait(reason, is_simulated=reason.target in simulated) for reason in waits]
     if step.refusal and step.job is None:
         told.append(_("Could not be submitted, and is tried again: %(why)s") % {"why": step.refusal})
     return list(dict.fromkeys(told))

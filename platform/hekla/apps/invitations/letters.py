@@ -11,9 +11,9 @@ from datetime import datetime
 from django.conf import settings
 from django.utils import translation
 
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.invitations import mail, sealed, selectors
 from hekla.apps.invitations.models import Invitation, Letter
-from hekla.apps.outbox.services import unit_of_work
 from hekla.lib.backoff import backoff_delay
 from hekla.lib.encryption import DecryptionError
 

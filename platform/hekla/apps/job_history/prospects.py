@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hekla.apps.jobs import wording
+from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job, Placement
 from hekla.apps.sentences import together
 from hekla.domain.routing import Feasibility
@@ -56,7 +56,7 @@ def _told(one: Mapping[str, Any], at: datetime, *, is_chosen: bool) -> Told:
 def sentence(one: Mapping[str, Any], at: datetime) -> str:
     """What a cluster said (`PlacementCandidate.as_data`)."""
     chance = one["chance"]
-    why = [wording.reason(reason) for reason in one["reasons"]]
+    why = [labels.reason(reason) for reason in one["reasons"]]
     if chance == Feasibility.NOW:
         return together([_("It would start now."), _evicting(one["evicts"])])
     if chance == Feasibility.WAITS:
@@ -73,7 +73,7 @@ def _evicting(pods: int) -> str:
 def _waiting(one: Mapping[str, Any], at: datetime) -> str:
     if not one["earliest_at"]:
         return _("It would wait.")
-    spans = [wording.duration((datetime.fromisoformat(one[name]) - at).total_seconds()) for name in _TIMES]
+    spans = [labels.duration((datetime.fromisoformat(one[name]) - at).total_seconds()) for name in _TIMES]
     if spans[0] == spans[1]:
         return _("It would wait about %(time)s.") % {"time": spans[0]}
     return _("It would wait about %(earliest)s to %(latest)s.") % {"earliest": spans[0], "latest": spans[1]}

@@ -5,11 +5,11 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from hekla.apps.jobs.forms import ManifestForm
 from hekla.domain import formats, sweeps
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.sweeps import MAX_JOBS, MAX_NAME, SweepMethod, SweepSpec
+from hekla.pages.job_forms.forms import ManifestForm
 
 _HOW = [
     (SweepMethod.GRID.value, _("All combinations")),

@@ -20,14 +20,14 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters import services as cluster_services
 from hekla.apps.clusters.models import Cluster, PolicyVersion
 from hekla.apps.forms import attach
-from hekla.apps.people import person
 from hekla.domain.errors import Invalid, Refused
 from hekla.engine import policy
-from hekla.foresight import policies
-from hekla.foresight.trial import try_policy
 from hekla.lib import clock
 from hekla.lib.diff import DiffLine, diff_lines
-from hekla.project.policy_form import PolicyForm
+from hekla.pages.clusters.policy_form import PolicyForm
+from hekla.pages.frame.people import person
+from hekla.scheduling import policies
+from hekla.simulation.policy_trial import try_policy
 
 _VERSIONS = 20
 _JOBS_SHOWN = 200

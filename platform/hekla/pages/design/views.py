@@ -13,10 +13,10 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from hekla.apps import plots
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
+from hekla.lib.checkout import CHECKOUT
 from hekla.lib.diff import diff_lines
-from hekla.project.checkout import CHECKOUT
+from hekla.pages.frame import plots
 
 SURFACES = ("background", "surface", "sunken", "raised", "line", "line-strong", "text", "muted", "accent")
 STATES = ("waiting", "admitted", "running", "done", "failed", "stopped", "borrowed")

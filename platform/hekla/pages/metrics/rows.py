@@ -13,18 +13,18 @@ from prometheus_client.registry import Collector
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster, Lease, Node
+from hekla.apps.event_log import selectors as outbox
 from hekla.apps.jobs import selectors as jobs
-from hekla.apps.outbox import selectors as outbox
 from hekla.apps.queues import selectors as queues
 from hekla.domain.phases import FINAL_POD_PHASES, JobPhase, PodPhase
 from hekla.domain.resources import Resources
-from hekla.foresight import occupancy
-from hekla.foresight.occupancy import Occupancy
 from hekla.lib import clock
 from hekla.lib.caching import CachedValue
 from hekla.lib.exposition import Labels, gauge, resource_gauges
-from hekla.project import figures
-from hekla.project.figures import QueueView
+from hekla.pages.queues import figures
+from hekla.pages.queues.figures import QueueView
+from hekla.scheduling import occupancy
+from hekla.scheduling.occupancy import Occupancy
 
 log = logging.getLogger(__name__)
 _KEPT_SECONDS = 5.0

@@ -10,11 +10,11 @@ from typing import Any
 from django.forms import Field
 from django.utils.translation import gettext_lazy as _
 
-from hekla.apps.jobs.carried import with_our_ends
-from hekla.apps.jobs.forms import JobForm, TaskForm
-from hekla.apps.jobs.submission_form import First, Values
 from hekla.domain.jobspec import SESSION
 from hekla.domain.policies import LifecycleAction, LifecycleEvent
+from hekla.pages.job_forms.forms import JobForm, TaskForm
+from hekla.pages.job_forms.passthrough_fields import with_our_ends
+from hekla.pages.job_forms.submission_form import First, Values
 
 _SMALL = {"cpu": "500m", "memory": "512Mi"}
 _TRAIN = _SMALL | {"command": "python train.py"}
