@@ -14,14 +14,15 @@ from django.urls import reverse
 from tests.apps.access_world import MANIFEST, World, acting_for, ask, make_world, sent, verdict
 
 from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.access import ROLES, VERBS
 from hekla.apps.accounts.scopes import Scope, allows
 from hekla.apps.jobs.models import Job
 from hekla.lib import clock
-from hekla.pages import access
-from hekla.pages.access import ROLES, ROUTES, VERBS
+from hekla.pages import access_matrix as access
+from hekla.pages import registry
 from hekla.pages.impersonation import reach
 
-ANSWERS = access.routes()
+ANSWERS, ROUTES = access.answers(), access.declared()
 
 
 def _part(name: str) -> str:
@@ -109,7 +110,7 @@ def test_the_matrix_is_printed_whole() -> None:
     assert f"| `queues:set_state` | POST | – | yes | {asked_of_all} |" in lines
     assert f"| `api:v1:queues` | POST | manage | – | {asked_of_all} |" in lines
     asked = sum(1 for declared in ROUTES.values() for _ in declared.by_verb())
-    assert sum(line.startswith("| `") for line in lines) == asked + len(access.SOCKETS)
+    assert sum(line.startswith("| `") for line in lines) == asked + len(registry.sockets())
 
 
 def test_a_viewer_submits_nothing(world: World) -> None:

@@ -7,10 +7,11 @@ from django.contrib.auth.models import AnonymousUser
 from tests.apps.access_world import World, make_world
 from tests.support.websocket import Socket
 
+from hekla.apps.accounts.access import ROLES
 from hekla.apps.accounts.models import User
 from hekla.live import registry, routing
 from hekla.live.consumers import NOT_SIGNED_IN, UNKNOWN
-from hekla.pages.access import ROLES, SOCKETS
+from hekla.pages import registry as features
 
 _CLOSED = {NOT_SIGNED_IN: "sign in", UNKNOWN: "absent"}
 
@@ -49,13 +50,13 @@ async def _answers(address: str, people: dict[str, User | None]) -> dict[str, st
 
 
 def test_every_socket_is_declared() -> None:
-    assert {name.partition(" ")[2] for name in SOCKETS} - {""} == set(registry.names())
-    assert len(routing.urlpatterns) == len({name.partition(" ")[0] for name in SOCKETS})
+    assert {name.partition(" ")[2] for name in features.sockets()} - {""} == set(registry.names())
+    assert len(routing.urlpatterns) == len({name.partition(" ")[0] for name in features.sockets()})
 
 
 def test_a_socket_opens_for_whom_it_should(world: World) -> None:
     for name, address in _queries(world).items():
-        assert async_to_sync(_answers)(address, world.roles) == SOCKETS[name], name
+        assert async_to_sync(_answers)(address, world.roles) == features.sockets()[name], name
 
 
 def test_a_list_listens_to_the_tenants_of_its_reader_only(world: World) -> None:

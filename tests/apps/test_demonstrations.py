@@ -32,7 +32,7 @@ from hekla.domain.policies import LifecycleAction
 from hekla.engine import policy
 from hekla.launcher import first_data
 from hekla.lib import clock
-from hekla.pages import live_views
+from hekla.pages.demonstrations import live as live_views
 
 As = Callable[[User], Client]
 NAMES = [one.name for one in DEMONSTRATIONS]

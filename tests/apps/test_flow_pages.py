@@ -19,7 +19,7 @@ from hekla.apps.jobs.models import Job
 from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
-from hekla.pages import live_views
+from hekla.pages.flows import live as live_views
 
 As = Callable[[User], Client]
 JOB = {"tasks": [{"name": "main", "command": ["true"], "resources": {"cpu": "1"}}]}

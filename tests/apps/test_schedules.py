@@ -24,7 +24,7 @@ from hekla.domain.phases import JobPhase
 from hekla.domain.policies import LifecycleAction
 from hekla.domain.schedules import ScheduleSpec
 from hekla.lib import clock
-from hekla.pages import live_views
+from hekla.pages.schedules import live as live_views
 
 As = Callable[[User], Client]
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -11,6 +11,7 @@ from tests.apps.conftest import People
 from hekla.apps.accounts.models import User
 from hekla.apps.flows import services as flows
 from hekla.apps.search import selectors
+from hekla.apps.search.registry import LIMIT_OF_EACH
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 
@@ -60,7 +61,7 @@ def test_it_costs_as_much_whatever_there_is(people: People) -> None:
     few = cost()
     for number in range(8):
         people.submit(f"digits-{number}")
-    assert [kind for kind, _ in found(people.alice, "digits")].count("job") == selectors.OF_EACH
+    assert [kind for kind, _ in found(people.alice, "digits")].count("job") == LIMIT_OF_EACH
     assert cost() <= few
 
 

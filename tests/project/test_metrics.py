@@ -24,6 +24,7 @@ from tests.apps.conftest import People, make_people
 from tests.foresight.conftest import POLICY, Found, found, settle, spec, submit
 from tests.support.websocket import Socket
 
+from hekla.apps.accounts.access import ROLES
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import NodeFacts
@@ -43,7 +44,6 @@ from hekla.lib.checkout import CHECKOUT
 from hekla.live.consumers import PageConsumer
 from hekla.live.renderings import Lines
 from hekla.live.sights import Asked, Sight
-from hekla.pages.access import ROLES
 from hekla.pages.metrics import rows as row_figures
 from hekla.pages.metrics import tasks
 from hekla.pages.metrics.rows import rows

@@ -1,7 +1,7 @@
 """The parts of pages that are sent again when something changed.
 
 A page names its view (`job`) and its parameters; here stand, for each view, the topics that concern it and the function
-that renders its live parts for one person. `hekla.project` fills the registry, since only it knows all pages.
+that renders its live parts for one person. Each feature of the pages registers its own.
 
 What is rendered for one person is shown to others only where the view says so: by its audience.
 """

@@ -9,25 +9,25 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.views import View, person, told
-from hekla.apps.search import selectors
-from hekla.apps.search.labels import KINDS
+from hekla.apps.search import registry, selectors
+from hekla.apps.search.registry import Hit
 
 
 class FoundThingSerializer(serializers.Serializer[Any]):
     """A thing that was found."""
 
-    kind = serializers.ChoiceField(choices=list(KINDS))
+    kind = serializers.ChoiceField(choices=[source.kind for source in registry.sources()])
     kind_name = serializers.SerializerMethodField(help_text="what several of them are called, in your language")
     icon = serializers.SerializerMethodField()
     name = serializers.CharField()
     note = serializers.CharField(help_text="what tells it from others of its name")
     path = serializers.CharField(help_text="its page on this console")
 
-    def get_kind_name(self, hit: selectors.Hit) -> str:
-        return str(KINDS[hit.kind][0])
+    def get_kind_name(self, hit: Hit) -> str:
+        return str(registry.get(hit.kind).label)
 
-    def get_icon(self, hit: selectors.Hit) -> str:
-        return KINDS[hit.kind][1]
+    def get_icon(self, hit: Hit) -> str:
+        return registry.get(hit.kind).icon
 
 
 class Search(View):

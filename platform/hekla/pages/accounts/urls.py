@@ -1,9 +1,9 @@
-"""These addresses are part of `accounts/`."""
-
 from django.urls import path
 
 from hekla.pages.accounts import views
 
+prefix = "accounts/"
+app_name = "accounts"
 urlpatterns = [
     path("", views.people, name="list"),
     path("new/", views.create, name="create"),

@@ -2,6 +2,7 @@ from django.urls import path
 
 from hekla.pages.batches import views
 
+prefix = "batches/"
 app_name = "batches"
 urlpatterns = [
     path("", views.batches, name="list"),

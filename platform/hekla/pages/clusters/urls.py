@@ -1,10 +1,20 @@
 from django.urls import path
 
-from hekla.pages.clusters import environment_views
+from hekla.pages.clusters import environment_views, node_views, policy_views, views
 
+prefix = "clusters/"
+app_name = "clusters"
 urlpatterns = [
+    path("", views.show_all, name="list"),
+    path("nodes/", node_views.nodes, name="nodes"),
     path("nodes/<int:node_id>/cordon/", environment_views.cordon, name="cordon"),
     path("environments/", environment_views.environments, name="environments"),
     path("environments/new/", environment_views.create_environment, name="create_environment"),
     path("environments/<slug:name>/", environment_views.edit_environment, name="edit_environment"),
+    path("policy/", policy_views.show, name="policy"),
+    path("new/", views.create, name="create"),
+    path("<slug:name>/", views.show, name="detail"),
+    path("<slug:name>/edit/", views.edit, name="edit"),
+    path("<slug:name>/remove/", views.remove, name="remove"),
+    path("<slug:name>/key/remove/", views.remove_key, name="remove_key"),
 ]

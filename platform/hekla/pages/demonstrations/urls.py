@@ -2,6 +2,7 @@ from django.urls import path
 
 from hekla.pages.demonstrations import views
 
+prefix = "demonstrations/"
 app_name = "demonstrations"
 urlpatterns = [
     path("", views.demonstrations, name="list"),

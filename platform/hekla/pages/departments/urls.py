@@ -2,8 +2,11 @@ from django.urls import path
 
 from hekla.pages.departments import views
 
+prefix = "departments/"
+app_name = "departments"
 urlpatterns = [
     path("", views.listed, name="list"),
     path("new/", views.create, name="create"),
+    path("<slug:slug>/", views.detail, name="detail"),
     path("<slug:slug>/edit/", views.edit, name="edit"),
 ]

@@ -2,6 +2,7 @@ from django.urls import path
 
 from hekla.pages.federated_queues import views
 
+prefix = "spans/"
 app_name = "spans"
 urlpatterns = [
     path("", views.listed, name="list"),

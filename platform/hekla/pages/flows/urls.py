@@ -2,6 +2,7 @@ from django.urls import path
 
 from hekla.pages.flows import template_views, views
 
+prefix = "flows/"
 app_name = "flows"
 urlpatterns = [
     path("", views.flows, name="list"),

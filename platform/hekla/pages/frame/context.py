@@ -1,5 +1,6 @@
 """What every page knows: who is looking, their tenants, and the one they work for now."""
 
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +13,8 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.identities import providers
 from hekla.pages.frame import current_tenant
+from hekla.pages.frame.navigation import Section
+from hekla.pages.frame.navigation import items as navigation_items
 
 
 def _here(request: HttpRequest) -> str:
@@ -39,5 +42,15 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
             "may_manage_tenants": accounts.may(user, Permission.MANAGE_TENANTS),
             "tenants": current_tenant.rights(request).tenants,
             "tenant": tenant,
+            # asked by the rail when it is drawn anew, which is seldom
+            **{section.value: partial(navigation_items, section, user) for section in Section},
         }
+    }
+
+
+def flags(user: User) -> dict[str, bool]:
+    """What of `nav` the live parts need."""
+    return {
+        "may_manage_clusters": accounts.may(user, Permission.MANAGE_CLUSTERS),
+        "may_manage_queues": accounts.may(user, Permission.MANAGE_QUEUES),
     }

@@ -2,6 +2,7 @@ from django.urls import path
 
 from hekla.pages.gallery import views
 
+prefix = "gallery/"
 app_name = "gallery"
 urlpatterns = [
     path("", views.gallery, name="list"),

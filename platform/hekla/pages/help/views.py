@@ -7,15 +7,14 @@ from unicodedata import east_asian_width
 import nh3
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import path
 from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from hekla.apps.search import documents
 from hekla.apps.sentences import space_after
 from hekla.domain.errors import NotFound
+from hekla.pages.help import documents
 
 
 @require_safe
@@ -54,6 +53,3 @@ def _line_break(_renderer: object, tokens: Sequence[Token], place: int, *_more: 
 
 def _is_wide(character: str) -> bool:
     return character != "" and east_asian_width(character) in "WF"
-
-
-urlpatterns = [path("", index, name="index"), path("<slug:name>/", page, name="page")]

@@ -1,9 +1,9 @@
-"""These addresses are part of `accounts/`."""
-
 from django.urls import path
 
 from hekla.pages.identities import views
 
+prefix = "accounts/"
+app_name = "accounts"
 urlpatterns = [
     path("from/<slug:name>/", views.start, name="start_oidc"),
     path("from/<slug:name>/back/", views.back, name="oidc_back"),

@@ -1,4 +1,4 @@
-"""What somebody who acts for a person can reach. What is not named here is closed, whatever comes to be added.
+"""What an admin who acts for somebody can reach: what its route's access opens to that. All else is closed.
 
 Open is the work itself. Closed is who the person is (password, factors, tokens, browsers, identities), where they hear
 of things, whom they let in and how they set a tenant up; so are REST and everything that takes tokens.
@@ -6,63 +6,16 @@ of things, whom they let in and how they set a tenant up; so are REST and everyt
 
 from django.urls import ResolverMatch
 
+from hekla.pages import registry
+
 END, SIGN_OUT = "accounts:end_acting", "accounts:sign_out"
 AS_ONESELF = frozenset({END, SIGN_OUT})
-_PARTS = frozenset(
-    {
-        "batches",
-        "clusters",
-        "demonstrations",
-        "flows",
-        "gallery",
-        "help",
-        "jobs",
-        "live",
-        "queues",
-        "schedules",
-        "search",
-        "spans",
-        "usage",
-    }
-)
-_PAGES = frozenset(
-    {
-        "design",
-        "exposure",
-        "favicon",
-        "health",
-        "home",
-        "home_needs",
-        "job_ease",
-        "job_unblock",
-        "jobs_what_if",
-        "jobs_what_if_take",
-        "jobs_what_if_when",
-        "run_example",
-        "set_language",
-        "tenancy:switch",
-    }
-)
-_TO_LOOK_AT = frozenset(
-    {
-        "audit",
-        "departments:detail",
-        "departments:list",
-        "notifications:bell",
-        "notifications:list",
-        "roles",
-        "tenancy:detail",
-        "tenancy:list",
-        "tenancy:quotas",
-    }
-)
-_LOOKS = frozenset({"GET", "HEAD"})
 
 
 def is_open(name: str, verb: str) -> bool:
     """Whether this address answers by this verb to somebody who acts for another."""
-    part, _colon, _rest = name.rpartition(":")
-    return part in _PARTS or name in _PAGES or (name in _TO_LOOK_AT and verb.upper() in _LOOKS)
+    access = registry.routes().get(name)
+    return access is not None and access.is_open_to_impersonation(verb)
 
 
 def name_of(match: ResolverMatch | None) -> str:

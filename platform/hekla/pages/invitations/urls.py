@@ -2,6 +2,7 @@ from django.urls import path
 
 from hekla.pages.invitations import import_views, views
 
+prefix = ""
 app_name = "invitations"
 urlpatterns = [
     path("tenants/<slug:slug>/invitations/", views.invitations, name="list"),

@@ -1,8 +1,9 @@
 from django.urls import path
 
 from hekla.pages.jobs import list_views, views
-from hekla.pages.submit import preset_views
 
+prefix = "jobs/"
+app_name = "jobs"
 urlpatterns = [
     path("", list_views.jobs, name="list"),
     path("file/", list_views.table_file, name="list_file"),
@@ -10,10 +11,6 @@ urlpatterns = [
     path("arrange/", list_views.arrange, name="arrange"),
     path("views/", list_views.save_view, name="save_view"),
     path("views/<int:pk>/delete/", list_views.delete_view, name="delete_view"),
-    path("presets/", preset_views.presets, name="presets"),
-    path("presets/<uuid:uid>/rename/", preset_views.rename, name="rename_preset"),
-    path("presets/<uuid:uid>/choose/", preset_views.choose, name="choose_preset"),
-    path("presets/<uuid:uid>/delete/", preset_views.delete, name="delete_preset"),
     path("<uuid:uid>/", views.detail, name="detail"),
     path("<uuid:uid>/timeline/", views.timeline, name="timeline"),
     path("<uuid:uid>/pods/<int:pod_id>/", views.pod, name="pod"),

@@ -1,9 +1,9 @@
-"""These addresses are part of `accounts/`."""
-
 from django.urls import path
 
 from hekla.pages.login_sessions import views
 
+prefix = "accounts/"
+app_name = "accounts"
 urlpatterns = [
     path("me/sessions/", views.visits, name="visits"),
     path("me/sessions/<int:visit_id>/end/", views.end, name="end_visit"),

@@ -2,6 +2,7 @@ from django.urls import path
 
 from hekla.pages.logs import views
 
+prefix = "live/"
 app_name = "live"
 urlpatterns = [
     path("jobs/<uuid:uid>/results/", views.results, name="results"),

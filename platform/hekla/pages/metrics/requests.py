@@ -6,7 +6,7 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponseBase
 from prometheus_client import Counter, Histogram
 
-from hekla.pages.access import VERBS
+from hekla.apps.accounts.access import VERBS
 
 _METHODS = frozenset({*(verb.upper() for verb in VERBS), "HEAD", "OPTIONS"})
 REQUESTS = Counter(

@@ -2,6 +2,7 @@ from django.urls import path
 
 from hekla.pages.notifications import views
 
+prefix = "notifications/"
 app_name = "notifications"
 urlpatterns = [
     path("", views.notifications, name="list"),

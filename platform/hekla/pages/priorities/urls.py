@@ -2,6 +2,7 @@ from django.urls import path
 
 from hekla.pages.priorities import views
 
+prefix = "priority-classes/"
 app_name = "priorities"
 urlpatterns = [
     path("", views.show, name="list"),

@@ -2,6 +2,7 @@ from django.urls import path
 
 from hekla.pages.schedules import views
 
+prefix = "schedules/"
 app_name = "schedules"
 urlpatterns = [
     path("", views.schedules, name="list"),

@@ -7,8 +7,7 @@ from django.shortcuts import render
 from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
 
-from hekla.apps.search import selectors
-from hekla.apps.search.labels import KINDS
+from hekla.apps.search import registry, selectors
 from hekla.pages.frame.people import person
 
 
@@ -17,6 +16,11 @@ def search(request: HttpRequest) -> HttpResponse:
     """What holds the text `q` in its name."""
     text = request.GET.get("q", "")
     hits = selectors.find(person(request), text, get_language() or "en")
-    groups = [(*KINDS[kind], list(some)) for kind, some in groupby(hits, key=lambda hit: hit.kind)]
-    context = {"q": text[: selectors.MOST], "groups": groups, "is_short": len(text.strip()) < selectors.LEAST}
+    found = [(registry.get(kind), list(some)) for kind, some in groupby(hits, key=lambda hit: hit.kind)]
+    groups = [(source.label, source.icon, some) for source, some in found]
+    context = {
+        "q": text[: selectors.MAX_LENGTH],
+        "groups": groups,
+        "is_short": len(text.strip()) < selectors.MIN_LENGTH,
+    }
     return render(request, "search/results.html", context)

@@ -1,10 +1,10 @@
-"""These addresses are part of `accounts/`."""
-
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from hekla.pages.signin import key_views, views
 
+prefix = "accounts/"
+app_name = "accounts"
 urlpatterns = [
     path("sign-in/", views.SignIn.as_view(), name="sign_in"),
     path("sign-in/code/", views.second_step, name="second_step"),

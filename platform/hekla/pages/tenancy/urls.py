@@ -2,6 +2,8 @@ from django.urls import path
 
 from hekla.pages.tenancy import views
 
+prefix = "tenants/"
+app_name = "tenancy"
 urlpatterns = [
     path("", views.tenants, name="list"),
     path("new/", views.create, name="create"),

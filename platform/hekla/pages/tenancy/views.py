@@ -32,12 +32,6 @@ def tenants(request: HttpRequest) -> HttpResponse:
     return render(request, "tenancy/list.html", context)
 
 
-@require_safe
-def roles(request: HttpRequest) -> HttpResponse:
-    """What each role may do, for those who give roles."""
-    return render(request, "tenancy/roles.html", {"tables": selectors.role_tables(person(request))})
-
-
 @require_http_methods(["GET", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
     """A new tenant."""

@@ -2,6 +2,7 @@ from django.urls import path
 
 from hekla.pages.usage import views
 
+prefix = "use/"
 app_name = "usage"
 urlpatterns = [
     path("jobs/<uuid:uid>/", views.job, name="job"),

@@ -5,7 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from hekla.pages import access
+from hekla.apps.accounts.access import ROLES, Verdicts
+from hekla.pages import access_matrix, registry
 
 _WORDS = {"ok": "yes", "refused": "refused", "absent": "not there", "wrong": "told what is wrong", "409": "name taken"}
 
@@ -21,30 +22,30 @@ class Command(BaseCommand):
 def _lines() -> Iterator[str]:
     yield "# Access matrix\n"
     yield "What is not listed is refused. “not there”: the address answers as if there were nothing.\n"
-    yield from (f"- **{_name(role)}**: {meaning}" for role, meaning in access.ROLES.items())
+    yield from (f"- **{_name(role)}**: {meaning}" for role, meaning in ROLES.items())
     yield "\n## Addresses\n"
     yield "“token”: the scope that a token needs besides its owner's role; – where tokens are not looked at."
     yield "“acting”: whether it is open to a platform admin who acts for somebody, as far as that person may.\n"
     yield from _head("address", "verb", "token", "acting")
-    answers = access.routes()
-    for route, declared in sorted(access.ROUTES.items()):
+    answers = access_matrix.answers()
+    for route, declared in sorted(access_matrix.declared().items()):
         for verb, verdicts in declared.by_verb():
-            token = access.scope_for(answers[route], verb) or "–"
-            acting = "yes" if access.is_open_to_acting(route, verb) else "–"
+            token = access_matrix.scope_for(answers[route], verb) or "–"
+            acting = "yes" if access_matrix.is_open_to_impersonation(route, verb) else "–"
             yield _row(f"`{route}`", verb.upper(), token, acting, verdicts=verdicts)
     yield "\n## Sockets\n"
     yield from _head("socket")
-    yield from (_row(f"`{socket}`", verdicts=verdicts) for socket, verdicts in access.SOCKETS.items())
+    yield from (_row(f"`{socket}`", verdicts=verdicts) for socket, verdicts in registry.sockets().items())
 
 
 def _head(*titles: str) -> Iterator[str]:
-    columns = [*titles, *map(_name, access.ROLES)]
+    columns = [*titles, *map(_name, ROLES)]
     yield f"| {' | '.join(columns)} |"
     yield f"|{'---|' * len(columns)}"
 
 
-def _row(*cells: str, verdicts: access.Verdicts) -> str:
-    return f"| {' | '.join([*cells, *(_WORDS.get(verdicts[role], verdicts[role]) for role in access.ROLES)])} |"
+def _row(*cells: str, verdicts: Verdicts) -> str:
+    return f"| {' | '.join([*cells, *(_WORDS.get(verdicts[role], verdicts[role]) for role in ROLES)])} |"
 
 
 def _name(role: str) -> str:

@@ -1,0 +1,58 @@
+"""Who may ask what in the protocol of OpenPAI."""
+
+from hekla.apps.accounts.access import (
+    ACTS_ON_THE_JOB,
+    ADDS_AS_ALICE,
+    ANYBODY,
+    GUESSES,
+    NOTHING,
+    SIGNED_IN,
+    SUBMITS,
+    TENANT,
+    RouteAccess,
+    who,
+)
+
+OPENPAI: dict[str, RouteAccess] = {
+    "root": RouteAccess(ANYBODY),
+    "info": RouteAccess(ANYBODY),
+    "authn_info": RouteAccess(ANYBODY),
+    "login": RouteAccess(post=GUESSES),
+    "logout": RouteAccess(delete=who(rest="wrong")),
+    "token": RouteAccess(post=GUESSES),
+    "jobs": RouteAccess(SIGNED_IN, SUBMITS),
+    "job": RouteAccess(TENANT),
+    "config": RouteAccess(TENANT),
+    "ssh": RouteAccess(NOTHING),
+    "execution_type": RouteAccess(put=ACTS_ON_THE_JOB),
+    "virtual_clusters": RouteAccess(SIGNED_IN),
+    "virtual_cluster": RouteAccess(TENANT),
+}
+ROUTES = {f"openpai:{version}:{name}": route for version in ("v1", "v2") for name, route in OPENPAI.items()}
+ROUTES |= {
+    "openpai:root_1": RouteAccess(ANYBODY),
+    "openpai:root_2": RouteAccess(ANYBODY),
+    "openpai:nothing": RouteAccess(NOTHING),
+    "openpai:v1:job": RouteAccess(TENANT, put=ADDS_AS_ALICE, delete=ACTS_ON_THE_JOB),
+    "openpai:v1:job_of": RouteAccess(TENANT, put=ADDS_AS_ALICE, delete=ACTS_ON_THE_JOB),
+    "openpai:v1:jobs_of": RouteAccess(SIGNED_IN, who(rest="refused", tenant_admin="ok")),
+    "openpai:v1:config_of": RouteAccess(TENANT),
+    "openpai:v1:ssh_of": RouteAccess(NOTHING),
+    "openpai:v1:execution_type_of": RouteAccess(put=ACTS_ON_THE_JOB),
+    "openpai:v2:attempt": RouteAccess(TENANT),
+    "openpai:v2:task": RouteAccess(TENANT),
+    "openpai:v2:logs": RouteAccess(TENANT),
+    "openpai:v2:log": RouteAccess(TENANT),
+    "openpai:v2:job_attempts": RouteAccess(TENANT),
+    "openpai:v2:job_attempt": RouteAccess(TENANT),
+    "openpai:v2:attempts_health": RouteAccess(TENANT),
+    "openpai:v2:events": RouteAccess(TENANT),
+    "openpai:v2:tag": RouteAccess(put=ACTS_ON_THE_JOB, delete=ACTS_ON_THE_JOB),
+    "openpai:v2:tokens": RouteAccess(post=GUESSES),
+    "openpai:v2:token_check": RouteAccess(SIGNED_IN),
+    "openpai:v2:users": RouteAccess(SIGNED_IN),
+    "openpai:v2:users_": RouteAccess(SIGNED_IN),
+    "openpai:v2:user": RouteAccess(who(rest="absent", tenant_admin="ok", platform_admin="ok")),
+    "openpai:v2:user_": RouteAccess(who(rest="absent", tenant_admin="ok", platform_admin="ok")),
+    "openpai:v2:storages": RouteAccess(SIGNED_IN),
+}

@@ -1,0 +1,10 @@
+from django.utils.translation import gettext_lazy as _
+
+from hekla.apps.accounts.roles import Permission
+from hekla.pages.frame.navigation import NavigationItem, Section
+
+ITEMS = [
+    NavigationItem(
+        Section.ADMINISTRATION, 20, "accounts:list", "people", _("People"), permission=Permission.MANAGE_PEOPLE
+    ),
+]

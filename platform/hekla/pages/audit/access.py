@@ -1,0 +1,7 @@
+"""Who may open the pages of this feature."""
+
+from hekla.apps.accounts.access import AUDITS, READ, RouteAccess
+
+ROUTES = {
+    "audit": RouteAccess(AUDITS, impersonation=READ),
+}

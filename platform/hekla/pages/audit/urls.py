@@ -1,0 +1,8 @@
+from django.urls import path
+
+from hekla.pages.audit import views
+
+prefix = ""
+urlpatterns = [
+    path("audit/", views.show, name="audit"),
+]

@@ -1,0 +1,43 @@
+"""The live parts of these pages."""
+
+from django.template.loader import render_to_string
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.clusters import selectors as clusters
+from hekla.domain.errors import NotFound
+from hekla.live.registry import LiveView, Params
+from hekla.pages.clusters import views
+from hekla.pages.clusters.node_views import node_parts
+from hekla.pages.frame.context import flags
+from hekla.pages.frame.topics import all_topics, cluster_topics, role_snapshot
+
+
+def _nodes(user: User, params: Params) -> str:
+    return render_to_string("clusters/_nodes.html", node_parts(user, params.get("page", "")) | {"nav": flags(user)})
+
+
+def _managers(user: User, _params: Params) -> None:
+    """Whoever may manage clusters is shown the same. Raises NotFound for all others."""
+    if not accounts.may(user, Permission.MANAGE_CLUSTERS):
+        raise NotFound("There is no such page.")
+
+
+def _managed_topic(_user: User, params: Params) -> frozenset[str]:
+    return frozenset({f"cluster:{clusters.get(params.get('name', '')).pk}"})
+
+
+def _clusters(user: User, _params: Params) -> str:
+    return render_to_string("clusters/_list.html", views.all_parts(user))
+
+
+def _cluster(user: User, params: Params) -> str:
+    return render_to_string("clusters/_detail.html", views.parts(params.get("name", ""), user))
+
+
+VIEWS = {
+    "nodes": (LiveView(all_topics, _nodes, role_snapshot),),
+    "clusters": (LiveView(cluster_topics, _clusters, _managers),),
+    "cluster": (LiveView(_managed_topic, _cluster, _managers),),
+}

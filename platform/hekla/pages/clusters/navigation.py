@@ -1,0 +1,21 @@
+from django.utils.translation import gettext_lazy as _
+
+from hekla.apps.accounts.roles import Permission
+from hekla.pages.frame.navigation import NavigationItem, Section
+
+ITEMS = [
+    NavigationItem(Section.FIRST, 40, "clusters:nodes", "nodes", _("Nodes")),
+    NavigationItem(
+        Section.ADMINISTRATION,
+        30,
+        "clusters:list",
+        "clusters",
+        _("Clusters"),
+        also="clusters:detail",
+        permission=Permission.MANAGE_CLUSTERS,
+    ),
+    NavigationItem(Section.ADMINISTRATION, 40, "clusters:environments", "environments", _("Environments")),
+    NavigationItem(
+        Section.ADMINISTRATION, 60, "clusters:policy", "policy", _("Policy"), permission=Permission.SEE_EVERYTHING
+    ),
+]

@@ -1,0 +1,18 @@
+"""Nodes by their names."""
+
+from collections.abc import Iterator
+
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters import selectors
+from hekla.apps.search.registry import LIMIT_OF_EACH, Hit, Source
+
+
+def _nodes(_user: User, text: str, _language: str) -> Iterator[Hit]:
+    for node in selectors.nodes().filter(name__icontains=text)[:LIMIT_OF_EACH]:
+        yield Hit("node", node.name, node.cluster.name, f"{reverse('clusters:nodes')}#node-{node.pk}")
+
+
+SOURCES = [Source("node", _("Nodes"), "nodes", 70, _nodes)]

@@ -1,0 +1,13 @@
+"""Who may open the pages of this feature."""
+
+from hekla.apps.accounts.access import OPEN, SIGNED_IN, SUBMITS, RouteAccess
+
+ROUTES = {
+    "demonstrations:list": RouteAccess(SIGNED_IN, impersonation=OPEN),
+    "demonstrations:detail": RouteAccess(SIGNED_IN, impersonation=OPEN),
+    "demonstrations:start": RouteAccess(post=SUBMITS, impersonation=OPEN),
+}
+
+SOCKETS = {
+    "live demonstration": SIGNED_IN,
+}

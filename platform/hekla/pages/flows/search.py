@@ -1,0 +1,28 @@
+"""Flows by their names."""
+
+from collections.abc import Iterator
+
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.flows import selectors
+from hekla.apps.search.registry import LIMIT_OF_EACH, Hit, Source, named
+
+
+def _visible(user: User, text: str, _language: str) -> Iterator[Hit]:
+    found = selectors.visible_to(user).filter(named(text)).select_related("tenant").order_by("-id")[:LIMIT_OF_EACH]
+    for row in found:
+        yield Hit("flow", row.name, str(row.tenant), reverse("flows:detail", args=[row.uid]))
+
+
+def _templates(user: User, text: str, _language: str) -> Iterator[Hit]:
+    found = selectors.templates(user).filter(named(text)).select_related("tenant").order_by("-id")[:LIMIT_OF_EACH]
+    for row in found:
+        yield Hit("template", row.name, str(row.tenant), reverse("flows:template", args=[row.uid]))
+
+
+SOURCES = [
+    Source("flow", _("Flows"), "flows", 20, _visible),
+    Source("template", _("Templates"), "flows", 30, _templates),
+]

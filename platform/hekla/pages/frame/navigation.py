@@ -1,0 +1,48 @@
+"""What leads to the pages of the features, from every page."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.utils.functional import Promise
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.pages import registry
+
+
+class Section(StrEnum):
+    """Where on the rail: the first also lie in the bar at the bottom of a phone."""
+
+    FIRST = "first"
+    WORK = "work"
+    ADMINISTRATION = "administration"
+    LAST = "last"
+
+
+@dataclass(frozen=True, slots=True)
+class NavigationItem:
+    """A link of the rail. `order`: from the top of its section; `view`: the name of an address without arguments.
+
+    `within`: namespaces whose pages mark it as the current one, and `also`: one more such view. `permission`: who sees
+    it. `is_searchable`: its list takes `?q=`.
+    """
+
+    section: Section
+    order: int
+    view: str
+    icon: str
+    label: str | Promise
+    within: str = ""
+    also: str = ""
+    permission: Permission | None = None
+    is_searchable: bool = False
+
+
+def items(section: Section, user: User) -> list[NavigationItem]:
+    """The links of this section that the person may see, from the top."""
+    found = [item for module in registry.modules("navigation") for item in module.ITEMS if item.section is section]
+    return sorted(
+        (item for item in found if item.permission is None or accounts.may(user, item.permission)),
+        key=lambda item: (item.order, item.view),
+    )

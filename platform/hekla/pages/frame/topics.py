@@ -1,0 +1,48 @@
+"""What live views of several features listen to, and to whom they show the same."""
+
+from uuid import UUID
+
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.selectors import Standing
+from hekla.domain.errors import NotFound
+from hekla.live.registry import Params
+
+MACHINES = frozenset({"machines"})
+
+
+def uid_of(params: Params) -> UUID:
+    try:
+        return UUID(params.get("uid", ""))
+    except ValueError as error:
+        raise NotFound("There is no such page.") from error
+
+
+def everybody(_user: User, _params: Params) -> None:
+    """Whoever sees it is shown the same."""
+
+
+def role_snapshot(user: User, _params: Params) -> Standing:
+    """Shown to those who have the same roles everywhere."""
+    return tenancy.standings([user.pk])[user.pk]
+
+
+def tenant_topics(user: User, _params: Params) -> frozenset[str]:
+    """All that happens in the tenants that one may see."""
+    return frozenset(f"tenant:{pk}" for pk in tenancy.visible_to(user).values_list("pk", flat=True))
+
+
+def owner_topics(user: User, _params: Params) -> frozenset[str]:
+    return frozenset({f"owner:{user.pk}"})
+
+
+def all_topics(user: User, _params: Params) -> frozenset[str]:
+    """All that happens in any cluster: what is free is everybody's business."""
+    own = tenant_topics(user, _params)
+    return own | frozenset(f"cluster:{pk}" for pk in clusters.all_clusters().values_list("pk", flat=True))
+
+
+def cluster_topics(_user: User, _params: Params) -> frozenset[str]:
+    """What happens to any cluster: what is free is everybody's business."""
+    return MACHINES | {f"cluster:{pk}" for pk in clusters.all_clusters().values_list("pk", flat=True)}

@@ -1,0 +1,7 @@
+from django.utils.translation import gettext_lazy as _
+
+from hekla.pages.frame.navigation import NavigationItem, Section
+
+ITEMS = [
+    NavigationItem(Section.LAST, 20, "help:index", "help", _("Help"), within="help"),
+]

@@ -1,0 +1,60 @@
+"""The live parts of these pages."""
+
+from django.http import QueryDict
+from django.template.loader import render_to_string
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.models import Pod
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.domain.errors import NotFound
+from hekla.lib import clock
+from hekla.live.registry import LiveView, Params
+from hekla.pages.frame.topics import everybody, tenant_topics, uid_of
+from hekla.pages.jobs import context as shown
+from hekla.pages.jobs import list_context, pod_context
+
+
+def _job_topics(_user: User, params: Params) -> frozenset[str]:
+    """Whether the person may see it, its audience has asked."""
+    return frozenset({f"job:{uid_of(params)}"})
+
+
+def _job(user: User, params: Params) -> str:
+    rights = tenancy.rights(user)
+    job = jobs.get(uid_of(params), user, rights)
+    return render_to_string("jobs/_live.html", shown.detail(job, params, may_act=jobs.acting(user, rights)(job)))
+
+
+def _job_audience(user: User, params: Params) -> bool:
+    """Those who may act on it, and those who may only look."""
+    rights = tenancy.rights(user)
+    return jobs.acting(user, rights)(jobs.get(uid_of(params), user, rights))
+
+
+def _pod_of(user: User, params: Params) -> Pod:
+    text = params.get("pod", "")
+    pod = jobs.pod(int(text), user) if text.isdigit() and len(text) < 19 else None  # noqa: PLR2004
+    if pod is None or pod.job.uid != uid_of(params):
+        raise NotFound("There is no such pod.")
+    return pod
+
+
+def _pod_topics(user: User, params: Params) -> frozenset[str]:
+    return frozenset({f"job:{_pod_of(user, params).job.uid}"})
+
+
+def _pod(user: User, params: Params) -> str:
+    return render_to_string("jobs/_pod_live.html", pod_context.page(_pod_of(user, params), now=clock.now()))
+
+
+def _list(user: User, params: Params) -> str:
+    context = list_context.context(QueryDict(params.get("query", "")[:2000]), user)
+    return render_to_string("jobs/_list.html", context) + render_to_string("jobs/_phases.html", context)
+
+
+VIEWS = {
+    "job": (LiveView(_job_topics, _job, _job_audience),),
+    "pod": (LiveView(_pod_topics, _pod, everybody),),
+    "jobs": (LiveView(tenant_topics, _list),),
+}

@@ -1,0 +1,67 @@
+"""The features of the console. Each is a package in this folder; what it brings lies in modules of these names:
+
+- `urls`: `urlpatterns`, below `prefix` (as in `"queues/"`), in the namespace `app_name` where it has one. Features that
+  name the same prefix and namespace share it.
+- `access`: `ROUTES`, who may open each address, and `SOCKETS`, who may follow each live view.
+- `live`: `VIEWS`, the live views of its pages by name.
+- `navigation`: `ITEMS`, what leads to its pages from every page.
+- `search`: `SOURCES`, what of it is found by name.
+
+None of them is listed anywhere: a package that is put here joins.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
+from types import ModuleType
+
+from django.urls import URLPattern, URLResolver, include, path
+
+from hekla import pages
+from hekla.apps.accounts.access import RouteAccess, Verdicts
+from hekla.apps.search import registry as search
+from hekla.live import registry as live
+
+
+def modules(name: str) -> Iterator[ModuleType]:
+    """The modules of that name of all features that have one, in the order of the features' names."""
+    for feature in iter_modules(pages.__path__):
+        full_name = f"{pages.__name__}.{feature.name}.{name}"
+        if feature.ispkg and find_spec(full_name):
+            yield import_module(full_name)
+
+
+def urlpatterns() -> list[URLResolver]:
+    """The addresses of all features."""
+    groups: dict[tuple[str, str], list[URLPattern | URLResolver]] = {}
+    for module in modules("urls"):
+        group = groups.setdefault((module.prefix, getattr(module, "app_name", "")), [])
+        group.extend(module.urlpatterns)
+    return [
+        path(prefix, include((patterns, namespace)) if namespace else include(patterns))
+        for (prefix, namespace), patterns in groups.items()
+    ]
+
+
+@cache
+def routes() -> Mapping[str, RouteAccess]:
+    """Who may open each address of the pages, by its name."""
+    return {name: access for module in modules("access") for name, access in getattr(module, "ROUTES", {}).items()}
+
+
+@cache
+def sockets() -> Mapping[str, Verdicts]:
+    """Who may follow each live view, and logs. Sockets take no tokens; a list shows only what its reader may see."""
+    return {name: who for module in modules("access") for name, who in getattr(module, "SOCKETS", {}).items()}
+
+
+def register_all() -> None:
+    """Make the features' live views and search sources known to the rooms below, which serve them."""
+    for module in modules("live"):
+        for name, views in module.VIEWS.items():
+            live.register(name, *views)
+    for module in modules("search"):
+        for source in module.SOURCES:
+            search.register(source)

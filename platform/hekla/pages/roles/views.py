@@ -1,0 +1,14 @@
+"""What each role may do."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from hekla.apps.tenancy import selectors
+from hekla.pages.frame.people import person
+
+
+@require_safe
+def roles(request: HttpRequest) -> HttpResponse:
+    """What each role may do, for those who give roles."""
+    return render(request, "tenancy/roles.html", {"tables": selectors.role_tables(person(request))})

@@ -1,0 +1,31 @@
+"""The live parts of these pages."""
+
+from django.template.loader import render_to_string
+
+from hekla.apps.accounts.models import User
+from hekla.apps.schedules import overview as schedules_shown
+from hekla.apps.schedules import selectors as schedules
+from hekla.lib import clock
+from hekla.live.registry import LiveView, Params
+from hekla.pages.frame.topics import tenant_topics, uid_of
+
+
+def _schedules(user: User, _params: Params) -> str:
+    return render_to_string("schedules/_list.html", {"rows": schedules_shown.rows(user)})
+
+
+def _schedule_topics(user: User, params: Params) -> frozenset[str]:
+    """Its own topic, and its tenant's: what its jobs do is told there."""
+    schedule = schedules.get(uid_of(params), user)
+    return frozenset({f"schedule:{schedule.uid}", f"tenant:{schedule.tenant_id}"})
+
+
+def _schedule(user: User, params: Params) -> str:
+    context = schedules_shown.detail(schedules.get(uid_of(params), user), user, now=clock.now())
+    return render_to_string("schedules/_live.html", context)
+
+
+VIEWS = {
+    "schedules": (LiveView(tenant_topics, _schedules),),
+    "schedule": (LiveView(_schedule_topics, _schedule),),
+}

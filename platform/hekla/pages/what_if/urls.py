@@ -1,0 +1,13 @@
+from django.urls import path
+
+from hekla.pages.what_if import reclaim_risk, views
+
+prefix = "jobs/"
+urlpatterns = [
+    path("what-if/", views.what_if, name="jobs_what_if"),
+    path("what-if/when/", views.when, name="jobs_what_if_when"),
+    path("what-if/take/", views.take, name="jobs_what_if_take"),
+    path("<uuid:uid>/unblock/", views.unblock, name="job_unblock"),
+    path("<uuid:uid>/ease/", views.ease, name="job_ease"),
+    path("<uuid:uid>/exposure/", reclaim_risk.part, name="exposure"),
+]
