@@ -39,7 +39,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.schedules import ScheduleSpec
 from hekla.domain.sweeps import SweepSpec
 from hekla.lib import clock
-from hekla.pages.access import ROUTES
+from hekla.pages.access_matrix import declared
 
 MANIFEST = """\
 apiVersion: batch.volcano.sh/v1alpha1
@@ -243,11 +243,11 @@ def make_world() -> World:
         "tenancy:set_retention": ["lab"], "api:v1:retention": ["lab"], "api:v1:token": [token.pk],
         "api:v1:queue": ["labs-own"], "api:v1:pod_log": [job.uid, "main", 0],
     }  # fmt: skip
-    about_flows = {name for name in ROUTES if name.startswith(("flows:", "api:v1:flow", "api:v1:template"))}
+    about_flows = {name for name in declared() if name.startswith(("flows:", "api:v1:flow", "api:v1:template"))}
     for name in about_flows - _WITHOUT_FLOW:
         arguments[name] = [template.uid if "template" in name else flow.uid]
     arguments |= _of_openpai(people.alice.username, job.name)
-    about_the_job = {name for name in ROUTES if name.startswith(("jobs:", "job_", "live:", "api:v1:job"))}
+    about_the_job = {name for name in declared() if name.startswith(("jobs:", "job_", "live:", "api:v1:job"))}
     arguments |= {name: [job.uid] for name in about_the_job - _WITHOUT_JOB - set(arguments)}
     roles = {
         "anonymous": None, "stranger": people.charlie, "viewer": people.bob, "member": member,
@@ -255,19 +255,19 @@ def make_world() -> World:
     }  # fmt: skip
     spec = ScheduleSpec.parse({"name": "nightly", "cron": "@daily", "job": SPEC})
     schedule = schedules.create(spec=spec, tenant=people.lab, user=people.alice, now=now)
-    arguments |= {name: [schedule.uid] for name in ROUTES if name.startswith(("schedules:", "api:v1:schedule"))}
+    arguments |= {name: [schedule.uid] for name in declared() if name.startswith(("schedules:", "api:v1:schedule"))}
     arguments |= {name: [] for name in _WITHOUT_SCHEDULE}
     sweep = SweepSpec.parse({"name": "many", "parameters": {"n": ["1"]}, "job": SWEPT})
     batch = batches.submit_sweep(spec=sweep, tenant=people.lab, user=people.alice, now=now)
-    arguments |= {name: [batch.uid] for name in ROUTES if name.startswith(("batches:", "api:v1:batch"))}
+    arguments |= {name: [batch.uid] for name in declared() if name.startswith(("batches:", "api:v1:batch"))}
     arguments |= {name: [] for name in _WITHOUT_BATCH}
     kept = JobSpec.parse({**SPEC, "name": "kept"})
     preset = presets.save(name="usual", spec=kept, user=people.alice, tenant=people.lab, now=now)
-    arguments |= {name: [preset.uid] for name in ROUTES if "preset" in name}
+    arguments |= {name: [preset.uid] for name in declared() if "preset" in name}
     arguments |= {name: [] for name in ("jobs:presets", "api:v1:presets")}
     shown = {"title": "Usual", "description": "", "spec": kept, "fields": [], "tenant": people.lab}
     card = gallery.publish(**shown, user=people.alice, now=now)
-    arguments |= {name: [card.uid] for name in ROUTES if "gallery" in name}
+    arguments |= {name: [card.uid] for name in declared() if "gallery" in name}
     arguments |= {name: [] for name in ("gallery:list", "gallery:publish", "api:v1:gallery")}
     return World(people, roles, job, pod, arguments)
 

@@ -1,7 +1,7 @@
 from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.accounts.roles import Permission
-from hekla.pages.frame.navigation import NavigationItem, Section
+from hekla.pages.frame.rail import NavigationItem, Section
 
 ITEMS = [
     NavigationItem(

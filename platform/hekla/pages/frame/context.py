@@ -13,8 +13,8 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.identities import providers
 from hekla.pages.frame import current_tenant
-from hekla.pages.frame.navigation import Section
-from hekla.pages.frame.navigation import items as navigation_items
+from hekla.pages.frame.rail import Section
+from hekla.pages.frame.rail import items as navigation_items
 
 
 def _here(request: HttpRequest) -> str:
