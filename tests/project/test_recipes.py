@@ -1,0 +1,178 @@
+"""The recipes of platform/README.md, followed: a copy of the tree gets their files, and then has what they add."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from hekla.apps.accounts.models import User
+from hekla.apps.tenancy.models import Tenant
+from hekla.lib import clock
+from hekla.lib.checkout import CHECKOUT
+
+README = CHECKOUT / "platform" / "README.md"
+BLOCK = re.compile(
+    r"^```\w+\n(?:# |<!-- )recipe (?P<recipe>[\w ]+): (?P<path>\S+?)(?: -->)?\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def files_of(recipe: str) -> dict[str, str]:
+    """What the page says to write, by path."""
+    found = {block["path"]: block["text"] for block in BLOCK.finditer(README.read_text()) if block["recipe"] == recipe}
+    assert found, f"the page has no recipe for {recipe}"
+    return found
+
+
+def follow(recipe: str, folder: Path) -> None:
+    for path, text in files_of(recipe).items():
+        target = folder / path
+        assert not target.exists(), f"{path} is there already"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of what a console is made of."""
+    ignored = shutil.ignore_patterns("__pycache__", "*.pyc", "vendor")
+    for name in ("platform", "templates", "static"):
+        shutil.copytree(CHECKOUT / name, tmp_path / name, ignore=ignored)
+    shutil.copytree(CHECKOUT / "static" / "vendor", tmp_path / "static" / "vendor")
+    for name in ("manage.py", "pyproject.toml"):
+        shutil.copy(CHECKOUT / name, tmp_path / name)
+    return tmp_path
+
+
+def run(tree: Path, *arguments: str) -> str:
+    """Run Python there, on the database of this test, and return what it printed."""
+    database = connection.settings_dict
+    url = f"postgresql://{database['USER']}:{database['PASSWORD']}@/{database['NAME']}?host={database['HOST']}"
+    if database.get("PORT"):
+        url += f"&port={database['PORT']}"
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{tree}{os.pathsep}{tree / 'platform'}",
+        "DJANGO_SETTINGS_MODULE": "hekla.project.settings",
+        "DATABASE_URL": url,
+        "VALKEY_URL": settings.VALKEY_URL,
+        "HEKLA_SECRET_KEY": settings.SECRET_KEY,
+    }
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", *arguments],
+        cwd=tree,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+OPEN_THE_PAGE = """
+import django, json
+django.setup()
+from django.core.management import call_command
+from django.test import Client
+from hekla.apps.accounts.models import User
+from hekla.live import registry
+from hekla.apps.search import selectors
+from hekla.pages import access_matrix
+
+user = User.objects.get(username="ada")
+client = Client(headers={"host": "localhost"})
+before = client.get("/greeting/").status_code
+client.force_login(user)
+page = client.get("/greeting/")
+print(json.dumps({
+    "signed_out": before,
+    "status": page.status_code,
+    "greets": "Hello ada" in page.content.decode(),
+    "rail": 'href="/greeting/"' in client.get("/jobs/").content.decode(),
+    "live": registry.find("greeting")[0].render(user, {}),
+    "found": [hit.path for hit in selectors.find(user, "greet", "en") if hit.kind == "greeting"],
+    "undeclared": sorted(set(access_matrix.answers()) ^ set(access_matrix.declared())),
+}))
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_page_joins_by_being_there(tree: Path) -> None:
+    User.objects.create_user("ada", password="a long password")
+    follow("page", tree)
+    found = json.loads(run(tree, "-c", OPEN_THE_PAGE))
+    assert found.pop("live").strip() == '<p id="greeting" data-live>Hello ada</p>'
+    assert found == {
+        **{"signed_out": 302, "status": 200, "greets": True, "rail": True},
+        **{"found": ["/greeting/"], "undeclared": []},
+    }
+
+
+KEEP_A_NOTE = """
+import django, json
+django.setup()
+from django.core.management import call_command
+from hekla.apps.accounts.models import User
+from hekla.apps.tenancy.models import Tenant
+call_command("migrate", "notes", verbosity=0)
+from hekla.apps.notes import selectors, services
+from hekla.domain.errors import NotFound
+ada, tenant = User.objects.get(username="ada"), Tenant.objects.get(slug="lab")
+try:
+    services.add(tenant, "mine", by=User.objects.get(username="eve"))
+    stranger = "let in"
+except NotFound:
+    stranger = "kept out"
+services.add(tenant, "The printer is out of paper.", by=ada)
+print(json.dumps({"stranger": stranger, "notes": [note.text for note in selectors.visible_to(ada)]}))
+call_command("migrate", "notes", "zero", verbosity=0)
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_app_joins_by_its_name_in_the_settings(tree: Path) -> None:
+    ada = User.objects.create_user("ada", password="a long password", platform_role="admin")
+    User.objects.create_user("eve", password="a long password")
+    Tenant.objects.create(slug="lab", name="Lab", created_at=clock.now())
+    assert ada.pk
+    follow("app", tree)
+    file = tree / "platform" / "hekla" / "project" / "settings.py"
+    text = file.read_text()
+    assert text.count('    "hekla.apps.search",\n') == 1
+    file.write_text(text.replace('    "hekla.apps.search",\n', '    "hekla.apps.search",\n    "hekla.apps.notes",\n'))
+    run(tree, "-m", "django", "makemigrations", "notes", "--verbosity", "0")
+    assert json.loads(run(tree, "-c", KEEP_A_NOTE)) == {
+        "stranger": "kept out",
+        "notes": ["The printer is out of paper."],
+    }
+    linter = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run(
+        [linter], cwd=tree, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": "platform"}
+    )
+    assert done.returncode == 0, done.stdout
+
+
+ASK_THE_PLUGIN = """
+import json
+from hekla.domain import frameworks
+from hekla.domain.jobspec import JobSpec
+task = {"name": "main", "replicas": 3, "command": ["true"]}
+spec = JobSpec.parse({"name": "x", "plugins": {"rank": []}, "tasks": [task]})
+hosts = {("main", index): f"127.1.0.{index + 1}" for index in range(3)}
+print(json.dumps(dict(frameworks.settings_for(spec, "main", 0, hosts).env)))
+"""
+
+
+@pytest.mark.django_db
+def test_a_job_plugin_joins_by_its_entry_point(tmp_path: Path) -> None:
+    follow("job plugin", tmp_path)
+    (tmp_path / "platform").symlink_to(CHECKOUT / "platform")
+    assert json.loads(run(tmp_path, "-c", ASK_THE_PLUGIN))["WORLD_SIZE"] == "3"
