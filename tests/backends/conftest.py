@@ -6,13 +6,16 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.pods import start_pod, stop_pod
 
-from hekla.backends.base import Backend, Observation, PodKey, PodOrder
+from hekla.backends import registry
+from hekla.backends.base import Backend, Health, Observation, PodKey, PodOrder
+from hekla.backends.kind import BackendContext
 from hekla.backends.registry import open_backend
 from hekla.domain.addresses import Replica
 from hekla.domain.phases import FINAL_POD_PHASES, PodPhase
@@ -33,6 +36,13 @@ CONFIGS: dict[str, dict[str, Any]] = {
 }
 
 
+def health(*, config: Mapping[str, Any], home: Path, key: str | None = None) -> Health:
+    """How a cluster of Kubernetes is."""
+    found = registry.check_health("kubernetes", config, BackendContext("c1", home, now, key))
+    assert found is not None
+    return found
+
+
 class Place:
     """One cluster of one kind, that may be opened again and again."""
 
@@ -47,7 +57,7 @@ class Place:
         self.backend = self.reopened()
 
     def reopened(self) -> Backend:
-        opened = open_backend(self.kind, cluster="c1", config=self.config, home=self.home, clock=now)
+        opened = open_backend(self.kind, self.config, BackendContext("c1", self.home, now))
         self._opened.append(opened)
         return opened
 
@@ -62,7 +72,7 @@ class Place:
         return PodOrder(
             key=PodKey(job, "worker", index, 0, tenant=self.tenant),
             node=self.backend.nodes()[0].name,
-            address=self.backend.address(replica),
+            address=self.backend.runner.address(replica),
             env={**fields.pop("env", {}), **imagined},
             **fields,
         )
@@ -71,9 +81,17 @@ class Place:
         """A pod that does not end by itself while a test looks."""
         return self.order(index, script="exec sleep 1000", runs_seconds=1_000_000, **fields)
 
+    def start(self, order: PodOrder, *, at: Backend | None = None) -> None:
+        """Raises what the backend yields for it. `at`: another opening of the cluster."""
+        start_pod(at or self.backend, order)
+
     def started(self, order: PodOrder) -> PodKey:
-        self.backend.start(order)
+        self.start(order)
         return order.key
+
+    def stop(self, key: PodKey, *, reason: str) -> None:
+        """Raises what the backend yields for it."""
+        stop_pod(self.backend, key, reason=reason)
 
     @contextlib.contextmanager
     def starter(self, order: PodOrder) -> Iterator[subprocess.Popen[str]]:

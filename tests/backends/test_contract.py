@@ -8,15 +8,19 @@ from datetime import UTC
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.pods import no_heartbeat
 
-from hekla.backends.base import Backend, NotHere, PodKey, UnknownPod
-from hekla.backends.registry import KINDS, open_backend
+from hekla.backends.base import Backend, PodKey, UnknownPod
+from hekla.backends.kind import BackendContext
+from hekla.backends.registry import kinds, open_backend
+from hekla.backends.tenancy import TenantOrder
 from hekla.domain.addresses import Replica
 from hekla.domain.errors import Invalid
 from hekla.domain.phases import PodPhase
 from hekla.lib.clock import now
 
 NOBODY = PodKey("nobody", "worker", 0, 0)
+KINDS = tuple(kinds())
 
 
 @pytest.mark.kubernetes
@@ -60,10 +64,10 @@ def test_what_is_observed_stays_observed(place):
 
 def test_a_second_start_finds_the_first(place):
     order = place.order(script="echo once")
-    place.backend.start(order)
-    place.backend.start(order)
+    place.start(order)
+    place.start(order)
     pod = place.ended(order.key)
-    place.backend.start(order)
+    place.start(order)
     assert place.seen(order.key) == pod
     if place.kind == "local":
         assert place.log(order.key) == "once\n"
@@ -86,8 +90,8 @@ def test_starts_from_several_processes_at_once_make_one_pod(place):
 def test_a_pod_that_runs_can_be_stopped(place):
     key = place.started(place.long())
     place.until(key, PodPhase.RUNNING)
-    place.backend.stop(key, reason="Its job was aborted")
-    place.backend.stop(key, reason="Said twice")
+    place.stop(key, reason="Its job was aborted")
+    place.stop(key, reason="Said twice")
     pod = place.ended(key)
     assert (pod.phase, pod.reason, pod.message) == (PodPhase.FAILED, "Stopped", "Its job was aborted")
     assert pod.exit_code == 143
@@ -95,14 +99,14 @@ def test_a_pod_that_runs_can_be_stopped(place):
 
 def test_a_stop_right_after_the_start_is_not_lost(place):
     key = place.started(place.long())
-    place.backend.stop(key, reason="Changed my mind")
+    place.stop(key, reason="Changed my mind")
     assert place.ended(key).reason == "Stopped"
 
 
 def test_a_pod_that_was_stopped_before_its_start_never_runs(place):
     order = place.long()
-    place.backend.stop(order.key, reason="Not wanted")
-    place.backend.start(order)
+    place.stop(order.key, reason="Not wanted")
+    place.start(order)
     pod = place.seen(order.key)
     assert (pod.phase, pod.reason, pod.message) == (PodPhase.FAILED, "Stopped", "Not wanted")
 
@@ -110,7 +114,7 @@ def test_a_pod_that_was_stopped_before_its_start_never_runs(place):
 def test_to_stop_an_ended_pod_changes_nothing(place):
     key = place.started(place.order())
     pod = place.ended(key)
-    place.backend.stop(key, reason="Too late")
+    place.stop(key, reason="Too late")
     assert place.seen(key) == pod
 
 
@@ -137,7 +141,7 @@ def test_observing_since_a_cursor_tells_at_least_what_changed(place):
     place.until(first, PodPhase.RUNNING)
     place.until(second, PodPhase.RUNNING)
     cursor = place.backend.observe(None).cursor
-    place.backend.stop(first, reason="Enough")
+    place.stop(first, reason="Enough")
     place.ended(first)
     changed = {pod.key: pod for pod in place.backend.observe(cursor).pods}
     assert changed[first].phase == PodPhase.FAILED
@@ -182,7 +186,7 @@ def test_a_forgotten_pod_does_not_run_again(place):
     order = place.order()
     place.ended(place.started(order))
     place.backend.forget([order.key])
-    place.backend.start(order)
+    place.start(order)
     assert place.seen(order.key) is None
 
 
@@ -205,7 +209,7 @@ def test_a_pod_of_a_removed_job_does_not_run_again(place):
     order = place.order()
     place.ended(place.started(order))
     place.backend.remove("job")
-    place.backend.start(order)
+    place.start(order)
     assert place.seen(order.key) is None or place.seen(order.key).phase.is_final
     assert not place.backend.inventory().alive
 
@@ -236,26 +240,78 @@ def test_what_is_at_work_is_told_afresh(place):
 def test_nobody_knows_a_pod_that_never_was(place):
     with pytest.raises(UnknownPod):
         place.backend.logs(NOBODY, offset=0, limit=1)
-    with pytest.raises(UnknownPod):
-        place.backend.endpoint(NOBODY, 80)
     place.backend.remove("nobody")
 
 
-def test_a_pod_has_its_address_as_endpoint(place):
-    order = place.long()
-    place.backend.start(order)
-    assert place.backend.endpoint(order.key, 8080) == (order.address, 8080)
+# Facets
 
 
-def test_a_backend_lets_one_into_its_pods_or_says_that_it_does_not(place):
-    can = place.backend.capabilities
-    for is_done, ask in ((can.has_endpoints, place.backend.reach), (can.runs_commands, place.backend.run)):
-        if is_done:
-            with pytest.raises(UnknownPod):
-                asyncio.run(entered(ask(NOBODY, 80)))
-        else:
-            with pytest.raises(NotHere):
-                ask(NOBODY, 80)
+@pytest.fixture
+def facet(place, request):
+    """One facet of each backend that has it."""
+    found = getattr(place.backend, request.param)
+    if found is None:
+        pytest.skip(f"a backend of the kind {place.kind} has no {request.param}")
+    return found
+
+
+def of(name):
+    return pytest.mark.parametrize("facet", [name], indirect=True)
+
+
+def test_pods_are_started_by_us_or_by_the_clusters_own_scheduler(place):
+    assert (place.backend.runner is None) != (place.backend.delegated is None)
+
+
+def test_a_facet_stays_the_same_thing(place):
+    """Whoever remembers something of a facet knows by the object whether it still holds."""
+    for name in ("external_pods", "displayed_queues"):
+        assert getattr(place.backend, name) is getattr(place.backend, name)
+
+
+@of("exec")
+def test_no_command_runs_in_a_pod_that_never_was(place, facet):
+    with pytest.raises(UnknownPod):
+        asyncio.run(entered(facet.run(NOBODY, ["true"])))
+
+
+@of("port_forwarding")
+def test_no_connection_leads_to_a_pod_that_never_was(place, facet):
+    with pytest.raises(UnknownPod):
+        asyncio.run(entered(facet.connect(NOBODY, 80)))
+
+
+@of("budgets")
+def test_without_a_budget_no_pod_is_protected(place, facet):
+    key = place.started(place.long())
+    place.until(key, PodPhase.RUNNING)
+    assert facet.protected([key, NOBODY], heartbeat=no_heartbeat) == {}
+
+
+@of("tenancy")
+def test_a_tenant_owns_its_pods_whether_applied_once_or_twice(place, facet):
+    tenant = place.tenant or "lab"
+    for _ in range(2):
+        ((_order, error),) = facet.apply_many([TenantOrder(tenant)], heartbeat=no_heartbeat)
+        assert error is None
+    key = place.started(place.long())
+    (pod,) = place.backend.observe(None).pods
+    assert pod.key == key
+    assert facet.owns(tenant, pod.key)
+    facet.remove_others([tenant])
+    facet.remove_others([tenant])
+
+
+@of("tenancy")
+def test_what_is_done_for_tenants_stops_when_the_heartbeat_raises(place, facet):
+    class LeaseLost(Exception):
+        pass
+
+    def lost():
+        raise LeaseLost
+
+    with pytest.raises(LeaseLost):
+        list(facet.apply_many([TenantOrder("lab")], heartbeat=lost))
 
 
 async def entered(way):
@@ -277,7 +333,7 @@ def test_news_wake_once_also_where_nobody_looks(place):
     """Who watches is not always who may act: it must not be woken by the same for ever."""
     _settle(place.backend)
     place.until(place.started(place.long()), PodPhase.RUNNING)
-    place.backend.start(place.long(1))
+    place.start(place.long(1))
     woken = [place.backend.wait(0.3) for _ in range(20)]
     assert any(woken)
     assert woken[-1] is False
@@ -300,13 +356,13 @@ def replica(number: int, job: str = "job") -> Replica:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_replica_has_an_address_of_its_own(kind, tmp_path_factory):
-    backend = open_backend(kind, cluster="c1", config={}, home=tmp_path_factory.mktemp("home"), clock=now)
+    backend = open_backend(kind, {}, BackendContext("c1", tmp_path_factory.mktemp("home"), now))
 
     @given(st.sets(st.integers(0, 2**21), min_size=2, max_size=50))
     def check(slots: set[int]) -> None:
-        addresses = {backend.address(replica(slot)) for slot in slots}
+        addresses = {backend.runner.address(replica(slot)) for slot in slots}
         assert len(addresses) == len(slots)
-        assert addresses == {backend.address(replica(slot)) for slot in slots}
+        assert addresses == {backend.runner.address(replica(slot)) for slot in slots}
 
     check()
 
@@ -315,49 +371,48 @@ def test_each_replica_has_an_address_of_its_own(kind, tmp_path_factory):
 @pytest.mark.parametrize("config", [{"colour": "red"}, {"nodes": 3}, {"allocatable": {"cpu": "many"}}])
 def test_a_wrong_configuration_is_refused_with_its_path(kind, config, tmp_path):
     with pytest.raises(Invalid) as refusal:
-        open_backend(kind, cluster="c1", config=config, home=tmp_path, clock=now)
+        open_backend(kind, config, BackendContext("c1", tmp_path, now))
     assert refusal.value.problems[0].path.startswith(f"config.{next(iter(config))}")
 
 
 def test_an_unknown_kind_is_refused(tmp_path):
     with pytest.raises(Invalid):
-        open_backend("abacus", cluster="c1", config={}, home=tmp_path, clock=now)
+        open_backend("abacus", {}, BackendContext("c1", tmp_path, now))
 
 
 def test_keys_that_look_alike_are_different_pods(place):
     first = place.order()
     second = dataclasses.replace(first, key=PodKey("job", "worker-0", 0, 0))
-    place.backend.start(first)
-    place.backend.start(second)
+    place.start(first)
+    place.start(second)
     assert {pod.key for pod in place.backend.observe(None).pods} == {first.key, second.key}
 
 
 BUSY = "i=0; while :; do i=$((i+1)); done"
 
 
-def test_a_backend_says_what_a_running_pod_uses_or_that_it_does_not_measure(place):
+@of("metrics")
+def test_what_a_running_pod_uses_is_measured(place, facet):
     key = place.started(place.order(script=BUSY, runs_seconds=1_000_000))
     place.until(key, PodPhase.RUNNING)
-    if not place.backend.capabilities.measures_use:
-        assert place.backend.use([key]) == []
-        return
-    first = _use_above(place, key, 0.0)
+    first = _use_above(place, facet, key, 0.0)
     assert (first.key, first.at.tzinfo) == (key, UTC)
     assert first.memory_bytes > 0
-    assert _use_above(place, key, first.cpu_seconds).at > first.at
+    assert _use_above(place, facet, key, first.cpu_seconds).at > first.at
 
 
-def test_pods_that_do_not_run_use_nothing(place):
+@of("metrics")
+def test_pods_that_do_not_run_use_nothing(place, facet):
     ended = place.started(place.order())
     place.ended(ended)
-    assert place.backend.use([ended, NOBODY]) == []
-    assert place.backend.use([]) == []
+    assert facet.measure([ended, NOBODY]) == []
+    assert facet.measure([]) == []
 
 
-def _use_above(place, key, cpu_seconds):
+def _use_above(place, metrics, key, cpu_seconds):
     """What it uses once that is more than so much CPU time."""
     for _ in range(200):
-        found = [use for use in place.backend.use([key]) if use.cpu_seconds > cpu_seconds]
+        found = [use for use in metrics.measure([key]) if use.cpu_seconds > cpu_seconds]
         if found:
             return found[0]
         place.backend.wait(0.05)

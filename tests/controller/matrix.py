@@ -147,7 +147,7 @@ class Jobs(Generic[AnyCell]):
         """The backend tells that the last attempts of these replicas are in this phase."""
         now, pods = clock.now(), [self.pods[cell][name] for name in names]
         seen = [Sighting(pod.task, pod.index, pod.attempt, phase, now) for pod in pods]
-        job, address_of = self.jobs[cell].uid, self.backend.address
+        job, address_of = self.jobs[cell].uid, self.backend.runner.address
         services.observe(self.world.cluster.pk, self._epoch(), job, seen, address_of=address_of, now=now)
 
     def grow(self, cell: AnyCell) -> None:

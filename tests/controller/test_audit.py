@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 from django.db import transaction
 from tests.controller.conftest import World
 from tests.controller.test_turns import phase, submit
+from tests.support.pods import start_pod
 
 from hekla.apps.event_log.models import Event
 from hekla.apps.jobs import audit as rows
@@ -98,7 +99,7 @@ def test_what_is_left_over_or_missing_at_the_backend_is_found(world: World, ende
     Pod.objects.filter(pk=pod.pk).update(phase="running")
 
     second = order_of(long, Pod(job=long, task="worker", index=0, attempt=2, address=pod.address, node=pod.node), {})
-    backend.start(second)
+    start_pod(backend, second)
     world.backend_until(lambda: len(backend.inventory().alive) == 2)
     found = "\n".join(findings())
     assert "worker-0 (attempt 2) of job" in found

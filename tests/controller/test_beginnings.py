@@ -66,13 +66,13 @@ def roomy(transactional_db: None, settings: Any, tmp_path: Any) -> Iterator[Worl
 def started(monkeypatch: pytest.MonkeyPatch) -> list[PodOrder]:
     """What the simulated machines were told to start."""
     orders: list[PodOrder] = []
-    start = SimulatedBackend.start
+    start = SimulatedBackend._start
 
     def noted(self: SimulatedBackend, order: PodOrder) -> None:
         orders.append(order)
         start(self, order)
 
-    monkeypatch.setattr(SimulatedBackend, "start", noted)
+    monkeypatch.setattr(SimulatedBackend, "_start", noted)
     return orders
 
 

@@ -42,7 +42,7 @@ def test_a_pod_whose_start_was_cut_off_runs_all_the_same(world, monkeypatch) -> 
 
     job = submit(world, "0.1")
     with monkeypatch.context() as patch:
-        patch.setattr(backend._starting, "_bind", cut)
+        patch.setattr(backend.parts.starting, "_bind", cut)
         turns.run(world.cluster)
         assert backend.inventory().kept == {job.uid.hex}
         turns.forget_all()  # as a controller that begins anew
@@ -60,7 +60,7 @@ def test_a_pod_whose_end_is_recorded_is_taken_from_the_cluster_while_its_job_is_
 
 def test_a_pod_that_runs_though_nobody_was_told_is_over_when_it_has_ended(world, monkeypatch) -> None:
     """The answer to its binding was lost, and then somebody aborts the job: its end is to be the end of its process."""
-    starting = backend_of(world.cluster)._starting
+    starting = backend_of(world.cluster).parts.starting
     bind = starting._bind
 
     def abort() -> None:
@@ -102,7 +102,7 @@ def test_pods_of_a_job_go_by_the_value_that_its_class_had_when_it_was_submitted(
     job = submit(world, "1000", priority_class="high")
     priorities.change(made, {"value": 5}, tenants=[], actor=PLATFORM, now=clock.now())
     world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.RUNNING)
-    (found,) = backend_of(world.cluster)._api.get(f"/api/v1/namespaces/{one_machine['namespace']}/pods")["items"]
+    (found,) = backend_of(world.cluster).parts.api.get(f"/api/v1/namespaces/{one_machine['namespace']}/pods")["items"]
     assert (found["spec"]["priority"], found["spec"]["preemptionPolicy"]) == (4321, "Never")
 
 

@@ -25,6 +25,7 @@ from tests.controller.matrix import (
     task,
 )
 from tests.support import auditor
+from tests.support.pods import stop_pod
 
 from hekla.apps.event_log.models import Event
 from hekla.apps.jobs import services
@@ -159,7 +160,7 @@ class Early(Jobs[EarlyCell]):
         elif cell.cause == "JobUpdated":
             self.grow(cell)
         else:
-            self.backend.stop(key_of(pods["work-1"]), reason="Somebody ended it.")
+            stop_pod(self.backend, key_of(pods["work-1"]), reason="Somebody ended it.")
 
 
 def test_every_event_leads_where_its_policy_says(simulated: World) -> None:

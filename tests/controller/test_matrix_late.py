@@ -23,6 +23,7 @@ from tests.controller.late_cells import (
 )
 from tests.controller.matrix import Jobs, State, named
 from tests.support import auditor
+from tests.support.pods import stop_pod
 
 from hekla.apps.jobs import services
 from hekla.apps.jobs.services.decisions import JobDecision, Waiting
@@ -72,7 +73,7 @@ class Late(Jobs[LateCell]):
         """The backend does not know a pod any more, as the next one that asks about all of them is told."""
         for cell in cells:
             key = key_of(self.pods[cell]["work-1"])
-            self.backend.stop(key, reason="Its machine is gone.")
+            stop_pod(self.backend, key, reason="Its machine is gone.")
             self.backend.forget([key])
         if cells:
             turns.forget_all()
@@ -83,7 +84,7 @@ class Late(Jobs[LateCell]):
             if cell.cause == "PodEvicted":
                 self.evict(cell, "work-1")
             elif cell.cause in ("PodFailed", "any", "exit"):
-                self.backend.stop(key_of(self.pods[cell]["work-1"]), reason="Somebody ended it.")
+                stop_pod(self.backend, key_of(self.pods[cell]["work-1"]), reason="Somebody ended it.")
 
     def lead(self) -> None:
         """Alice does, where jobs do not go by themselves."""

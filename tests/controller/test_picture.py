@@ -102,7 +102,7 @@ def test_a_job_that_is_not_looked_at_again_would_not_have_moved(world: World) ->
         epoch = leases.take(world.cluster, holder(), now=clock.now())
         for seen in kept.stirred(clock.now()):
             if not seen.job.is_final and not services.would_sync(seen.job, seen.pods, clock.now()):
-                address = backend_of(world.cluster).address
+                address = backend_of(world.cluster).runner.address
                 assert not services.sync(world.cluster.pk, epoch, seen.job.pk, address_of=address, now=clock.now())
         return all(phase(job) == "completed" for job in jobs)
 

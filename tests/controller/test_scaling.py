@@ -49,7 +49,8 @@ def test_a_running_job_gets_more_pods_and_loses_the_last_ones(world: World) -> N
     world.turn_until(lambda: running(job) == [0, 1, 2, 3])
     job.refresh_from_db()
     newest = job.pods.get(index=3)
-    hosts = order_of(job, newest, selectors.addresses(job, backend_of(world.cluster).address)).env["VC_WORKER_HOSTS"]
+    addresses = selectors.addresses(job, backend_of(world.cluster).runner.address)
+    hosts = order_of(job, newest, addresses).env["VC_WORKER_HOSTS"]
     assert hosts.split(",") == [pod.address for pod in job.pods.order_by("index")]
     job = scale(world, job, 1)
     world.turn_until(lambda: not Pod.objects.filter(job=job, index__gt=0).exclude(phase="failed").exists())

@@ -1,9 +1,9 @@
 """From a submission to its end, with the real engine and real backends."""
 
 import stat
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from django.conf import settings
@@ -207,8 +207,7 @@ def test_a_backend_that_cannot_measure_now_stops_no_turn(world: World, monkeypat
 
     monkeypatch.setattr("hekla.controller.use.EVERY", timedelta(0))
     backend = backend_of(world.cluster)
-    monkeypatch.setattr(backend, "use", away)
-    monkeypatch.setattr(backend, "capabilities", replace(backend.capabilities, measures_use=True))
+    monkeypatch.setattr(type(backend), "metrics", SimpleNamespace(measure=away))
     job = submit(world, "one", ["sleep", "0.3"], seconds=3)
     world.turn_until(lambda: phase(job) == "completed")
     assert not Sample.objects.exists()

@@ -232,7 +232,7 @@ def test_a_wish_is_withdrawn_where_the_cluster_knows_no_commands(led, monkeypatc
     job = submit(led, seconds=1000)
     until(led, job, JobPhase.RUNNING)
     backend = backend_of(led.cluster)
-    monkeypatch.setitem(backend._versions, "bus.volcano.sh", "bus.volcano.sh/v0")
+    monkeypatch.setitem(backend.delegated._versions, "bus.volcano.sh", "bus.volcano.sh/v0")
     ask(led, job, LifecycleAction.ABORT_JOB)
     until(led, job, JobPhase.RUNNING)
     row = Job.objects.get(pk=job.pk)

@@ -14,7 +14,8 @@ from tests.kubernetes.control_plane import ControlPlane, RequestRefused
 from tests.kubernetes.volcano.processes import Volcano
 
 from hekla.backends.base import PodKey
-from hekla.backends.entrusted import JobSize, QueueOrder
+from hekla.backends.delegated import JobSize, QueueOrder
+from hekla.backends.kind import BackendContext
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.rights import NEEDED, NEEDED_WITH_VOLCANO, needed
 from hekla.backends.kubernetes.volcano import VolcanoBackend
@@ -213,26 +214,27 @@ def test_with_its_token_a_job_is_led_from_its_queue_to_its_end(with_volcano: Ins
     plane, place = with_volcano.plane, with_volcano.jobs
     (tmp_path / "kubeconfigs").mkdir()
     (tmp_path / "kubeconfigs" / "test").write_text(json.dumps(plane.kubeconfig(with_volcano.token())))
-    config = {"kubeconfig": "test", "namespace": place, "scheduler": "volcano"}
-    backend = VolcanoBackend(cluster=with_volcano.namespace, config=config, home=tmp_path, clock=clock.now)
+    config = KubernetesConfig(kubeconfig="test", namespace=place, scheduler="volcano")
+    backend = VolcanoBackend(config, BackendContext(with_volcano.namespace, tmp_path, clock.now))
+    delegated = backend.delegated
     job, queue = uuid4().hex, QueueOrder(with_volcano.namespace, weight=1, priority=0, reclaimable=True)
     task = {"name": "main", "command": ["x"], "resources": {"cpu": "1"}}
     spec = JobSpec.parse({"name": "one", "queue": queue.name, "files": {"a": "b"}, "tasks": [task]})
     larger = JobSpec.parse({**spec.document(), "tasks": [{**task, "replicas": 2}]})
     try:
-        backend.keep_queue(queue)
-        backend.submit(job, spec)
-        plane.wait_until(lambda: backend.jobs()[job].phase is JobPhase.RUNNING, 90)
-        (pod,) = backend.newcomers()
-        backend.count(pod, PodKey(job, "main", 0, 1))
-        assert [one.observation.key.job for one in backend.pods(fresh=True)] == [job]
-        backend.keep_queue(replace(queue, weight=2))
-        backend.resize(job, JobSize.of(larger), meanwhile=lambda: None)
-        assert backend.jobs()[job].size == JobSize.of(larger)
-        backend.ask(job, LifecycleAction.ABORT_JOB, restarts=0, meanwhile=lambda: None)
-        plane.wait_until(lambda: backend.jobs()[job].phase is JobPhase.ABORTED, 90)
+        delegated.apply_queue(queue)
+        delegated.submit(job, spec)
+        plane.wait_until(lambda: delegated.list_jobs()[job].phase is JobPhase.RUNNING, 90)
+        (pod,) = delegated.list_new_pods()
+        delegated.assign_attempt(pod, PodKey(job, "main", 0, 1))
+        assert [one.observation.key.job for one in delegated.list_pods(fresh=True)] == [job]
+        delegated.apply_queue(replace(queue, weight=2))
+        delegated.resize(job, JobSize.of(larger), heartbeat=lambda: None)
+        assert delegated.list_jobs()[job].size == JobSize.of(larger)
+        delegated.request(job, LifecycleAction.ABORT_JOB, restarts=0, heartbeat=lambda: None)
+        plane.wait_until(lambda: delegated.list_jobs()[job].phase is JobPhase.ABORTED, 90)
         backend.remove(job)
-        assert backend.jobs() == {}
+        assert delegated.list_jobs() == {}
     finally:
         backend.close()
         plane.request("DELETE", f"/apis/scheduling.volcano.sh/v1beta1/queues/{queue.name}")

@@ -5,8 +5,10 @@ import random
 
 import pytest
 from tests.examples.training import EXAMPLES, python_with, spec_of
+from tests.support.pods import start_pod, stop_pod
 
 from hekla.backends.base import PodKey, PodOrder
+from hekla.backends.kind import BackendContext
 from hekla.backends.registry import open_backend
 from hekla.domain.addresses import Replica
 from hekla.domain.frameworks import settings_for
@@ -28,10 +30,10 @@ class Ranks:
     """The pods of the example, started as the controller starts them."""
 
     def __init__(self, home):
-        self.backend = open_backend("local", cluster="c1", config={"allocatable": {"cpu": "4"}}, home=home, clock=now)
+        self.backend = open_backend("local", {"allocatable": {"cpu": "4"}}, BackendContext("c1", home, now))
         first = random.randrange(1000, 100_000)
         self.addresses = {
-            place: self.backend.address(Replica("job", "mpi", *place, first + number))
+            place: self.backend.runner.address(Replica("job", "mpi", *place, first + number))
             for number, place in enumerate(PLACES)
         }
 
@@ -39,7 +41,8 @@ class Ranks:
         spec, python = spec_of("mpi"), python_with(EXAMPLES / "mpi" / "environment.txt")
         for place in PLACES:
             settings = settings_for(spec, *place, self.addresses)
-            self.backend.start(
+            start_pod(
+                self.backend,
                 PodOrder(
                     key=key(*place),
                     node=self.backend.nodes()[0].name,
@@ -47,7 +50,7 @@ class Ranks:
                     address=self.addresses[place],
                     env={**settings.env, "PATH": f"{python.parent}:/usr/bin:/bin"},
                     files={**settings.files, "integrate.py": program},
-                )
+                ),
             )
 
     def phase(self, place):
@@ -58,7 +61,7 @@ class Ranks:
 
     def stop(self, *places):
         for place in places:
-            self.backend.stop(key(*place), reason="Test")
+            stop_pod(self.backend, key(*place), reason="Test")
 
 
 def key(task, index):

@@ -25,7 +25,7 @@ from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services as jobs
 from hekla.apps.queues import services as queues
 from hekla.apps.tenancy import services as tenancy
-from hekla.backends.kept import lasting_files
+from hekla.backends.durable_files import durable_files
 from hekla.domain.jobspec import JobSpec
 from hekla.launcher.backup import archive
 from hekla.launcher.backup.command import back_up, restore
@@ -140,7 +140,7 @@ def test_a_job_that_is_deleted_while_a_backup_is_made_is_left_out(tmp_path) -> N
         log = tmp_path / "kubernetes" / "c1" / "logs" / job / "log"
         log.parent.mkdir(parents=True)
         log.touch()
-    found = lasting_files(tmp_path)
+    found = durable_files(tmp_path)
     first = next(found).parent
     for job in set(first.parent.iterdir()) - {first}:
         shutil.rmtree(job)

@@ -1,21 +1,28 @@
 """The contract between the controller and whatever runs pods.
 
-Everything is named by a `PodKey`, so that to start a thing twice is to find it started. A backend keeps what it needs
-to answer after a restart of everything else; the controller keeps the history.
+A `Backend` has a core that every kind implements, and facets: attributes that are None where a cluster cannot do such a
+thing. Everything is named by a `PodKey`, so that to start a pod twice is to find it started. A backend keeps what it
+needs to answer after a restart of everything else; the controller keeps the history.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from hekla.backends.lines import Command, Line
+from hekla.backends.streams import Command, Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
 from hekla.domain.volumes import VolumeMount, VolumeSpec
+
+if TYPE_CHECKING:
+    from hekla.backends.delegated import DelegatedScheduling
+    from hekla.backends.external_pods import DisplayedQueues, ExternalPods
+    from hekla.backends.tenancy import Tenancy
 
 Item = TypeVar("Item")
 
@@ -57,7 +64,7 @@ class PodPriority:
 
 @dataclass(frozen=True, slots=True)
 class PodOrder:
-    """All that a backend needs to start a pod. `address` is what `Backend.address` gave for it.
+    """All that a backend needs to start a pod. `address` is what `PodRunner.address` gave for it.
 
     `secrets` are files like `files`, for the pod's own eyes: they are in no record that is read by others.
     `mounts` are folders of files by the absolute paths at which a pod with a root of its own finds them too.
@@ -132,7 +139,7 @@ class LogChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class PodMetrics:
     """What a pod used up to an instant.
 
     `cpu_seconds`: of all its processes since it began, also those that have ended; it only grows. `gpus_busy`: how
@@ -148,17 +155,6 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Capabilities:
-    """What this backend can do, each a question."""
-
-    simulated: bool  # are its pods imagined?
-    enforces_limits: bool  # does a pod that asks for 1 GiB get killed above it?
-    has_endpoints: bool  # can a person be brought to a port of a pod?
-    measures_use: bool = False  # can it say what a running pod uses?
-    runs_commands: bool = False  # can a person run a command in a pod that runs?
-
-
-@dataclass(frozen=True, slots=True)
 class Inventory:
     """All that is at a backend now, for the auditor.
 
@@ -171,7 +167,7 @@ class Inventory:
     logged: frozenset[str]
 
 
-class Trouble(StrEnum):
+class HealthProblem(StrEnum):
     """Why a cluster is out of reach."""
 
     UNUSABLE = "unusable"  # what is said of it, or the key to it, can never lead there
@@ -190,7 +186,7 @@ class Health:
     `has_namespace`: None where it cannot be told. `kubelets`: how many machines have which version.
     """
 
-    problem: Trouble | None = None
+    problem: HealthProblem | None = None
     detail: str = ""
     version: str = ""
     has_namespace: bool | None = None
@@ -214,99 +210,168 @@ class UnknownPod(BackendError):
     """No pod of that key is or was here."""
 
 
-class NotHere(BackendError):
-    """This kind of backend cannot do it at all; its capabilities say so."""
-
-
-class Backend(Protocol):
-    """One place where pods run. Every method may be called again with the same arguments."""
-
-    capabilities: Capabilities
-
-    def nodes(self) -> Sequence[NodeInfo]:
-        """The machines, with what they can give to pods."""
+class PodRunner(Protocol):
+    """Starts and stops single pods, where the engine put them. Every call may be repeated with the same arguments."""
 
     def address(self, replica: Replica) -> str:
         """Where the other pods of its job reach this replica in all its attempts, known before it starts."""
 
-    def start(self, order: PodOrder) -> None:
-        """Start the pod unless it was started, or stopped, already. Raises BackendError, StartRefused."""
-
     def start_many(
-        self, orders: Iterable[PodOrder], *, meanwhile: Callable[[], None]
+        self, orders: Iterable[PodOrder], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[PodOrder, BackendError | None]]:
-        """Start each, and tell what went wrong with it, if anything, in any order.
+        """Start each pod unless it was started, or stopped, already. Yields each with its error, in any order.
 
-        An order is asked for when its time comes. `meanwhile` is called about each second; what it raises ends this, as
-        it does to ask no further: no start is begun from then on.
-        """
-
-    def stop(self, key: PodKey, *, reason: str) -> None:
-        """Ask the pod to end, and make it end when its grace is over. An ended pod is left alone.
-
-        A pod that was not started yet never will run: it is observed as failed, with the reason Stopped.
+        An order is taken from the iterable when its time comes. `heartbeat` is called about each second; what it raises
+        ends the iteration, and no start begins from then on. StartRefused: this pod can never start here.
         """
 
     def stop_many(
-        self, wishes: Iterable[tuple[PodKey, str]], *, meanwhile: Callable[[], None]
+        self, requests: Iterable[tuple[PodKey, str]], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[tuple[PodKey, str], BackendError | None]]:
-        """Stop each for its reason, as `start_many` starts."""
+        """Ask each pod to end, for its reason, and end it when its grace is over. Ended pods are left alone.
 
-    def observe(self, since: str | None) -> Observations:
-        """What is so now: of all pods (`since=None`), or at least of those that changed after that cursor."""
-
-    def forget(self, keys: Sequence[PodKey]) -> None:
-        """The ends of these pods are recorded: `observe` need not tell of them again. Logs stay."""
-
-    def wait(self, timeout_seconds: float) -> bool:
-        """Block until something may have changed (True) or the time is over (False). One caller at a time.
-
-        What changed wakes once, also where nobody observes it: the caller may be one who is not to.
+        A pod that was not started yet never runs: it is observed as failed, with the reason Stopped. Yields, and uses
+        `heartbeat`, as `start_many` does.
         """
 
-    def logs(self, key: PodKey, *, offset: int, limit: int) -> LogChunk:
-        """Up to `limit` bytes of standard output and error together, from `offset`. Raises UnknownPod.
 
-        An offset behind the end is taken for the end, and told so.
-        """
-
-    def use(self, keys: Sequence[PodKey]) -> Sequence[Use]:
-        """What these pods use now. Those that do not run, or cannot be measured, are left out."""
-
-    def endpoint(self, key: PodKey, port: int) -> tuple[str, int]:
-        """Host and port where a server in the pod listens, for other pods of its job. Raises UnknownPod."""
-
-    def reach(self, key: PodKey, port: int) -> AbstractAsyncContextManager[Line]:
-        """A connection to a server in the pod, where there are endpoints. Raises BackendError, UnknownPod."""
+class Exec(Protocol):
+    """Commands and terminals in running pods."""
 
     def run(
         self, key: PodKey, command: Sequence[str], *, in_terminal: bool = False
     ) -> AbstractAsyncContextManager[Command]:
-        """A command in the pod beside its own, where that can be done. Raises BackendError, UnknownPod."""
+        """A command in the pod beside its own. Raises BackendError, UnknownPod."""
 
+
+class PortForwarding(Protocol):
+    """Connections to servers in running pods."""
+
+    def connect(self, key: PodKey, port: int) -> AbstractAsyncContextManager[Stream]:
+        """A connection to that port of the pod. Raises BackendError, UnknownPod."""
+
+
+class Metrics(Protocol):
+    """Measures what running pods use."""
+
+    def measure(self, keys: Sequence[PodKey]) -> Sequence[PodMetrics]:
+        """What these pods use now. Those that do not run, or cannot be measured, are left out. Raises BackendError."""
+
+
+class DisruptionBudgets(Protocol):
+    """Limits how many pods may be disrupted at once."""
+
+    def protected(self, keys: Sequence[PodKey], *, heartbeat: Callable[[], None]) -> Mapping[PodKey, str]:
+        """Those of these pods that a budget protects now, with the server's message.
+
+        `heartbeat` as in `PodRunner.start_many`.
+        """
+
+
+class Backend(ABC):
+    """One place where pods run. Every method may be called again with the same arguments.
+
+    A facet is None where the cluster does not have it. Exactly one of `runner` and `delegated` is there.
+    """
+
+    @property
+    def runner(self) -> PodRunner | None:
+        """Starts and stops the pods that the engine places. None: the cluster's own scheduler does (`delegated`)."""
+        return None
+
+    @property
+    def delegated(self) -> "DelegatedScheduling | None":
+        """Jobs handed over as a whole to the cluster's own scheduler."""
+        return None
+
+    @property
+    def exec(self) -> Exec | None:
+        """Commands and terminals in pods."""
+        return None
+
+    @property
+    def port_forwarding(self) -> PortForwarding | None:
+        """Connections to ports of pods."""
+        return None
+
+    @property
+    def metrics(self) -> Metrics | None:
+        """What pods use."""
+        return None
+
+    @property
+    def tenancy(self) -> "Tenancy | None":
+        """What separates tenants in the cluster: namespaces, network policies, quotas."""
+        return None
+
+    @property
+    def budgets(self) -> DisruptionBudgets | None:
+        """Limits on how many pods may be disrupted at once."""
+        return None
+
+    @property
+    def external_pods(self) -> "ExternalPods | None":
+        """Pods that others created and that the engine places. Another object when their configuration changes."""
+        return None
+
+    @property
+    def displayed_queues(self) -> "DisplayedQueues | None":
+        """Queues shown in the cluster to those who create pods there themselves."""
+        return None
+
+    @abstractmethod
+    def nodes(self) -> Sequence[NodeInfo]:
+        """The nodes, with what they can give to pods."""
+
+    @abstractmethod
+    def observe(self, since: str | None) -> Observations:
+        """The present state of all pods (`since=None`), or at least of those that changed after that cursor."""
+
+    @abstractmethod
+    def forget(self, keys: Sequence[PodKey]) -> None:
+        """The ends of these pods are recorded: `observe` need not report them again. Logs stay."""
+
+    @abstractmethod
+    def wait(self, timeout_seconds: float) -> bool:
+        """Block until something may have changed (True) or the time is over (False). One caller at a time.
+
+        A change wakes once, also where nobody observes it: the caller may not be the one who observes.
+        """
+
+    @abstractmethod
+    def logs(self, key: PodKey, *, offset: int, limit: int) -> LogChunk:
+        """Up to `limit` bytes of standard output and error together, from `offset`. Raises UnknownPod.
+
+        An offset behind the end counts as the end, and the chunk says where that is.
+        """
+
+    @abstractmethod
     def remove(self, job: str, *, tenant: str = "") -> None:
         """End what still runs of this job and delete what is attached to it, all but its logs. Idempotent.
 
         Afterwards no pod of it is observed, and one that was there never runs again. `tenant`: whose job it is, which
-        saves a backend that keeps tenants apart from looking everywhere.
+        saves a backend that separates tenants from looking everywhere.
         """
 
+    @abstractmethod
     def remove_logs(self, job: str, *, tenant: str = "") -> None:
         """Delete the logs too: nothing of this job is left. Idempotent."""
 
+    @abstractmethod
     def inventory(self, *, fresh: bool = True) -> Inventory:
-        """What is here. `fresh`: at this moment; else what was heard lately will do, where that costs less."""
+        """All that is here. `fresh`: at this moment; else a recent answer will do, where that costs less."""
 
+    @abstractmethod
     def close(self) -> None:
-        """Let go of threads and connections; what runs goes on. Nothing is asked of it afterwards."""
+        """Release threads and connections; pods go on. The backend is not used afterwards."""
 
 
 def one_by_one(
-    work: Callable[[Item], None], items: Iterable[Item], meanwhile: Callable[[], None]
+    work: Callable[[Item], None], items: Iterable[Item], heartbeat: Callable[[], None]
 ) -> Iterator[tuple[Item, BackendError | None]]:
-    """`Backend.start_many` and `Backend.stop_many` where nothing is gained by doing many at once."""
+    """`PodRunner.start_many` and `PodRunner.stop_many` where nothing is gained by doing many at once."""
     for item in items:
-        meanwhile()
+        heartbeat()
         try:
             work(item)
         except BackendError as error:

@@ -1,44 +1,52 @@
-"""The kinds of backends, and how one is opened. Each is imported only when it is used."""
+"""The kinds of backends that are installed, and how one is opened.
+
+Kinds join by entry points of the group `hekla.backends`; ours are loaded in the same way.
+"""
 
 from collections.abc import Mapping
-from importlib import import_module
-from pathlib import Path
-from typing import Any, cast
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 from hekla.backends.base import Backend, Health
+from hekla.backends.config import read
+from hekla.backends.kind import BackendContext, BackendKind
 from hekla.domain.errors import Invalid, Problem
-from hekla.lib.clock import Clock
 
-_PLACES = {
-    "kubernetes": ("hekla.backends.kubernetes.opening", "open_kubernetes"),
-    "local": ("hekla.backends.local.backend", "LocalBackend"),
-    "simulated": ("hekla.backends.simulated.backend", "SimulatedBackend"),
-}
-_HEALTH = {"kubernetes": "hekla.backends.kubernetes.health"}
-KINDS = tuple(_PLACES)
+ENTRY_POINTS = "hekla.backends"
+_BUILT_IN = tuple(
+    EntryPoint(kind, f"hekla.backends.{kind}.kind:KIND", ENTRY_POINTS) for kind in ("local", "kubernetes", "simulated")
+)
 
 
-def open_backend(
-    kind: str, *, cluster: str, config: Mapping[str, Any], home: Path, clock: Clock, key: str | None = None
-) -> Backend:
-    """The backend of one cluster, which keeps what it must below `home`. Raises Invalid for a wrong configuration.
-
-    `key`: what the console keeps to be let in there, where it keeps anything; only some kinds want one.
-    """
-    if kind not in _PLACES:
-        raise Invalid([Problem("kind", f"“{kind[:40]}” is not one of {', '.join(KINDS)}")])
-    module, name = _PLACES[kind]
-    more = {} if key is None else {"key": key}
-    opened = getattr(import_module(module), name)(cluster=cluster, config=config, home=home, clock=clock, **more)
-    return cast(Backend, opened)
-
-
-def tells_health(kind: str) -> bool:
-    """Whether clusters of this kind can be asked how they are."""
-    return kind in _HEALTH
-
-
-def health(kind: str, *, config: Mapping[str, Any], home: Path, key: str | None = None) -> Health:
-    """How such a cluster is, asked at this moment and for a bounded time. Raises Invalid for a wrong configuration."""
-    found: Health = import_module(_HEALTH[kind]).look(config=config, home=home, key=key)
+@cache
+def kinds() -> Mapping[str, BackendKind]:
+    """Every kind by its name, ours first. Raises what a broken package raises, so that it is noticed early."""
+    found: dict[str, BackendKind] = {}
+    for entry in (*_BUILT_IN, *entry_points(group=ENTRY_POINTS)):
+        if entry.name not in found:
+            found[entry.name] = entry.load()
     return found
+
+
+def choices() -> list[tuple[str, str]]:
+    """The name and label of each kind."""
+    return [(name, kind.label) for name, kind in kinds().items()]
+
+
+def open_backend(kind: str, config: Mapping[str, Any], context: BackendContext) -> Backend:
+    """The backend of one cluster. Raises Invalid for a wrong configuration."""
+    if kind not in kinds():
+        raise Invalid([Problem("kind", f"“{kind[:40]}” is not one of {', '.join(kinds())}")])
+    return kinds()[kind].open(read(kinds()[kind].config, config), context)
+
+
+def reports_health(kind: str) -> bool:
+    """Whether clusters of this kind can be asked how they are."""
+    return kind in kinds() and kinds()[kind].check_health is not None
+
+
+def check_health(kind: str, config: Mapping[str, Any], context: BackendContext) -> Health | None:
+    """How such a cluster is now; None where its kind cannot tell. Raises Invalid for a wrong configuration."""
+    check = kinds()[kind].check_health if kind in kinds() else None
+    return check(read(kinds()[kind].config, config), context) if check else None

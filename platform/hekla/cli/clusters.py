@@ -74,7 +74,7 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
 
 @clusters.command()
 @click.argument("name")
-@click.option("--kind", type=click.Choice(["kubernetes", "local", "simulated"]), help="Of a new cluster.")
+@click.option("--kind", help="Of a new cluster: kubernetes, local, simulated, or one that is installed.")
 @click.option("--config", type=click.File("rb"), help="What its backend needs to know, as JSON.")
 @click.option("--kubeconfig", type=click.File("r"), help="The key: a file (- for standard input).")
 @click.option("--server", help="Or the address of its server, …")

@@ -3,7 +3,7 @@
 from django.utils.translation import gettext as _
 
 from hekla.apps.clusters.services import HealthFacts
-from hekla.backends.base import Health, Trouble
+from hekla.backends.base import Health, HealthProblem
 
 
 def as_facts(found: Health) -> HealthFacts:
@@ -27,10 +27,12 @@ def describe_trouble(problem: str) -> str:
     """Why a cluster is out of reach, and what can be done; empty: it is not."""
     sentences: dict[str, str] = {
         "": "",
-        Trouble.UNUSABLE: _("It cannot be reached as it is set up."),
-        Trouble.SILENT: _("Its server does not answer. Is the address right, and does the network lead there?"),
-        Trouble.UNTRUSTED: _("What answers cannot prove to be its server. Is this the certificate of its authority?"),
-        Trouble.NOT_LET_IN: _("Its server does not take the key, which may have run out. Replace it."),
-        Trouble.REFUSED: _("Its server answers that something is wrong."),
+        HealthProblem.UNUSABLE: _("It cannot be reached as it is set up."),
+        HealthProblem.SILENT: _("Its server does not answer. Is the address right, and does the network lead there?"),
+        HealthProblem.UNTRUSTED: _(
+            "What answers cannot prove to be its server. Is this the certificate of its authority?"
+        ),
+        HealthProblem.NOT_LET_IN: _("Its server does not take the key, which may have run out. Replace it."),
+        HealthProblem.REFUSED: _("Its server answers that something is wrong."),
     }
     return sentences.get(problem, _("It cannot be reached."))

@@ -17,7 +17,7 @@ from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import selectors as jobs
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes import places
-from hekla.backends.opened import opened
+from hekla.backends.pool import get_backend
 from hekla.domain.errors import Invalid, Problem
 
 Config = Mapping[str, Any]
@@ -28,7 +28,7 @@ def require_nothing_left(cluster: Cluster, config: Config) -> None:
     if not _says(places.leaves_behind, cluster, config):
         return
     try:
-        left = opened(**clusters.backend_facts(cluster), home=settings.HEKLA_HOME).inventory().kept
+        left = get_backend(**clusters.backend_facts(cluster), home=settings.HEKLA_HOME).inventory().kept
     except BackendError as error:
         sentence = _("Whether pods have left something where they are now cannot be asked: %(why)s")
         raise _refusal(sentence % {"why": error}) from error

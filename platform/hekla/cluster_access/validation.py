@@ -20,8 +20,8 @@ from hekla.apps.clusters.services import Key
 from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.sentences import together
 from hekla.backends import registry
-from hekla.backends.base import BackendError, Health, Trouble
-from hekla.backends.registry import open_backend
+from hekla.backends.base import BackendError, Health, HealthProblem
+from hekla.backends.kind import BackendContext
 from hekla.cluster_access import namespace_change
 from hekla.cluster_access.health import as_facts, describe_trouble, is_healthy
 from hekla.domain.errors import Invalid, Problem
@@ -67,14 +67,14 @@ def probe(draft: ClusterDraft, *, always: bool = False) -> Health | None:
     """
     if draft.is_reached_as_before and not always:
         return None
-    if not registry.tells_health(draft.kind):
+    if not registry.reports_health(draft.kind):
         _require_answer(draft)
         return None
     try:
-        found = registry.health(draft.kind, config=draft.config, home=settings.HEKLA_HOME, key=_key_text(draft))
+        found = registry.check_health(draft.kind, draft.config, _context(draft))
     except Invalid as error:
         raise _at_the_configuration(error) from error
-    if found.problem is Trouble.UNUSABLE:
+    if found and found.problem is HealthProblem.UNUSABLE:
         raise Invalid([Problem(draft.field, found.detail)])
     return found
 
@@ -110,6 +110,10 @@ def save(draft: ClusterDraft, found: Health | None, *, by: User, now: datetime) 
     return cluster
 
 
+def _context(draft: ClusterDraft) -> BackendContext:
+    return BackendContext(draft.name, settings.HEKLA_HOME, clock.now, _key_text(draft))
+
+
 def _key_text(draft: ClusterDraft) -> str | None:
     if draft.key:
         return draft.key.text
@@ -118,9 +122,8 @@ def _key_text(draft: ClusterDraft) -> str | None:
 
 def _require_answer(draft: ClusterDraft) -> None:
     """Its machines can be told. Raises Invalid, at the field of the configuration."""
-    where: dict[str, Any] = {"config": draft.config, "home": settings.HEKLA_HOME, "clock": clock.now}
     try:
-        backend = open_backend(draft.kind, cluster=draft.name, **where)
+        backend = registry.open_backend(draft.kind, draft.config, _context(draft))
     except Invalid as error:
         raise _at_the_configuration(error) from error
     try:

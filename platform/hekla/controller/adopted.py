@@ -20,8 +20,8 @@ from hekla.apps.external_pods.models import AdoptedPod
 from hekla.apps.external_pods.services import Gathered
 from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job, Pod
-from hekla.backends.adopted import AdoptingBackend, Adoption, EvictionRefused
-from hekla.backends.base import Backend, BackendError
+from hekla.backends.base import BackendError
+from hekla.backends.external_pods import EvictionRefused, ExternalPods
 from hekla.controller.observations import Hold, Others
 from hekla.domain.errors import HeklaError
 from hekla.domain.external_pods import ExternalPod, ExternalPodRules, GroupKind, GroupRef, PodGroup
@@ -54,40 +54,37 @@ class Look:
 
 def follow(cluster: Cluster, hold: Hold, *, now: datetime) -> None:
     """Take in what came, and take down what became of the others."""
-    adoption, memory = _of(hold.backend), _memory_of(hold)
-    if adoption is None and (memory.has_begun or not isinstance(hold.backend, AdoptingBackend)):
+    external, memory = hold.backend.external_pods, _memory_of(hold)
+    if external is None and memory.has_begun:
         return
     known = [GroupRef.of(key) for key in selectors.open_groups(cluster.pk)]
-    look = (
-        _look(cluster, adoption, known, memory)
-        if adoption
-        else Look(ExternalPodRules({}, "", ""), {}, None, {}, frozenset())
-    )
+    nothing = Look(ExternalPodRules({}, "", ""), {}, None, {}, frozenset())
+    look = _look(cluster, external, known, memory) if external else nothing
     refs = {ref.key: ref for ref in (*known, *look.new, *look.pods) if look.can_tell(ref)}
     memory.refused = {}
     changed = [_take(cluster, hold, look.rules, _gathered(ref, look), now) for ref in refs.values()]
     memory.taken = {key: taken for key, taken in memory.taken.items() if key in refs}
-    if adoption and (any(changed) or not memory.has_begun):
-        adoption.count(selectors.living(cluster.pk))
+    if external and (any(changed) or not memory.has_begun):
+        external.set_recorded(selectors.living(cluster.pk))
     memory.has_begun = True
 
 
 def _memory_of(hold: Hold) -> Others:
     """What is remembered of others as they are reached now."""
-    adoption = _of(hold.backend)
-    if hold.memory.others.of is not adoption:
-        hold.memory.others = Others(of=adoption)
+    external = hold.backend.external_pods
+    if hold.memory.others.of is not external:
+        hold.memory.others = Others(of=external)
     return hold.memory.others
 
 
-def _look(cluster: Cluster, adoption: Adoption, known: Sequence[GroupRef], memory: Others) -> Look:
-    namespaces = adoption.rules.tenants.keys()
-    seen = adoption.pods(afresh=namespaces - memory.looked)
+def _look(cluster: Cluster, external: ExternalPods, known: Sequence[GroupRef], memory: Others) -> Look:
+    namespaces = external.rules.tenants.keys()
+    seen = external.list_pods(fresh=namespaces - memory.looked)
     memory.looked = set(seen)
     pods = _by_group(_at_home(cluster, memory, [pod for found in seen.values() for pod in found]))
-    new = {GroupRef(one.namespace, GroupKind.POD_GROUP, one.name): one for one in adoption.new_groups()}
-    groups = adoption.groups({ref.namespace for ref in (*known, *new, *pods) if ref.kind is GroupKind.POD_GROUP})
-    return Look(adoption.rules, pods, groups, new, namespaces - seen.keys())
+    new = {GroupRef(one.namespace, GroupKind.POD_GROUP, one.name): one for one in external.list_new_groups()}
+    groups = external.list_groups({ref.namespace for ref in (*known, *new, *pods) if ref.kind is GroupKind.POD_GROUP})
+    return Look(external.rules, pods, groups, new, namespaces - seen.keys())
 
 
 def _at_home(cluster: Cluster, memory: Others, pods: Sequence[ExternalPod]) -> Iterator[ExternalPod]:
@@ -103,12 +100,8 @@ def _at_home(cluster: Cluster, memory: Others, pods: Sequence[ExternalPod]) -> I
             yield pod if key == pod.group.key else replace(pod, group=GroupRef.of(key))
 
 
-def _of(backend: Backend) -> Adoption | None:
-    return backend.adoption if isinstance(backend, AdoptingBackend) else None
-
-
-def _all(adoption: Adoption) -> list[ExternalPod]:
-    return [pod for pods in adoption.pods().values() for pod in pods]
+def _all(external: ExternalPods) -> list[ExternalPod]:
+    return [pod for pods in external.list_pods().values() for pod in pods]
 
 
 def _by_group(pods: Iterable[ExternalPod]) -> dict[GroupRef, list[ExternalPod]]:
@@ -163,48 +156,48 @@ def _gathered(ref: GroupRef, look: Look) -> Gathered:
 
 def kept(hold: Hold, pods: Sequence[Pod]) -> dict[int, str]:
     """Of adopted pods those that a budget keeps from going, by their rows, and why."""
-    adoption = _of(hold.backend)
-    here = _open_to(adoption, [pod for pod in pods if pod.job.is_adopted]) if adoption else []
-    if adoption is None or not here:
+    external = hold.backend.external_pods
+    here = _open_to(external, [pod for pod in pods if pod.job.is_adopted]) if external else []
+    if external is None or not here:
         return {}
     rows = {one.uid: pod.pk for pod, one in here}
-    found = adoption.kept([one for _pod, one in here], meanwhile=hold.require)
+    found = external.protected([one for _pod, one in here], heartbeat=hold.require)
     return {rows[uid]: why for uid, why in found.items()}
 
 
 def carry_out(hold: Hold, pods: Sequence[Pod]) -> dict[int, str]:
     """Bind what has a node by its row, evict what is to go. Returns whom a budget keeps all the same, and why."""
-    adoption = _of(hold.backend)
+    external = hold.backend.external_pods
     due = [pod for pod in pods if pod.stopping or pod.phase == PodPhase.BOUND]
-    if adoption is None or not due:
+    if external is None or not due:
         return {}
-    here = _open_to(adoption, due)
-    _bind(hold, adoption, [(one, pod.node) for pod, one in here if not (pod.stopping or one.node)])
-    return _evict(hold, adoption, [(pod, one) for pod, one in here if pod.stopping])
+    here = _open_to(external, due)
+    _bind(hold, external, [(one, pod.node) for pod, one in here if not (pod.stopping or one.node)])
+    return _evict(hold, external, [(pod, one) for pod, one in here if pod.stopping])
 
 
-def _open_to(adoption: Adoption, pods: Sequence[Pod]) -> list[tuple[Pod, ExternalPod]]:
+def _open_to(external: ExternalPods, pods: Sequence[Pod]) -> list[tuple[Pod, ExternalPod]]:
     """With their objects, those that are there and that nobody asked to end."""
     objects = selectors.objects_of([pod.pk for pod in pods])
-    there = {pod.uid: pod for pod in _all(adoption)} if objects else {}
+    there = {pod.uid: pod for pod in _all(external)} if objects else {}
     here = [(pod, there[one.uid]) for pod in pods if (one := objects.get(pod.pk)) and one.uid in there]
     return [(pod, one) for pod, one in here if not (one.is_ending or one.phase.is_final)]
 
 
-def _bind(hold: Hold, adoption: Adoption, binds: Iterable[tuple[ExternalPod, str]]) -> None:
+def _bind(hold: Hold, external: ExternalPods, binds: Iterable[tuple[ExternalPod, str]]) -> None:
     bound, moment = hold.memory.others.bound, time.monotonic()
     due = [bind for bind in binds if bound.get(bind[0].uid, -_BIND_AGAIN_SECONDS) <= moment - _BIND_AGAIN_SECONDS]
-    for (pod, node), error in adoption.bind_many(due, meanwhile=hold.require):
+    for (pod, node), error in external.bind_many(due, heartbeat=hold.require):
         if error is None:
             bound[pod.uid] = moment
         else:
             log.warning("could not bind %s/%s to %s, will try again: %s", pod.namespace, pod.name, node, error)
 
 
-def _evict(hold: Hold, adoption: Adoption, evictions: Sequence[tuple[Pod, ExternalPod]]) -> dict[int, str]:
+def _evict(hold: Hold, external: ExternalPods, evictions: Sequence[tuple[Pod, ExternalPod]]) -> dict[int, str]:
     rows = {one.uid: pod.pk for pod, one in evictions}
     kept: dict[int, str] = {}
-    for one, error in adoption.evict_many([one for _pod, one in evictions], meanwhile=hold.require) if rows else ():
+    for one, error in external.evict_many([one for _pod, one in evictions], heartbeat=hold.require) if rows else ():
         if isinstance(error, EvictionRefused):
             kept[rows[one.uid]] = str(error)
         elif error is not None:
@@ -217,17 +210,17 @@ def _evict(hold: Hold, adoption: Adoption, evictions: Sequence[tuple[Pod, Extern
 
 def tell(hold: Hold, picture: Picture) -> None:
     """Write to those that wait why they do, once for each reason; and to gangs how far they are."""
-    adoption = _of(hold.backend)
-    if adoption is None:
+    external = hold.backend.external_pods
+    if external is None:
         return
-    there = _all(adoption)
+    there = _all(external)
     waiting = [pod for pod in there if pod.phase is PodPhase.PENDING and not (pod.node or pod.is_ending)]
     memory, uids = hold.memory.others, {pod.uid for pod in waiting}
     memory.bound = {uid: at for uid, at in memory.bound.items() if uid in uids}
     memory.told = {uid: kind for uid, kind in memory.told.items() if uid in uids}
-    _tell_why(hold, adoption, list(_news(hold, waiting, _rows(waiting, picture))))
+    _tell_why(hold, external, list(_news(hold, waiting, _rows(waiting, picture))))
     in_groups = {pod.namespace for pod in there if pod.group.kind is GroupKind.POD_GROUP}
-    _tell_groups(hold, adoption, in_groups | {one.namespace for one in adoption.new_groups()})
+    _tell_groups(hold, external, in_groups | {one.namespace for one in external.list_new_groups()})
 
 
 def _rows(waiting: Sequence[ExternalPod], picture: Picture) -> dict[str, Job]:
@@ -260,11 +253,11 @@ def _why(pod: ExternalPod, refusal: str, job: Job | None) -> tuple[str, object]:
     return message, message
 
 
-def _tell_why(hold: Hold, adoption: Adoption, news: Sequence[tuple[ExternalPod, str, object]]) -> None:
+def _tell_why(hold: Hold, external: ExternalPods, news: Sequence[tuple[ExternalPod, str, object]]) -> None:
     if not news:
         return
-    for (pod, _message), error in adoption.tell_many(
-        [(pod, message) for pod, message, _kind in news], meanwhile=hold.require
+    for (pod, _message), error in external.write_reasons(
+        [(pod, message) for pod, message, _kind in news], heartbeat=hold.require
     ):
         if error is not None:
             hold.memory.others.told.pop(pod.uid, None)
@@ -274,13 +267,13 @@ def _tell_why(hold: Hold, adoption: Adoption, news: Sequence[tuple[ExternalPod, 
 _TOLD_AS = {phase: phase.capitalize() for phase in GangPhase}
 
 
-def _tell_groups(hold: Hold, adoption: Adoption, namespaces: AbstractSet[str]) -> None:
-    found = (adoption.groups(namespaces) or {}).values()
+def _tell_groups(hold: Hold, external: ExternalPods, namespaces: AbstractSet[str]) -> None:
+    found = (external.list_groups(namespaces) or {}).values()
     groups = {GroupRef(one.namespace, GroupKind.POD_GROUP, one.name).key: one for own in found for one in own.values()}
     for key, phase in selectors.gang_phases(hold.cluster_id, list(groups)).items():
         if groups[key].phase != _TOLD_AS[phase]:
             hold.require()
             try:
-                adoption.advance_group(groups[key], _TOLD_AS[phase])
+                external.set_group_phase(groups[key], _TOLD_AS[phase])
             except BackendError as error:
                 log.warning("could not tell the group %s how far it is: %s", key, error)

@@ -48,7 +48,7 @@ def _start(hold: Hold, pods: list[Pod], now: datetime) -> dict[int, list[str]]:
     ordered: dict[PodKey, Pod] = {}
     late: dict[int, list[str]] = defaultdict(list)
     orders = _orders(hold, pods, ordered, now)
-    for order, error in hold.backend.start_many(orders, meanwhile=hold.require):
+    for order, error in hold.runner.start_many(orders, heartbeat=hold.require):
         pod = ordered.pop(order.key)
         if error is None:
             hold.memory.seen.add(order.key)
@@ -67,7 +67,7 @@ def _orders(hold: Hold, pods: list[Pod], ordered: dict[PodKey, Pod], now: dateti
     for pod in pods:
         by_job[pod.job].append(pod)
     for job, waiting in by_job.items():
-        hosts = selectors.addresses(job, hold.backend.address) if shares_addresses(spec_of(job)) else {}
+        hosts = selectors.addresses(job, hold.runner.address) if shares_addresses(spec_of(job)) else {}
         values_of = cache(secrets.of_job) if "openpai" in spec_of(job).plugins else _none
         for pod in waiting:
             try:
@@ -145,7 +145,7 @@ def _stop(hold: Hold, pods: list[Pod], now: datetime) -> None:
     by_key = {key_of(pod): pod for pod in pods}
     never_begun: dict[PodKey, int] = {}
     wishes = ((key, pod.stop_reason) for key, pod in by_key.items())
-    for (key, _reason), error in hold.backend.stop_many(wishes, meanwhile=hold.require):
+    for (key, _reason), error in hold.runner.stop_many(wishes, heartbeat=hold.require):
         pod = by_key[key]
         if error is not None:
             log.warning("could not stop %s, will try again: %s", pod, error)
@@ -157,4 +157,4 @@ def _stop(hold: Hold, pods: list[Pod], now: datetime) -> None:
         here = of_their_tenants(hold, found, lambda job: tenants.get(job, ""))
         begun = {one.key for one in here if not one.phase.is_final}
         over = [pk for key, pk in never_begun.items() if key not in begun]
-        services.settle(hold.cluster_id, hold.epoch, over, address_of=hold.backend.address, now=now)
+        services.settle(hold.cluster_id, hold.epoch, over, address_of=hold.runner.address, now=now)

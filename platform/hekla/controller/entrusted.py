@@ -18,9 +18,9 @@ from hekla.apps.jobs.services.entrusted import PodStanding, Standing
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.backends.base import BackendError, PodKey, StartRefused
-from hekla.backends.entrusted import JobBackend, JobReport, JobSize, NotAskable, PodReport, QueueOrder
+from hekla.backends.delegated import ActionUnsupported, DelegatedScheduling, JobReport, JobSize, PodReport, QueueOrder
 from hekla.controller.observations import Hold, sighting
-from hekla.domain.lifecycle import delegated
+from hekla.domain.lifecycle.delegated import is_restart, pending_request
 from hekla.domain.phases import GangPhase, JobPhase
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
@@ -35,27 +35,27 @@ _ENDS = {
 }
 
 
-def follow(cluster: Cluster, hold: Hold, backend: JobBackend) -> None:
+def follow(cluster: Cluster, hold: Hold, delegated: DelegatedScheduling) -> None:
     """Rounds, until there are no new pods: one that takes another's name is counted when that one's end is down."""
-    _keep_queues(cluster, backend)
+    _keep_queues(cluster, delegated)
     for _ in range(_ROUNDS):
-        _round(hold, backend)
-        if not _count(cluster.pk, backend):
+        _round(hold, delegated)
+        if not _count(cluster.pk, delegated):
             return
 
 
-def _round(hold: Hold, backend: JobBackend) -> None:
-    reports = backend.jobs()
-    pods = _by_job(backend.pods(fresh=hold.memory.cursor is None))
+def _round(hold: Hold, delegated: DelegatedScheduling) -> None:
+    reports = delegated.list_jobs()
+    pods = _by_job(delegated.list_pods(fresh=hold.memory.cursor is None))
     hold.memory.cursor = _FOLLOWS
     concerned = _concerned(hold.cluster_id, reports)
     hold.memory.followed = {job.pk: hold.memory.followed.get(job.pk) for job in concerned}
     for job in concerned:
         try:
-            _lead(hold, backend, job, reports.get(job.uid.hex), pods.get(job.uid.hex, []))
+            _lead(hold, delegated, job, reports.get(job.uid.hex), pods.get(job.uid.hex, []))
         except BackendError as error:
             log.warning("could not go on with %s, will try again: %s", job, error)
-    _forget_ended(hold.cluster_id, backend, pods)
+    _forget_ended(hold, pods)
 
 
 def _concerned(cluster_id: int, reports: Mapping[str, JobReport]) -> list[Job]:
@@ -65,39 +65,41 @@ def _concerned(cluster_id: int, reports: Mapping[str, JobReport]) -> list[Job]:
     return [*found.values(), *(jobs.by_uids(cluster_id, there) if there else ())]
 
 
-def _lead(hold: Hold, backend: JobBackend, job: Job, report: JobReport | None, pods: Sequence[PodReport]) -> None:
+def _lead(
+    hold: Hold, delegated: DelegatedScheduling, job: Job, report: JobReport | None, pods: Sequence[PodReport]
+) -> None:
     hold.require()
     phase = JobPhase(job.phase)
     if report is None and _is_to_be_submitted(job, pods):
-        told = _submitted(backend, job)
+        told = _submitted(delegated, job)
     elif report is None:
         told = _gone(phase)
     else:
-        told = _asked(hold, backend, job, report)
-        _resize(hold, backend, job, report)
+        told = _asked(hold, delegated, job, report)
+        _resize(hold, delegated, job, report)
     _take_down(hold, job, told, pods)
 
 
-def _asked(hold: Hold, backend: JobBackend, job: Job, report: JobReport) -> Standing:
+def _asked(hold: Hold, delegated: DelegatedScheduling, job: Job, report: JobReport) -> Standing:
     """How it stands, after it was asked for what is due."""
     told, restarted = _standing(report), report.retry_count > job.retry_count
-    action = delegated.pending_request(JobPhase(job.phase), job.reason, report.phase, restarted=restarted)
+    action = pending_request(JobPhase(job.phase), job.reason, report.phase, restarted=restarted)
     if action is None and report.is_forgotten:
         action = LifecycleAction.SYNC_JOB
     if action is not None:
         try:
-            backend.ask(job.uid.hex, action, restarts=report.retry_count, meanwhile=hold.require)
-        except NotAskable as refusal:
+            delegated.request(job.uid.hex, action, restarts=report.retry_count, heartbeat=hold.require)
+        except ActionUnsupported as refusal:
             return replace(told, refusal=str(refusal))
     return told
 
 
-def _resize(hold: Hold, backend: JobBackend, job: Job, report: JobReport) -> None:
+def _resize(hold: Hold, delegated: DelegatedScheduling, job: Job, report: JobReport) -> None:
     """Only jobs whose size a person changed here: that of others is what it is there. A refusal stops nothing else."""
     may_change = services.is_scalable(job) and (not report.phase.is_final or report.phase is JobPhase.ABORTED)
     if may_change and job.revision > 1 and report.size != (size := JobSize.of(spec_of(job))):
         try:
-            backend.resize(job.uid.hex, size, meanwhile=hold.require)
+            delegated.resize(job.uid.hex, size, heartbeat=hold.require)
         except BackendError as error:
             log.warning("could not change the size of %s, will try again: %s", job, error)
 
@@ -115,13 +117,13 @@ def _take_down(hold: Hold, job: Job, told: Standing | None, pods: Sequence[PodRe
 def _is_to_be_submitted(job: Job, pods: Sequence[PodReport]) -> bool:
     """It has not been there, or it was aborted before it ever was; a job that waits may be submitted once more."""
     is_new = job.phase == JobPhase.PENDING and job.gang_phase == GangPhase.PENDING and not pods
-    begins = job.phase == JobPhase.RESTARTING and delegated.is_restart(job.reason)
+    begins = job.phase == JobPhase.RESTARTING and is_restart(job.reason)
     return (is_new or begins) and job.deleted_at is None
 
 
-def _submitted(backend: JobBackend, job: Job) -> Standing | None:
+def _submitted(delegated: DelegatedScheduling, job: Job) -> Standing | None:
     try:
-        backend.submit(job.uid.hex, spec_of(job))
+        delegated.submit(job.uid.hex, spec_of(job))
     except StartRefused as refusal:
         return Standing(JobPhase.FAILED, GangPhase.COMPLETED, reason="StartRefused", message=str(refusal))
     return None
@@ -152,9 +154,9 @@ def _by_job(pods: Iterable[PodReport]) -> dict[str, list[PodReport]]:
     return found
 
 
-def _count(cluster_id: int, backend: JobBackend) -> bool:
+def _count(cluster_id: int, delegated: DelegatedScheduling) -> bool:
     """Give new pods the numbers of their attempts. Returns whether there were any."""
-    found = backend.newcomers()
+    found = delegated.list_new_pods()
     known = {job.uid.hex: job.pk for job in jobs.by_uids(cluster_id, {pod.job for pod in found})} if found else {}
     last: dict[tuple[int, str, int], int] = {}
     for row in jobs.pods_of(list(known.values())) if known else ():
@@ -162,28 +164,28 @@ def _count(cluster_id: int, backend: JobBackend) -> bool:
     for pod in found:
         if pod.job in known:
             attempt = last.get((known[pod.job], pod.task, pod.index), 0) + 1
-            backend.count(pod, PodKey(pod.job, pod.task, pod.index, attempt))
+            delegated.assign_attempt(pod, PodKey(pod.job, pod.task, pod.index, attempt))
     return bool(known)
 
 
-def _forget_ended(cluster_id: int, backend: JobBackend, pods: Mapping[str, Sequence[PodReport]]) -> None:
+def _forget_ended(hold: Hold, pods: Mapping[str, Sequence[PodReport]]) -> None:
     """Ends that are in the rows need not be told again; their logs are kept then."""
     ended = [pod.observation.key for own in pods.values() for pod in own if pod.observation.phase.is_final]
-    owners = {job.pk: job.uid.hex for job in jobs.by_uids(cluster_id, {key.job for key in ended})} if ended else {}
+    owners = {job.pk: job.uid.hex for job in jobs.by_uids(hold.cluster_id, {key.job for key in ended})} if ended else {}
     down = {
         PodKey(owners[pod.job_id], pod.task, pod.index, pod.attempt)
         for pod in (jobs.pods_of(list(owners)) if owners else ())
         if pod.is_final
     }
-    backend.forget([key for key in ended if key in down])
+    hold.backend.forget([key for key in ended if key in down])
 
 
-def _keep_queues(cluster: Cluster, backend: JobBackend) -> None:
+def _keep_queues(cluster: Cluster, delegated: DelegatedScheduling) -> None:
     """Those above others first, since these name them."""
     known = queues.of_cluster(cluster)
     for queue in sorted(known, key=lambda queue: _depth(queue, known)):
         try:
-            backend.keep_queue(queue_order(queue))
+            delegated.apply_queue(queue_order(queue))
         except BackendError as error:
             log.warning("could not keep queue %s, will try again: %s", queue, error)
 

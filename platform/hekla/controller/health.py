@@ -5,7 +5,8 @@ from django.conf import settings
 from hekla.apps.clusters import selectors, services
 from hekla.apps.clusters.models import Cluster
 from hekla.backends import registry
-from hekla.backends.base import Health, Trouble
+from hekla.backends.base import Health, HealthProblem
+from hekla.backends.kind import BackendContext
 from hekla.cluster_access.health import as_facts
 from hekla.domain.errors import Invalid
 from hekla.lib import clock
@@ -14,10 +15,11 @@ from hekla.lib import clock
 def look(cluster: Cluster) -> None:
     """Ask one cluster and take down what it says; nothing is done where its kind tells nothing."""
     asked_at, facts = clock.now(), selectors.backend_facts(cluster)
-    if not registry.tells_health(facts["kind"]):
-        return
+    context = BackendContext(facts["name"], settings.HEKLA_HOME, clock.now, facts["key"])
     try:
-        found = registry.health(facts["kind"], config=facts["config"], home=settings.HEKLA_HOME, key=facts["key"])
+        found = registry.check_health(facts["kind"], facts["config"], context)
     except Invalid as error:
-        found = Health(Trouble.UNUSABLE, str(error))
+        found = Health(HealthProblem.UNUSABLE, str(error))
+    if found is None:
+        return
     services.observe_health(cluster, as_facts(found), asked_at=asked_at, now=clock.now())

@@ -12,9 +12,9 @@ from hekla.apps.clusters import leases
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Pod
 from hekla.apps.jobs.services.observations import Sighting
-from hekla.backends.adopted import Adoption
-from hekla.backends.base import Backend, Observation, PodKey
-from hekla.backends.tenants import TenantBackend, TenantOrder
+from hekla.backends.base import Backend, BackendError, Observation, PodKey, PodRunner
+from hekla.backends.external_pods import DisplayedQueues
+from hekla.backends.tenancy import TenantOrder
 from hekla.domain.phases import PodPhase
 from hekla.lib import clock
 from hekla.scheduling.cache import Picture
@@ -47,7 +47,7 @@ class Others:
 class QueuesShown:
     """What was shown in the cluster of its queues: by whom, which they were, when, and what went wrong last."""
 
-    by: Adoption | None = None
+    by: DisplayedQueues | None = None
     stamp: object = None
     at: float = float("-inf")
     problem: str = ""
@@ -106,6 +106,14 @@ class Hold:
     backend: Backend
     memory: Memory
 
+    @property
+    def runner(self) -> PodRunner:
+        """Starts and stops single pods. Raises BackendError where the cluster's own scheduler does."""
+        runner = self.backend.runner
+        if runner is None:
+            raise BackendError("The cluster's own scheduler starts and stops its pods")
+        return runner
+
     def require(self) -> None:
         """Called right before the backend is told to do something: a turn that slept may find that its lease is gone.
 
@@ -120,7 +128,7 @@ class Hold:
     def observe(self, job: UUID, sightings: Sequence[Sighting], now: datetime) -> bool:
         """Take down what was seen of one job's pods."""
         self.require()
-        return services.observe(self.cluster_id, self.epoch, job, sightings, address_of=self.backend.address, now=now)
+        return services.observe(self.cluster_id, self.epoch, job, sightings, address_of=self.runner.address, now=now)
 
 
 def key_of(pod: Pod) -> PodKey:
@@ -156,10 +164,10 @@ def of_their_tenants(
     hold: Hold, found: Sequence[Observation], tenant_of: Callable[[str], str]
 ) -> Sequence[Observation]:
     """Without pods that others made under the names of a tenant's. `tenant_of`: whose a job is; empty: it is over."""
-    backend = hold.backend
-    if not isinstance(backend, TenantBackend):
+    tenancy = hold.backend.tenancy
+    if tenancy is None:
         return found
-    return [o for o in found if not (tenant := tenant_of(o.key.job)) or backend.is_of(o.key, tenant)]
+    return [o for o in found if not (tenant := tenant_of(o.key.job)) or tenancy.owns(tenant, o.key)]
 
 
 def _row_of(key: PodKey, picture: Picture) -> Pod | None:

@@ -13,8 +13,8 @@ from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
-from hekla.backends.adopted import AdoptingBackend, Adoption, ShownQueue
 from hekla.backends.base import BackendError
+from hekla.backends.external_pods import DisplayedQueue, DisplayedQueues
 from hekla.controller.entrusted import queue_order
 from hekla.controller.observations import Hold, QueuesShown
 from hekla.domain.phases import PLACED_POD_PHASES, GangPhase
@@ -27,35 +27,35 @@ EVERY_SECONDS = 10.0
 
 def show(cluster: Cluster, hold: Hold, picture: Picture) -> None:
     """As the configuration wants it; where it does not any more, what was shown before is taken away."""
-    adoption = hold.backend.adoption if isinstance(hold.backend, AdoptingBackend) else None
+    facet = hold.backend.displayed_queues
     memory = hold.memory.queues_shown
-    if memory.by is not adoption:
-        if not _has_left(hold, memory.by, adoption):
+    if memory.by is not facet:
+        if not _has_left(hold, memory.by, facet):
             return
-        memory = hold.memory.queues_shown = QueuesShown(by=adoption)
-    if adoption is None or not adoption.shows_queues:
+        memory = hold.memory.queues_shown = QueuesShown(by=facet)
+    if facet is None or not facet.enabled:
         return
     known = queues.of_cluster(cluster)
     stamp = [(queue_order(queue), queue.state) for queue in known]
     if stamp == memory.stamp and time.monotonic() - memory.at < EVERY_SECONDS:
         return
     memory.stamp, memory.at = stamp, time.monotonic()
-    _tell(hold, adoption, _standings(known, picture))
+    _tell(hold, facet, _standings(known, picture))
 
 
-def _has_left(hold: Hold, before: Adoption | None, now: Adoption | None) -> bool:
+def _has_left(hold: Hold, before: DisplayedQueues | None, now: DisplayedQueues | None) -> bool:
     """Who shows them no more takes them away. A process that begins does not know who did, and asks who might have."""
-    if now is not None and now.shows_queues:
+    if now is not None and now.enabled:
         return True
     last = before or now
     return last is None or _tell(hold, last, [])
 
 
-def _tell(hold: Hold, adoption: Adoption, standings: Sequence[ShownQueue]) -> bool:
+def _tell(hold: Hold, facet: DisplayedQueues, standings: Sequence[DisplayedQueue]) -> bool:
     """Whether it was done. What went wrong is told when it begins to; nothing else waits for it."""
     memory, problem = hold.memory.queues_shown, ""
     try:
-        adoption.show_queues(standings, meanwhile=hold.require)
+        facet.display(standings, heartbeat=hold.require)
     except BackendError as error:
         problem = str(error)
     if problem and problem != memory.problem:
@@ -64,14 +64,14 @@ def _tell(hold: Hold, adoption: Adoption, standings: Sequence[ShownQueue]) -> bo
     return not problem
 
 
-def _standings(known: Iterable[Queue], picture: Picture) -> list[ShownQueue]:
+def _standings(known: Iterable[Queue], picture: Picture) -> list[DisplayedQueue]:
     gangs: Counter[tuple[int, str]] = Counter()
     held: dict[int, Resources] = {}
     for job, pods in picture.jobs():
         gangs[job.queue_id, job.gang_phase] += not job.is_final
         held[job.queue_id] = held.get(job.queue_id, Resources()) + _held(job, pods)
     return [
-        ShownQueue(
+        DisplayedQueue(
             queue_order(queue),
             is_open=queue.is_open,
             gangs={phase: gangs[queue.pk, phase] for phase in GangPhase},

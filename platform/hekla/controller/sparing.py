@@ -11,7 +11,6 @@ from datetime import datetime
 
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Pod
-from hekla.backends.budgets import BudgetBackend
 from hekla.controller import adopted
 from hekla.controller.observations import Hold, Memory, Spared, key_of
 from hekla.engine import model
@@ -41,9 +40,10 @@ def without_kept(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> list[Pod]
 def _kept(hold: Hold, pods: Sequence[Pod]) -> dict[int, str]:
     """Of our own pods those that are kept, by their rows, and why."""
     rows = {key_of(pod): pod.pk for pod in pods if not pod.job.is_adopted}
-    if not (rows and isinstance(hold.backend, BudgetBackend)):
+    budgets = hold.backend.budgets if rows else None
+    if budgets is None:
         return {}
-    kept = hold.backend.kept(list(rows), meanwhile=hold.require)
+    kept = budgets.protected(list(rows), heartbeat=hold.require)
     return {rows[key]: why for key, why in kept.items()}
 
 

@@ -39,7 +39,7 @@ def look(cluster_id: int) -> None:
 def look_around() -> None:
     """The beat: ask every cluster, also those that are paused. One that does not answer holds up no other."""
     for cluster in clusters.all_clusters():
-        if registry.tells_health(cluster.kind):
+        if registry.reports_health(cluster.kind):
             look.apply_async(args=(cluster.pk,), expires=25)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from hekla.apps.quotas import selectors as quotas
 from hekla.backends.base import BackendError
-from hekla.backends.tenants import TenantBackend, TenantOrder
+from hekla.backends.tenancy import Tenancy, TenantOrder
 from hekla.controller.observations import Hold
 from hekla.scheduling.cache import Picture
 
@@ -22,19 +22,19 @@ _AGAIN_SECONDS = 30.0
 
 def keep(hold: Hold, picture: Picture) -> None:
     """Before pods are made: what is around those of each tenant. One that cannot be kept now keeps no pod back."""
-    backend = hold.backend
-    if not isinstance(backend, TenantBackend):
+    tenancy = hold.backend.tenancy
+    if tenancy is None:
         return
     here = picture.tenants()
-    _leave(hold, backend, set(here.values()))
+    _leave(hold, tenancy, set(here.values()))
     due = [order for order in _orders(here) if _is_due(hold, order)]
-    for order, error in backend.keep_tenants(due, meanwhile=hold.require) if due else ():
+    for order, error in tenancy.apply_many(due, heartbeat=hold.require) if due else ():
         if error is not None:
             log.warning("could not keep what tenant %s has there, will try again: %s", order.tenant, error)
         hold.memory.kept[order.tenant] = order, time.monotonic() + (HOLDS_SECONDS if error is None else _AGAIN_SECONDS)
 
 
-def _leave(hold: Hold, backend: TenantBackend, here: set[str]) -> None:
+def _leave(hold: Hold, tenancy: Tenancy, here: set[str]) -> None:
     """Tenants whose last job is over need nothing any more; whom an earlier controller kept is asked once."""
     memory = hold.memory
     if memory.has_left and memory.kept.keys() <= here:
@@ -42,7 +42,7 @@ def _leave(hold: Hold, backend: TenantBackend, here: set[str]) -> None:
     memory.has_left, memory.kept = True, {slug: kept for slug, kept in memory.kept.items() if slug in here}
     hold.require()
     try:
-        backend.leave_tenants(here)
+        tenancy.remove_others(here)
     except BackendError as error:
         log.warning("could not take away what tenants without jobs have there: %s", error)
 

@@ -23,7 +23,6 @@ from hekla.apps.jobs.facts import job_facts
 from hekla.apps.jobs.models import Job
 from hekla.apps.usage import services as usage
 from hekla.backends.base import BackendError
-from hekla.backends.entrusted import JobBackend
 from hekla.controller import (
     adopted,
     decisions,
@@ -139,8 +138,8 @@ def _turn(cluster: Cluster, keeper: Keeper) -> None:
     if keeper.nodes_at is None or now - keeper.nodes_at > _NODES_EVERY:
         nodes.refresh(cluster, epoch, backend, now=now)
         keeper.nodes_at = now
-    if isinstance(backend, JobBackend):
-        entrusted.follow(cluster, hold, backend)
+    if backend.delegated is not None:
+        entrusted.follow(cluster, hold, backend.delegated)
         _clean(keeper, hold, now)
         return
     keeper.picture.refresh(cluster, hold.memory.nominated, now=now)
@@ -160,10 +159,11 @@ def _turn(cluster: Cluster, keeper: Keeper) -> None:
 
 def _measure(keeper: Keeper, hold: Hold, now: datetime) -> None:
     """What pods use, where the backend can tell; and what was kept of it, thinned as it grows old."""
-    if not hold.backend.capabilities.measures_use:
+    metrics = hold.backend.metrics
+    if metrics is None:
         return
     if keeper.measured_at is None or now - keeper.measured_at >= use.EVERY:
-        use.measure(hold, keeper.picture.pods())
+        use.measure(hold, metrics, keeper.picture.pods())
         keeper.measured_at = now
     if keeper.thinned_at is None or now - keeper.thinned_at >= use.THIN_EVERY:
         usage.thin(now=now)
@@ -242,7 +242,7 @@ def _sync_jobs(hold: Hold, picture: Picture, stirred: Iterable[Seen], now: datet
     inside = (seen for seen in stirred if not (seen.job.is_adopted or _is_outside(seen.job, now)))
     due = [seen.job.pk for seen in inside if services.would_sync(seen.job, seen.pods, now)]
     picture.doubt(due)
-    moved = [services.sync(hold.cluster_id, hold.epoch, pk, address_of=hold.backend.address, now=now) for pk in due]
+    moved = [services.sync(hold.cluster_id, hold.epoch, pk, address_of=hold.runner.address, now=now) for pk in due]
     return any(moved)
 
 

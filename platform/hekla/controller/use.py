@@ -8,7 +8,7 @@ from hekla.apps.jobs.models import Pod
 from hekla.apps.usage import services
 from hekla.apps.usage.levels import FINEST
 from hekla.apps.usage.services import Reading
-from hekla.backends.base import BackendError
+from hekla.backends.base import BackendError, Metrics
 from hekla.controller.observations import Hold, key_of
 from hekla.domain.phases import PodPhase
 
@@ -17,13 +17,13 @@ EVERY = timedelta(seconds=FINEST)
 THIN_EVERY = timedelta(minutes=1)
 
 
-def measure(hold: Hold, pods: Sequence[Pod]) -> None:
+def measure(hold: Hold, metrics: Metrics, pods: Sequence[Pod]) -> None:
     """Keep what these pods use, as far as they run. A backend that cannot tell now is asked next time."""
     running = {key_of(pod): pod.pk for pod in pods if pod.phase == PodPhase.RUNNING}
     if not running:
         return
     try:
-        found = hold.backend.use(list(running))
+        found = metrics.measure(list(running))
     except BackendError as error:
         log.warning("could not measure pods, will try again: %s", error)
         return

@@ -9,7 +9,7 @@ from hekla.apps.jobs.models import Pod
 from hekla.backends import logs, searching
 from hekla.backends.base import Backend, LogChunk, PodKey
 from hekla.backends.logs import LogText
-from hekla.backends.opened import opened
+from hekla.backends.pool import get_backend
 from hekla.backends.searching import Found, Needle
 from hekla.lib.text import strip_control_codes, truncate
 
@@ -51,4 +51,4 @@ def _key(pod: Pod) -> PodKey:
 
 
 def _backend(pod: Pod) -> Backend:
-    return opened(**clusters.backend_facts(pod.job.cluster), home=settings.HEKLA_HOME)
+    return get_backend(**clusters.backend_facts(pod.job.cluster), home=settings.HEKLA_HOME)

@@ -8,7 +8,7 @@ import pytest
 from hekla.backends.base import Observation, PodKey
 from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.api import ApiError, Json
-from hekla.backends.kubernetes.budgets import Budgets, is_kept
+from hekla.backends.kubernetes.budgets import KubernetesBudgets, is_protected
 from hekla.backends.kubernetes.reading import Seen
 from hekla.domain.phases import PodPhase
 from hekla.lib.clock import now
@@ -56,7 +56,7 @@ class World:
 
     def kept(self, *keys: PodKey) -> set[int]:
         world: Any = self
-        found = Budgets(world, world, world, "c1").kept(keys, lambda: None)
+        found = KubernetesBudgets(world, world, world, "c1").protected(keys, heartbeat=lambda: None)
         return {key.index for key in found}
 
 
@@ -129,7 +129,7 @@ def test_where_budgets_cannot_be_listed_each_is_asked_for_as_if_it_went_alone(wo
 
 
 def test_a_server_that_is_asked_too_much_at_once_is_no_budget_that_refuses() -> None:
-    assert is_kept(
+    assert is_protected(
         ApiError(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
     )
-    assert not is_kept(ApiError(429, "", "The API server answers with 429"))
+    assert not is_protected(ApiError(429, "", "The API server answers with 429"))

@@ -9,7 +9,7 @@ from tests.backends.conftest import Place
 from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.backends.base import BackendError, PodKey, UnknownPod
-from hekla.backends.lines import Command, Line
+from hekla.backends.streams import Command, Stream
 from hekla.domain.phases import PodPhase
 
 pytestmark = pytest.mark.kubernetes
@@ -38,7 +38,7 @@ async def spoken(command: Command) -> tuple[bytes, bytes]:
 
 
 async def test_a_command_gives_its_outputs_and_its_end(cloud: Place, pod: PodKey) -> None:
-    async with cloud.backend.run(pod, ["sh", "-c", "echo 'a b+c&d=%41'; echo bad >&2"]) as command:
+    async with cloud.backend.exec.run(pod, ["sh", "-c", "echo 'a b+c&d=%41'; echo bad >&2"]) as command:
         assert command.exit_code is None
         assert await spoken(command) == (b"a b+c&d=%41\n", b"bad\n")
         assert command.exit_code == 0
@@ -46,7 +46,7 @@ async def test_a_command_gives_its_outputs_and_its_end(cloud: Place, pod: PodKey
 
 async def test_a_command_reads_what_is_sent(cloud: Place, pod: PodKey) -> None:
     text = b"0123456789abcdef" * 20_000
-    async with cloud.backend.run(pod, ["head", "-c", str(len(text))]) as command:
+    async with cloud.backend.exec.run(pod, ["head", "-c", str(len(text))]) as command:
         reading = asyncio.create_task(spoken(command))
         await command.send(text)
         assert await reading == (text, b"")
@@ -55,7 +55,7 @@ async def test_a_command_reads_what_is_sent(cloud: Place, pod: PodKey) -> None:
 
 async def test_a_command_may_have_a_terminal_of_the_size_that_one_says(cloud: Place, pod: PodKey) -> None:
     script = "until [ \"$(stty size)\" = '40 132' ]; do sleep 0.1; done; test -t 1 && echo terminal; read _"
-    async with cloud.backend.run(pod, ["sh", "-c", script], in_terminal=True) as command:
+    async with cloud.backend.exec.run(pod, ["sh", "-c", script], in_terminal=True) as command:
         await command.resize(columns=132, rows=40)
         async with asyncio.timeout(PATIENCE_SECONDS):
             said = await command.receive()
@@ -67,7 +67,7 @@ async def test_a_command_may_have_a_terminal_of_the_size_that_one_says(cloud: Pl
 
 async def test_a_command_that_is_not_there_is_an_error(cloud: Place, pod: PodKey) -> None:
     with pytest.raises(BackendError):
-        async with cloud.backend.run(pod, ["/no/such/program"]) as command:
+        async with cloud.backend.exec.run(pod, ["/no/such/program"]) as command:
             await spoken(command)
 
 
@@ -85,7 +85,7 @@ async def echoing(port: int) -> AsyncIterator[None]:
         yield
 
 
-async def returned(line: Line, count: int) -> bytes:
+async def returned(line: Stream, count: int) -> bytes:
     said = b""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while len(said) < count and (piece := await line.receive()):
@@ -99,8 +99,8 @@ async def test_bytes_sent_into_a_port_come_back_from_the_server_there(
     text = bytes(range(256)) * 1000
     async with (
         echoing(small_cluster.port_inside),
-        cloud.backend.reach(pod, 8888) as line,
-        cloud.backend.reach(pod, 8888) as other,
+        cloud.backend.port_forwarding.connect(pod, 8888) as line,
+        cloud.backend.port_forwarding.connect(pod, 8888) as other,
     ):
         reading = asyncio.create_task(returned(line, len(text)))
         await line.send(text)
@@ -110,7 +110,7 @@ async def test_bytes_sent_into_a_port_come_back_from_the_server_there(
 
 
 async def test_a_port_where_nobody_listens_is_an_error(cloud: Place, pod: PodKey) -> None:
-    async with cloud.backend.reach(pod, 8888) as line:
+    async with cloud.backend.port_forwarding.connect(pod, 8888) as line:
         with pytest.raises(BackendError):
             await returned(line, 1)
 
@@ -118,15 +118,15 @@ async def test_a_port_where_nobody_listens_is_an_error(cloud: Place, pod: PodKey
 async def test_nobody_gets_into_a_pod_that_is_not_there(cloud: Place) -> None:
     nobody = PodKey("nobody", "worker", 0, 0)
     with pytest.raises(UnknownPod):
-        async with cloud.backend.reach(nobody, 80):
+        async with cloud.backend.port_forwarding.connect(nobody, 80):
             pass
     with pytest.raises(UnknownPod):
-        async with cloud.backend.run(nobody, ["sh"]):
+        async with cloud.backend.exec.run(nobody, ["sh"]):
             pass
 
 
 async def test_nobody_gets_into_a_pod_that_is_gone(cloud: Place, pod: PodKey) -> None:
     await asyncio.to_thread(cloud.backend.remove, "job")
     with pytest.raises(UnknownPod):
-        async with cloud.backend.run(pod, ["sh"]):
+        async with cloud.backend.exec.run(pod, ["sh"]):
             pass

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.backends.conftest import health
 from tests.kubernetes.control_plane import ControlPlane
 
-from hekla.backends.base import Health, Trouble
+from hekla.backends.base import Health, HealthProblem
 from hekla.backends.kubernetes import keys
 from hekla.backends.kubernetes.config import IngressConfig, KubernetesConfig
 from hekla.backends.kubernetes.rights import NEEDED, NEEDED_FOR_QUEUES, Right, needed, needed_for_others
-from hekla.backends.registry import health
 from hekla.lib.checkout import CHECKOUT
 
 _OF_THE_CLUSTER = (
@@ -30,7 +30,7 @@ _OF_THE_CLUSTER = (
 
 def asked(plane: ControlPlane, home: Path, namespace: str, token: str) -> Health:
     key = keys.from_kubeconfig(json.dumps(plane.kubeconfig(token))).encode()
-    return health("kubernetes", config={"namespace": namespace}, home=home, key=key)
+    return health(config={"namespace": namespace}, home=home, key=key)
 
 
 def of_file(name: str) -> dict[str, set[Right]]:
@@ -74,7 +74,7 @@ def test_rights_on_the_objects_of_volcano_that_are_missing_are_told(
 ) -> None:
     key = keys.from_kubeconfig(json.dumps(small_cluster.kubeconfig(small_cluster.tenants_token))).encode()
     config = {"namespace": namespace, "scheduler": "volcano"}
-    found = health("kubernetes", config=config, home=tmp_path, key=key)
+    found = health(config=config, home=tmp_path, key=key)
     assert {"create jobs", "patch jobs", "create commands", "list podgroups", "list events", "patch queues *"} <= set(
         found.missing
     )
@@ -108,7 +108,7 @@ def test_rights_on_pods_of_others_that_are_missing_are_told_with_their_namespace
     key = keys.from_kubeconfig(json.dumps(small_cluster.kubeconfig(small_cluster.user_token))).encode()
     adopted = {"namespaces": {"default": "lab"}, "owner": "ada"}
     config = {"namespace": given_namespace, "adopted": adopted}
-    found = health("kubernetes", config=config, home=tmp_path, key=key)
+    found = health(config=config, home=tmp_path, key=key)
     wanted = {str(right) for right in needed_for_others("default", has_groups=False)}
     assert wanted - {"list pods default"} <= set(found.missing)
     assert all(told.endswith(" default") for told in found.missing)
@@ -164,14 +164,14 @@ def test_a_namespace_that_is_not_there_is_told(small_cluster: ControlPlane, tmp_
 
 def test_a_key_that_is_not_taken_is_told(small_cluster: ControlPlane, tmp_path: Path) -> None:
     found = asked(small_cluster, tmp_path, "default", "no-such-token")
-    assert found.problem is Trouble.NOT_LET_IN
+    assert found.problem is HealthProblem.NOT_LET_IN
     assert "no-such-token" not in found.detail
 
 
 def test_a_server_that_cannot_prove_who_it_is_is_told(small_cluster: ControlPlane, tmp_path: Path) -> None:
     key = keys.from_token(small_cluster.url, "", small_cluster.token).encode()
-    found = health("kubernetes", config={}, home=tmp_path, key=key)
-    assert found.problem is Trouble.UNTRUSTED
+    found = health(config={}, home=tmp_path, key=key)
+    assert found.problem is HealthProblem.UNTRUSTED
     assert small_cluster.token not in found.detail
 
 
@@ -184,17 +184,17 @@ def nobody() -> Iterator[str]:
 
 
 def test_nobody_at_the_address_is_told(nobody: str, tmp_path: Path) -> None:
-    found = health("kubernetes", config={}, home=tmp_path, key=keys.from_token(nobody, "", "t").encode())
-    assert found.problem is Trouble.SILENT
+    found = health(config={}, home=tmp_path, key=keys.from_token(nobody, "", "t").encode())
+    assert found.problem is HealthProblem.SILENT
 
 
 def test_a_key_that_cannot_be_read_any_more_opens_nothing_and_is_not_replaced_by_another_way(tmp_path: Path) -> None:
     (tmp_path / "kubeconfigs").mkdir()
     (tmp_path / "kubeconfigs" / "mine").write_text("{}")
-    found = health("kubernetes", config={"kubeconfig": "mine"}, home=tmp_path, key="")
-    assert (found.problem, "Replace" in found.detail) == (Trouble.UNUSABLE, True)
+    found = health(config={"kubeconfig": "mine"}, home=tmp_path, key="")
+    assert (found.problem, "Replace" in found.detail) == (HealthProblem.UNUSABLE, True)
 
 
 def test_outside_of_a_cluster_there_is_no_account_to_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(os.environ, "KUBERNETES_SERVICE_HOST", raising=False)
-    assert health("kubernetes", config={}, home=tmp_path).problem is Trouble.UNUSABLE
+    assert health(config={}, home=tmp_path).problem is HealthProblem.UNUSABLE

@@ -8,6 +8,7 @@ from tests.backends.conftest import Place
 from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.plugin import _give, give_inside
 
+from hekla.backends.kind import BackendContext
 from hekla.backends.kubernetes.api import ApiError
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.registry import open_backend
@@ -84,8 +85,10 @@ def test_where_the_proxy_has_certificates_the_host_is_served_by_https(cloud, pla
 @pytest.mark.kubernetes
 def test_all_pods_of_a_job_share_it_also_those_that_another_process_starts(cloud, plane) -> None:
     orders = [cloud.long(index, ports=_PORTS) for index in range(3)]
-    assert [error for _order, error in cloud.backend.start_many(orders[:2], meanwhile=lambda: None) if error] == []
-    cloud.reopened().start(orders[2])
+    assert [
+        error for _order, error in cloud.backend.runner.start_many(orders[:2], heartbeat=lambda: None) if error
+    ] == []
+    cloud.start(orders[2], at=cloud.reopened())
     (ingress,), (service,) = there(plane, cloud, "ingresses"), there(plane, cloud, "services")
     (owner,) = ingress["metadata"]["ownerReferences"]
     assert owner["uid"] == service["metadata"]["uid"]
@@ -94,16 +97,16 @@ def test_all_pods_of_a_job_share_it_also_those_that_another_process_starts(cloud
 @pytest.mark.kubernetes
 def test_a_start_that_was_cut_off_before_the_host_was_there_is_made_whole(cloud, plane, monkeypatch) -> None:
     order, first = cloud.long(ports=_PORTS), cloud.reopened()
-    create = first._client.create_once
+    create = first.parts.client.create_once
 
     async def without_ingress(path: str, body: Any) -> Any:
         return None if path.endswith("/ingresses") else await create(path, body)
 
-    monkeypatch.setattr(first._client, "create_once", without_ingress)
+    monkeypatch.setattr(first.parts.client, "create_once", without_ingress)
     first.start(order)
     assert there(plane, cloud, "ingresses") == []
-    cloud.backend.start(order)
-    cloud.backend.start(cloud.long(1, ports=_PORTS))
+    cloud.start(order)
+    cloud.start(cloud.long(1, ports=_PORTS))
     assert len(there(plane, cloud, "ingresses")) == 1
 
 
@@ -146,20 +149,20 @@ def test_pods_run_where_the_right_to_it_is_missing(closed, small_cluster) -> Non
 @pytest.mark.parametrize("status", [400, 409, 500])
 def test_pods_run_where_the_server_does_not_take_the_host(status: int, cloud, plane, monkeypatch) -> None:
     """As those who admit objects answer, where another has that host, or where they are away."""
-    create = cloud.backend._client.create_once
+    create = cloud.backend.parts.client.create_once
 
     async def without_ingress(path: str, body: Any) -> Any:
         if path.endswith("/ingresses"):
             raise ApiError(status, "", "admission webhook denied the request")
         return await create(path, body)
 
-    monkeypatch.setattr(cloud.backend._client, "create_once", without_ingress)
+    monkeypatch.setattr(cloud.backend.parts.client, "create_once", without_ingress)
     assert cloud.until(cloud.started(cloud.long(ports=_PORTS)), PodPhase.RUNNING)
 
 
 @pytest.mark.parametrize("more", [{"namespaces": "tenant"}, {"scheduler": "volcano"}])
 def test_it_is_refused_where_hekla_makes_no_pods_or_has_no_rights_for_it(more, tmp_path) -> None:
     with pytest.raises(Invalid) as refused:
-        open_backend("kubernetes", cluster="c1", config={"ingress": _INGRESS, **more}, home=tmp_path, clock=now)
+        open_backend("kubernetes", {"ingress": _INGRESS, **more}, BackendContext("c1", tmp_path, now))
     assert "ingress" in str(refused.value.problems)
     assert KubernetesConfig().ingress is None

@@ -42,14 +42,14 @@ def classes(plane: ControlPlane) -> dict[str, Any]:
 
 
 def spec(place: Place, key: PodKey) -> dict[str, Any]:
-    return place.backend._api.get(place.backend._finder.pod(key))["spec"]
+    return place.backend.parts.api.get(place.backend.parts.finder.pod(key))["spec"]
 
 
 def started(place: Place, index: int = 0, **more: Any) -> dict[str, Any]:
     """As the controller starts pods: again, where the server has not heard of a class yet."""
     order, give_up_at = place.long(index, **more), time.monotonic() + 60.0
     while True:
-        ((_order, error),) = place.backend.start_many([order], meanwhile=lambda: None)
+        ((_order, error),) = place.backend.runner.start_many([order], heartbeat=lambda: None)
         if error is None:
             return spec(place, order.key)
         assert time.monotonic() < give_up_at, error
@@ -99,15 +99,15 @@ def test_many_pods_of_a_class_ask_for_it_once(cloud, plane, monkeypatch) -> None
     wanted = PodPriority("high", next(_values))
     plane.request("POST", _PLACE, {"metadata": {"name": wanted.name}, "value": wanted.value})
     plane.wait_until(lambda: knows(plane, cloud, wanted.name), 60.0)
-    asked, find = [], cloud.backend._client.find
+    asked, find = [], cloud.backend.parts.client.find
 
     async def counted(path: str) -> Any:
         asked.append(path)
         return await find(path)
 
-    monkeypatch.setattr(cloud.backend._client, "find", counted)
+    monkeypatch.setattr(cloud.backend.parts.client, "find", counted)
     orders = [cloud.long(index, priority=wanted) for index in range(10)]
-    assert [error for _order, error in cloud.backend.start_many(orders, meanwhile=lambda: None) if error] == []
+    assert [error for _order, error in cloud.backend.runner.start_many(orders, heartbeat=lambda: None) if error] == []
     assert [path for path in asked if path.startswith(_PLACE)] == [f"{_PLACE}/high"]
 
 
@@ -134,7 +134,7 @@ def test_a_pod_whose_job_names_no_class_is_as_it_was_and_asks_for_nothing(cloud,
     def never(*_: Any) -> None:
         raise AssertionError("Nobody wants a class")
 
-    monkeypatch.setattr(cloud.backend._starting._priorities, "_asked", never)
+    monkeypatch.setattr(cloud.backend.parts.starting._priorities, "_asked", never)
     found = started(cloud)
     assert "priorityClassName" not in found
     assert set(classes(plane)) == {"system-node-critical", "system-cluster-critical"}

@@ -173,7 +173,7 @@ def test_only_pods_of_the_job_reach_one_another_unless_it_says_otherwise(
 def test_a_policy_that_came_late_is_found_and_taken_away(cloud: Place) -> None:
     backend = cloud.backend
     order = ordered({"svc": []})
-    backend._api.create(f"/apis/networking.k8s.io/v1{backend._place.removeprefix('/api/v1')}/networkpolicies",
+    backend.parts.api.create(f"/apis/networking.k8s.io/v1/namespaces/{backend.parts.config.namespace}/networkpolicies",
                         Manifests("c1", KubernetesConfig()).policy(order.key.job))  # fmt: skip
     assert backend.inventory().kept == {"job"}
     backend.remove("job")

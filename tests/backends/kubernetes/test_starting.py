@@ -30,9 +30,9 @@ def interrupted(place: Place, monkeypatch: pytest.MonkeyPatch, order: PodOrder) 
         raise BackendError("The API server does not answer")
 
     with monkeypatch.context() as patch:
-        patch.setattr(place.backend._starting, "_bind", cut)
+        patch.setattr(place.backend.parts.starting, "_bind", cut)
         with pytest.raises(BackendError):
-            place.backend.start(order)
+            place.start(order)
 
 
 @pytest.mark.kubernetes
@@ -41,7 +41,7 @@ def test_a_pod_that_was_made_and_not_bound_is_not_taken_for_started(cloud, monke
     interrupted(cloud, monkeypatch, order)
     assert cloud.seen(order.key) is None
     assert cloud.reopened().observe(None).pods == []
-    cloud.backend.start(order)
+    cloud.start(order)
     assert cloud.until(order.key, PodPhase.RUNNING)
 
 
@@ -69,10 +69,10 @@ def test_a_pod_that_somebody_deletes_before_it_is_bound_is_not_taken_for_started
         """There is one, and then no more."""
 
     with monkeypatch.context() as patch:
-        patch.setattr(cloud.backend._client, "create_once", found)
+        patch.setattr(cloud.backend.parts.client, "create_once", found)
         with pytest.raises(BackendError):
-            cloud.backend.start(order)
-    cloud.backend.start(order)
+            cloud.start(order)
+    cloud.start(order)
     assert cloud.until(order.key, PodPhase.RUNNING)
 
 
@@ -87,9 +87,9 @@ def test_a_pod_is_bound_only_while_its_order_stands(cloud) -> None:
             raise TakenOver
 
     with pytest.raises(TakenOver):
-        list(cloud.backend.start_many([order], meanwhile=taken_over))
+        list(cloud.backend.runner.start_many([order], heartbeat=taken_over))
     assert cloud.seen(order.key) is None
-    cloud.backend.start(order)
+    cloud.start(order)
     assert cloud.until(order.key, PodPhase.RUNNING)
 
 
@@ -97,10 +97,10 @@ def test_a_pod_is_bound_only_while_its_order_stands(cloud) -> None:
 def test_to_stop_thousands_again_and_again_asks_the_server_once_for_each(cloud, monkeypatch) -> None:
     key = cloud.started(cloud.long(grace_seconds=60))
     cloud.backend.observe(None)
-    cloud.backend.stop(key, reason="Enough")
+    cloud.stop(key, reason="Enough")
     asked = []
-    monkeypatch.setattr(cloud.backend._client, "get", lambda *more, **_: asked.append(more))
-    cloud.backend.stop(key, reason="Enough")
+    monkeypatch.setattr(cloud.backend.parts.client, "get", lambda *more, **_: asked.append(more))
+    cloud.stop(key, reason="Enough")
     assert asked == []
 
 

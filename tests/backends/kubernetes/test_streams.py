@@ -13,7 +13,7 @@ from aiohttp import WSMsgType, web
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes import entering
 from hekla.backends.kubernetes.access import Access
-from hekla.backends.lines import Output
+from hekla.backends.streams import Output
 
 PATH = "/api/v1/namespaces/hekla/pods/a"
 PATIENCE_SECONDS = 60.0

@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.backends.conftest import Place
+from tests.backends.conftest import Place, health
 from tests.kubernetes.control_plane import ControlPlane, RequestRefused
 
 from hekla.backends import config as configuration
 from hekla.backends.base import BackendError, Health, PodKey, PodOrder, StartDelayed
 from hekla.backends.kubernetes import keys, names, places, walls
 from hekla.backends.kubernetes.config import KubernetesConfig
-from hekla.backends.registry import health
-from hekla.backends.tenants import TenantOrder
+from hekla.backends.tenancy import TenantOrder
 from hekla.domain.errors import Invalid
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
@@ -44,7 +43,7 @@ def home(place: Place, tenant: str) -> str:
 
 def keep(place: Place, tenant: str, **resources: str) -> None:
     """Raises what went wrong."""
-    for _order, error in place.backend.keep_tenants([TenantOrder(tenant, resources)], meanwhile=lambda: None):
+    for _order, error in place.backend.tenancy.apply_many([TenantOrder(tenant, resources)], heartbeat=lambda: None):
         if error is not None:
             raise error
 
@@ -61,7 +60,7 @@ def hard(plane: ControlPlane, namespace: str) -> list[dict[str, str]]:
 def asked(plane: ControlPlane, place: Place, token: str) -> Health:
     key = keys.from_kubeconfig(json.dumps(plane.kubeconfig(token))).encode()
     config = {"namespace": place.config["namespace"], "namespaces": "tenant"}
-    return health("kubernetes", config=config, home=place.home, key=key)
+    return health(config=config, home=place.home, key=key)
 
 
 @pytest.mark.kubernetes
@@ -109,9 +108,9 @@ def test_whoever_makes_pods_in_one_tenants_namespace_speaks_for_no_pod_of_anothe
     forged = forge(small_cluster, home(apart, "shop"), order.key, tenant)
     apart.started(order)
     for backend in (apart.backend, apart.reopened()):
-        seen = [one for one in backend.observe(None).pods if backend.is_of(one.key, "lab")]
+        seen = [one for one in backend.observe(None).pods if backend.tenancy.owns("lab", one.key)]
         assert [(one.key, one.phase.is_final) for one in seen] == [(order.key, False)]
-    apart.backend.stop(order.key, reason="Enough")
+    apart.stop(order.key, reason="Enough")
     assert small_cluster.request("GET", forged)["status"]["phase"] == "Failed"
     apart.backend.remove(order.key.job, tenant="lab")
     assert not listed(small_cluster, f"/api/v1/namespaces/{home(apart, 'lab')}/pods")
@@ -200,7 +199,7 @@ def test_what_the_quota_does_not_let_in_is_told_and_starts_when_there_is_room(ap
     first, second = apart.long(0, resources=size), apart.long(1, resources=size)
     apart.started(first)
     with pytest.raises(StartDelayed, match=r"^exceeded quota: hekla.*requests\.cpu=1"):
-        apart.backend.start(second)
+        apart.start(second)
     apart.started(apart.long(2))  # asks for nothing
     keep(apart, "lab", cpu="2")
     small_cluster.wait_until(lambda: is_started(apart, second))
@@ -213,7 +212,7 @@ def has_status(plane: ControlPlane, namespace: str) -> bool:
 
 def is_started(place: Place, order: PodOrder) -> bool:
     try:
-        place.backend.start(order)
+        place.start(order)
     except BackendError:
         return False
     return True
@@ -255,7 +254,7 @@ def test_a_namespace_of_somebody_else_is_not_taken(apart, small_cluster) -> None
     with pytest.raises(BackendError, match="does not belong to the tenant lab"):
         keep(apart, "lab")
     with pytest.raises(BackendError, match="does not belong to the tenant lab"):
-        apart.backend.start(apart.long())
+        apart.start(apart.long())
 
 
 @pytest.mark.kubernetes
@@ -311,7 +310,7 @@ def _has_let_go(place: Place, key: PodKey, plane: ControlPlane, path: str) -> bo
 
 def _is_stopped(place: Place, key: PodKey) -> bool:
     try:
-        place.backend.stop(key, reason="Enough")
+        place.stop(key, reason="Enough")
     except BackendError:
         return False
     return True
@@ -349,7 +348,7 @@ def test_rights_that_are_missing_for_namespaces_of_tenants_are_told(apart, share
 def test_a_role_that_gives_nothing_is_told_by_its_name(apart, small_cluster) -> None:
     apart.config |= {"tenant_role": "hekla-nobody"}
     with pytest.raises(BackendError, match="hekla-nobody"):
-        apart.reopened().start(apart.long())
+        apart.start(apart.long(), at=apart.reopened())
 
 
 SLUGS = st.from_regex(r"[-a-zA-Z0-9_]{1,40}", fullmatch=True)

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from hekla.backends.base import BackendError, StartRefused
-from hekla.backends.entrusted import JobSize, NotAskable, QueueOrder
+from hekla.backends.delegated import ActionUnsupported, JobSize, QueueOrder
+from hekla.backends.kind import BackendContext
 from hekla.backends.kubernetes import names, volcano_reading
 from hekla.backends.kubernetes.api import ApiError
 from hekla.backends.kubernetes.config import KubernetesConfig
@@ -221,16 +222,16 @@ class Told:
     [(("v1alpha1",), "v1alpha1"), (("v1", "v1alpha1"), "v1alpha1"), (("v2", "v1"), "v2")],
 )
 def test_versions_are_those_that_the_server_has_and_ours_among_them_if_it_can_be(served, used, tmp_path) -> None:
-    backend = VolcanoBackend(cluster="c1", config={"scheduler": "volcano"}, home=tmp_path, clock=now)
-    vars(backend)["_api"] = Told(*served)
-    assert backend._version_of("batch.volcano.sh") == f"batch.volcano.sh/{used}"
+    backend = VolcanoBackend(KubernetesConfig(scheduler="volcano"), BackendContext("c1", tmp_path, now))
+    vars(backend.parts)["api"] = Told(*served)
+    assert backend.delegated._version_of("batch.volcano.sh") == f"batch.volcano.sh/{used}"
 
 
 def test_a_cluster_without_volcano_is_said_to_be_one(tmp_path) -> None:
-    backend = VolcanoBackend(cluster="c1", config={"scheduler": "volcano"}, home=tmp_path, clock=now)
-    vars(backend)["_api"] = Told()
+    backend = VolcanoBackend(KubernetesConfig(scheduler="volcano"), BackendContext("c1", tmp_path, now))
+    vars(backend.parts)["api"] = Told()
     with pytest.raises(BackendError, match="Volcano is not installed there"):
-        backend._version_of("batch.volcano.sh")
+        backend.delegated._version_of("batch.volcano.sh")
 
 
 class Partly:
@@ -260,14 +261,15 @@ _LEAST = ("batch.volcano.sh", "scheduling.volcano.sh")
 @pytest.mark.parametrize("groups", [_LEAST, (*_LEAST, "bus.volcano.sh")], ids=["no group", "no kind"])
 def test_jobs_are_followed_where_there_are_no_commands_and_to_ask_for_something_is_refused(groups, tmp_path) -> None:
     """Kinds of flows and all others are never asked for."""
-    backend = VolcanoBackend(cluster="c1", config={"scheduler": "volcano"}, home=tmp_path, clock=now)
-    vars(backend)["_api"] = Partly(*groups)
-    assert backend.jobs()[UID].phase is JobPhase.RUNNING
-    with pytest.raises(NotAskable, match="does not know the Commands of Volcano"):
-        backend.ask(UID, LifecycleAction.ABORT_JOB, restarts=0, meanwhile=lambda: None)
+    backend = VolcanoBackend(KubernetesConfig(scheduler="volcano"), BackendContext("c1", tmp_path, now))
+    vars(backend.parts)["api"] = Partly(*groups)
+    assert backend.delegated.list_jobs()[UID].phase is JobPhase.RUNNING
+    with pytest.raises(ActionUnsupported, match="does not know the Commands of Volcano"):
+        backend.delegated.request(UID, LifecycleAction.ABORT_JOB, restarts=0, heartbeat=lambda: None)
 
 
 def test_nothing_is_asked_of_a_job_that_restarted_since_it_was_looked_at(tmp_path) -> None:
-    backend = VolcanoBackend(cluster="c1", config={"scheduler": "volcano"}, home=tmp_path, clock=now)
-    vars(backend)["_api"] = Partly(*_LEAST)
-    backend.ask(UID, LifecycleAction.RESTART_JOB, restarts=1, meanwhile=lambda: None)  # it would be refused here
+    backend = VolcanoBackend(KubernetesConfig(scheduler="volcano"), BackendContext("c1", tmp_path, now))
+    vars(backend.parts)["api"] = Partly(*_LEAST)
+    # it would be refused here
+    backend.delegated.request(UID, LifecycleAction.RESTART_JOB, restarts=1, heartbeat=lambda: None)

@@ -145,7 +145,7 @@ def test_a_pod_is_refused_whose_claim_is_not_there_and_starts_where_it_is(
     cloud.backend = cloud.reopened()
     order = cloud.long(**volumes(data=DATA))
     with pytest.raises(StartRefused, match=f"no claim “data-sets” in the namespace {given_namespace}"):
-        cloud.backend.start(order)
+        cloud.start(order)
     place = f"/api/v1/namespaces/{given_namespace}/persistentvolumeclaims"
     spec = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
     small_cluster.request("POST", place, {"metadata": {"name": "data-sets"}, "spec": spec})
@@ -161,4 +161,4 @@ def test_a_claim_that_the_server_does_not_take_is_told_as_the_reason(cloud) -> N
     ]
     order = cloud.long(volumes=once, volume_mounts=[VolumeMount(name="out", mount_path="/out")])
     with pytest.raises(StartRefused, match="what its job has: "):
-        cloud.backend.start(order)
+        cloud.start(order)

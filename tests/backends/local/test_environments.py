@@ -32,8 +32,8 @@ def greeting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
 
 def test_an_environment_is_built_once_and_shared(local, greeting):
     first, second = (local.order(n, command=GREET, environment=greeting) for n in (0, 1))
-    local.backend.start(first)
-    local.backend.start(second)
+    local.start(first)
+    local.start(second)
     for order in (first, second):
         assert local.ended(order.key).phase == PodPhase.SUCCEEDED, local.log(order.key)
         assert local.log(order.key).endswith("good morning\n")
@@ -81,11 +81,11 @@ def test_a_build_can_be_stopped(local, greeting, tmp_path):
     environment = Environment("slow", (f"slow @ {folder.as_uri()}",))
     key = local.started(local.order(environment=environment))
     local.until(key, PodPhase.PREPARING)
-    local.backend.stop(key, reason="Too slow")
+    local.stop(key, reason="Too slow")
     assert local.ended(key).message == "Too slow"
 
 
 @pytest.mark.parametrize("requirement", ["--index-url=http://example.org", " -e .", "numpy\n--pre"])
 def test_options_are_not_requirements(local, requirement):
     with pytest.raises(StartRefused):
-        local.backend.start(local.order(environment=Environment("sly", (requirement,))))
+        local.start(local.order(environment=Environment("sly", (requirement,))))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hekla.backends.kind import BackendContext
 from hekla.backends.local import limits
 from hekla.backends.registry import open_backend
 from hekla.domain.phases import PodPhase
@@ -61,10 +62,9 @@ def test_a_pod_enters_its_group_before_it_runs(local, tmp_path, monkeypatch):
     root = tree(tmp_path / "cgroup", top="cpu memory")
     monkeypatch.setattr(limits, "ROOT", str(root))
     monkeypatch.setattr(limits.group_for_pods, "__defaults__", (str(root), "/"))
-    backend = open_backend("local", cluster="c1", config={}, home=local.home, clock=now)
-    assert backend.capabilities.enforces_limits
+    backend = open_backend("local", {}, BackendContext("c1", local.home, now))
     order = local.order(resources=Resources.parse({"cpu": "250m", "memory": "1Gi"}))
-    backend.start(order)
+    local.start(order, at=backend)
     assert local.ended(order.key).phase == PodPhase.SUCCEEDED
     (group,) = root.glob("hekla-c1-*/job~worker-0-0")
     told = {file.name: file.read_text() for file in group.iterdir()}
@@ -74,6 +74,8 @@ def test_a_pod_enters_its_group_before_it_runs(local, tmp_path, monkeypatch):
     assert told["cgroup.kill"] == "1"
 
 
-def test_without_control_groups_it_is_said(local, monkeypatch):
+def test_without_control_groups_a_pod_runs_all_the_same(local, monkeypatch):
     monkeypatch.setattr(limits, "group_for_pods", lambda name: None)
-    assert not local.reopened().capabilities.enforces_limits
+    order = local.order(resources=Resources.parse({"cpu": "250m", "memory": "1Gi"}))
+    local.start(order, at=local.reopened())
+    assert local.ended(order.key).phase == PodPhase.SUCCEEDED

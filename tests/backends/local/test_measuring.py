@@ -126,5 +126,5 @@ def test_what_a_child_used_counts_after_it_ended(local):
     local.until(key, PodPhase.RUNNING)
     while "counted" not in local.log(key):
         local.backend.wait(0.05)
-    (use,) = local.backend.use([key])
+    (use,) = local.backend.metrics.measure([key])
     assert use.cpu_seconds > 0

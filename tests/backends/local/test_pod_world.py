@@ -48,11 +48,11 @@ def test_two_pods_listen_on_one_port_and_talk(local):
     port = {"PORT": free_port()}
     ps = local.order(0, command=("python", "-c", LISTEN), env=port)
     worker = local.order(1, command=("python", "-c", SPEAK), env=port, hosts={"ps-0": ps.address})
-    local.backend.start(ps)
+    local.start(ps)
     local.until(ps.key, PodPhase.RUNNING)
     while "listening" not in local.log(ps.key):
         assert not local.seen(ps.key).phase.is_final, local.log(ps.key)
-    local.backend.start(worker)
+    local.start(worker)
     assert local.ended(worker.key).phase == PodPhase.SUCCEEDED, local.log(worker.key)
     local.ended(ps.key)
     assert local.log(ps.key) == f"listening\nhello from {worker.address}\n"
@@ -70,7 +70,7 @@ def test_a_person_is_brought_to_a_port_of_a_pod(local):
 
 async def spoken(local, key, port):
     """What comes back for a greeting until the line is over."""
-    async with local.backend.reach(key, port) as line:
+    async with local.backend.port_forwarding.connect(key, port) as line:
         await line.send(b"hello")
         return await line.receive()
 
@@ -109,7 +109,7 @@ def test_files_lie_in_the_working_folder(local):
 def test_files_outside_of_it_are_refused(local, name):
     order = local.order(files={name: "x"})
     with pytest.raises(StartRefused):
-        local.backend.start(order)
+        local.start(order)
     assert local.seen(order.key) is None
 
 
@@ -131,7 +131,7 @@ def test_files_outside_of_it_are_refused(local, name):
 )
 def test_what_can_never_start_is_refused_at_once(local, fields):
     with pytest.raises(StartRefused):
-        local.backend.start(dataclasses.replace(local.order(), **fields))
+        local.start(dataclasses.replace(local.order(), **fields))
     assert local.backend.observe(None).pods == []
 
 

@@ -79,7 +79,7 @@ def test_shim_and_pod_have_sessions_of_their_own(local):
 def test_a_stop_ends_the_whole_family(local):
     key, family = with_family(local)
     assert set(family) == {"child", "grandchild", "escaped"}
-    local.backend.stop(key, reason="Enough")
+    local.stop(key, reason="Enough")
     assert local.ended(key).reason == "Stopped"
     assert not any(alive(pid) for pid in family.values())
 
@@ -94,7 +94,7 @@ def test_a_pod_has_its_grace(local):
     script = "trap 'echo goodbye; exit 5' TERM; echo ready; while :; do sleep 0.02; done"
     key = local.started(local.order(script=script, grace_seconds=10))
     assert eventually(lambda: local.log(key) == "ready\n")
-    local.backend.stop(key, reason="Enough")
+    local.stop(key, reason="Enough")
     pod = local.ended(key)
     assert (pod.reason, pod.exit_code) == ("Stopped", 5)
     assert local.log(key).endswith("goodbye\n")
@@ -116,7 +116,7 @@ def test_a_killed_shim_takes_its_pod_along_and_nothing_runs_twice(local):
     pod = local.ended(key)
     assert (pod.phase, pod.reason) == (PodPhase.LOST, "ShimDied")
     assert not any(alive(pid) for pid in [*family.values(), folder.status()["pid"]])
-    local.backend.start(local.order(command=("bash", "-c", FAMILY)))
+    local.start(local.order(command=("bash", "-c", FAMILY)))
     assert local.seen(key) == pod
     assert folder.holder() is None
     assert local.log(key).count("all\n") == 1
@@ -136,7 +136,7 @@ def test_a_crash_between_claim_and_launch_is_healed_by_the_next_look(local, monk
         broken.setattr("hekla.backends.local.care._launch", lambda folder: None)
         key = local.started(local.order(script="echo ran"))
     assert local.seen(key).phase == PodPhase.PREPARING or local.seen(key).phase.is_final
-    local.backend.start(local.order(script="echo ran"))
+    local.start(local.order(script="echo ran"))
     assert local.ended(key).phase == PodPhase.SUCCEEDED
     assert local.log(key) == "ran\n"
 

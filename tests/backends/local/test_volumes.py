@@ -66,7 +66,7 @@ def test_shared_memory_is_the_machines_own(local) -> None:
 )
 def test_what_a_machine_cannot_mount_is_refused_with_the_reason(local, wanted, words) -> None:
     with pytest.raises(StartRefused, match=words):
-        local.backend.start(local.order(**wanted))
+        local.start(local.order(**wanted))
 
 
 @pytest.mark.parametrize("source", [SCRATCH, CLAIM])
@@ -93,7 +93,7 @@ def test_the_working_folder_may_be_within_a_part_of_a_volume(local) -> None:
 def test_a_file_of_an_earlier_pod_in_the_place_of_a_folder_is_told(local, wanted, words) -> None:
     said(local, 0, "echo 1 > out/a", **volumes(CLAIM, "/work/out"))
     with pytest.raises(StartRefused, match=words):
-        local.backend.start(local.order(1, **wanted))
+        local.start(local.order(1, **wanted))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_file_of_an_earlier_pod_in_the_place_of_a_folder_is_told(local, wanted
 )
 def test_a_file_of_the_job_in_the_place_of_a_folder_is_told(local, wanted, words) -> None:
     with pytest.raises(StartRefused, match=words):
-        local.backend.start(local.order(files={"etc/one": "1"}, **wanted))
+        local.start(local.order(files={"etc/one": "1"}, **wanted))
 
 
 @pytest.mark.parametrize(
@@ -120,4 +120,4 @@ def test_a_file_of_the_job_in_the_place_of_a_folder_is_told(local, wanted, words
 )
 def test_a_name_that_no_file_system_takes_is_refused(local, wanted) -> None:
     with pytest.raises(StartRefused, match="may have 255 bytes"):
-        local.backend.start(local.order(**wanted))
+        local.start(local.order(**wanted))

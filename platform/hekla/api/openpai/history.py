@@ -20,7 +20,7 @@ from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.base import PodKey
 from hekla.backends.logs import read_text
-from hekla.backends.opened import opened
+from hekla.backends.pool import get_backend
 from hekla.domain.jobspec import TaskSpec
 
 MOST_EVENTS = 500
@@ -106,7 +106,7 @@ class Log(DoorView):
         """Its text, of a long one the beginning."""
         job, pod = _pod_at(request, attempt, role, index, task_attempt, where)
         key = PodKey(job.uid.hex, pod.task, pod.index, pod.attempt, tenant=job.tenant.slug)
-        backend = opened(**clusters.backend_facts(job.cluster), home=settings.HEKLA_HOME)
+        backend = get_backend(**clusters.backend_facts(job.cluster), home=settings.HEKLA_HOME)
         text = read_text(backend, key, offset=0, limit=MOST_LOG_BYTES, ended=pod.is_final).text
         return HttpResponse(text, content_type="text/plain; charset=utf-8")
 

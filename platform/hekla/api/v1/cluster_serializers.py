@@ -9,6 +9,7 @@ from rest_framework import serializers
 from hekla.apps.clusters import selectors
 from hekla.apps.clusters.models import Cluster, ClusterHealth, ClusterKey
 from hekla.apps.forms import RESERVED
+from hekla.backends import registry
 from hekla.backends.kubernetes.keys import MAX_BYTES, MAX_SERVER
 from hekla.cluster_access.health import describe_trouble
 
@@ -113,7 +114,11 @@ class NewWishSerializer(WishSerializer):
         max_length=40,
         error_messages={"invalid": _("Use small letters a–z, digits and hyphens, no hyphen at either end.")},
     )
-    kind = serializers.ChoiceField(choices=Cluster.Kind.choices)
+    kind = serializers.ChoiceField(choices=())
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **kwargs)
+        self.fields["kind"] = serializers.ChoiceField(choices=registry.choices())  # those that are installed
 
     def validate_name(self, name: str) -> str:
         """A name that addresses do not use otherwise."""

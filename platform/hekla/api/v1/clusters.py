@@ -23,7 +23,6 @@ from hekla.apps.accounts.services import actor_of, require
 from hekla.apps.clusters import selectors, services
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.clusters.services import Key
-from hekla.backends import registry
 from hekla.backends.base import Health
 from hekla.cluster_access import keys, validation
 from hekla.cluster_access.health import as_facts, describe_trouble, is_healthy
@@ -118,7 +117,7 @@ def _draft(wish: dict[str, Any], cluster: Cluster | None) -> tuple[ClusterDraft,
     anyway, secrets = wish.pop("anyway"), {name: wish.pop(name) for name in _SECRETS if name in wish}
     row = {"config": cluster.config if cluster else {}, **wish}
     kind = cluster.kind if cluster else row["kind"]
-    if secrets and not registry.tells_health(kind):
+    if secrets and kind != Cluster.Kind.KUBERNETES:
         raise Invalid([Problem(min(secrets), _("Clusters of this kind are reached without a key."))])
     key = _key(secrets) if secrets else None
     has_key = key or (cluster and selectors.key(cluster))

@@ -26,7 +26,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.usage import selectors as usage
 from hekla.backends.base import Backend, PodKey
 from hekla.backends.logs import read_text
-from hekla.backends.opened import opened
+from hekla.backends.pool import get_backend
 from hekla.backends.searching import MOST_HITS, MOST_NEEDLE, Needle, search
 from hekla.domain.errors import NotFound
 
@@ -174,4 +174,4 @@ def _pod(uid: UUID, user: User, task: str, index: int, attempt: int | None) -> P
 
 
 def _backend(job: Job) -> Backend:
-    return opened(**clusters.backend_facts(job.cluster), home=settings.HEKLA_HOME)
+    return get_backend(**clusters.backend_facts(job.cluster), home=settings.HEKLA_HOME)

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from rest_framework.views import APIView
 
 from hekla.api.throttles import PerPerson
-from hekla.apps.clusters.models import Cluster
+from hekla.backends import registry
 from hekla.domain.flows import FlowSpec
 from hekla.domain.phases import FlowPhase, GangPhase, JobPhase, PodPhase
 from hekla.domain.scaling import JobSize
@@ -49,6 +49,6 @@ class Schema(SpectacularJSONAPIView):
         "APPEND_COMPONENTS": {"schemas": _components()},
         "ENUM_NAME_OVERRIDES": {
             **{kind.__name__: [(p.value, p.value) for p in kind] for kind in _PHASES},
-            "ClusterKind": Cluster.Kind.choices,
+            "ClusterKind": registry.choices(),
         },
     }

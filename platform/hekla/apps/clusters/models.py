@@ -11,18 +11,25 @@ class Cluster(models.Model):
     """A place where pods run. `config` is what its backend needs to know (see the backend's package)."""
 
     class Kind(models.TextChoices):
+        """Our own kinds. Packages may bring others (see `hekla.backends.registry`)."""
+
         LOCAL = "local", _("This machine")
         KUBERNETES = "kubernetes", _("Kubernetes")
         SIMULATED = "simulated", _("Simulated")
 
     name = models.SlugField(_("name"), max_length=40, unique=True)
-    kind = models.CharField(_("kind"), max_length=16, choices=Kind.choices)
+    kind = models.CharField(_("kind"), max_length=40)
     config = models.JSONField(_("configuration"), default=dict, blank=True)
     is_paused = models.BooleanField(_("paused"), default=False)
     created_at = models.DateTimeField()
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def kind_label(self) -> str:
+        """What people read as its kind."""
+        return str(self.Kind(self.kind).label) if self.kind in self.Kind else self.kind
 
     @property
     def is_simulated(self) -> bool:

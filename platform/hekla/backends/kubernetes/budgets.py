@@ -41,7 +41,7 @@ def eviction(name: str, namespace: str, uid: str) -> Json:
     }
 
 
-def is_kept(refusal: ApiError) -> bool:
+def is_protected(refusal: ApiError) -> bool:
     """Whether a budget refuses. A server that is asked for too much at once answers with that number alone."""
     return refusal.status == _TOO_MANY_REQUESTS and refusal.reason == _REASON
 
@@ -71,30 +71,30 @@ class _Budget:
         )
 
 
-class Budgets:
-    """Those of one cluster."""
+class KubernetesBudgets:
+    """Implements `base.DisruptionBudgets`."""
 
     def __init__(self, client: AsyncClient, cache: Cache, finder: Finder, cluster: str) -> None:
         self._client, self._cache, self._finder, self._cluster = client, cache, finder, cluster
 
-    def kept(self, keys: Sequence[PodKey], meanwhile: Callable[[], None]) -> Mapping[PodKey, str]:
-        """Those that are not to go now, and why. Where the server does not say, nothing keeps a pod."""
+    def protected(self, keys: Sequence[PodKey], *, heartbeat: Callable[[], None]) -> Mapping[PodKey, str]:
+        """As the server answers now. Where it does not answer, a pod is not protected."""
         found: dict[PodKey, str] = {}
         pods = [pod for key in keys if (pod := self._finder.seen(key)) and _is_at_work(pod)]
-        for pod, error in self._client.run_each(self._ask, pods, meanwhile):
-            if isinstance(error, ApiError) and is_kept(error):
+        for pod, error in self._client.run_each(self._ask, pods, heartbeat):
+            if isinstance(error, ApiError) and is_protected(error):
                 found[pod.key] = str(error)
             elif error is not None:
                 log.info("whether %s may go cannot be asked: %s", pod.name, error)
-        return found | self._overdrawn([pod for pod in pods if pod.key not in found], meanwhile)
+        return found | self._overdrawn([pod for pod in pods if pod.key not in found], heartbeat)
 
     async def _ask(self, pod: Seen) -> None:
         body = eviction(pod.name, pod.namespace, pod.uid)
         await self._client.create(f"{pod.path}/eviction?dryRun=All", body)
 
-    def _overdrawn(self, going: Sequence[Seen], meanwhile: Callable[[], None]) -> dict[PodKey, str]:
+    def _overdrawn(self, going: Sequence[Seen], heartbeat: Callable[[], None]) -> dict[PodKey, str]:
         """Each may go alone: those for whom the others leave no room."""
-        budgets = self._listed({pod.namespace for pod in going}, meanwhile)
+        budgets = self._listed({pod.namespace for pod in going}, heartbeat)
         if not budgets:
             return {}
         leaving = (pod for pod in self._cache.all() if pod.is_stopping and not pod.is_gone)
@@ -121,7 +121,7 @@ class Budgets:
         labels = names.labels(self._cluster, pod.key)
         return [budget for budget in budgets.get(pod.namespace, ()) if budget.covers(labels)]
 
-    def _listed(self, namespaces: set[str], meanwhile: Callable[[], None]) -> Mapping[str, Sequence[_Budget]]:
+    def _listed(self, namespaces: set[str], heartbeat: Callable[[], None]) -> Mapping[str, Sequence[_Budget]]:
         found: dict[str, list[_Budget]] = defaultdict(list)
 
         async def look(namespace: str) -> None:
@@ -129,7 +129,7 @@ class Budgets:
                 allowed = int((one.get("status") or {}).get("disruptionsAllowed") or 0)
                 found[namespace].append(_Budget(one["metadata"]["name"], one["spec"].get("selector"), allowed))
 
-        for namespace, error in self._client.run_each(look, sorted(namespaces), meanwhile):
+        for namespace, error in self._client.run_each(look, sorted(namespaces), heartbeat):
             if error is not None:
                 log.info("the budgets of disruptions in %s cannot be seen: %s", namespace, error)
         return found

@@ -15,7 +15,7 @@ from hekla.backends.base import BackendError
 from hekla.backends.kubernetes import instruments, names
 from hekla.backends.kubernetes.access import Access
 from hekla.backends.kubernetes.api import ApiError, unreachable
-from hekla.backends.lines import Output
+from hekla.backends.streams import Output
 
 _COMMANDS, _PORTS = "v5.channel.k8s.io", "v4.channel.k8s.io"
 _INPUT, _OUTPUT, _ERRORS, _END, _SIZE, _CLOSE = 0, 1, 2, 3, 4, 255

@@ -10,13 +10,11 @@ import ssl
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
 
 import urllib3
 
-from hekla.backends import config as configuration
-from hekla.backends.base import BackendError, Health, Trouble
+from hekla.backends.base import BackendError, Health, HealthProblem
+from hekla.backends.kind import BackendContext
 from hekla.backends.kubernetes import access
 from hekla.backends.kubernetes.api import NOT_FOUND, Api, ApiError, Json
 from hekla.backends.kubernetes.config import KubernetesConfig
@@ -30,15 +28,14 @@ _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubject"
 _SAMPLE = {"metadata": {"generateName": "hekla-dry-run-"}}
 
 
-def look(*, config: Mapping[str, Any], home: Path, key: str | None) -> Health:
-    """Ask the server. Raises Invalid for a wrong configuration."""
-    read = configuration.read(KubernetesConfig, config)
+def look(config: KubernetesConfig, context: BackendContext) -> Health:
+    """Ask the server."""
     try:
-        api = Api(access.find(home, read.kubeconfig, key), timeout=_TIMEOUT)
+        api = Api(access.find(context.home, config.kubeconfig, context.key), timeout=_TIMEOUT)
     except BackendError as error:
-        return Health(Trouble.UNUSABLE, str(error))
+        return Health(HealthProblem.UNUSABLE, str(error))
     try:
-        return _Look(api, read).health()
+        return _Look(api, config).health()
     except BackendError as error:
         return Health(_trouble(error), str(error))
     finally:
@@ -135,12 +132,12 @@ class _Look:
             raise BackendError(f"The API server takes longer than {PATIENCE_SECONDS:.0f} seconds to answer")
 
 
-def _trouble(error: BackendError) -> Trouble:
+def _trouble(error: BackendError) -> HealthProblem:
     if isinstance(error, KeyRefused):
-        return Trouble.UNUSABLE
+        return HealthProblem.UNUSABLE
     if isinstance(error, ApiError):
-        return Trouble.NOT_LET_IN if error.status == _NOT_KNOWN else Trouble.REFUSED
-    return Trouble.UNTRUSTED if _is_about_certificates(error) else Trouble.SILENT
+        return HealthProblem.NOT_LET_IN if error.status == _NOT_KNOWN else HealthProblem.REFUSED
+    return HealthProblem.UNTRUSTED if _is_about_certificates(error) else HealthProblem.SILENT
 
 
 def _is_about_certificates(error: BaseException | None) -> bool:

@@ -13,7 +13,7 @@ from hekla.backends.kubernetes import names, walls
 from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.places import Places, path
-from hekla.backends.tenants import TenantOrder
+from hekla.backends.tenancy import TenantOrder
 
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hekla.backends.base import BackendError, StartRefused
-from hekla.backends.entrusted import JobSize, QueueOrder
+from hekla.backends.delegated import JobSize, QueueOrder
 from hekla.backends.kubernetes import kinds, names, volumes
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hekla.backends.entrusted import JobReport, JobSize, NewPod, PodReport
+from hekla.backends.delegated import JobReport, JobSize, NewPod, PodReport
 from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.reading import Seen

@@ -17,29 +17,26 @@ import select
 import shutil
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from hekla.backends import config as configuration
 from hekla.backends.base import (
+    Backend,
     BackendError,
-    Capabilities,
     Inventory,
     LogChunk,
     NodeInfo,
-    NotHere,
     Observation,
     Observations,
     PodKey,
+    PodMetrics,
     PodOrder,
     StartRefused,
     UnknownPod,
-    Use,
     one_by_one,
 )
-from hekla.backends.lines import Command, Line
+from hekla.backends.kind import BackendContext
 from hekla.backends.local import (
     addresses,
     care,
@@ -52,46 +49,46 @@ from hekla.backends.local import (
     reaching,
     removal,
 )
+from hekla.backends.local.config import LocalConfig
 from hekla.backends.local.podfolder import FINAL, PodFolder, Status, StopRequest
+from hekla.backends.streams import Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
-from hekla.lib.clock import Clock
 
 REMOVE_PATIENCE_SECONDS = 10.0
 NO_GRACE_CAP = 86_400.0
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
-class LocalConfig(configuration.Config):
-    """What a person may say of this machine: amounts in place of those measured, and labels besides its own."""
+class LocalBackend(Backend):
+    """Any number of processes may open the same cluster."""
 
-    allocatable: configuration.Quantities = {}
-    labels: dict[str, str] = {}
-
-
-class LocalBackend:
-    """Implements `base.Backend`. Any number of processes may open the same cluster."""
-
-    def __init__(self, *, cluster: str, config: Mapping[str, Any], home: Path, clock: Clock) -> None:
-        wanted = configuration.read(LocalConfig, config)
-        self._overrides = Resources.parse(wanted.allocatable)
-        self._labels = wanted.labels
-        self._clock = clock
-        self._root = home.resolve() / "local" / cluster
+    def __init__(self, config: LocalConfig, context: BackendContext) -> None:
+        self._overrides = Resources.parse(config.allocatable)
+        self._labels = config.labels
+        self._clock = context.clock
+        home = context.home.resolve()
+        self._root = home / "local" / context.cluster
         self._pods = self._root / "pods"
         self._active = self._root / "active"
         self._wake = self._root / "wake"
-        self._environments = home.resolve() / "environments"
+        self._environments = home / "environments"
         self._pipe: int | None = None
         self._make_folders()
         self._cgroup = limits.group_for_pods(_group_name(self._root))
-        self.capabilities = Capabilities(
-            simulated=False,
-            enforces_limits=bool(self._cgroup),
-            has_endpoints=True,
-            measures_use=measuring.can_measure(),
-        )
+
+    @property
+    def runner(self) -> "LocalBackend":
+        return self
+
+    @property
+    def port_forwarding(self) -> "LocalBackend":
+        return self
+
+    @property
+    def metrics(self) -> "LocalBackend | None":
+        return self if measuring.can_measure() else None
 
     def nodes(self) -> Sequence[NodeInfo]:
         """This machine."""
@@ -101,7 +98,7 @@ class LocalBackend:
         """A loopback address for its slot alone."""
         return addresses.address_of(replica.slot)
 
-    def start(self, order: PodOrder) -> None:
+    def _start(self, order: PodOrder) -> None:
         """Claim the pod's folder and send for a shim, as far as this is not done. Raises BackendError, StartRefused."""
         orders.check(order)
         try:
@@ -117,13 +114,14 @@ class LocalBackend:
         care.look(folder, patience_seconds=0.0)
 
     def start_many(
-        self, orders: Iterable[PodOrder], *, meanwhile: Callable[[], None]
+        self, orders: Iterable[PodOrder], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[PodOrder, BackendError | None]]:
         """In order."""
-        return one_by_one(self.start, orders, meanwhile)
+        return one_by_one(self._start, orders, heartbeat)
 
-    def stop(self, key: PodKey, *, reason: str) -> None:
+    def _stop(self, request: tuple[PodKey, str]) -> None:
         """The shim ends it, in its own time. A pod that was not started yet never will run."""
+        key, reason = request
         try:
             folder = self._folder(key)
         except UnknownPod:
@@ -133,10 +131,10 @@ class LocalBackend:
         self._ask_to_stop(folder, reason, NO_GRACE_CAP)
 
     def stop_many(
-        self, wishes: Iterable[tuple[PodKey, str]], *, meanwhile: Callable[[], None]
+        self, requests: Iterable[tuple[PodKey, str]], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[tuple[PodKey, str], BackendError | None]]:
         """In order."""
-        return one_by_one(lambda wish: self.stop(wish[0], reason=wish[1]), wishes, meanwhile)
+        return one_by_one(self._stop, requests, heartbeat)
 
     def observe(self, since: str | None) -> Observations:  # noqa: ARG002  (always tells of all)
         """Every pod whose end is not recorded."""
@@ -174,34 +172,17 @@ class LocalBackend:
         ended = status is not None and status["phase"] in FINAL
         return LogChunk(data, begin, begin + len(data), complete=ended and begin + len(data) >= size)
 
-    def use(self, keys: Sequence[PodKey]) -> Sequence[Use]:
+    def measure(self, keys: Sequence[PodKey]) -> Sequence[PodMetrics]:
         """By the pods' control groups, else by their processes; one look at the machine for all of them."""
         found = {key: folder for key in keys if (folder := self._measurable(key))}
         return measuring.measure(found, at=self._clock()) if found else []
 
-    def endpoint(self, key: PodKey, port: int) -> tuple[str, int]:
-        """The pod's own address."""
-        order = self._known(key).order()
-        if order is None:
-            raise UnknownPod(f"{key.name} was never started")
-        return order["address"], port
-
     @contextlib.asynccontextmanager
-    async def reach(self, key: PodKey, port: int) -> AsyncIterator[Line]:
+    async def connect(self, key: PodKey, port: int) -> AsyncIterator[Stream]:
         """At the pod's own address, if the server there listens at it."""
-        host, _ = await asyncio.to_thread(self.endpoint, key, port)
-        async with reaching.reach(host, port) as line:
-            yield line
-
-    def run(
-        self,
-        key: PodKey,
-        command: Sequence[str],  # noqa: ARG002
-        *,
-        in_terminal: bool = False,  # noqa: ARG002
-    ) -> contextlib.AbstractAsyncContextManager[Command]:
-        """Not done: a pod is processes of the console's own machine and user."""
-        raise NotHere(f"No command can be run in {key.name}")
+        host = await asyncio.to_thread(self._address_of, key)
+        async with reaching.reach(host, port) as stream:
+            yield stream
 
     def remove(self, job: str, *, tenant: str = "") -> None:  # noqa: ARG002
         """End what still runs of the job at once, and delete what its pods left but the logs.
@@ -254,6 +235,12 @@ class LocalBackend:
         if not os.path.isdir(folder.path):
             raise UnknownPod(f"There is no pod {key.name} here")
         return folder
+
+    def _address_of(self, key: PodKey) -> str:
+        order = self._known(key).order()
+        if order is None:
+            raise UnknownPod(f"{key.name} was never started")
+        return order["address"]
 
     def _measurable(self, key: PodKey) -> PodFolder | None:
         with contextlib.suppress(UnknownPod):

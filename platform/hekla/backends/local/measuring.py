@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import pynvml
 
-from hekla.backends.base import PodKey, Use
+from hekla.backends.base import PodKey, PodMetrics
 from hekla.backends.local import machine
 from hekla.backends.local.podfolder import PodFolder
 
@@ -52,7 +52,7 @@ def can_measure() -> bool:
     return os.path.exists("/proc/self/stat")
 
 
-def measure(pods: Mapping[PodKey, PodFolder], *, at: datetime) -> list[Use]:
+def measure(pods: Mapping[PodKey, PodFolder], *, at: datetime) -> list[PodMetrics]:
     """What these pods use; those that have no shim any more are left out."""
     table = _Table(_processes())
     gpus: Mapping[int, _OnGpu] = _gpu_use(at) if machine.gpu_ids() else {}
@@ -69,13 +69,13 @@ def _of_pod(folder: PodFolder, table: "_Table") -> _Found | None:
     return found
 
 
-def _use(key: PodKey, pod: _Found, gpus: "Mapping[int, _OnGpu]", at: datetime) -> Use:
+def _use(key: PodKey, pod: _Found, gpus: "Mapping[int, _OnGpu]", at: datetime) -> PodMetrics:
     on_gpus = [gpus[pid] for pid in pod.pids if pid in gpus]
     if not on_gpus:
-        return Use(key, at, pod.cpu_seconds, pod.memory_bytes)
+        return PodMetrics(key, at, pod.cpu_seconds, pod.memory_bytes)
     told = [one.busy for one in on_gpus if one.busy is not None]
     memory = sum(one.memory_bytes for one in on_gpus)
-    return Use(key, at, pod.cpu_seconds, pod.memory_bytes, sum(told) if told else None, memory)
+    return PodMetrics(key, at, pod.cpu_seconds, pod.memory_bytes, sum(told) if told else None, memory)
 
 
 # Processes

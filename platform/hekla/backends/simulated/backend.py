@@ -9,33 +9,26 @@ import ipaddress
 import itertools
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
-from hekla.backends import config as configuration
 from hekla.backends.base import (
+    Backend,
     BackendError,
-    Capabilities,
     Inventory,
     LogChunk,
     NodeInfo,
-    NotHere,
     Observations,
     PodKey,
     PodOrder,
     UnknownPod,
-    Use,
     one_by_one,
 )
-from hekla.backends.lines import Command, Line
+from hekla.backends.kind import BackendContext
 from hekla.backends.simulated.config import SimulatedConfig
 from hekla.backends.simulated.journal import Entry, Journal
 from hekla.backends.simulated.pods import Plan, never_started, plan
 from hekla.domain.addresses import Replica
-from hekla.lib.clock import Clock
 
 FIRST_ADDRESS = ipaddress.IPv4Address("10.64.0.1")
 SLOTS = 2**22 - 2
@@ -43,18 +36,20 @@ MAX_CHANGES_KEPT = 500_000
 MIN_ENTRIES_TO_REWRITE = 10_000
 
 
-class SimulatedBackend:
-    """Implements `base.Backend`. Any number of processes may open the same cluster; threads take turns."""
+class SimulatedBackend(Backend):
+    """Any number of processes may open the same cluster; threads take turns."""
 
-    capabilities = Capabilities(simulated=True, enforces_limits=False, has_endpoints=False)
-
-    def __init__(self, *, cluster: str, config: Mapping[str, Any], home: Path, clock: Clock) -> None:
-        self._config = configuration.read(SimulatedConfig, config)
+    def __init__(self, config: SimulatedConfig, context: BackendContext) -> None:
+        self._config = config
         self._nodes = tuple(node for entry in self._config.nodes for node in entry.nodes())
-        self._clock = clock
-        self._journal = Journal(home / "simulated" / cluster / "journal.jsonl")
+        self._clock = context.clock
+        self._journal = Journal(context.home / "simulated" / context.cluster / "journal.jsonl")
         self._turn = threading.Condition()
         self._reset()
+
+    @property
+    def runner(self) -> "SimulatedBackend":
+        return self
 
     def nodes(self) -> Sequence[NodeInfo]:
         """The nodes of the description."""
@@ -66,7 +61,7 @@ class SimulatedBackend:
             raise ValueError(f"There are {SLOTS} slots, and no slot {replica.slot}")
         return str(FIRST_ADDRESS + replica.slot)
 
-    def start(self, order: PodOrder) -> None:
+    def _start(self, order: PodOrder) -> None:
         """Put the pod's course down, unless it is. Raises StartRefused where the order's own wishes are no numbers."""
         course = plan(order, self._config, self._now())
         with self._turn, self._journal.writing():
@@ -75,13 +70,14 @@ class SimulatedBackend:
                 self._write({"plan": _to_entry(course)})
 
     def start_many(
-        self, orders: Iterable[PodOrder], *, meanwhile: Callable[[], None]
+        self, orders: Iterable[PodOrder], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[PodOrder, BackendError | None]]:
         """In order."""
-        return one_by_one(self.start, orders, meanwhile)
+        return one_by_one(self._start, orders, heartbeat)
 
-    def stop(self, key: PodKey, *, reason: str) -> None:
+    def _stop(self, request: tuple[PodKey, str]) -> None:
         """It ends after `stop_seconds`, or its grace where that is less."""
+        key, reason = request
         with self._turn, self._journal.writing():
             self._catch_up()
             now, course = self._now(), self._pods.get(key)
@@ -91,10 +87,10 @@ class SimulatedBackend:
                 self._write({"plan": _to_entry(ended)})
 
     def stop_many(
-        self, wishes: Iterable[tuple[PodKey, str]], *, meanwhile: Callable[[], None]
+        self, requests: Iterable[tuple[PodKey, str]], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[tuple[PodKey, str], BackendError | None]]:
         """In order."""
-        return one_by_one(lambda wish: self.stop(wish[0], reason=wish[1]), wishes, meanwhile)
+        return one_by_one(self._stop, requests, heartbeat)
 
     def observe(self, since: str | None) -> Observations:
         """All pods that are not forgotten, or those that changed after the cursor."""
@@ -133,28 +129,6 @@ class SimulatedBackend:
         data = text[begin : begin + limit]
         end = begin + len(data)
         return LogChunk(data, begin, end, complete=course.phase(now).is_final and end == len(text))
-
-    def use(self, keys: Sequence[PodKey]) -> Sequence[Use]:  # noqa: ARG002
-        """Nothing runs, so nothing is used, and no figures are made up."""
-        return []
-
-    def endpoint(self, key: PodKey, port: int) -> tuple[str, int]:
-        """Where it would be; nobody answers there."""
-        return self._known(key).address, port
-
-    def reach(self, key: PodKey, port: int) -> AbstractAsyncContextManager[Line]:
-        """Nothing is there."""
-        raise NotHere(f"{key.name} is imagined, and so is its port {port}")
-
-    def run(
-        self,
-        key: PodKey,
-        command: Sequence[str],  # noqa: ARG002
-        *,
-        in_terminal: bool = False,  # noqa: ARG002
-    ) -> AbstractAsyncContextManager[Command]:
-        """Nothing is there."""
-        raise NotHere(f"{key.name} is imagined")
 
     def remove(self, job: str, *, tenant: str = "") -> None:  # noqa: ARG002
         """The pods of the job end now and are told of no more; what they would have written can still be read."""

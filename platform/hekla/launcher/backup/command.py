@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hekla import __version__
-from hekla.backends.kept import lasting_files
+from hekla.backends.durable_files import durable_files
 from hekla.launcher.backup import archive, database
 from hekla.launcher.embedded import Postgres
 from hekla.launcher.embedded.rundir import run_dir
@@ -36,7 +36,7 @@ def back_up(argv: Sequence[str]) -> int:
         )
         key = home.path / archive.KEY
         with step("saving what pods wrote") as saving:
-            kept = lasting_files(home.path)
+            kept = durable_files(home.path)
             held = key if key.is_file() else None
             count = archive.write(path, manifest, dump, key=held, files=home.path, kept=kept)
             saving.result = f"{count} files"

@@ -1,6 +1,7 @@
 """Forms about clusters and environments."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -111,7 +112,9 @@ class WayForm(forms.ModelForm):
 
 
 class ClusterForm(WayForm):
-    """A new cluster."""
+    """A new cluster. `kinds`: those to choose from, with their labels."""
+
+    kind = forms.ChoiceField(label=_("Kind"))
 
     class Meta:
         model = Cluster
@@ -127,9 +130,9 @@ class ClusterForm(WayForm):
             )
         }
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+    def __init__(self, *args: Any, kinds: Iterable[tuple[str, str]], **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
-        self.fields["kind"].choices = [("", _("Choose")), *Cluster.Kind.choices]  # type: ignore[attr-defined]
+        self.fields["kind"].choices = [("", _("Choose")), *kinds]  # type: ignore[attr-defined]
         self.fields["way"].choices = Way.choices  # type: ignore[attr-defined]
 
     def clean_name(self) -> str:

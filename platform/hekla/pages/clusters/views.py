@@ -77,7 +77,7 @@ def parts(name: str, user: User) -> dict[str, Any]:
         "turned_at": leases.renewed_at(lease) if lease else None,
         "key": selectors.key(cluster),
         "adopted": external_pods.of(cluster),
-        "tells_health": registry.tells_health(cluster.kind),
+        "tells_health": registry.reports_health(cluster.kind),
         "health": health.of_row(cluster, selectors.health(cluster)),
     }
 
@@ -92,7 +92,7 @@ def _require_sight(user: User) -> None:
 def create(request: HttpRequest) -> HttpResponse:
     """A new cluster."""
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
-    form = ClusterForm(request.POST or None, request.FILES or None)
+    form = ClusterForm(request.POST or None, request.FILES or None, kinds=_kinds())
     return _answer(request, form, None) or _page(request, form, title=_("Add a cluster"), submit=_("Add"))
 
 
@@ -126,6 +126,10 @@ def remove(request: HttpRequest, name: str) -> HttpResponse:
         return redirect("clusters:detail", name)
     messages.success(request, _("The cluster %s was removed.") % name)
     return redirect("clusters:list")
+
+
+def _kinds() -> list[tuple[str, str]]:
+    return [(name, _(label)) for name, label in registry.choices()]
 
 
 def _answer(request: HttpRequest, form: WayForm, cluster: Cluster | None) -> HttpResponse | None:
@@ -163,7 +167,7 @@ class _Attempt:
     def _draft(self) -> ClusterDraft:
         """Raises Invalid for a key that cannot be used."""
         kind = self._cluster.kind if self._cluster else self._form.cleaned_data["kind"]
-        if not registry.tells_health(kind):
+        if kind != Cluster.Kind.KUBERNETES:  # only these are reached with a key
             return ClusterDraft(self._form.row(), self._cluster)
         has_key = self._cluster is not None and selectors.key(self._cluster) is not None
         wish = keys.wish(self._form, self._user, has_key=has_key, now=self._now)

@@ -18,11 +18,7 @@ class Migration(migrations.Migration):
                 ("name", models.SlugField(max_length=40, unique=True, verbose_name="name")),
                 (
                     "kind",
-                    models.CharField(
-                        choices=[("local", "This machine"), ("kubernetes", "Kubernetes"), ("simulated", "Simulated")],
-                        max_length=16,
-                        verbose_name="kind",
-                    ),
+                    models.CharField(max_length=40, verbose_name="kind"),
                 ),
                 ("config", models.JSONField(blank=True, default=dict, verbose_name="configuration")),
                 ("is_paused", models.BooleanField(default=False, verbose_name="paused")),

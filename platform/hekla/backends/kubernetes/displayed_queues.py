@@ -8,7 +8,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from hekla.backends.adopted import ShownQueue
+from hekla.backends.external_pods import DisplayedQueue
 from hekla.backends.kubernetes import names, volcano_reading, walls
 from hekla.backends.kubernetes.api import CONFLICT, FORBIDDEN, NOT_FOUND, Api, ApiError, Json
 from hekla.backends.kubernetes.volcano_manifests import queue_manifest
@@ -20,28 +20,28 @@ _PLACE = f"/apis/{_VERSION}/queues"
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
-class ShownQueues:
-    """Of one cluster."""
+class KubernetesQueues:
+    """Implements `external_pods.DisplayedQueues`."""
 
-    def __init__(self, api: Api, cluster: str) -> None:
-        self._api, self._cluster = api, cluster
+    def __init__(self, api: Api, cluster: str, *, enabled: bool) -> None:
+        self.enabled, self._api, self._cluster = enabled, api, cluster
         self._told: set[str] = set()
 
-    def show(self, queues: Sequence[ShownQueue], meanwhile: Callable[[], None]) -> None:
-        """These are there as they are, and no others of ours. Raises BackendError.
+    def display(self, queues: Sequence[DisplayedQueue], *, heartbeat: Callable[[], None]) -> None:
+        """Create, update and delete objects until they are these. Raises BackendError.
 
-        One that the server refuses keeps no other from being shown.
+        A queue that the server refuses does not stop the others.
         """
         found = self._ours() if queues else self._left()
         wanted = {queue.order.name: queue for queue in queues if self._can_be_named(queue.order.name)}
         for name, queue in wanted.items():
-            meanwhile()
+            heartbeat()
             try:
                 self._keep(queue, found.get(name))
             except ApiError as error:
                 self._tell_once(name, str(error))
         for name in found.keys() - wanted.keys():
-            meanwhile()
+            heartbeat()
             self._api.delete(f"{_PLACE}/{name}")
 
     def _left(self) -> Mapping[str, Json]:
@@ -72,7 +72,7 @@ class ShownQueues:
         self._tell_once(name, "Kubernetes takes no such name")
         return False
 
-    def _keep(self, queue: ShownQueue, found: Json | None) -> None:
+    def _keep(self, queue: DisplayedQueue, found: Json | None) -> None:
         manifest = queue_manifest(queue.order, self._cluster, _VERSION)
         there = found or self._made(manifest)
         if there is None:
@@ -99,7 +99,7 @@ class ShownQueues:
             self._told.add(name)
 
 
-def status(queue: ShownQueue) -> Json:
+def status(queue: DisplayedQueue) -> Json:
     """How it stands, in Volcano's words: a queue that is closed and not empty is closing."""
     is_empty = not any(queue.gangs.values())
     closed = "Closed" if is_empty else "Closing"

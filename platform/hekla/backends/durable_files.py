@@ -1,21 +1,15 @@
-"""What backends keep on disk that cannot be made again: it belongs into a backup."""
+"""What backends keep on disk that cannot be recreated: it belongs into a backup."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-_LASTING = (
-    *("local/*/pods/*/*/log", "local/*/pods/*/*/status.json"),
-    *("kubernetes/*/logs/*/*", "kubeconfigs/*"),
-    "simulated/*/journal.jsonl",
-)
-"""What pods wrote and how they ended, and the keys to clusters. The folders in which pods work are theirs, and may be
-of any size."""
+from hekla.backends.registry import kinds
 
 
-def lasting_files(home: Path) -> Iterator[Path]:
-    """The files, below the folder that all backends of this Hekla keep theirs in."""
-    for pattern in _LASTING:
+def durable_files(home: Path) -> Iterator[Path]:
+    """The files, below the folder in which all backends of this Hekla keep theirs."""
+    for pattern in (pattern for kind in kinds().values() for pattern in kind.durable_files):
         for path in _found([home], pattern.split("/")):
             if path.is_file() and not path.is_symlink():
                 yield path

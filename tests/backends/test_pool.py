@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from hekla.backends import opened
-from hekla.backends.opened import opened as open_once
+from hekla.backends import pool
 
 _PATIENCE_SECONDS = 30.0
 
@@ -26,12 +25,12 @@ class Slow:
 
 @pytest.fixture(autouse=True)
 def none_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opened, "_opened", {})
-    monkeypatch.setattr(opened, "open_backend", lambda *_args, **_facts: Slow())
+    monkeypatch.setattr(pool, "_backends", {})
+    monkeypatch.setattr(pool, "open_backend", lambda *_args, **_facts: Slow())
 
 
 def of(cluster: int, config: Mapping[str, Any], home: Path) -> Slow:
-    found: Any = open_once(cluster_id=cluster, kind="slow", name=f"c{cluster}", config=config, home=home)
+    found: Any = pool.get_backend(cluster_id=cluster, kind="slow", name=f"c{cluster}", config=config, home=home)
     return found
 
 

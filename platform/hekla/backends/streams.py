@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-class Line(Protocol):
+class Stream(Protocol):
     """A connection to a server in a pod. It is over when either side ends it."""
 
     async def receive(self) -> bytes:

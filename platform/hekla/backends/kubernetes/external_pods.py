@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from hekla.backends.adopted import EvictionRefused, ShownQueue
 from hekla.backends.base import BackendError
+from hekla.backends.external_pods import EvictionRefused
 from hekla.backends.kubernetes import others_reading
 from hekla.backends.kubernetes.api import CONFLICT, NOT_FOUND, Api, ApiError, Json
 from hekla.backends.kubernetes.async_client import AsyncClient
-from hekla.backends.kubernetes.budgets import eviction, is_kept
+from hekla.backends.kubernetes.budgets import eviction, is_protected
 from hekla.backends.kubernetes.config import AdoptedConfig
 from hekla.backends.kubernetes.others import Others
-from hekla.backends.kubernetes.shown_queues import ShownQueues
 from hekla.domain.external_pods import ExternalPod, ExternalPodRules, PodGroup
 from hekla.lib.clock import Clock
 
@@ -29,34 +28,32 @@ _GROUPS_HOLD_SECONDS = 1.0
 _ABSENCE_HOLDS_SECONDS = 60.0
 
 
-class KubernetesAdoption:
-    """Implements `adopted.Adoption` for the namespaces that a configuration names."""
+class KubernetesExternalPods:
+    """Implements `external_pods.ExternalPods` for the namespaces that a configuration names."""
 
     def __init__(
         self,
         config: AdoptedConfig,
-        cluster: str,
         api: Api,
         client: AsyncClient,
         clock: Clock,
         rouse: Callable[[], None],
     ) -> None:
         self.rules = ExternalPodRules(config.namespaces, config.queue, config.owner)
-        self.counted: frozenset[str] = frozenset()
+        self.recorded: frozenset[str] = frozenset()
         self._api, self._client, self._clock = api, client, clock
         self._others = {name: Others(api, name, config.scheduler_name, rouse) for name in config.namespaces}
         self._groups: dict[str, tuple[float, Mapping[str, PodGroup]]] = {}
         self._admits_groups = config.admits_groups
-        self.shows_queues, self._queues = config.shows_queues, ShownQueues(api, cluster)
         self._has_none_until = float("-inf")
         self._hidden: set[str] = set()
 
-    def pods(self, *, afresh: AbstractSet[str] = frozenset()) -> Mapping[str, Sequence[ExternalPod]]:
+    def list_pods(self, *, fresh: AbstractSet[str] = frozenset()) -> Mapping[str, Sequence[ExternalPod]]:
         """From the watches, once they have begun. That a namespace cannot be seen is told when that begins."""
         found: dict[str, Sequence[ExternalPod]] = {}
         for name, others in self._others.items():
             try:
-                found[name] = others.all(fresh=name in afresh)
+                found[name] = others.all(fresh=name in fresh)
                 self._hidden.discard(name)
             except BackendError as error:
                 if name not in self._hidden:
@@ -64,7 +61,7 @@ class KubernetesAdoption:
                 self._hidden.add(name)
         return found
 
-    def groups(self, namespaces: AbstractSet[str]) -> Mapping[str, Mapping[str, PodGroup]] | None:
+    def list_groups(self, namespaces: AbstractSet[str]) -> Mapping[str, Mapping[str, PodGroup]] | None:
         """Of Volcano's kind, which those who make gangs know; it need not run."""
         found: dict[str, Mapping[str, PodGroup]] = {}
         for namespace in sorted(namespaces):
@@ -74,9 +71,9 @@ class KubernetesAdoption:
                 found[namespace] = self._groups_in(namespace)
         return found if time.monotonic() >= self._has_none_until else None
 
-    def new_groups(self) -> Sequence[PodGroup]:
+    def list_new_groups(self) -> Sequence[PodGroup]:
         """In all namespaces, where the configuration says so."""
-        found = self.groups(self._others.keys()) if self._admits_groups else None
+        found = self.list_groups(self._others.keys()) if self._admits_groups else None
         return [group for own in (found or {}).values() for group in own.values() if group.is_new]
 
     def _groups_in(self, namespace: str) -> Mapping[str, PodGroup]:
@@ -95,42 +92,38 @@ class KubernetesAdoption:
         self._groups[namespace] = time.monotonic(), {one.name: one for one in read}
         return self._groups[namespace][1]
 
-    def count(self, uids: AbstractSet[str]) -> None:
+    def set_recorded(self, uids: AbstractSet[str]) -> None:
         """Asked for by whoever reckons what machines have left."""
-        self.counted = frozenset(uids)
+        self.recorded = frozenset(uids)
 
     def bind_many(
-        self, binds: Iterable[tuple[ExternalPod, str]], *, meanwhile: Callable[[], None]
+        self, binds: Iterable[tuple[ExternalPod, str]], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[tuple[ExternalPod, str], BackendError | None]]:
         """Many at once; each names the uid of the pod that was seen."""
-        return self._client.run_each(self._bind, binds, meanwhile)
+        return self._client.run_each(self._bind, binds, heartbeat)
 
-    def kept(self, pods: Sequence[ExternalPod], *, meanwhile: Callable[[], None]) -> Mapping[str, str]:
+    def protected(self, pods: Sequence[ExternalPod], *, heartbeat: Callable[[], None]) -> Mapping[str, str]:
         """As a dry run says. Where the server does not say, nothing keeps a pod."""
-        asked = self._client.run_each(self._try_to_evict, pods, meanwhile)
+        asked = self._client.run_each(self._try_to_evict, pods, heartbeat)
         return {pod.uid: str(error) for pod, error in asked if isinstance(error, EvictionRefused)}
 
     def evict_many(
-        self, pods: Iterable[ExternalPod], *, meanwhile: Callable[[], None]
+        self, pods: Iterable[ExternalPod], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[ExternalPod, BackendError | None]]:
         """Through the Eviction API, which reads the budgets."""
-        return self._client.run_each(self._evict, pods, meanwhile)
+        return self._client.run_each(self._evict, pods, heartbeat)
 
-    def tell_many(
-        self, told: Iterable[tuple[ExternalPod, str]], *, meanwhile: Callable[[], None]
+    def write_reasons(
+        self, reasons: Iterable[tuple[ExternalPod, str]], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[tuple[ExternalPod, str], BackendError | None]]:
         """As the condition by which schedulers say that a pod waits."""
-        return self._client.run_each(self._tell, told, meanwhile)
+        return self._client.run_each(self._tell, reasons, heartbeat)
 
-    def advance_group(self, group: PodGroup, phase: str) -> None:
+    def set_group_phase(self, group: PodGroup, phase: str) -> None:
         """As its status says it."""
         path = f"{_SCHEDULING}/namespaces/{group.namespace}/podgroups/{group.name}"
         self._api.patch(path, {"status": {"phase": phase}})
         self._groups.pop(group.namespace, None)
-
-    def show_queues(self, queues: Sequence[ShownQueue], *, meanwhile: Callable[[], None]) -> None:
-        """As objects of Volcano's kind, which need not run."""
-        self._queues.show(queues, meanwhile)
 
     def close(self) -> None:
         """End the watches."""
@@ -156,7 +149,7 @@ class KubernetesAdoption:
         try:
             await self._unless_gone(self._client.create(f"{_path_of(pod)}/eviction{how}", body))
         except ApiError as error:
-            if is_kept(error):
+            if is_protected(error):
                 raise EvictionRefused(str(error)) from error
             raise
 

@@ -1,21 +1,20 @@
-"""The contract with a backend to which jobs are entrusted as a whole: somebody else makes their pods and places them.
+"""The facet of a backend to which jobs are delegated as a whole: the cluster's scheduler creates and places their pods.
 
-It stands beside `base.Backend`, whose methods about machines, logs and removal are true of it too. Jobs are named by
-the console's own identifiers, as in `PodKey`.
+Jobs are named by the console's own identifiers, as in `PodKey`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
-from hekla.backends.base import Backend, BackendError, Observation, PodKey
+from hekla.backends.base import BackendError, Observation, PodKey
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import GangPhase, JobPhase
 from hekla.domain.policies import LifecycleAction
 
 
-class NotAskable(BackendError):
-    """The leader there takes no wishes at all, and why."""
+class ActionUnsupported(BackendError):
+    """The scheduler there takes no actions at all; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,40 +86,39 @@ class NewPod:
     uid: str
 
 
-@runtime_checkable
-class JobBackend(Backend, Protocol):
-    """A place that leads jobs itself. Every method may be called again with the same arguments."""
+class DelegatedScheduling(Protocol):
+    """Jobs in a cluster whose own scheduler runs them. Every method may be called again with the same arguments."""
 
-    def keep_queue(self, order: QueueOrder) -> None:
-        """Make the queue, or make it as ordered. One of somebody else's is left as it is. Raises BackendError."""
+    def apply_queue(self, order: QueueOrder) -> None:
+        """Create the queue, or update it. One that belongs to somebody else is left as it is. Raises BackendError."""
 
     def submit(self, job: str, spec: JobSpec) -> None:
-        """Take the job in unless it is there. Raises StartRefused where it never can be, BackendError."""
+        """Create the job unless it is there. Raises StartRefused where it never can be, BackendError."""
 
-    def ask(self, job: str, action: LifecycleAction, *, restarts: int, meanwhile: Callable[[], None]) -> None:
-        """Have the leader do this to the job, if it counts so many restarts still. Raises NotAskable, BackendError.
+    def request(self, job: str, action: LifecycleAction, *, restarts: int, heartbeat: Callable[[], None]) -> None:
+        """Have the scheduler do this to the job, if it still counts so many restarts.
 
-        `meanwhile` is called at least each second and right before, and stops it by what it raises.
-        Who asks again while it has not begun asks for nothing more.
+        Raises ActionUnsupported, BackendError. `heartbeat` is called at least each second and right before the request,
+        and stops it by what it raises. To repeat a request before it has begun has no further effect.
         """
 
-    def resize(self, job: str, size: JobSize, *, meanwhile: Callable[[], None]) -> None:
-        """Make the job as large as this, if it is there; of its tasks no other thing changes. Raises BackendError.
+    def resize(self, job: str, size: JobSize, *, heartbeat: Callable[[], None]) -> None:
+        """Give the job this size, if it is there; nothing else of its tasks changes. Raises BackendError.
 
-        `meanwhile` as with `ask`.
+        `heartbeat` as in `request`.
         """
 
-    def jobs(self) -> Mapping[str, JobReport]:
+    def list_jobs(self) -> Mapping[str, JobReport]:
         """All jobs of ours that are there now. Raises BackendError."""
 
-    def newcomers(self) -> Sequence[NewPod]:
-        """Pods of our jobs that are to be counted. Raises BackendError."""
+    def list_new_pods(self) -> Sequence[NewPod]:
+        """Pods of our jobs that have no attempt number yet. Raises BackendError."""
 
-    def count(self, pod: NewPod, key: PodKey) -> None:
-        """This pod is that attempt from now on; it was deleted meanwhile: nothing. Raises BackendError."""
+    def assign_attempt(self, pod: NewPod, key: PodKey) -> None:
+        """This pod is that attempt from now on. No effect if it was deleted meanwhile. Raises BackendError."""
 
-    def pods(self, *, fresh: bool = False) -> Sequence[PodReport]:
-        """All that were counted, and of those that are gone the ends that `forget` was not told of.
+    def list_pods(self, *, fresh: bool = False) -> Sequence[PodReport]:
+        """All pods with an attempt number; of those that are gone, the ends that `Backend.forget` was not called for.
 
-        `fresh`: as of this moment, for whoever does not know what was told before. Raises BackendError.
+        `fresh`: as of this moment, for callers without earlier reports. Raises BackendError.
         """

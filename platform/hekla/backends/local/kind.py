@@ -1,0 +1,12 @@
+"""The kind `local`: this machine."""
+
+from hekla.backends.kind import BackendKind, deferred
+from hekla.backends.local.config import LocalConfig
+
+KIND = BackendKind(
+    label="This machine",
+    config=LocalConfig,
+    open=deferred("hekla.backends.local.backend:LocalBackend"),
+    durable_files=("local/*/pods/*/*/log", "local/*/pods/*/*/status.json"),
+)
+"""Logs and how pods ended belong into a backup. The folders in which pods work are theirs, and may have any size."""

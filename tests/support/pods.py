@@ -1,0 +1,25 @@
+"""Single pods at a backend, as tests start and stop them."""
+
+from collections.abc import Iterable
+
+from hekla.backends.base import Backend, PodKey, PodOrder
+
+
+def start_pod(backend: Backend, order: PodOrder) -> None:
+    """Raises what the backend yields for it."""
+    _raise_errors(backend.runner.start_many([order], heartbeat=no_heartbeat))
+
+
+def stop_pod(backend: Backend, key: PodKey, *, reason: str) -> None:
+    """Raises what the backend yields for it."""
+    _raise_errors(backend.runner.stop_many([(key, reason)], heartbeat=no_heartbeat))
+
+
+def no_heartbeat() -> None:
+    """Nothing interrupts."""
+
+
+def _raise_errors(results: Iterable[tuple[object, Exception | None]]) -> None:
+    for _item, error in results:
+        if error is not None:
+            raise error
