@@ -100,4 +100,4 @@ def test_the_page_makes_and_lists_tokens_with_their_scopes(world, client):
     assert "This field is required" in nothing.content.decode()
     page = client.post("/accounts/me/tokens/", {"name": "ci", "days": "3", "scopes": ["read"]}).content.decode()
     assert ApiToken.objects.get(user=world.people["bob"]).scopes == ["read"]
-    assert 'title="See what you see"' in page
+    assert 'title="Read everything that you can see"' in page

@@ -69,11 +69,11 @@ def test_one_says_why_and_is_the_person_then(people: People, as_: As) -> None:
     key, token = ada.session.session_key, ada.cookies[settings.CSRF_COOKIE_NAME].value
     home = ada.post(page, {"reason": "Her <job> is lost."}, follow=True)
     assert home.context["user"] == people.alice
-    assert "You act for Alice — as Ada." in home.content.decode()
+    assert "You are acting as Alice. You are signed in as Ada." in home.content.decode()
     assert "Her &lt;job&gt; is lost." in home.content.decode()
     assert ada.session.session_key != key
     assert ada.cookies[settings.CSRF_COOKIE_NAME].value != token  # what was loaded as Ada is not sent as Alice
-    assert "You act for" in ada.get("/nothing/").content.decode()
+    assert "You are acting as" in ada.get("/nothing/").content.decode()
 
 
 def test_what_is_done_names_both(people: People, client: Client) -> None:
@@ -126,7 +126,7 @@ def test_what_is_asked_too_late_is_not_done(people: People, client: Client, happ
     assert not Job.objects.filter(name="sent").exists()
     home = client.get("/")
     assert home.context["user"] == people.ada
-    assert "You do not act for anybody any more" in home.content.decode()
+    assert "You stopped acting for this person" in home.content.decode()
     assert told()[-1] == ("ActingEnded", "ada", "")
 
 
@@ -142,8 +142,8 @@ def test_who_is_no_admin_any_more_acts_for_nobody(people: People, client: Client
 def test_what_is_for_the_person_alone_is_closed_and_says_so(client: Client, path: str) -> None:
     page = client.get(reverse(path))
     assert page.status_code == 403
-    assert "This stays closed while you act for somebody" in page.content.decode()
-    assert "You act for Alice" in page.content.decode()
+    assert "This page is closed while you act for another person" in page.content.decode()
+    assert "You are acting as Alice" in page.content.decode()
 
 
 def test_the_person_is_not_seen_as_signed_in_there(people: People, client: Client) -> None:
@@ -159,7 +159,7 @@ def test_nobody_acts_for_admins_nor_for_who_may_not_sign_in(people: People) -> N
     )
     User.objects.filter(pk=people.bob.pk).update(is_active=False)
     for user in (people.ada, other, User.objects.get(pk=people.bob.pk)):
-        with pytest.raises(Refused, match="Nobody acts for"):
+        with pytest.raises(Refused, match="cannot be impersonated"):
             services.begin(user, reason="x", by=people.ada, now=now)
     with pytest.raises(Invalid):
         services.begin(people.alice, reason=" ", by=people.ada, now=now)
@@ -185,6 +185,6 @@ def test_the_person_is_told(people: People, as_: As) -> None:
     assert notifications.follow(now=clock.now()) == 0
     assert Notification.objects.get().user == people.alice
     page = as_(people.alice).get(reverse("notifications:list")).content.decode()
-    assert "ada acts for you, for an hour at most. The reason: Her job is lost." in page
+    assert "ada is acting as you for up to one hour. Reason: Her job is lost." in page
     (read,) = as_(people.alice).get(reverse("api:v1:notifications")).json()["results"]
     assert (read["moment"], read["job_uid"]) == ("acted_for", None)

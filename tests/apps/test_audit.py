@@ -59,7 +59,7 @@ def test_who_answers_for_a_tenant_knows_what_was_done_there(people, deeds, name,
 
 
 def test_a_viewer_is_refused(people, deeds):
-    with pytest.raises(Forbidden, match="for the admins of tenants"):
+    with pytest.raises(Forbidden, match="Only tenant admins"):
         told(people.bob)
 
 

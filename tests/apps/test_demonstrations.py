@@ -90,7 +90,7 @@ def test_the_page_of_all_leads_to_what_plays(staged: People, as_: As) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("home", "Watch gangs and elastic jobs on a simulated cluster"),
+        ("home", "Explore gangs and elastic jobs on a simulated cluster"),
         ("jobs:list", "Watch a demonstration"),
         ("help:index", "<span>Demonstrations</span>"),
     ],

@@ -31,7 +31,7 @@ def test_jobs_that_failed_or_never_start_are_named_to_their_owner(people: People
     Job.objects.filter(pk=failed.pk).update(phase="failed", finished_at=clock.now())
     Job.objects.filter(pk=stuck.pk).update(waiting=[{"cause": "capacity", "code": "x", "ever": False}])
     page = needs(as_, people.alice)
-    assert "What needs you" in page
+    assert "Needs attention" in page
     assert [name in page for name in ("broke", "too-big")] == [True, True]
     assert "broke" not in needs(as_, people.bob)
 
@@ -41,5 +41,5 @@ def test_limits_that_bind_are_shown(people: People, as_: As) -> None:
     asked = {"tenant": people.lab, "by": people.ada, "actor": PLATFORM, "now": clock.now()}
     quotas.set_quota(of=Quota.Of.TENANT, user=None, bounds={"jobs": 4}, **asked)
     page = needs(as_, people.alice)
-    assert "My limits" in page
+    assert "My quotas" in page
     assert "1 of 4 unfinished jobs" in page

@@ -23,12 +23,12 @@ def test_the_example_is_for_members(people: People, as_: As) -> None:
     page = main(as_(people.alice), "home")
     assert EXAMPLE in page
     assert reverse("jobs:submit") in page
-    assert "You belong to no tenant yet" not in page
+    assert "You have no tenant yet" not in page
 
 
 def test_who_may_only_look_on_is_offered_no_job_to_begin(people: People, as_: As) -> None:
     page = main(as_(people.bob), "home")
-    assert "You have not submitted a job yet" in page
+    assert "You have no jobs yet" in page
     for offered in (EXAMPLE, reverse("jobs:submit")):
         assert f'"{offered}"' not in page
 

@@ -80,10 +80,10 @@ def hook(settings: Any) -> Iterator[Hook]:
 @pytest.mark.parametrize(
     ("moment", "happens", "sentence"),
     [
-        ("started", lambda job: became(job, "running"), "train runs."),
+        ("started", lambda job: became(job, "running"), "train is running."),
         ("ended", lambda job: became(job, "completed", message="All done."), "train: Completed. All done."),
         ("failed", lambda job: became(job, "failed", message="No luck."), "train failed. No luck."),
-        ("evicted", lambda job: evicted(job, 0, 1), "2 pods of train must make room."),
+        ("evicted", lambda job: evicted(job, 0, 1), "2 pods of train are being evicted."),
     ],
 )
 def test_one_is_told_of_the_moments_that_one_chose_and_of_no_other(
@@ -165,7 +165,7 @@ def test_a_deletion_to_come_is_told_once(people: People, job: Job) -> None:
     assert told(people.alice) == []
     for minutes in (65, 80, 110):
         services.look(now=now + timedelta(minutes=minutes))
-    assert told(people.alice) == ["train is about to be deleted, with what its pods wrote."]
+    assert told(people.alice) == ["train is about to be deleted with its logs."]
 
 
 # By mail
@@ -207,7 +207,7 @@ def test_several_go_in_one_mail_for_who_wants_that(people: People, job: Job, mai
     assert services.send_due(now=now + timedelta(minutes=14)) == 0
     assert services.send_due(now=now + timedelta(minutes=16)) == 2
     (message,) = mailbox.messages
-    assert message["Subject"] == "[Hekla] train runs. And 1 more"
+    assert message["Subject"] == "[Hekla] train is running. And 1 more"
     assert "train failed." in message.get_content()
 
 
@@ -258,7 +258,7 @@ def test_a_webhook_that_does_not_take_it_is_asked_again_and_never_followed(
     sends(people, job, hook)
     now = clock.now()
     assert services.send_due(now=now) == 0
-    assert Delivery.objects.get().error == f"It answered with status {status}."
+    assert Delivery.objects.get().error == f"The webhook answered with status {status}."
     hook.status = 204
     assert services.send_due(now=now + timedelta(seconds=31)) == 1
     assert [request.path for request in hook.requests] == ["/hook", "/hook"]
@@ -285,7 +285,7 @@ def test_a_name_that_stands_for_a_private_address_is_refused_when_it_is_sent(
     sends(people, job, hook)
     settings.WEBHOOKS_MAY_BE_PRIVATE = False
     assert services.send_due(now=clock.now()) == 0
-    assert "not an address of the public internet" in Delivery.objects.get().error
+    assert "not a public internet address" in Delivery.objects.get().error
     assert hook.requests == []
 
 
@@ -335,18 +335,18 @@ def test_what_one_chose_is_shown_again(people: People, as_: As, job: Job) -> Non
         "webhook_url": "",
     }
     page = client.post(reverse("notifications:settings"), typed).content.decode()
-    assert "Say where the webhook is." in page
+    assert "Enter a webhook URL." in page
     page = client.post(reverse("notifications:settings"), typed | {"webhook_url": "http://10.0.0.1/"}).content.decode()
-    assert "not an address of the public internet" in page
+    assert "not a public internet address" in page
     page = client.post(reverse("notifications:settings"), typed | {"webhook_url": "https://example.org/h"})
     assert "Shown once" in page.content.decode()
     assert 'value="7"' in client.get(reverse("notifications:settings")).content.decode()
     address = reverse("notifications:job", args=[job.uid])
-    assert "As for all of your jobs" in client.get(address).content.decode()
+    assert "Using your defaults" in client.get(address).content.decode()
     client.post(address, {"moments": ["ended"], "ways": ["page"], "long_wait_minutes": "9"})
-    assert "You chose for this job" in client.get(address).content.decode()
+    assert "Custom settings for this job" in client.get(address).content.decode()
     client.post(address, {"forget": "yes"})
-    assert "As for all of your jobs" in client.get(address).content.decode()
+    assert "Using your defaults" in client.get(address).content.decode()
     assert as_(people.charlie).get(address).status_code == 404
 
 
@@ -362,7 +362,7 @@ def test_programs_choose_and_read_too(people: People, as_: As, job: Job) -> None
     became(job, "running")
     services.follow(now=clock.now())
     (one,) = client.get(reverse("api:v1:notifications"), {"unread": "1"}).json()["results"]
-    assert (one["moment"], one["sentence"]) == ("started", "train runs.")
+    assert (one["moment"], one["sentence"]) == ("started", "train is running.")
     done = client.post(reverse("api:v1:notifications"), {"up_to": one["number"]}, content_type="application/json")
     assert done.status_code == 204
     assert client.get(reverse("api:v1:notifications"), {"unread": "1"}).json()["results"] == []
@@ -410,7 +410,7 @@ def test_a_way_that_leads_nowhere_refuses_the_job_and_nothing_typed_is_lost(peop
     page = as_(people.alice).post(reverse("jobs:submit"), {**typed(), **NOTIFY, "notify-ways": ["webhook"], "do": do})
     hears = page.context["beside"].hears
     assert (hears["ways"].value(), hears["moments"].value()) == (["webhook"], ["failed", "started"])
-    assert ("Say where the webhook is." in page.content.decode()) is (do == "")
+    assert ("Enter a webhook URL." in page.content.decode()) is (do == "")
     assert (Job.objects.count(), choices()) == (0, [])
 
 

@@ -277,7 +277,7 @@ def test_a_form_from_before_the_sign_in_is_answered_in_words(people: People) -> 
     client.force_login(people.alice, backend="django.contrib.auth.backends.ModelBackend")
     answer = client.post(reverse("jobs:submit"), form())
     assert answer.status_code == 403
-    assert "older than your sign-in" in answer.content.decode()
+    assert "This page is out of date" in answer.content.decode()
 
 
 @pytest.mark.parametrize("name", ["jobs:list", "home", "queues:list", "clusters:nodes"])
@@ -404,7 +404,7 @@ def test_before_a_deletion_the_page_says_what_goes_and_what_stays(
 def test_a_wrong_retention_is_told_beside_what_was_typed(people: People, as_: As) -> None:
     where = reverse("tenancy:set_retention", args=["lab"])
     page = as_(people.alice).post(where, {"log_days": "40", "history_days": "20"}).content.decode()
-    assert "at least as long as logs" in page
+    assert "must not be shorter than log retention" in page
     assert 'value="40"' in page
     assert as_(people.alice).post(where, {"log_days": "4", "history_days": "20"}).status_code == 302
     people.lab.refresh_from_db()

@@ -37,7 +37,7 @@ def test_what_is_tried_is_not_saved_and_not_lost(people: People, ada: Client) ->
 def test_a_version_says_what_it_changed(people: People, ada: Client) -> None:
     send(ada, text=OTHER, note="first")
     page = send(ada, text=OTHER.replace("gang", "drf"), note="second")
-    went, came = "went: </span>  - name: gang</del>", "came: </span>  - name: drf</ins>"
+    went, came = "removed: </span>  - name: gang</del>", "added: </span>  - name: drf</ins>"
     assert went in page
     assert came in page
 

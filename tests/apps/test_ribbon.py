@@ -144,7 +144,7 @@ def test_its_size_and_its_cost_do_not_grow_with_the_history(
 def test_the_page_shows_it_with_a_table(job: Job, people: People, as_: As) -> None:
     happened(job, (0, waits(SHARE)))
     page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
-    assert "Why it waited" in page
+    assert "Pending reason" in page
     assert 'class="reason-quota"' in page
     assert 'id="ribbon-table"' in page
 

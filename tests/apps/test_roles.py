@@ -37,12 +37,12 @@ def test_who_gives_roles_sees_those_that_they_give(people, as_, name, cards):
     page = as_(getattr(people, name)).get(reverse("roles")).content.decode()
     assert page.count('id="roles-') == cards * 2  # the card and its title
     assert "Submit jobs for the tenant" in page
-    assert ("Add people, change them" in page) == (name == "ada")
+    assert ("Add and edit people" in page) == (name == "ada")
 
 
 def test_who_gives_none_is_told_whose_table_it_is(people, as_):
     answer = as_(people.bob).get(reverse("roles"))
-    assert (answer.status_code, "for those who give them" in answer.content.decode()) == (403, True)
+    assert (answer.status_code, "Only tenant admins" in answer.content.decode()) == (403, True)
 
 
 def test_programs_read_the_same_table(people, as_):

@@ -74,5 +74,5 @@ def test_the_page_and_rest_say_the_same(people: People) -> None:
     [hit] = [one for one in program.get("/api/v1/search?q=digits-").json() if one["kind"] == "job"]
     assert (hit["name"], hit["kind_name"], hit["icon"]) == ("digits-one", "Jobs", "jobs")
     assert f'<a href="{hit["path"]}">digits-one</a>' in page
-    assert "Two letters or more" in client.get(reverse("search:results")).content.decode()
-    assert "Nothing has that" in client.get(reverse("search:results"), {"q": "nowhere-at-all"}).content.decode()
+    assert "at least two letters" in client.get(reverse("search:results")).content.decode()
+    assert "No results" in client.get(reverse("search:results"), {"q": "nowhere-at-all"}).content.decode()

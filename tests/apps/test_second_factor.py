@@ -90,13 +90,13 @@ def test_clocks_may_differ_a_little(people: People, phone: Phone, now: datetime,
 
 @pytest.mark.parametrize("steps", [-2, 2, 40])
 def test_and_not_more(people: People, phone: Phone, now: datetime, steps: int) -> None:
-    with pytest.raises(Refused, match="not the code"):
+    with pytest.raises(Refused, match="Wrong code"):
         services.prove(people.alice, phone.code(now + steps * STEP), now=now)
 
 
 @pytest.mark.parametrize("typed", ["", "12345", "1234567", "abcdef", "１２３４５６", "\0" * 6, "0" * 40])
 def test_nonsense_is_no_code(people: People, phone: Phone, now: datetime, typed: str) -> None:
-    with pytest.raises(Refused, match="not the code"):
+    with pytest.raises(Refused, match="Wrong code"):
         services.prove(people.alice, typed, now=now)
 
 
@@ -167,21 +167,21 @@ def test_one_sets_it_up_with_a_picture(people: People) -> None:
     client = Client()
     assert with_password(client) == "/"
     page = reverse("accounts:second_factor")
-    assert "Set it up" in client.get(page).content.decode()
+    assert "Set up" in client.get(page).content.decode()
     client.post(reverse("accounts:begin_factor"))
     shown = client.get(page)
     assert "<svg" in shown.content.decode()
     assert "no-store" in shown.headers["Cache-Control"]
     secret = shown.context["secret"]
     wrong = client.post(reverse("accounts:confirm_factor"), {"code": "000000"})
-    assert "not the code" in str(wrong.context["form"].errors["code"])
+    assert "Wrong code" in str(wrong.context["form"].errors["code"])
     assert not selectors.is_asked(people.alice)
     done = client.post(reverse("accounts:confirm_factor"), {"code": code_at(secret, clock.now())})
     assert len(re.findall(r"\b(?:[a-z2-7]{4}-){3}[a-z2-7]{4}\b", done.context["codes"])) == codes.RECOVERY_CODES
     assert selectors.is_asked(people.alice)
     again = client.get(page).content.decode()
     assert secret not in again
-    assert "10 recovery codes are left" in again
+    assert "10 recovery codes left" in again
 
 
 CHANGES = ["second_factor", "begin_factor", "confirm_factor", "renew_codes", "remove_factor"]
@@ -211,7 +211,7 @@ def test_or_with_the_password_where_there_is_no_code(people: People, as_) -> Non
     people.alice.save()
     client = as_(people.alice)
     wrong = client.post(reverse("accounts:prove"), {"password": "guess"})
-    assert wrong.context["form"].errors["password"] == ["This is not your password."]
+    assert wrong.context["form"].errors["password"] == ["Wrong password."]
     assert client.post(reverse("accounts:prove"), {"password": PASSWORD}).status_code == 302
     away = client.post(reverse("accounts:prove"), {"password": PASSWORD, "next": "https://example.org/"})
     assert away.headers["Location"] == reverse("accounts:profile")
@@ -232,7 +232,7 @@ def test_a_platform_admin_ends_what_was_lost(people: People, phone: Phone, now: 
 
 def test_who_must_have_one_keeps_the_last(people: People, phone: Phone, now: datetime, settings) -> None:
     settings.SECOND_FACTOR_FOR = "everybody"
-    with pytest.raises(Refused, match="your only one"):
+    with pytest.raises(Refused, match="your only second factor"):
         services.remove(people.alice, now=now)
     assert selectors.is_asked(people.alice)
     services.reset(people.alice, by=people.ada, now=now)

@@ -42,7 +42,7 @@ def is_in(client: Client) -> bool:
 def test_the_list_names_browsers_and_marks_this_one(people: People, three: list[Client]) -> None:
     page = three[0].get(reverse("accounts:visits")).content.decode()
     assert page.count("Firefox, Linux") == 3
-    assert page.count("this one") == 1
+    assert page.count("this session") == 1
     assert "127.0.0.1" in page
 
 

@@ -251,16 +251,16 @@ def test_one_chooses_what_one_is_told_and_reads_it(console, manifest):
     assert (
         "you are told: failed, waits; by page." in console("notify", "talk", "--on", "failed", "--on", "waits").output
     )
-    assert "what holds for all of your jobs" in console("notify", "talk", "--default").output
+    assert "uses your default notification settings" in console("notify", "talk", "--default").output
     refused = console("notify", "talk", "--on", "failed", "--by", "webhook")
-    assert (refused.exit_code, "Say where the webhook is" in refused.output) == (1, True)
-    assert console("notifications").output == "Nothing yet.\n"
+    assert (refused.exit_code, "Enter a webhook URL" in refused.output) == (1, True)
+    assert console("notifications").output == "No notifications.\n"
     assert "takes nothing back" in console("exposure", "talk").output
     console("abort", "talk")
     console("watch", "talk")
     notifications.follow(now=clock.now())
     assert "talk: Aborted." in console("notifications", "--read").output
-    assert console("notifications", "--unread").output == "Nothing yet.\n"
+    assert console("notifications", "--unread").output == "No notifications.\n"
 
 
 def test_what_one_is_told_is_chosen_with_the_submission(console, manifest):

@@ -30,7 +30,7 @@ def test_who_is_invited_runs_a_first_job_and_reads_what_it_wrote_within_three_cl
     visitor = joined(hekla, browser, link, "dora")
     expect(visitor.get_by_text("Welcome to First team")).to_be_visible()
     clicks = count_clicks(visitor)
-    expect(visitor.locator("#home-jobs")).to_contain_text("You have not submitted a job yet")
+    expect(visitor.locator("#home-jobs")).to_contain_text("You have no jobs yet")
     visitor.get_by_role("link", name="Submit a job").first.click()
     visitor.wait_for_url("**/jobs/submit/")
     visitor.get_by_label("Name", exact=True).fill("my-first")
@@ -46,17 +46,17 @@ def test_who_is_invited_runs_a_first_job_and_reads_what_it_wrote_within_three_cl
     expect(lines).to_contain_text("good night", timeout=20_000)
     assert 1 <= len(clicks) <= 3, clicks
     visitor.goto(link)
-    expect(visitor.get_by_role("heading", name="This invitation is not open")).to_be_visible()
+    expect(visitor.get_by_role("heading", name="This invitation is no longer valid")).to_be_visible()
     visitor.context.close()
 
 
 def test_a_password_and_a_code(hekla: Running, browser: Browser, page: Page) -> None:
     visitor = joined(hekla, browser, invitation_link(page), "emil")
     visitor.goto("/accounts/me/")
-    visitor.get_by_role("link", name="Second factor").click()
-    visitor.get_by_role("button", name="Set it up").click()
+    visitor.get_by_role("link", name="Two-factor authentication").click()
+    visitor.get_by_role("button", name="Set up").click()
     secret = visitor.get_by_label("Secret", exact=True).inner_text()
-    assert visitor.get_by_role("img", name="The secret as a QR code").locator("svg").bounding_box()["width"] > 100
+    assert visitor.get_by_role("img", name="QR code of the secret").locator("svg").bounding_box()["width"] > 100
     assert visitor.evaluate("document.documentElement.scrollWidth") <= 360
     visitor.get_by_role("textbox", name="Code").fill(code_at(secret, clock.now()))
     visitor.keyboard.press("Enter")
@@ -72,7 +72,7 @@ def test_a_password_and_a_code(hekla: Running, browser: Browser, page: Page) -> 
     visitor.wait_for_url(re.compile("/accounts/sign-in/code/"))
     visitor.keyboard.type("000000")
     visitor.keyboard.press("Enter")
-    expect(visitor.get_by_text("not the code that your app shows")).to_be_visible()
+    expect(visitor.get_by_text("Wrong code")).to_be_visible()
     visitor.get_by_role("textbox", name="Code").fill(recovery[0])
     visitor.keyboard.press("Enter")
     visitor.wait_for_url(f"{hekla.url}/")

@@ -20,17 +20,17 @@ def test_a_table_is_looked_at_corrected_and_imported(page: Page, tmp_path: Path)
     page.get_by_role("button", name="Preview").click()
     outcome = page.locator("#outcome")
     expect(outcome).to_contain_text("Enter a valid email address.")
-    expect(outcome).to_contain_text("There is no such role")
+    expect(outcome).to_contain_text("Unknown role")
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     page.get_by_label("People").fill(TABLE.replace("nobody;;king", "ida@example.org;Ida;"))
     page.get_by_role("button", name="Import").click()
     expect(page.get_by_text("Shown once")).to_be_visible()
     with page.expect_download() as kept:
-        page.get_by_role("link", name="Download the links as CSV").click()
+        page.get_by_role("link", name="Download links as CSV").click()
     lines = kept.value.path().read_text(encoding="utf-8-sig").splitlines()
     assert [line.split(",")[1] for line in lines] == ["email", "hanna@example.org", "ida@example.org"]
     page.get_by_role("button", name="Preview").click()
-    expect(outcome).to_contain_text("An invitation waits already.")
+    expect(outcome).to_contain_text("An invitation is already open.")
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def admin(page: Page, signed_in: dict[str, object]) -> Iterator[Page]:
     follow go on with the last.
     """
     page.goto("/accounts/1/")
-    page.get_by_role("button", name="Make a sign-in link").click()
+    page.get_by_role("button", name="Create sign-in link").click()
     page.goto(page.locator("code", has_text="/accounts/link/").inner_text())
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url("/")
@@ -57,9 +57,9 @@ def test_an_admin_acts_for_a_person_and_is_themselves_again(admin: Page) -> None
     page.get_by_role("button", name="Preview").click()
     page.get_by_role("button", name="Import").click()
     page.goto("/accounts/")
-    page.get_by_role("link", name="Act for klara").click()
+    page.get_by_role("link", name="Impersonate klara").click()
     page.get_by_label("Reason").fill("Her job is lost.")
-    page.get_by_role("button", name="Act for klara").click()
+    page.get_by_role("button", name="Impersonate klara").click()
     banner = page.locator("#acting")
     expect(banner).to_contain_text("You act for klara — as ")
     expect(banner).to_contain_text("Her job is lost.")
@@ -71,8 +71,8 @@ def test_an_admin_acts_for_a_person_and_is_themselves_again(admin: Page) -> None
     page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
     expect(page.locator("#job-head")).to_contain_text("Completed", timeout=30_000)  # told by the socket
     page.goto("/accounts/me/")
-    expect(page.get_by_text("This stays closed while you act for somebody")).to_be_visible()
-    banner.get_by_role("button", name="End").click()
+    expect(page.get_by_text("This page is closed while you act for another person")).to_be_visible()
+    banner.get_by_role("button", name="Stop").click()
     expect(page.get_by_text("You are yourself again.")).to_be_visible()
     expect(banner).to_have_count(0)
     page.goto("/audit/?person=klara&kind=JobSubmitted")

@@ -42,7 +42,7 @@ def test_a_key_is_added_and_signs_in_without_a_mouse(kim: Page) -> None:
     add_key(keys)
     kim.context.clear_cookies()
     give_password(keys)
-    expect(kim.locator("h1")).to_have_text("One more step")
+    expect(kim.locator("h1")).to_have_text("Two-factor authentication required")
     nothing_is_lost_without_a_key(keys)
     keys.to("[data-key] button")
     keys.press("Enter")
@@ -67,7 +67,7 @@ def add_key(keys: Keys) -> None:
     expect(keys.page.locator("#keys tbody tr")).to_contain_text("blue key")
     keys.write("#id_name", "the same one")
     keys.press("Enter")
-    expect(keys.page.locator("[data-key-problem]")).to_contain_text("added this key already")
+    expect(keys.page.locator("[data-key-problem]")).to_contain_text("already registered")
 
 
 def nothing_is_lost_without_a_key(keys: Keys) -> None:
@@ -76,18 +76,18 @@ def nothing_is_lost_without_a_key(keys: Keys) -> None:
     assert keys.is_at(button)
     keys.page.evaluate(CANCELLED)
     keys.press("Enter")
-    expect(problem).to_contain_text("No key answered")
+    expect(problem).to_contain_text("No answer from the key")
     expect(keys.page.locator(button)).to_be_focused()
     keys.page.evaluate("delete window.PublicKeyCredential")
     keys.press("Enter")
-    expect(problem).to_contain_text("This browser cannot use")
+    expect(problem).to_contain_text("This browser does not support")
     keys.write("[name=code]", "123456")
     keys.press("Enter")
-    expect(keys.page.get_by_text("none of the recovery codes")).to_be_visible()
+    expect(keys.page.get_by_text("Unknown or used recovery code")).to_be_visible()
 
 
 def test_by_the_number_of_this_machine_one_is_sent_to_its_name(hekla: Running, page: Page) -> None:
     page.goto("/accounts/me/second-factor/")
     there = f"http://localhost:{hekla.port}/accounts/me/second-factor/"
     expect(page.locator(f'#keys a[href="{there}"]')).to_be_visible()
-    expect(page.get_by_role("button", name="Add a key")).to_have_count(0)
+    expect(page.get_by_role("button", name="Add key")).to_have_count(0)

@@ -92,7 +92,7 @@ def settle(someone: Person) -> None:
     )
     someone.token = str(send(page, "POST", "/api/v1/tokens", {"name": word, "days": 1})["token"])
     page.goto("/notifications/settings/")
-    page.get_by_label("Address for mail").fill(f"{word}@example.org")
+    page.get_by_label("Email address").fill(f"{word}@example.org")
     page.get_by_role("button", name="Save").click()
     save_view(page, word)
     by_hand(someone)

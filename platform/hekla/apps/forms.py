@@ -51,7 +51,7 @@ class QuantitiesField(forms.CharField):
     """Amounts by resource, typed as `cpu=4, memory=8Gi`; cleans to Kubernetes quantities."""
 
     def __init__(self, **kwargs: Any) -> None:  # noqa: ANN401
-        kwargs.setdefault("help_text", gettext_lazy("Such as: cpu=4, memory=8Gi. Empty: no bound."))
+        kwargs.setdefault("help_text", gettext_lazy("For example: cpu=4, memory=8Gi. Leave empty for no limit."))
         super().__init__(required=False, **kwargs)
 
     def prepare_value(self, value: object) -> object:
@@ -69,7 +69,7 @@ class QuantitiesField(forms.CharField):
             try:
                 found[name] = format_quantity(name, parse_quantity(name, amount))
             except InvalidQuantity as error:
-                wrong.append(str(error) if equals else _("“%s” is not of the form name=amount.") % part[:40])
+                wrong.append(str(error) if equals else _("“%s” is not in the form name=amount.") % part[:40])
         if wrong:
             raise forms.ValidationError(wrong[:_MOST_TOLD])
         return found

@@ -25,7 +25,7 @@ def audit(choice: Choice, person: str | None, kind: str | None, tenant: str | No
         output.as_json(found)
         return
     rows = [(output.moment(a["at"]), _who(a), a["kind"], a["tenant"] or "–", _facts(a["facts"])) for a in found]
-    output.table(("WHEN", "WHO", "WHAT", "TENANT", "FACTS"), rows, "Nobody did such a thing.")
+    output.table(("WHEN", "WHO", "WHAT", "TENANT", "FACTS"), rows, "No matching events.")
 
 
 def _who(act: dict[str, Any]) -> str:

@@ -28,4 +28,4 @@ def find(choice: Choice, text: str, as_json: bool) -> None:
         )
         for one in found
     ]
-    output.table(("KIND", "NAME", "", "PAGE"), rows, "Nothing has that in its name. Two letters are the least.")
+    output.table(("KIND", "NAME", "", "PAGE"), rows, "No results. Two letters are the least.")

@@ -58,7 +58,7 @@ def invitations(choice: Choice, tenant: str | None, revoke: int | None, as_json:
         for one in found
     ]
     heads = ("ID", "EMAIL", "ROLE", "INVITED BY", "VALID UNTIL", "NOT MAILED")
-    output.table(heads, rows, "Nobody is invited.")
+    output.table(heads, rows, "No open invitations.")
 
 
 def _at(client: Client, tenant: str | None) -> str:

@@ -43,7 +43,7 @@ def notifications(choice: Choice, unread: bool, read: bool, limit: int, as_json:
             (output.moment(told["at"]), "" if told["read_at"] else "new", strip_control_codes(told["sentence"]))
             for told in found
         ]
-        output.table(("WHEN", "", "WHAT"), rows, "Nothing yet.")
+        output.table(("WHEN", "", "WHAT"), rows, "No notifications.")
     if read and found:
         client.post("notifications", {"up_to": found[0]["number"]})
 

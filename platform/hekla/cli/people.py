@@ -21,7 +21,7 @@ def reset_factor(choice: Choice, username: str) -> None:
     helps the only admin.
     """
     client_of(choice).delete(f"people/{quote(username, safe='')}/second-factor")
-    click.echo(f"{username} is not asked for a second factor any more.")
+    click.echo(f"Two-factor authentication turned off for {username}.")
 
 
 @click.group()

@@ -40,7 +40,7 @@ def priority_class() -> None:
 @priority_class.command(name="set", context_settings={"ignore_unknown_options": True})
 @click.argument("name")
 @click.option("--value", type=int, help="The priority; the higher one goes first. A new class needs one.")
-@click.option("--description", help="What it is for.")
+@click.option("--description", help="Purpose.")
 @click.option("--default/--no-default", "is_default", default=None, help="Of jobs that say nothing.")
 @click.option("--never-preempts/--may-preempt", "never_preempts", default=None, help="Nobody is evicted for its jobs.")
 @click.option("--offered/--not-offered", "is_offered", default=None, help="Whether new jobs may name it.")

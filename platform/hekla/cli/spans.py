@@ -36,7 +36,7 @@ def span() -> None:
 @span.command(name="set")
 @click.argument("name")
 @click.option("--queue", "queues", multiple=True, help="One of its queues; repeated for each cluster.")
-@click.option("--description", help="What it is for.")
+@click.option("--description", help="Purpose.")
 @click.option("--tenant", "tenants", multiple=True, help="Only for this tenant (short name); may be repeated.")
 @click.option("--everybody", is_flag=True, help="For all tenants.")
 @click.pass_obj

@@ -23,10 +23,10 @@ class Scope(StrEnum):
 
 USUAL = (Scope.READ, Scope.JOBS)
 SCOPE_LABELS = {
-    Scope.READ: gettext_lazy("See what you see"),
-    Scope.JOBS: gettext_lazy("Submit jobs, flows, batches and schedules, and act on them"),
-    Scope.MANAGE: gettext_lazy("Change tenants, their members, and queues"),
-    Scope.ADMIN: gettext_lazy("Everything that you may do, making tokens among it"),
+    Scope.READ: gettext_lazy("Read everything that you can see"),
+    Scope.JOBS: gettext_lazy("Submit and manage jobs, flows, batches and schedules"),
+    Scope.MANAGE: gettext_lazy("Manage tenants, members and queues"),
+    Scope.ADMIN: gettext_lazy("All of your permissions, including creating tokens"),
 }
 
 
@@ -37,7 +37,7 @@ class MissingScope(Forbidden):
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(
-            _("This token lacks the scope “%(scope)s”. Make one that has it on the page “Profile and tokens”.")
+            _("This token lacks the scope “%(scope)s”. Create a token with it on the page “Profile and tokens”.")
             % {"scope": scope.value}
         )
         self.scope = scope

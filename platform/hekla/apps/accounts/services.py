@@ -40,7 +40,7 @@ def create_user(
             user.save()
             record(events.UserCreated(username=username), subject=_subject(user), actor=actor, at=now)
     except IntegrityError as error:
-        message = _("Somebody is called “%(name)s” already; choose another name.") % {"name": username}
+        message = _("The name “%(name)s” is taken. Choose another name.") % {"name": username}
         raise Refused(message, "username") from error
     return user
 
@@ -71,7 +71,7 @@ def use_link(secret: str, *, now: datetime) -> User:
     with unit_of_work():
         used = SignInLink.objects.filter(digest=_digest(secret), used_at=None, expires_at__gt=now).update(used_at=now)
         if not used:
-            raise NotFound(_("This sign-in link was used already, or is too old."))
+            raise NotFound(_("This sign-in link was used already or has expired."))
         return User.objects.get(sign_in_links__digest=_digest(secret), is_active=True)
 
 
@@ -87,9 +87,9 @@ def create_token(
 ) -> str:
     """A new key for programs; the only time that it is seen. Raises Invalid."""
     if not name.strip() or not timedelta(0) < lifetime <= MAX_TOKEN_LIFETIME:
-        raise Invalid([Problem("name", _("A token needs a name, and lives at most a year."))])
+        raise Invalid([Problem("name", _("A token needs a name and expires after at most one year."))])
     if not scopes:
-        raise Invalid([Problem("scopes", _("Say what the token is to be used for."))])
+        raise Invalid([Problem("scopes", _("Select at least one scope."))])
     kept = [scope.value for scope in Scope if scope in scopes]
     secret = f"hk_{secrets.token_urlsafe(32)}"
     with unit_of_work():
@@ -121,7 +121,7 @@ def _revoke(user: User, now: datetime, **which: object) -> None:
     with unit_of_work():
         token = ApiToken.objects.select_for_update().filter(user=user, revoked_at=None, **which).first()
         if token is None:
-            raise NotFound(_("There is no such token."))
+            raise NotFound(_("Unknown token."))
         token.revoked_at = now
         token.save(update_fields=["revoked_at"])
         record(events.TokenRevoked(name=token.name), subject=_subject(user), actor=actor_of(user), at=now)
@@ -170,4 +170,6 @@ def _set_password(user: User, password: str | None) -> None:
 def _keep_one_admin(user: User) -> None:
     others = User.objects.filter(platform_role="admin", is_active=True).exclude(pk=user.pk)
     if user.platform_role == "admin" and not others.exists():
-        raise Refused(_("This is the only platform admin; make somebody else one first."), "platform_role")
+        raise Refused(
+            _("This is the only platform admin. Make another person a platform admin first."), "platform_role"
+        )

@@ -70,7 +70,7 @@ KINDS = {
     "MemberRoleChanged": _("Member given another role"),
     "UserCreated": _("Person added"),
     "UserChanged": _("Person changed"),
-    "SignedIn": _("Signed in"),
+    "SignedIn": _("Sessions"),
     "ActingBegun": _("Began acting for a person"),
     "ActingEnded": _("Stopped acting for a person"),
     "TokenCreated": _("Token created"),

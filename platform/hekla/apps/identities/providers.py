@@ -72,7 +72,7 @@ def named(name: str) -> Provider:
     for provider in every():
         if provider.name == name:
             return provider
-    raise NotFound(_("There is no such provider."))
+    raise NotFound(_("Unknown provider."))
 
 
 def send_there(provider: Provider, request: HttpRequest, back_to: str) -> HttpResponse:
@@ -113,7 +113,7 @@ def read(provider: Provider, told: Mapping[str, Any]) -> Claims:
     """Claims out of a checked token. Raises ProviderFailed where it is another issuer's, or names nobody."""
     issuer, subject = str(told.get("iss", "")), str(told.get("sub", ""))
     if issuer.rstrip("/") != provider.issuer.rstrip("/") or not 0 < len(subject) <= _LONGEST_SUBJECT:
-        raise _failed(provider, ValueError(_("its answer names another issuer, or nobody")))
+        raise _failed(provider, ValueError(_("the answer comes from another issuer")))
     email = str(told.get("email", "")) if told.get("email_verified") is True else ""
     username = str(told.get("preferred_username") or told.get("nickname") or email.partition("@")[0])
     return Claims(provider.issuer, subject, username, str(told.get("name", "")), email.rpartition("@")[2].lower())
@@ -145,4 +145,4 @@ def _client(provider: Provider) -> _Client:
 
 def _failed(provider: Provider, error: Exception) -> ProviderFailed:
     facts = {"provider": provider.label, "why": getattr(error, "description", "") or str(error)[:300]}
-    return ProviderFailed(_("Signing in with %(provider)s did not work: %(why)s.") % facts)
+    return ProviderFailed(_("Sign-in with %(provider)s failed: %(why)s.") % facts)

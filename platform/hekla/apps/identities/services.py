@@ -52,7 +52,7 @@ def connect(provider: Provider, claims: Claims, user: User, *, now: datetime) ->
         with unit_of_work():
             _keep(provider, claims, user, now)
     except IntegrityError as error:
-        raise Refused(_("This account at %s belongs to somebody here already.") % provider.label) from error
+        raise Refused(_("This %s account is already linked to another person.") % provider.label) from error
 
 
 def disconnect(user: User, identity_id: int, *, now: datetime) -> None:
@@ -60,9 +60,9 @@ def disconnect(user: User, identity_id: int, *, now: datetime) -> None:
     with unit_of_work():
         identity = Identity.objects.select_for_update().filter(user=user, pk=identity_id).first()
         if identity is None:
-            raise NotFound(_("There is no such identity."))
+            raise NotFound(_("Unknown linked account."))
         if not user.has_usable_password() and not user.identities.exclude(pk=identity_id).exists():
-            raise Refused(_("This is the only way in that you have; choose a password first."))
+            raise Refused(_("This is your only sign-in method. Set a password first."))
         identity.delete()
         event = events.IdentityDisconnected(provider=identity.provider)
         record(event, subject=f"user:{user.pk}", actor=actor_of(user), at=now)
@@ -73,7 +73,7 @@ def _known(claims: Claims, now: datetime) -> User | None:
     if identity is None:
         return None
     if not identity.user.is_active:
-        raise NotInvited(_("Your account here is closed. Ask a platform admin."))
+        raise NotInvited(_("Your account is disabled. Ask a platform admin."))
     Identity.objects.filter(pk=identity.pk).update(last_used_at=now)
     return identity.user
 
@@ -83,7 +83,7 @@ def _join(provider: Provider, claims: Claims, invitation: str, now: datetime) ->
     if invitation:
         return invitations.sign_up(invitation, **facts, password=None, now=now)
     if claims.domain not in {domain.lower() for domain in provider.domains} - {""}:
-        raise NotInvited(_("Nobody has invited you yet. Ask an admin of your team for an invitation."))
+        raise NotInvited(_("You have no tenant yet. Ask a tenant admin for an invitation."))
     user = account_services.create_user(**facts, password=None, actor=Actor(None, provider.name), now=now)
     tenant = tenancy.all_tenants().filter(slug=provider.tenant, is_active=True).first()
     if tenant is not None:

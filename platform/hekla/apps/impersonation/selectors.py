@@ -26,7 +26,7 @@ def present(user: User, acting_id: int | None, *, now: datetime) -> User:
         return user
     acting = in_force(acting_id, user, now=now)
     if acting is None:
-        raise NotFound(_("You do not act for anybody any more."))
+        raise NotFound(_("You are no longer acting for another person."))
     return acting.person
 
 

@@ -21,9 +21,9 @@ def begin(user: User, *, reason: str, by: User, now: datetime) -> Acting:
     """Act for a person for an hour at most. Raises Forbidden, Refused, Invalid."""
     accounts.require(by, Permission.ACT_FOR_PEOPLE)
     if not selectors.may_act_for(by, user):
-        raise Refused(_("Nobody acts for platform admins, nor for people who may not sign in."))
+        raise Refused(_("Platform admins and people who may not sign in cannot be impersonated."))
     if not reason.strip():
-        raise Invalid([Problem("reason", _("Say why."))])
+        raise Invalid([Problem("reason", _("Enter a reason."))])
     with unit_of_work():
         acting = Acting.objects.create(
             admin=by, person=user, reason=reason.strip()[:200], began_at=now, until=now + LONGEST

@@ -19,9 +19,9 @@ class InvitationForm(forms.Form):
     """Whom to invite, and to what. Only platform admins are offered platform roles."""
 
     email = forms.EmailField(
-        label=_("E-mail address"),
+        label=_("Email address"),
         required=False,
-        help_text=_("Empty: you get a link to hand over yourself."),
+        help_text=_("Leave empty to get a link that you hand over yourself."),
         widget=forms.EmailInput(attrs={"autocomplete": "off"}),
     )
     role = forms.ChoiceField(
@@ -74,14 +74,14 @@ class RowForm(forms.Form):
                 return role.value
         if typed:
             roles = ", ".join(TENANT_ROLE_LABELS)
-            raise forms.ValidationError(gettext("There is no such role; there are: %(roles)s.") % {"roles": roles})
+            raise forms.ValidationError(gettext("Unknown role. Choose one of: %(roles)s.") % {"roles": roles})
         return TenantRole.MEMBER.value
 
     def clean(self) -> dict[str, Any]:
         """Somebody is named."""
         given = super().clean() or self.cleaned_data
         if not given.get("username") and not given.get("email") and not self.errors:
-            self.add_error("username", gettext("Give a user name, an e-mail address, or both."))
+            self.add_error("username", gettext("Enter a user name, an email address, or both."))
         return given
 
 
@@ -93,8 +93,8 @@ class ImportForm(forms.Form):
         queryset=Tenant.objects.none(),
         to_field_name="slug",
         required=False,
-        empty_label=_("as each row says"),
-        help_text=_("Of the rows that name none."),
+        empty_label=_("from each row"),
+        help_text=_("For rows without a tenant."),
     )
     text = forms.CharField(
         label=_("People"),
@@ -102,12 +102,13 @@ class ImportForm(forms.Form):
         strip=False,
         widget=forms.Textarea(attrs={"rows": 10, "class": "code-input", "spellcheck": "false"}),
         help_text=_(
-            "The first line names the columns, in any order: username or email, and perhaps name, role (admin, member "
-            "or viewer), tenant, the department of the tenant, and a quota: jobs, sessions, gpu_hours, resources."
+            "The first row has the column names, in any order. Required: username or email. Optional: name, "
+            "role (admin, member or viewer), tenant, department (of the tenant), and the quotas jobs, "
+            "sessions, gpu_hours and resources."
         ),
     )
     upload = forms.FileField(
-        label=_("Or a file"), required=False, help_text=_("CSV, at most 200 rows; it takes the place of the text.")
+        label=_("Or a file"), required=False, help_text=_("CSV with at most 200 rows. It replaces the text.")
     )
 
     def __init__(self, *args: Any, tenants: QuerySet[Tenant], **kwargs: Any) -> None:  # noqa: ANN401
@@ -126,5 +127,5 @@ class ImportForm(forms.Form):
         except Invalid as error:
             self.add_error("text", error.problems[0].message)
         if not given.get("text") and not self.errors:
-            self.add_error("text", gettext("Type a table, or choose a file."))
+            self.add_error("text", gettext("Enter a table, or choose a file."))
         return given

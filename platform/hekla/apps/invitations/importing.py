@@ -47,14 +47,14 @@ class What(StrEnum):
 
 WORDS = {
     What.INVITED: gettext_lazy("Invited"),
-    What.ADDED: gettext_lazy("Made a member"),
+    What.ADDED: gettext_lazy("Added as member"),
     What.CHANGED: gettext_lazy("Changed"),
-    What.NOTHING: gettext_lazy("Nothing to do"),
-    What.WRONG: gettext_lazy("Wrong"),
+    What.NOTHING: gettext_lazy("No change"),
+    What.WRONG: gettext_lazy("Error"),
 }
 HEADS = {
     "username": gettext_lazy("User name"),
-    "email": gettext_lazy("E-mail address"),
+    "email": gettext_lazy("Email address"),
     "name": gettext_lazy("Name"),
     "role": gettext_lazy("Role"),
     "tenant": gettext_lazy("Tenant"),
@@ -156,18 +156,18 @@ class _Import:
         """Locked against another import, and not against the jobs that are submitted to it meanwhile."""
         wanted = slug or (self.into.slug if self.into else "")
         if not wanted:
-            raise Refused(_("Say which tenant."), "tenant")
+            raise Refused(_("Enter a tenant."), "tenant")
         found = tenancy.managed_by(self.by).filter(slug=wanted)
         tenant = found.select_for_update(no_key=True).first()
         if tenant is None:
-            raise Refused(_("There is no such tenant whose members you manage."), "tenant")
+            raise Refused(_("Unknown tenant, or you do not manage its members."), "tenant")
         return tenant
 
     def _refuse_twice(self, row: Row, wish: _Wish, tenant: Tenant) -> None:
         for column, value in (("username", wish.username), ("email", wish.email.lower())):
             line = self.seen.setdefault((tenant.pk, value), row.line) if value else row.line
             if line != row.line:
-                raise Refused(_("The same person as in line %(line)d.") % {"line": line}, column)
+                raise Refused(_("Same person as in row %(line)d.") % {"line": line}, column)
 
     def _bring_in(self, row: Row, wish: _Wish, tenant: Tenant) -> Outcome:
         """The person, and then what else is said of them."""
@@ -187,7 +187,7 @@ class _Import:
 
     def _require_rights(self, wish: _Wish, tenant: Tenant) -> None:
         if not extras.may_all(wish.grants, self.by, tenant):
-            raise Refused(_("Your role does not let you set this there."), next(iter(wish.grants)))
+            raise Refused(_("Your role cannot set this here."), next(iter(wish.grants)))
 
     def _place(self, wish: _Wish, tenant: Tenant) -> str:
         """Put the tenant into the department, where it is in none; the sentence that says so."""
@@ -196,13 +196,13 @@ class _Import:
         may = may_on_platform(self.by, Permission.MANAGE_TENANTS)
         department = tenancy.departments_of(self.by).filter(slug=wish.department).first() if may else None
         if department is None:
-            raise Refused(_("There is no such department that you may put a tenant into."), "department")
+            raise Refused(_("Unknown department, or you may not add tenants to it."), "department")
         if tenant.department:
-            sentence = _("The tenant belongs to %(department)s; take it out there first.")
+            sentence = _("The tenant belongs to department %(department)s. Remove it there first.")
             raise Refused(sentence % {"department": tenant.department}, "department")
         tenants = [*department.tenants.all(), tenant]
         departments.change(department, {}, tenants=tenants, actor=actor_of(self.by), now=self.now)
-        return _("The tenant comes to %(department)s.") % {"department": department}
+        return _("Adds the tenant to department %(department)s.") % {"department": department}
 
     def _give(self, wish: _Wish, tenant: Tenant, user: User) -> str:
         new = extras.differing(wish.grants, tenant, user)
@@ -217,18 +217,18 @@ class _Import:
             return Outcome(row, What.NOTHING, _("%(who)s is a member already.") % {"who": user.username})
         old = membership.get_role_display()
         tenancy_services.change_role(tenant, user.pk, wish.role, actor=actor_of(self.by), now=self.now)
-        return Outcome(row, What.CHANGED, _("Was %(role)s until now.") % {"role": old})
+        return Outcome(row, What.CHANGED, _("Previous role: %(role)s.") % {"role": old})
 
     def _add(self, row: Row, wish: _Wish, tenant: Tenant, user: User) -> Outcome:
         if not user.is_active:
-            raise Refused(_("This person may not sign in."), "username")
+            raise Refused(_("Sign-in is disabled for this person."), "username")
         tenancy_services.add_member(tenant, user, wish.role, actor=actor_of(self.by), now=self.now)
-        return Outcome(row, What.ADDED, _("%(who)s has an account already.") % {"who": user.username})
+        return Outcome(row, What.ADDED, _("%(who)s has an account.") % {"who": user.username})
 
     def _invite(self, row: Row, wish: _Wish, tenant: Tenant) -> Outcome:
         waiting = list(selectors.waiting(tenant).filter(_meant(wish)))
         if any(_is_as_wished(invitation, wish, self.now) for invitation in waiting):
-            return Outcome(row, What.NOTHING, _("An invitation waits already."))
+            return Outcome(row, What.NOTHING, _("An invitation is already open."))
         for invitation in waiting:
             services.revoke(tenant, invitation.pk, by=self.by, now=self.now)
         made, secret = services.invite(
@@ -241,7 +241,7 @@ class _Import:
             by=self.by,
             now=self.now,
         )
-        note = _("The link from before ends.") if waiting else ""
+        note = _("The previous link becomes invalid.") if waiting else ""
         return Outcome(row, What.INVITED, note, invitation=made, secret=secret)
 
 
@@ -251,7 +251,7 @@ def _read(row: Row) -> _Wish:
     problems = [Problem(name, str(sentence)) for name, sentences in form.errors.items() for sentence in sentences]
     grants = _granted(row, problems)
     if row.has_too_many:
-        problems.append(Problem("", _("The line has more cells than the first one.")))
+        problems.append(Problem("", _("The row has more cells than the first row.")))
     if problems:
         raise Invalid(problems)
     return _Wish(**form.cleaned_data, grants=grants)

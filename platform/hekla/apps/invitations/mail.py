@@ -15,7 +15,7 @@ class NotSent(Exception):
 
 def deliver(invitation: Invitation, link: str) -> None:
     """Send the link to the address of the invitation. Raises NotSent."""
-    subject = _("An invitation to %(tenant)s on Hekla") % {"tenant": invitation.tenant.name}
+    subject = _("Invitation to %(tenant)s on Hekla") % {"tenant": invitation.tenant.name}
     text = render_to_string("invitations/mail.txt", {"invitation": invitation, "link": link})
     try:
         send_mail(" ".join(subject.split()), text, None, [invitation.email])

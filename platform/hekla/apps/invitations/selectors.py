@@ -27,7 +27,7 @@ def by_secret(secret: str, *, now: datetime) -> Invitation:
     found = Invitation.objects.filter(digest=digest(secret), accepted_at=None, revoked_at=None, expires_at__gt=now)
     invitation = found.select_related("tenant", "invited_by").first()
     if invitation is None or not is_still_meant(invitation):
-        raise NotFound(_("This invitation was accepted or revoked already, or is too old."))
+        raise NotFound(_("This invitation was accepted, was revoked or has expired."))
     return invitation
 
 

@@ -36,9 +36,9 @@ def invite(
     """A new invitation and the secret of its link, told this once. Raises Forbidden, Refused."""
     _require(by, tenant, platform_role)
     if not extras.may_all(grants or {}, by, tenant):
-        raise Forbidden(_("Your role does not allow this. Ask a platform admin, or an admin of the tenant."))
+        raise Forbidden(_("Your role does not allow this. Ask a platform admin or a tenant admin."))
     if selectors.waiting(tenant).count() >= MOST_WAITING:
-        raise Refused(_("%(most)d invitations wait already; revoke some of them first.") % {"most": MOST_WAITING})
+        raise Refused(_("%(most)d invitations are open, the maximum. Revoke some first.") % {"most": MOST_WAITING})
     secret = secrets.token_urlsafe(32)
     with unit_of_work():
         invitation = Invitation.objects.create(
@@ -131,7 +131,7 @@ def _join(invitation: Invitation, user: User, now: datetime) -> None:
 def _waiting(tenant: Tenant, invitation_id: int) -> Invitation:
     invitation = selectors.waiting(tenant).select_for_update(of=("self",)).filter(pk=invitation_id).first()
     if invitation is None:
-        raise NotFound(_("There is no such invitation."))
+        raise NotFound(_("Unknown invitation."))
     return invitation
 
 

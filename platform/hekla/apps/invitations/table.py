@@ -45,26 +45,26 @@ class Table:
 def decoded(data: bytes) -> str:
     """The text of a file, whichever spreadsheet wrote it. Raises Invalid."""
     if len(data) > MOST_BYTES:
-        raise _wrong(_("The file is larger than %(most)d KiB.") % {"most": MOST_BYTES // 1024})
+        raise _wrong(_("The file is too large. The limit is %(most)d KiB.") % {"most": MOST_BYTES // 1024})
     for encoding in ("utf-16",) if data.startswith(_UTF_16) else ("utf-8-sig", "gb18030"):
         try:
             return data.decode(encoding)
         except UnicodeDecodeError:
             continue
-    raise _wrong(_("This is no text in UTF-8 or GB18030. Save it as CSV."))
+    raise _wrong(_("The file is not UTF-8 or GB18030 text. Save it as CSV."))
 
 
 def read(text: str) -> Table:
     """The people in a table whose first line names its columns. Raises Invalid."""
     text = text.removeprefix("\ufeff")
     if "\0" in text or len(text.encode(errors="surrogatepass")) > MOST_BYTES:
-        raise _wrong(_("This is no table of text of at most %(most)d KiB.") % {"most": MOST_BYTES // 1024})
+        raise _wrong(_("Not a text table, or larger than %(most)d KiB.") % {"most": MOST_BYTES // 1024})
     try:
         lines = list(_lines(text))
     except csv.Error as error:
-        raise _wrong(_("The table cannot be read as CSV: %(error)s.") % {"error": error}) from error
+        raise _wrong(_("Invalid CSV: %(error)s.") % {"error": error}) from error
     if len(lines) > MOST_ROWS + 1:
-        raise _wrong(_("The table has more than %(most)d rows; import it in parts.") % {"most": MOST_ROWS})
+        raise _wrong(_("The table has more than %(most)d rows. Import it in parts.") % {"most": MOST_ROWS})
     head = [known(name) for name in lines[0][1]] if lines else []
     _check(head)
     unused = [name for name, column in zip(lines[0][1], head, strict=True) if name and not column]
@@ -98,10 +98,12 @@ def _separator(text: str) -> str:
 def _check(head: Sequence[str]) -> None:
     columns = [column for column in head if column]
     if not {"username", "email"} & set(columns):
-        sentence = _("The first line must name the columns: username or email, and perhaps name, role, tenant.")
+        sentence = _(
+            "The first row must have the column names. Required: username or email. Optional: name, role, tenant."
+        )
         raise _wrong(sentence)
     if twice := next((column for column in columns if columns.count(column) > 1), ""):
-        raise _wrong(_("The first line names the column “%(column)s” twice.") % {"column": twice})
+        raise _wrong(_("Duplicate column “%(column)s” in the first row.") % {"column": twice})
 
 
 def _row(line: int, cells: Sequence[str], head: Sequence[str]) -> Row:

@@ -29,7 +29,7 @@ def end(user: User, visit_id: int, *, now: datetime) -> None:
     """Sign oneself out in one browser. Raises NotFound."""
     chosen = [visit for visit in selectors.of(user, now=now) if visit.pk == visit_id]
     if not chosen:
-        raise NotFound(_("You are not signed in there any more."))
+        raise NotFound(_("This session has ended already."))
     _end(user, chosen, by=user, now=now)
 
 

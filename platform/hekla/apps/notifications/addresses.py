@@ -46,7 +46,7 @@ def resolve(url: str) -> Target:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise Refused(_("“%s” is not known to the network.") % host[:120]) from error
+        raise Refused(_("Cannot resolve the host “%s”.") % host[:120]) from error
     addresses = [ip_address(str(entry[4][0]).split("%")[0]) for entry in found]
     for address in addresses:
         _require_public(address)
@@ -62,9 +62,9 @@ def _split(url: str) -> SplitResult:
     except ValueError:
         parts, port = urlsplit(""), None
     if parts.scheme not in _PORTS or not parts.hostname or port == 0:
-        raise Refused(_("Write an address that begins with https:// or http://."))
+        raise Refused(_("Enter an address that begins with https:// or http://."))
     if parts.username or parts.password:
-        raise Refused(_("An address with a name or password in it is not taken; the signature tells who sends."))
+        raise Refused(_("The address must not contain a user name or password. The signature identifies the sender."))
     return parts
 
 
@@ -81,4 +81,4 @@ def _require_public(address: IPv4Address | IPv6Address) -> None:
     meant = getattr(address, "ipv4_mapped", None) or address
     hidden = any(meant in network for network in _TRANSLATED)
     if hidden or meant.is_multicast or not meant.is_global:
-        raise Refused(_("%s is not an address of the public internet; this console sends nothing there.") % meant)
+        raise Refused(_("%s is not a public internet address. Webhooks cannot be sent there.") % meant)

@@ -26,14 +26,14 @@ class Way(StrEnum):
 
 
 MOMENT_LABELS = {
-    Moment.STARTED: _("It runs"),
-    Moment.ENDED: _("It ended without failing"),
-    Moment.FAILED: _("It failed"),
-    Moment.WAITS: _("It waits for long"),
-    Moment.EVICTED: _("Pods of it must make room"),
-    Moment.DELETING: _("It is about to be deleted"),
+    Moment.STARTED: _("Job started"),
+    Moment.ENDED: _("Job finished without failure"),
+    Moment.FAILED: _("Job failed"),
+    Moment.WAITS: _("Job waits for a long time"),
+    Moment.EVICTED: _("Pods are evicted"),
+    Moment.DELETING: _("Job is about to be deleted"),
 }
-WAY_LABELS = {Way.PAGE: _("In the page"), Way.MAIL: _("By mail"), Way.WEBHOOK: _("By webhook")}
+WAY_LABELS = {Way.PAGE: _("In the console"), Way.MAIL: _("By email"), Way.WEBHOOK: _("By webhook")}
 DEFAULT_MOMENTS = (Moment.ENDED, Moment.FAILED, Moment.EVICTED, Moment.DELETING)
 DEFAULT_WAYS = (Way.PAGE,)
 LONG_WAIT_MINUTES = 30

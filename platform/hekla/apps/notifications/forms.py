@@ -21,10 +21,10 @@ class ChoiceForm(forms.Form):
         label=gettext_lazy("When"), choices=_MOMENTS, required=False, widget=forms.CheckboxSelectMultiple
     )
     long_wait_minutes = forms.IntegerField(
-        label=gettext_lazy("A wait is long after"), min_value=1, max_value=MOST_MINUTES, initial=LONG_WAIT_MINUTES
+        label=gettext_lazy("Long wait after"), min_value=1, max_value=MOST_MINUTES, initial=LONG_WAIT_MINUTES
     )
     ways = forms.MultipleChoiceField(
-        label=gettext_lazy("How"), choices=_WAYS, required=False, widget=forms.CheckboxSelectMultiple
+        label=gettext_lazy("Channels"), choices=_WAYS, required=False, widget=forms.CheckboxSelectMultiple
     )
 
     @classmethod
@@ -49,15 +49,17 @@ class ChoiceForm(forms.Form):
 class PreferenceForm(ChoiceForm):
     """What holds for all of a person's jobs, and where they are reached."""
 
-    mail = forms.EmailField(label=gettext_lazy("Address for mail"), required=False)
+    mail = forms.EmailField(label=gettext_lazy("Email address"), required=False)
     is_digest = forms.BooleanField(
-        label=gettext_lazy("Several in one mail"),
+        label=gettext_lazy("Group emails"),
         required=False,
-        help_text=gettext_lazy("What comes within a quarter of an hour goes together."),
+        help_text=gettext_lazy("Sends the notifications of 15 minutes in one email."),
     )
     webhook_url = forms.CharField(
-        label=gettext_lazy("Address of the webhook"),
+        label=gettext_lazy("Webhook URL"),
         required=False,
         max_length=500,
-        help_text=gettext_lazy("Each notification is posted there as JSON, signed, so that you can tell who sent it."),
+        help_text=gettext_lazy(
+            "Hekla posts each notification there as signed JSON. The signature identifies the sender."
+        ),
     )

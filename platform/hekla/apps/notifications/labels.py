@@ -15,7 +15,7 @@ def sentence(notification: Notification) -> str:
 
 
 def _started(told: Notification) -> str:
-    return _("%s runs.") % told.job_name
+    return _("%s is running.") % told.job_name
 
 
 def _ended(told: Notification) -> str:
@@ -39,17 +39,17 @@ def _waits(told: Notification) -> str:
 def _evicted(told: Notification) -> str:
     count = int(told.facts["pods"])
     return ngettext(
-        "%(n)d pod of %(job)s must make room.", "%(n)d pods of %(job)s must make room.", count
+        "%(n)d pod of %(job)s is being evicted.", "%(n)d pods of %(job)s are being evicted.", count
     ) % {"n": count, "job": told.job_name}  # fmt: skip
 
 
 def _deleting(told: Notification) -> str:
-    return _("%s is about to be deleted, with what its pods wrote.") % told.job_name
+    return _("%s is about to be deleted with its logs.") % told.job_name
 
 
 def _acted_for(told: Notification) -> str:
     facts = {"admin": told.facts["admin"], "reason": told.facts["reason"]}
-    return _("%(admin)s acts for you, for an hour at most. The reason: %(reason)s") % facts
+    return _("%(admin)s is acting as you for up to one hour. Reason: %(reason)s") % facts
 
 
 _SENTENCES = {

@@ -30,20 +30,20 @@ def mail(reach: Preference, told: Sequence[Notification]) -> None:
     if not settings.MAIL_IS_SET_UP:
         raise NotSent(_("This console has no mail server."))
     if not reach.mail:
-        raise NotSent(_("There is no address for mail."))
+        raise NotSent(_("No email address is set."))
     with translation.override(reach.language or settings.LANGUAGE_CODE):
         message = _message(reach, told)
     try:
         message.send()
     except (OSError, smtplib.SMTPException) as error:
-        raise NotSent(_("The mail server did not take it: %s") % str(error)[:200]) from error
+        raise NotSent(_("The mail server rejected the message: %s") % str(error)[:200]) from error
 
 
 def _message(reach: Preference, told: Sequence[Notification]) -> EmailMessage:
     sentences = [labels.sentence(one) for one in told]
     lines = [f"{sentence}\n{address(one)}" for sentence, one in zip(sentences, told, strict=True)]
     choose = settings.PUBLIC_URL.rstrip("/") + reverse("notifications:settings")
-    lines.append(_("You chose to hear of this; choose otherwise at %s") % choose)
+    lines.append(_("You get this email because of your notification settings. Change them at %s") % choose)
     subject = (
         sentences[0] if len(told) == 1 else _("%(first)s And %(n)d more") % {"first": sentences[0], "n": len(told) - 1}
     )
@@ -64,7 +64,7 @@ def address(told: Notification) -> str:
 def webhook(reach: Preference, delivery: Delivery, *, now: datetime) -> None:
     """Post it, signed. Raises NotSent, Refused (the address must not be spoken to), Unreadable."""
     if not reach.webhook_url:
-        raise NotSent(_("There is no webhook any more."))
+        raise NotSent(_("The webhook was removed."))
     target, body = addresses.resolve(reach.webhook_url), _body(reach, delivery)
     headers = {
         "Host": target.host,
@@ -82,9 +82,9 @@ def webhook(reach: Preference, delivery: Delivery, *, now: datetime) -> None:
         ):
             status = answer.status_code
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise NotSent(_("It cannot be reached: %s") % (str(error) or type(error).__name__)[:200]) from error
+        raise NotSent(_("Cannot connect: %s") % (str(error) or type(error).__name__)[:200]) from error
     if not httpx2.codes.is_success(status):
-        raise NotSent(_("It answered with status %d.") % status)
+        raise NotSent(_("The webhook answered with status %d.") % status)
 
 
 def signature(secret: str, body: bytes, now: datetime) -> str:

@@ -24,7 +24,7 @@ class QuotaColumns:
         "jobs": gettext_lazy("Unfinished jobs"),
         "sessions": gettext_lazy("Debugging sessions"),
         "gpu_hours": gettext_lazy("GPU-hours a month"),
-        "resources": gettext_lazy("At once"),
+        "resources": gettext_lazy("Resources in use"),
     }
     spellings: Mapping[str, set[str]] = {
         "jobs": {"jobs", "unfinishedjobs", "未结束的作业", "作业数"},

@@ -32,7 +32,7 @@ class BoundsForm(forms.Form):
         label=_("GPU-hours a month"), required=False, min_value=0, max_value=_MOST, help_text=_("Empty: no bound.")
     )
     resources = QuantitiesField(
-        label=_("At once"), help_text=_("Such as: nvidia.com/gpu=8, cpu=64, memory=256Gi. Empty: no bound.")
+        label=_("Resources in use"), help_text=_("Such as: nvidia.com/gpu=8, cpu=64, memory=256Gi. Empty: no bound.")
     )
 
 

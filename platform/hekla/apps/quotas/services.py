@@ -33,7 +33,7 @@ def set_quota(
     Raises Forbidden, Invalid (amounts of what no machine has).
     """
     if not selectors.may_set(by, tenant, of):
-        raise Forbidden(_("Your role does not allow this. Ask a platform admin, or an admin of the tenant."))
+        raise Forbidden(_("Your role does not allow this. Ask a platform admin or a tenant admin."))
     bound(tenant=tenant, of=of, user=user, bounds=checked(bounds), actor=actor, now=now)
 
 

@@ -22,7 +22,10 @@ def opened(kept: bytes | memoryview) -> dict[str, str]:
     try:
         values: dict[str, str] = json.loads(_seal().open(bytes(kept)))
     except DecryptionError as error:
-        sentence = _("Its secrets cannot be read: the console's own secret was changed. Submit the job again.")
+        sentence = _(
+            "The secrets of this job cannot be decrypted: the secret key of this console has changed. Submit "
+            "the job again."
+        )
         raise NotFound(sentence) from error
     return values
 

@@ -72,7 +72,7 @@ def audited(user: User) -> list[Tenant]:
         return list(selectors.all_tenants())
     allowed = selectors.where(user, Permission.SEE_AUDIT)
     if not allowed:
-        raise Forbidden(_("The audit is for the admins of tenants and of the platform, and for operators."))
+        raise Forbidden(_("Only tenant admins, platform admins and operators can see the audit log."))
     return list(selectors.all_tenants().filter(pk__in=allowed))
 
 

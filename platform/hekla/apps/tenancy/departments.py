@@ -33,7 +33,7 @@ def create(
             record(events.DepartmentCreated(name=slug), subject=_subject(department), actor=actor, at=now)
             change(department, {}, heads=heads, tenants=tenants, actor=actor, now=now)
     except IntegrityError as error:
-        message = _("A department is called “%(slug)s” already; choose another short name.") % {"slug": slug}
+        message = _("The short name “%(slug)s” is used by another department. Choose another one.") % {"slug": slug}
         raise Refused(message, "slug") from error
     return department
 
@@ -76,7 +76,7 @@ def _set_tenants(
     wanted = list(Tenant.objects.select_for_update().filter(pk__in=[tenant.pk for tenant in tenants]))
     elsewhere = [tenant.slug for tenant in wanted if tenant.department_id not in {None, department.pk}]
     if elsewhere:
-        message = _("These belong to another department; take them out there first: %(tenants)s")
+        message = _("These tenants belong to another department. Remove them there first: %(tenants)s")
         raise Invalid([Problem("tenants", message % {"tenants": _(", ").join(elsewhere)})])
     before = list(Tenant.objects.select_for_update().filter(department=department))
     _move((tenant for tenant in before if tenant not in wanted), None, actor, now)

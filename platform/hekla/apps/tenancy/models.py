@@ -55,10 +55,10 @@ class Tenant(models.Model):
     )
     is_active = models.BooleanField(_("active"), default=True)
     log_days = models.PositiveIntegerField(
-        _("days to keep logs"), default=30, validators=[MaxValueValidator(MAX_DAYS_KEPT)]
+        _("log retention (days)"), default=30, validators=[MaxValueValidator(MAX_DAYS_KEPT)]
     )
     history_days = models.PositiveIntegerField(
-        _("days to keep history"), default=365, validators=[MinValueValidator(1), MaxValueValidator(MAX_DAYS_KEPT)]
+        _("history retention (days)"), default=365, validators=[MinValueValidator(1), MaxValueValidator(MAX_DAYS_KEPT)]
     )
     created_at = models.DateTimeField()
 

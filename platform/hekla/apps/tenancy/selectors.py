@@ -194,7 +194,7 @@ def may_audit(user: User) -> bool:
 def role_tables(user: User) -> list[RoleTable]:
     """The tables of those roles that the person may give. Raises Forbidden for whoever may give none."""
     if not gives_roles(user):
-        raise Forbidden(_("The table of roles is for those who give them: the admins of tenants and of the platform."))
+        raise Forbidden(_("Only tenant admins and platform admins can see the permissions of roles."))
     above = [DEPARTMENT_TABLE, PLATFORM_TABLE] if accounts.may(user, Permission.MANAGE_PEOPLE) else []
     return [TENANT_TABLE, *above]
 
@@ -210,7 +210,7 @@ def department(slug: str, user: User) -> Department:
     """The department of that short name. Raises NotFound."""
     found = departments_of(user).filter(slug=slug).first()
     if found is None:
-        raise NotFound(_("There is no such department."))
+        raise NotFound(_("Unknown department."))
     return found
 
 

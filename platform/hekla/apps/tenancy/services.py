@@ -20,13 +20,13 @@ from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
 def require(user: User, tenant: Tenant, permission: Permission) -> None:
     """Raises Forbidden where neither the person's role in this tenant nor that on the platform allows it."""
     if not selectors.may(user, tenant.pk, permission):
-        raise Forbidden(_("Only the admins of this tenant and of the platform may do this."))
+        raise Forbidden(_("Only admins of this tenant and platform admins can do this."))
 
 
 def require_some(user: User) -> None:
     """Raises Forbidden for whoever manages the members of no tenant."""
     if not selectors.managed_by(user).exists():
-        raise Forbidden(_("People are brought in by the admins of tenants and of the platform."))
+        raise Forbidden(_("Only tenant admins and platform admins can import people."))
 
 
 def create(*, slug: str, name: str, description: str = "", actor: Actor, now: datetime) -> Tenant:
@@ -36,7 +36,7 @@ def create(*, slug: str, name: str, description: str = "", actor: Actor, now: da
             tenant = Tenant.objects.create(slug=slug, name=name, description=description, created_at=now)
             _tell(tenant, events.TenantCreated(name=slug), actor, now)
     except IntegrityError as error:
-        message = _("A tenant is called “%(slug)s” already; choose another short name.") % {"slug": slug}
+        message = _("The short name “%(slug)s” is used by another tenant. Choose another one.") % {"slug": slug}
         raise Refused(message, "slug") from error
     return tenant
 
@@ -65,11 +65,14 @@ def set_retention(tenant: Tenant, *, log_days: int, history_days: int, actor: Ac
 def _wrong_retention(log_days: int, history_days: int) -> Iterator[Problem]:
     facts = {"most": MAX_DAYS_KEPT}
     if not 0 <= log_days <= MAX_DAYS_KEPT:
-        yield Problem("log_days", _("Logs can be kept for 0 to %(most)d days.") % facts)
+        yield Problem("log_days", _("Log retention must be between 0 and %(most)d days.") % facts)
     if not 1 <= history_days <= MAX_DAYS_KEPT:
-        yield Problem("history_days", _("History can be kept for 1 to %(most)d days.") % facts)
+        yield Problem("history_days", _("History retention must be between 1 and %(most)d days.") % facts)
     elif history_days < log_days:
-        yield Problem("history_days", _("History must be kept for at least as long as logs: it leads to them."))
+        yield Problem(
+            "history_days",
+            _("History retention must not be shorter than log retention. Logs are reached through the history."),
+        )
 
 
 def add_member(tenant: Tenant, user: User, role: str, *, actor: Actor, now: datetime) -> Membership:
@@ -109,14 +112,14 @@ def _membership(tenant: Tenant, user_id: int) -> Membership:
     found = Membership.objects.select_for_update(of=("self",)).filter(tenant=tenant, user_id=user_id)
     membership = found.select_related("user").first()
     if membership is None:
-        raise NotFound(_("There is no such member."))
+        raise NotFound(_("Unknown member."))
     return membership
 
 
 def _keep_one_admin(membership: Membership) -> None:
     others = Membership.objects.filter(tenant=membership.tenant_id, role=TenantRole.ADMIN).exclude(pk=membership.pk)
     if membership.role == TenantRole.ADMIN and not others.exists():
-        raise Refused(_("This is the tenant's only admin; make somebody else one first."), "role")
+        raise Refused(_("This is the only admin of the tenant. Make another member an admin first."), "role")
 
 
 def _tell(tenant: Tenant, event: events.Event, actor: Actor, now: datetime) -> None:

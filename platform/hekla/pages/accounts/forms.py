@@ -17,13 +17,15 @@ class PersonForm(forms.ModelForm):
         label=_("Password"),
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text=_("Empty: unchanged; a new person then signs in by a link that you give them."),
+        help_text=_(
+            "Leave empty to keep the password. A new person without a password signs in with a link that you send."
+        ),
     )
 
     class Meta:
         model = User
         fields = ["username", "display_name", "platform_role", "is_active"]
-        labels = {"username": _("User name"), "is_active": _("May sign in")}
+        labels = {"username": _("User name"), "is_active": _("Sign-in enabled")}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
@@ -44,7 +46,7 @@ class ProfileForm(forms.ModelForm):
         label=_("New password"),
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text=_("At least 10 characters. Empty: unchanged."),
+        help_text=_("At least 10 characters. Leave empty to keep the current password."),
     )
 
     class Meta:
@@ -55,13 +57,13 @@ class ProfileForm(forms.ModelForm):
 class TokenForm(forms.Form):
     """A new key for programs."""
 
-    name = forms.CharField(label=_("What it is for"), max_length=80)
-    days = forms.IntegerField(label=_("Valid for days"), min_value=1, max_value=366, initial=90)
+    name = forms.CharField(label=_("Purpose"), max_length=80)
+    days = forms.IntegerField(label=_("Valid for (days)"), min_value=1, max_value=366, initial=90)
     scopes = forms.TypedMultipleChoiceField(
-        label=_("What it may do"),
+        label=_("Scope"),
         choices=[(scope.value, words) for scope, words in SCOPE_LABELS.items()],
         coerce=Scope,
         initial=[scope.value for scope in USUAL],
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("Never more than you may yourself."),
+        help_text=_("A token never has more permissions than you."),
     )

@@ -46,9 +46,9 @@ def create(request: HttpRequest) -> HttpResponse:
         except HeklaError as error:
             attach(form, error)
         else:
-            messages.success(request, _("%s was added.") % made)
+            messages.success(request, _("Added %s.") % made)
             return redirect("accounts:edit", made.pk)
-    return form_page(request, form, title=_("Add a person"), submit=_("Add"), cancel=reverse("accounts:list"))
+    return form_page(request, form, title=_("Add person"), submit=_("Add"), cancel=reverse("accounts:list"))
 
 
 @sensitive_post_parameters("password")
@@ -133,7 +133,7 @@ def create_token(request: HttpRequest) -> HttpResponse:
 def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
     """End a key."""
     services.revoke_token(person(request), token_id, now=clock.now())
-    messages.success(request, _("The token is revoked."))
+    messages.success(request, _("Token revoked."))
     return redirect("accounts:profile")
 
 

@@ -16,6 +16,11 @@ ITEMS = [
     ),
     NavigationItem(Section.ADMINISTRATION, 40, "clusters:environments", "environments", _("Environments")),
     NavigationItem(
-        Section.ADMINISTRATION, 60, "clusters:policy", "policy", _("Policy"), permission=Permission.SEE_EVERYTHING
+        Section.ADMINISTRATION,
+        60,
+        "clusters:policy",
+        "policy",
+        _("Scheduling policy"),
+        permission=Permission.SEE_EVERYTHING,
     ),
 ]

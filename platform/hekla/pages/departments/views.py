@@ -36,9 +36,9 @@ def create(request: HttpRequest) -> HttpResponse:
         except HeklaError as error:
             attach(form, error)
         else:
-            messages.success(request, _("%s was added.") % made)
+            messages.success(request, _("Added %s.") % made)
             return redirect("departments:detail", made.slug)
-    return form_page(request, form, title=_("Add a department"), submit=_("Add"), cancel=reverse("departments:list"))
+    return form_page(request, form, title=_("Add department"), submit=_("Add"), cancel=reverse("departments:list"))
 
 
 @require_http_methods(["GET", "POST"])

@@ -97,7 +97,7 @@ def _has_consented(consent: dict[str, object], provider: Provider) -> bool:
 
 def _connected(request: HttpRequest, provider: Provider, claims: Claims) -> HttpResponse:
     services.connect(provider, claims, person(request), now=clock.now())
-    messages.success(request, _("From now on you can sign in with %s.") % provider.label)
+    messages.success(request, _("You can now sign in with %s.") % provider.label)
     return redirect("accounts:identities")
 
 

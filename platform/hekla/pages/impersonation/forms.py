@@ -10,6 +10,6 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(
         label=_("Reason"),
         max_length=200,
-        help_text=_("They are told of it, and it stands in the audit."),
+        help_text=_("The person sees this reason, and the audit log records it."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True}),
     )

@@ -52,7 +52,7 @@ class ActingMiddleware:
 
 
 def _closed(request: HttpRequest) -> HttpResponse:
-    refusal = _("This stays closed while you act for somebody: it is for them alone. End it to go on as yourself.")
+    refusal = _("This page is closed while you act for another person. Stop impersonating to use it.")
     return render(request, "403.html", {"refusal": refusal}, status=403)
 
 
@@ -64,5 +64,5 @@ def _lapsed(request: HttpRequest, acting_id: int, admin: User) -> HttpResponse:
         return HttpResponse(status=403, headers={"HX-Refresh": "true"})
     services.end(acting_id, by=admin, now=clock.now())
     sessions.leave(request)
-    messages.warning(request, _("You do not act for anybody any more: it ends after an hour."))
+    messages.warning(request, _("You stopped acting for this person: the limit is one hour."))
     return redirect("home")

@@ -46,7 +46,7 @@ def end(request: HttpRequest) -> HttpResponse:
     """Be oneself again. Raises NotFound for whoever acts for nobody."""
     acting_id = request.session.get(selectors.KEY)
     if acting_id is None:
-        raise NotFound(_("You do not act for anybody any more."))
+        raise NotFound(_("You are no longer acting for another person."))
     services.end(acting_id, by=person(request), now=clock.now())
     sessions.leave(request)
     messages.success(request, _("You are yourself again."))

@@ -55,7 +55,7 @@ def resend(request: HttpRequest, slug: str, invitation_id: int) -> HttpResponse:
 def revoke(request: HttpRequest, slug: str, invitation_id: int) -> HttpResponse:
     """The link leads nowhere any more."""
     services.revoke(_managed(request, slug), invitation_id, by=person(request), now=clock.now())
-    messages.success(request, _("The invitation is revoked."))
+    messages.success(request, _("Invitation revoked."))
     return redirect("invitations:list", slug)
 
 

@@ -51,7 +51,7 @@ def _place() -> Callable[[Row], str]:
 
 
 def _choice() -> Callable[[Row], str]:
-    choose = text(_("Choose"))
+    choose = text(_("Choose notifications"))
 
     def choice(row: Row) -> str:
         job, refused = row["job"], "" if row["may_act"] else " disabled"

@@ -26,7 +26,7 @@ def visits(request: HttpRequest) -> HttpResponse:
 def end(request: HttpRequest, visit_id: int) -> HttpResponse:
     """Sign out in one of them."""
     services.end(person(request), visit_id, now=clock.now())
-    messages.success(request, _("Signed out there."))
+    messages.success(request, _("Session ended."))
     return redirect("accounts:visits")
 
 
@@ -48,4 +48,4 @@ def end_all(request: HttpRequest, user_id: int) -> HttpResponse:
 
 
 def _told(ended: int) -> str:
-    return ngettext("Signed out in %(count)d browser.", "Signed out in %(count)d browsers.", ended) % {"count": ended}
+    return ngettext("Signed out of %(count)d session.", "Signed out of %(count)d sessions.", ended) % {"count": ended}

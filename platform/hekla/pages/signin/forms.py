@@ -12,7 +12,7 @@ class SignInForm(AuthenticationForm):
 
     username = UsernameField(label=_("User name"), widget=forms.TextInput(attrs={"autofocus": True}))
     error_messages = AuthenticationForm.error_messages | {
-        "invalid_login": _("The user name or the password is not right. Capital letters count."),
+        "invalid_login": _("Wrong user name or password. Both are case-sensitive."),
     }
 
 
@@ -23,7 +23,7 @@ class CodeForm(forms.Form):
         label=_("Code"),
         max_length=40,
         widget=forms.TextInput(attrs=_CODE),
-        help_text=_("The six digits that your app shows, or one of your recovery codes."),
+        help_text=_("The six digits in your app, or a recovery code."),
     )
 
 
@@ -34,7 +34,7 @@ class KeyForm(forms.Form):
         label=_("Security key or passkey"),
         max_length=16_000,
         widget=forms.HiddenInput,
-        error_messages={"required": _("The browser asked no key: that needs JavaScript, which a code does not.")},
+        error_messages={"required": _("Security keys need JavaScript. Use a code instead.")},
     )
 
 
@@ -42,7 +42,7 @@ class NewKeyForm(KeyForm):
     """A new key, as its owner calls it."""
 
     name = forms.CharField(
-        label=_("Name"), max_length=60, help_text=_("By which you will know it, such as: blue key, laptop.")
+        label=_("Name"), max_length=60, help_text=_("A name to recognize the key, for example “blue key” or “laptop”.")
     )
 
 
@@ -53,7 +53,7 @@ class ConfirmationForm(forms.Form):
         label=_("Code"),
         max_length=12,
         widget=forms.TextInput(attrs=_CODE | {"inputmode": "numeric"}),
-        help_text=_("The six digits that your app shows now."),
+        help_text=_("The six digits in your app."),
     )
 
 

@@ -33,7 +33,7 @@ def add(request: HttpRequest) -> HttpResponse:
     except HeklaError as error:
         attach(form, error)
         return factor_page(request, key_form=form)
-    messages.success(request, _("The key “%s” is added.") % name)
+    messages.success(request, _("Key “%s” added.") % name)
     return told_codes(request, fresh)
 
 
@@ -42,5 +42,5 @@ def add(request: HttpRequest) -> HttpResponse:
 def remove(request: HttpRequest, key_id: int) -> HttpResponse:
     """This key is taken no more."""
     services.remove_key(person(request), key_id, now=clock.now())
-    messages.success(request, _("The key is removed."))
+    messages.success(request, _("Key removed."))
     return redirect("accounts:second_factor")

@@ -95,7 +95,7 @@ def _prove_by_password(request: HttpRequest, user: User, asked: str, target: str
     if request.method == "POST" and form.is_valid():
         if authenticate(request, username=user.username, password=form.cleaned_data["password"]) == user:
             return _proved(request, target)
-        form.add_error("password", _("This is not your password."))
+        form.add_error("password", _("Wrong password."))
     return render(request, "signin/prove.html", {"form": form, "next": asked, "can": user.has_usable_password()})
 
 
@@ -150,7 +150,7 @@ def renew_codes(request: HttpRequest) -> HttpResponse:
 def remove(request: HttpRequest) -> HttpResponse:
     """No code of the app is asked for any more."""
     services.remove(person(request), now=clock.now())
-    messages.success(request, _("The app is off."))
+    messages.success(request, _("Authenticator app turned off."))
     return redirect("accounts:second_factor")
 
 
@@ -165,5 +165,5 @@ def reset(request: HttpRequest, user_id: int) -> HttpResponse:
 def _reset(request: HttpRequest, user_id: int) -> HttpResponse:
     user = get_object_or_404(accounts.everybody(), pk=user_id)
     services.reset(user, by=person(request), now=clock.now())
-    messages.success(request, _("%s is not asked for a second factor any more.") % user)
+    messages.success(request, _("Two-factor authentication turned off for %s.") % user)
     return redirect("accounts:edit", user_id)

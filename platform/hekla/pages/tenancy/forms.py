@@ -25,7 +25,7 @@ class TenantForm(forms.ModelForm):
         fields = ["name", "slug", "description"]
         widgets = {"description": forms.Textarea(attrs={"rows": 3})}
         error_messages = {"slug": NAME_ERRORS}
-        help_texts = {"slug": _("Small letters, digits and hyphens; it stands in addresses and commands.")}
+        help_texts = {"slug": _("Lowercase letters, digits and hyphens. Used in addresses and commands.")}
 
     def clean_slug(self) -> str:
         """A name that addresses do not use otherwise."""
@@ -45,16 +45,16 @@ class RetentionForm(forms.Form):
     """For how long what deleted jobs leave is kept; the service judges it."""
 
     log_days = forms.IntegerField(
-        label=_("Days to keep logs"),
+        label=_("Log retention (days)"),
         min_value=0,
         max_value=MAX_DAYS_KEPT,
-        help_text=_("After a job is deleted. 0: they go with the job."),
+        help_text=_("Counted from the deletion of a job. 0 deletes the logs with the job."),
     )
     history_days = forms.IntegerField(
-        label=_("Days to keep history"),
+        label=_("History retention (days)"),
         min_value=1,
         max_value=MAX_DAYS_KEPT,
-        help_text=_("After a job is deleted: its settings, its pods, and what happened to it."),
+        help_text=_("Counted from the deletion of a job. Covers its settings, pods and events."),
     )
 
 
@@ -66,7 +66,7 @@ class MemberForm(forms.Form):
         queryset=User.objects.filter(is_active=True),
         to_field_name="username",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
-        error_messages={"invalid_choice": _("There is no person of that name. A platform admin can add one.")},
+        error_messages={"invalid_choice": _("Unknown person. A platform admin can add people.")},
     )
     role = forms.ChoiceField(label=_("Role"), choices=ROLES, initial="member")
 
@@ -75,9 +75,11 @@ class DepartmentForm(forms.ModelForm):
     """A new department."""
 
     heads = forms.CharField(
-        label=_("Heads"),
+        label=_("Department heads"),
         required=False,
-        help_text=_("User names, with commas between. They may in each tenant what its admins may."),
+        help_text=_(
+            "User names, separated by commas. Department heads have admin rights in each tenant of the department."
+        ),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
     tenants = forms.ModelMultipleChoiceField(
@@ -85,7 +87,7 @@ class DepartmentForm(forms.ModelForm):
         queryset=selectors.all_tenants(),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("Those of other departments are not listed: a tenant belongs to one at most."),
+        help_text=_("Tenants of other departments are not listed. A tenant belongs to at most one department."),
     )
 
     class Meta:
@@ -93,7 +95,7 @@ class DepartmentForm(forms.ModelForm):
         fields = ["name", "slug", "description"]
         widgets = {"description": forms.Textarea(attrs={"rows": 3})}
         error_messages = {"slug": NAME_ERRORS}
-        help_texts = {"slug": _("Small letters, digits and hyphens; it stands in addresses and commands.")}
+        help_texts = {"slug": _("Lowercase letters, digits and hyphens. Used in addresses and commands.")}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
@@ -114,7 +116,7 @@ class DepartmentForm(forms.ModelForm):
         unknown = sorted(names - {user.username for user in found})
         if unknown:
             raise forms.ValidationError(
-                gettext("There is no active person of that name: %s") % gettext(", ").join(unknown)[:200]
+                gettext("No active person has the name: %s") % gettext(", ").join(unknown)[:200]
             )
         return found
 

@@ -43,9 +43,9 @@ def create(request: HttpRequest) -> HttpResponse:
         except HeklaError as error:
             attach(form, error)
         else:
-            messages.success(request, _("%s was added. Now add its members.") % made)
+            messages.success(request, _("Added %s. Now add its members.") % made)
             return redirect("tenancy:detail", made.slug)
-    return form_page(request, form, title=_("Add a tenant"), submit=_("Add"), cancel=reverse("tenancy:list"))
+    return form_page(request, form, title=_("Add tenant"), submit=_("Add"), cancel=reverse("tenancy:list"))
 
 
 @require_safe
@@ -98,7 +98,7 @@ def add_member(request: HttpRequest, slug: str) -> HttpResponse:
         except HeklaError as error:
             attach(form, error)
         else:
-            messages.success(request, _("%s is a member now.") % user)
+            messages.success(request, _("%s is now a member.") % user)
             return redirect("tenancy:detail", slug)
     return _detail_page(request, tenant, form)
 
@@ -108,7 +108,7 @@ def change_role(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
     """A member gets another role."""
     tenant, role = _managed(request, slug), request.POST.get("role", "")
     if role not in dict(ROLES):
-        raise Refused(_("There is no such role."))
+        raise Refused(_("Unknown role."))
     services.change_role(tenant, user_id, role, actor=actor_of(person(request)), now=clock.now())
     messages.success(request, _("Saved."))
     return redirect("tenancy:detail", slug)

@@ -39,7 +39,7 @@ def renew_secret(user: User) -> str:
     with unit_of_work():
         found = Preference.objects.select_for_update().filter(user=user).first()
         if found is None or not found.webhook_url:
-            raise Refused(_("There is no webhook yet."))
+            raise Refused(_("No webhook is set."))
         secret, found.webhook_secret = sealed.make()
         found.save(update_fields=["webhook_secret"])
     return secret
@@ -51,7 +51,7 @@ def choose_for_job(user: User, job: Job, values: dict[str, Any]) -> JobChoice:
     _require_ways(values["ways"], {"mail": reach.mail, "webhook_url": reach.webhook_url})
     with unit_of_work():
         if JobChoice.objects.filter(user=user).exclude(job_uid=job.uid).count() >= MOST_JOB_CHOICES:
-            raise Refused(_("You have chosen for so many jobs that no more are taken; choose for all jobs instead."))
+            raise Refused(_("You have custom settings for too many jobs. Change your defaults instead."))
         found, _made = JobChoice.objects.update_or_create(user=user, job_uid=job.uid, defaults=values)
     return found
 
@@ -73,9 +73,9 @@ def _require_ways(ways: Sequence[str], reach: dict[str, Any]) -> None:
     """Each way needs to lead somewhere."""
     problems = []
     if Way.MAIL in ways and not reach["mail"]:
-        problems.append(Problem("mail", _("Say where mail goes.")))
+        problems.append(Problem("mail", _("Enter an email address.")))
     if Way.WEBHOOK in ways and not reach["webhook_url"]:
-        problems.append(Problem("webhook_url", _("Say where the webhook is.")))
+        problems.append(Problem("webhook_url", _("Enter a webhook URL.")))
     if url := reach["webhook_url"]:
         try:
             addresses.check(url)

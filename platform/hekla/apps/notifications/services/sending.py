@@ -61,7 +61,7 @@ def _send(claimed: Sequence[Delivery], now: datetime) -> int:
     reach = Preference.objects.filter(user=user).first() or Preference(user=user, mail=user.email)
     try:
         if not user.is_active:
-            raise Refused(_("This person may not sign in any more."))
+            raise Refused(_("Sign-in is disabled for this person."))
         if claimed[0].way == Way.MAIL:
             outgoing.mail(reach, [delivery.notification for delivery in claimed])
         else:

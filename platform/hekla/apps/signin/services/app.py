@@ -33,7 +33,11 @@ def secret_of(factor: SecondFactor) -> str:
         return seal().open(bytes(factor.secret))
     except DecryptionError as error:
         raise Refused(
-            _("The second factor cannot be read: the console's own secret was changed. Use a recovery code."), "code"
+            _(
+                "The second factor cannot be decrypted: the secret key of this console has changed. Use a "
+                "recovery code."
+            ),
+            "code",
         ) from error
 
 
@@ -61,7 +65,7 @@ def prove(user: User, code: str, *, now: datetime) -> None:
             return
         factor = SecondFactor.objects.filter(user=user).exclude(confirmed_at=None).first()
         if factor is None:
-            raise Refused(_("This is none of the recovery codes that you have left."), "code")
+            raise Refused(_("Unknown or used recovery code."), "code")
         _check(factor, code, now)
 
 
@@ -77,7 +81,7 @@ def remove(user: User, *, now: datetime) -> None:
 def _app_of(user: User) -> SecondFactor:
     factor = SecondFactor.objects.filter(user=user).first()
     if factor is None:
-        raise NotFound(_("There is no second factor."))
+        raise NotFound(_("Two-factor authentication is not set up."))
     return factor
 
 
@@ -85,7 +89,7 @@ def _check(factor: SecondFactor, code: str, now: datetime) -> None:
     """Takes the code, so that it is of no use again. Raises Refused."""
     step = codes.step_of(secret_of(factor), "".join(code.split()), now)
     if step is None:
-        raise Refused(_("This is not the code that your app shows now. Is the clock of its device right?"), "code")
+        raise Refused(_("Wrong code. Check the clock of the device with your app."), "code")
     if step <= factor.last_step:
         raise Refused(_("This code was used already. Wait for the next one."), "code")
     factor.last_step = step
@@ -93,4 +97,4 @@ def _check(factor: SecondFactor, code: str, now: datetime) -> None:
 
 
 def _is_on() -> Refused:
-    return Refused(_("You have a second factor already; turn it off first."))
+    return Refused(_("Two-factor authentication is on already. Turn it off first."))

@@ -55,5 +55,5 @@ def _forget_old(tries: Tries, now: datetime) -> None:
 
 def _too_many(tries: Tries, now: datetime, field: str) -> Refused:
     until = timezone.localtime((tries.wrong_since or now) + WRONG_WITHIN)
-    sentence = _("That was wrong too often. Try again at %(time)s, or ask a platform admin.")
+    sentence = _("Too many wrong attempts. Try again at %(time)s, or ask a platform admin.")
     return Refused(sentence % {"time": time_format(until, "H:i e")}, field)

@@ -21,7 +21,12 @@ def settle(user: User) -> None:
     if selectors.is_asked(user):
         return
     if selectors.must_have(user):
-        raise Refused(_("On this platform you need a second factor, and this is your only one. Add another first."))
+        raise Refused(
+            _(
+                "This platform requires two-factor authentication, and this is your only second factor. Add "
+                "another one first."
+            )
+        )
     RecoveryCode.objects.filter(user=user).delete()
 
 
@@ -31,7 +36,7 @@ def reset(user: User, *, by: User, now: datetime) -> None:
     with one_at_a_time(user):
         factors = (SecondFactor.objects.filter(user=user), SecurityKey.objects.filter(user=user))
         if not sum(found.delete()[0] for found in factors):
-            raise NotFound(_("There is no second factor."))
+            raise NotFound(_("Two-factor authentication is not set up."))
         RecoveryCode.objects.filter(user=user).delete()
         event = events.SecondFactorRemoved(username=user.username)
         record(event, subject=f"user:{user.pk}", actor=actor_of(by), at=now)

@@ -26,10 +26,10 @@ def add_key(user: User, *, name: str, answer: str, challenge: bytes | None, now:
     """
     with one_at_a_time(user):
         if SecurityKey.objects.filter(user=user).count() >= MOST_KEYS:
-            raise Refused(_("You have %d keys, which is the most. Remove one first.") % MOST_KEYS)
+            raise Refused(_("You have %d keys, the maximum. Remove one first.") % MOST_KEYS)
         made = _made(answer, challenge)
         if SecurityKey.objects.filter(credential_id=made.credential_id).exists():
-            raise Refused(_("This key is known here already."), "credential")
+            raise Refused(_("This key is already registered here."), "credential")
         SecurityKey.objects.create(
             user=user,
             name=name,
@@ -57,7 +57,7 @@ def remove_key(user: User, key_id: int, *, now: datetime) -> None:
     with one_at_a_time(user):
         key = SecurityKey.objects.filter(user=user, pk=key_id).first()
         if key is None:
-            raise NotFound(_("You have no such key."))
+            raise NotFound(_("Unknown key."))
         key.delete()
         settle(user)
         record(events.SecurityKeyRemoved(name=key.name), subject=f"user:{user.pk}", actor=actor_of(user), at=now)
@@ -67,9 +67,7 @@ def _made(answer: str, challenge: bytes | None) -> keys.Made:
     try:
         return keys.made(_party(), answer, _in_time(challenge))
     except keys.Unproven as error:
-        raise Refused(
-            _("The answer of this key cannot be taken. Try once more, or another key."), "credential"
-        ) from error
+        raise Refused(_("Invalid answer from the key. Try again, or use another key."), "credential") from error
 
 
 def _answering(user: User, answer: str) -> SecurityKey:
@@ -93,15 +91,15 @@ def _signed(key: SecurityKey, answer: str, challenge: bytes | None) -> int:
 def _party() -> RelyingParty:
     party = relying_party()
     if party is None:
-        raise Refused(_("Keys cannot be used at this console's address."), "credential")
+        raise Refused(_("Keys do not work at this console's address."), "credential")
     return party
 
 
 def _in_time(challenge: bytes | None) -> bytes:
     if challenge is None:
-        raise Refused(_("That took more than five minutes, or was sent twice. Try once more."), "credential")
+        raise Refused(_("The request took more than five minutes, or was sent twice. Try again."), "credential")
     return challenge
 
 
 def _wrong() -> Refused:
-    return Refused(_("This key does not prove that it is you. Take another one, or a code."), "credential")
+    return Refused(_("This key does not verify you. Use another key, or a code."), "credential")

@@ -40,7 +40,7 @@ def use_code(user: User, code: str, now: datetime) -> bool:
 def require_asked(user: User) -> None:
     """Raises NotFound."""
     if not selectors.is_asked(user):
-        raise NotFound(_("There is no second factor."))
+        raise NotFound(_("Two-factor authentication is not set up."))
 
 
 def _fresh(user: User) -> list[str]:
