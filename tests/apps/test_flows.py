@@ -421,8 +421,7 @@ def test_a_probe_of_a_port_is_asked_at_the_address_of_the_first_pod(
 
 def test_a_job_that_changes_asks_for_a_look_while_some_flow_is_not_over(people: People, monkeypatch: Any) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(wake, "_request_look", lambda: asked.append(1))
-    monkeypatch.setattr(wake, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(wake.advancing, "soon", lambda: asked.append(1))
     wake.after_commit(topics={"job:1"})
     assert not asked
     start(people, *AB)

@@ -1,12 +1,18 @@
 """The threads that wait for clusters to stir."""
 
+from datetime import timedelta
 from threading import Event
 
 import pytest
 from tests.controller.conftest import World
 
-from hekla.apps.clusters.models import Cluster
+from hekla.apps.clusters import leases
+from hekla.apps.clusters.models import Cluster, Lease
+from hekla.apps.jobs import services
 from hekla.controller import turns, watch
+from hekla.controller.holder import holder
+from hekla.domain.jobspec import JobSpec
+from hekla.lib import clock
 
 
 def test_a_cluster_is_watched_as_it_is_reached_now(simulated: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,3 +63,42 @@ def test_what_stirs_while_the_cluster_is_turned_here_is_looked_at_afterwards_wit
     else:
         watch._watch(simulated.cluster.pk)
     assert (len(turned), asked) == ((2, []) if is_turning else (0, [simulated.cluster.pk]))
+
+
+def submit(world: World) -> None:
+    spec = JobSpec.parse({"name": "one", "queue": "default", "tasks": [{"name": "main", "command": ["true"]}]})
+    services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+
+
+def test_a_cluster_that_nobody_turns_is_due(simulated: World) -> None:
+    assert watch._is_due(simulated.cluster)
+    leases.take(simulated.cluster, "another", now=clock.now() - 2 * leases.LIFETIME)
+    assert watch._is_due(simulated.cluster)
+
+
+def test_a_cluster_that_another_turns_or_that_is_paused_is_not_due(simulated: World) -> None:
+    leases.take(simulated.cluster, "another", now=clock.now())
+    submit(simulated)
+    assert not watch._is_due(simulated.cluster)
+    Lease.objects.all().delete()
+    simulated.cluster.is_paused = True
+    assert not watch._is_due(simulated.cluster)
+
+
+def test_a_cluster_with_work_is_due_and_one_without_keeps_its_lease(simulated: World) -> None:
+    leases.take(simulated.cluster, holder(), now=clock.now() - timedelta(seconds=3))
+    taken = Lease.objects.get()
+    assert not watch._is_due(simulated.cluster)
+    renewed = Lease.objects.get()
+    assert (renewed.epoch, renewed.holder) == (taken.epoch, taken.holder)
+    assert renewed.expires_at > taken.expires_at
+    submit(simulated)
+    assert watch._is_due(simulated.cluster)
+
+
+def test_a_turn_that_stands_still_loses_its_lease(simulated: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    leases.take(simulated.cluster, holder(), now=clock.now() - timedelta(seconds=3))
+    taken = Lease.objects.get()
+    monkeypatch.setattr(turns, "_turn", lambda cluster, _keeper: watch._is_due(cluster))
+    turns.run(simulated.cluster)
+    assert Lease.objects.get().expires_at == taken.expires_at

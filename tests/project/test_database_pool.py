@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hekla.project.database import from_url
+from hekla.project.database import from_url, share_connections
 
 PLATFORM = Path(__file__).parents[2] / "platform"
 
@@ -87,7 +87,9 @@ def test_only_processes_that_answer_requests_have_a_pool(module, pooled):
 
 def test_a_pool_takes_its_size_from_the_configuration_and_keeps_other_options():
     url = "postgresql://u:p@h:1/n?sslmode=require"
-    pooled, alone = from_url(url, pool_size=7), from_url(url)
+    pooled, alone = from_url(url), from_url(url)
+    share_connections(pooled, 7)
+    share_connections(alone, 0)
     assert pooled["OPTIONS"]["pool"]["max_size"] == 7
     assert pooled["OPTIONS"]["sslmode"] == "require"
     assert pooled["CONN_MAX_AGE"] == 0

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="copies are made
 
 ORIGINAL = """
 import fcntl, json, os, signal, sys, time
-from hekla.project import preload
+from hekla.launcher.up import preload
 from hekla.launcher.up.prefork import Launcher
 
 preload.load = lambda: __import__("json")  # Django takes seconds, and is not what this is about

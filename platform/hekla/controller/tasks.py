@@ -3,11 +3,16 @@
 from celery import shared_task
 
 from hekla.apps.clusters import selectors as clusters
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.wakeups import Wakeup
 from hekla.backends import registry
 from hekla.controller import health
 from hekla.controller.turns import run
 from hekla.domain.errors import NotFound
 from hekla.simulation import federation, forecasting
+
+moving = Wakeup("hekla.spans.move")
+_MOVE_SECONDS = 5.0
 
 
 @shared_task(name="hekla.controller.turn")
@@ -52,5 +57,7 @@ def foretell() -> None:
 
 @shared_task(name="hekla.spans.move")
 def move() -> None:
-    """The beat: jobs that wait in one of several clusters go where they would start now."""
+    """Jobs that wait in one of several clusters go where they would start now."""
     federation.move_waiting()
+    if jobs.movable().exists():
+        moving.after(_MOVE_SECONDS)

@@ -111,6 +111,11 @@ def look_again(cluster_id: int) -> bool:
     return keeper.lock.locked()
 
 
+def is_at_rest(cluster_id: int) -> bool:
+    """Whether no turn of this cluster is under way here."""
+    return not _keeper(cluster_id).lock.locked()
+
+
 def wait_for_rest(cluster_id: int, seconds: float) -> None:
     """Until the turn is over that is under way here; for so long at most."""
     _keeper(cluster_id).rests.wait(seconds)

@@ -1,4 +1,4 @@
-"""Waking the controller: a message that says "look again" and carries no fact. One that is lost costs a second."""
+"""Waking the controller: a message that says "look again" and carries no fact. Without it the watch looks anyway."""
 
 import logging
 from typing import Any
@@ -24,10 +24,10 @@ def after_commit(*, actor: str, topics: set[str], **_kwargs: Any) -> None:  # no
 
 
 def request_turn(cluster_id: int) -> None:
-    """Ask for a turn of this cluster soon. Never fails: the beat looks anyway."""
+    """Ask for a turn of this cluster soon. Never fails: the watch looks anyway."""
     from hekla.controller.tasks import turn  # noqa: PLC0415  (tasks import the whole controller)
 
     try:
         turn.apply_async(args=(cluster_id,), retry=False, expires=10)
     except (OperationalError, OSError) as error:
-        log.warning("could not send a wake-up, the next beat will do: %s", error)
+        log.warning("could not send a wake-up, the next look will do: %s", error)

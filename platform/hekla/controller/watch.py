@@ -1,4 +1,9 @@
-"""In the control worker, a thread a cluster waits for its backend to stir and then asks for a turn."""
+"""In the control worker, a thread a cluster waits for its backend to stir and then asks for a turn.
+
+It also looks at the rows, often while there is work and seldom else, and asks for a turn where they call for one: so
+a message that was lost costs a second or two. A cluster without work gets no turns. Then the thread holds on to the
+lease by itself, so that everybody sees that the cluster is looked after, and takes it where another process let it go.
+"""
 
 import logging
 import threading
@@ -9,6 +14,8 @@ from django.db import DatabaseError, Error, close_old_connections
 
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs import selectors as jobs
 from hekla.backends.base import BackendError
 from hekla.controller import turns
 from hekla.controller.backends import backend_of
@@ -20,6 +27,8 @@ from hekla.lib import clock
 log = logging.getLogger(__name__)
 _BREATH_SECONDS = 0.02
 """Between two wishes of one cluster: more of them than can be granted would bury those that matter."""
+_BUSY_SECONDS, _QUIET_SECONDS = 1.0, 2.0
+"""How often it looks at the rows while there is work, and while there is none: well within the lifetime of a lease."""
 _TURNS_FOR_SECONDS = 1.0
 """After which it is looked up anew also while a turn is under way."""
 _stop = threading.Event()
@@ -57,6 +66,20 @@ def _watch_all() -> None:
         _stop.wait(3)
 
 
+def _is_due(cluster: Cluster) -> bool:
+    """Whether the rows call for a turn by this process."""
+    now = clock.now()
+    lease = leases.of(cluster)
+    is_held = lease is not None and leases.is_held(lease, now=now)
+    if cluster.is_paused or (is_held and lease.holder != holder()):
+        return False
+    if not is_held or jobs.has_work(cluster.pk):
+        return True
+    if turns.is_at_rest(cluster.pk):  # one that stands still in the middle of a turn is to lose it
+        leases.renew(cluster.pk, lease.epoch, now=now)
+    return False
+
+
 def _ask_for_turn(cluster_id: int) -> None:
     """Have one more turn of this cluster. One that follows another anyway need not be asked for again before that."""
     if turns.look_again(cluster_id):
@@ -69,11 +92,16 @@ def _watch(cluster_id: int) -> None:
     """It is looked up anew each time, since how it is reached may have changed: of two that each held to their own
     view of that, each would close what the other has opened.
     """
+    pause = 0.0
     while not _stop.is_set():
         try:
-            if backend_of(clusters.by_id(cluster_id)).wait(1.0):
+            cluster = clusters.by_id(cluster_id)
+            if backend_of(cluster).wait(pause) or _is_due(cluster):
                 _ask_for_turn(cluster_id)
                 _stop.wait(_BREATH_SECONDS)
+                pause = _BUSY_SECONDS
+            else:
+                pause = _QUIET_SECONDS
         except NotFound:
             return  # it was removed
         except (BackendError, HeklaError, OSError, Error) as error:

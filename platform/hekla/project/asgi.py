@@ -2,10 +2,10 @@
 
 import os
 
+from django.conf import settings
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hekla.project.settings")
-os.environ.setdefault("HEKLA_DATABASE_POOL", "16")  # six for open pages (live/threads.py), the rest for requests
 http = get_asgi_application()
 
 from channels.auth import AuthMiddlewareStack  # noqa: E402  (Django must be set up first)
@@ -16,7 +16,9 @@ from hekla.launcher.gc_tuning import settle_with_pages  # noqa: E402
 from hekla.lib.open_files import allow_most  # noqa: E402
 from hekla.live.routing import urlpatterns  # noqa: E402
 from hekla.project import celery  # noqa: E402, F401  (without it a wake-up would look for a broker of Celery's own)
+from hekla.project.database import share_connections  # noqa: E402
 
+share_connections(settings.DATABASES["default"], settings.DATABASE_POOL)
 settle_with_pages()
 allow_most()  # each open page is one
 application = ProtocolTypeRouter(

@@ -5,7 +5,8 @@ import warnings
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_ready
+from celery.signals import task_postrun, task_prerun, worker_ready
+from django.db import close_old_connections
 
 from hekla.launcher.gc_tuning import settle
 
@@ -18,6 +19,13 @@ warnings.filterwarnings("ignore", category=PendingDeprecationWarning, module="ce
 app = Celery("hekla")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@task_prerun.connect
+@task_postrun.connect
+def check_connection(**_kwargs: Any) -> None:  # noqa: ANN401
+    """As a request does: a connection that failed is closed, and one that is kept is looked at before its next use."""
+    close_old_connections()
 
 
 @worker_ready.connect

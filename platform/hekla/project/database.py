@@ -11,21 +11,10 @@ _POOL_WAIT_SECONDS = 10.0
 _POOL_IDLE_SECONDS = 60.0
 
 
-def from_url(url: str, *, pool_size: int = 0) -> dict[str, Any]:
-    """`postgresql://user:password@host:port/name?host=/socket/folder` as an entry of DATABASES.
-
-    `pool_size`: the most connections that the threads of this process share; 0: each thread keeps its own.
-    """
+def from_url(url: str) -> dict[str, Any]:
+    """`postgresql://user:password@host:port/name?host=/socket/folder` as an entry of DATABASES."""
     parts = urlsplit(url)
     query: dict[str, Any] = dict(parse_qsl(parts.query))
-    if pool_size:
-        query["pool"] = {
-            "min_size": 1,
-            "max_size": pool_size,
-            "timeout": _POOL_WAIT_SECONDS,
-            "max_idle": _POOL_IDLE_SECONDS,
-            "num_workers": 1,
-        }
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
@@ -33,7 +22,24 @@ def from_url(url: str, *, pool_size: int = 0) -> dict[str, Any]:
         "PASSWORD": query.pop("password", unquote(parts.password or "")),
         "HOST": query.pop("host", parts.hostname or ""),
         "PORT": query.pop("port", str(parts.port or "")),
-        "CONN_MAX_AGE": 0 if pool_size else None,  # 0 gives a connection back to the pool after each request
+        "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": query,
     }
+
+
+def share_connections(entry: dict[str, Any], size: int) -> None:
+    """Have the threads of this process share so many connections; 0: each keeps its own.
+
+    Call it before the first is opened. The settings may have been loaded for processes of all kinds.
+    """
+    if not size:
+        return
+    entry["OPTIONS"]["pool"] = {
+        "min_size": 1,
+        "max_size": size,
+        "timeout": _POOL_WAIT_SECONDS,
+        "max_idle": _POOL_IDLE_SECONDS,
+        "num_workers": 1,
+    }
+    entry["CONN_MAX_AGE"] = 0  # it goes back to the pool after each request

@@ -1,6 +1,7 @@
 """Django's settings: one set for the laptop and for production; what differs comes from `config`."""
 
 import mimetypes
+import sys
 
 from django.utils.translation import gettext_lazy as _
 
@@ -127,7 +128,8 @@ TEMPLATES = [
 COTTON_DIR = "components"
 COTTON_ISOLATE_BY_DEFAULT = True
 
-DATABASES = {"default": from_url(CONFIG.database_url, pool_size=CONFIG.database_pool)}
+DATABASES = {"default": from_url(CONFIG.database_url)}
+DATABASE_POOL = CONFIG.database_pool
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": CONFIG.valkey_url},
     # The parts of the frame that are the same for many: made once by each process, which knows one set of templates.
@@ -224,22 +226,25 @@ ASK_CLUSTERS = "hekla.simulation.federation.ask"
 """Who says where a job would start first; what takes jobs in does not know the engine."""
 
 CELERY_TASK_ROUTES = {"hekla.controller.*": {"queue": "control"}}
+_SLOW = 20.0
+"""Whoever has something to do is woken, or looks for itself; this is for messages that were lost."""
 CELERY_BEAT_SCHEDULE = {
-    "look anyway": {"task": "hekla.controller.tick", "schedule": 1.0, "options": {"queue": "control", "expires": 2}},
+    "look anyway": {"task": "hekla.controller.tick", "schedule": _SLOW, "options": {"queue": "control", "expires": 10}},
     "ask clusters how they are": {"task": "hekla.health.look_around", "schedule": 30.0, "options": {"expires": 30}},
     "foretell starts": {"task": "hekla.controller.foretell", "schedule": 10.0, "options": {"expires": 20}},
-    "move what could start elsewhere": {"task": "hekla.spans.move", "schedule": 5.0, "options": {"expires": 5}},
-    "let flows go on": {"task": "hekla.flows.advance", "schedule": 1.0, "options": {"expires": 2}},
-    "let demonstrations go on": {"task": "hekla.demonstrations.advance", "schedule": 1.0, "options": {"expires": 2}},
-    "start what is scheduled": {"task": "hekla.schedules.start_due", "schedule": 1.0, "options": {"expires": 2}},
-    "tell of what happened": {"task": "hekla.notifications.follow", "schedule": 1.0, "options": {"expires": 2}},
-    "tell of what time brings": {"task": "hekla.notifications.look", "schedule": 20.0, "options": {"expires": 30}},
-    "send what is due": {"task": "hekla.notifications.send", "schedule": 2.0, "options": {"expires": 4}},
-    "mail invitations": {"task": "hekla.invitations.send", "schedule": 2.0, "options": {"expires": 4}},
+    "move what could start elsewhere": {"task": "hekla.spans.move", "schedule": _SLOW, "options": {"expires": 10}},
+    "let flows go on": {"task": "hekla.flows.advance", "schedule": _SLOW, "options": {"expires": 10}},
+    "let demonstrations go on": {"task": "hekla.demonstrations.advance", "schedule": _SLOW, "options": {"expires": 10}},
+    "start what is scheduled": {"task": "hekla.schedules.start_due", "schedule": _SLOW, "options": {"expires": 10}},
+    "tell of what happened": {"task": "hekla.notifications.follow", "schedule": _SLOW, "options": {"expires": 10}},
+    "tell of what time brings": {"task": "hekla.notifications.look", "schedule": 30.0, "options": {"expires": 30}},
+    "send what is due": {"task": "hekla.notifications.send", "schedule": _SLOW, "options": {"expires": 10}},
+    "mail invitations": {"task": "hekla.invitations.send", "schedule": _SLOW, "options": {"expires": 10}},
     "forget what was told": {"task": "hekla.notifications.tidy", "schedule": 3600.0, "options": {"expires": 600}},
     "end acting for people": {"task": "hekla.acting.end_overdue", "schedule": 60.0, "options": {"expires": 120}},
     "tidy up after schedules": {"task": "hekla.schedules.tidy", "schedule": 30.0, "options": {"expires": 60}},
 }
+CELERY_DB_REUSE_MAX = sys.maxsize  # each thread keeps its connection; `celery.py` looks whether it still works
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_ACKS_LATE = False
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 2}

@@ -2,6 +2,7 @@
 
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.forecasts import selectors, services
+from hekla.apps.jobs import selectors as jobs
 from hekla.domain.phases import JobPhase
 from hekla.simulation import eta
 from hekla.simulation.runtimes import View
@@ -13,7 +14,7 @@ _MOST = 200
 
 def record(cluster: Cluster) -> int:
     """Foretell the start of each job of which nothing was foretold yet. Returns of how many."""
-    if cluster.leads_jobs:
+    if cluster.leads_jobs or not jobs.any_waiting(cluster.pk):
         return 0
     with looking_at(cluster, is_long=True) as outlook:
         fresh = _fresh(outlook)

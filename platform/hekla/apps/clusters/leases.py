@@ -59,6 +59,11 @@ def renew(cluster_id: int, epoch: int, *, now: datetime) -> None:
         raise LeaseLost("Another controller has taken over this cluster.")
 
 
+def of(cluster: Cluster) -> Lease | None:
+    """The lease of a cluster; None: nobody ever took it."""
+    return Lease.objects.filter(cluster=cluster).first()
+
+
 def is_held(lease: Lease | None, *, now: datetime) -> bool:
     """Whether somebody controls the cluster."""
     return lease is not None and lease.expires_at > now

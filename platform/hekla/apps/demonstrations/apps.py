@@ -4,3 +4,7 @@ from django.apps import AppConfig
 class DemonstrationsConfig(AppConfig):
     name = "hekla.apps.demonstrations"
     label = "demonstrations"
+
+    def ready(self) -> None:
+        """Let a demonstration go on as soon as it began."""
+        from hekla.apps.demonstrations import wake  # noqa: PLC0415, F401  (connects a signal)

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils import translation
 
 from hekla.apps.event_log.services import unit_of_work
-from hekla.apps.invitations import mail, sealed, selectors
+from hekla.apps.invitations import mail, sealed, selectors, wake
 from hekla.apps.invitations.models import Invitation, Letter
 from hekla.lib.backoff import backoff_delay
 from hekla.lib.encryption import DecryptionError
@@ -33,6 +33,8 @@ def post(links: Iterable[tuple[Invitation, str]], *, now: datetime) -> set[int]:
     ]
     with unit_of_work():
         Letter.objects.bulk_create(letters)
+        if letters:
+            wake.send_soon()
     return {letter.invitation_id for letter in letters}
 
 

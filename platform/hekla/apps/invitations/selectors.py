@@ -3,14 +3,14 @@
 import hashlib
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Min, QuerySet
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.selectors import may as may_on_platform
 from hekla.apps.invitations import extras
-from hekla.apps.invitations.models import Invitation
+from hekla.apps.invitations.models import Invitation, Letter
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import NotFound
@@ -20,6 +20,11 @@ def waiting(tenant: Tenant) -> QuerySet[Invitation]:
     """Those that nobody accepted or revoked, newest first; some may be too old to be accepted."""
     found = Invitation.objects.filter(tenant=tenant, accepted_at=None, revoked_at=None)
     return found.select_related("invited_by", "letter").order_by("-created_at", "-pk")
+
+
+def next_letter() -> datetime | None:
+    """When the next letter is due, maybe in the past; None: there is none."""
+    return Letter.objects.aggregate(at=Min("due_at"))["at"]
 
 
 def by_secret(secret: str, *, now: datetime) -> Invitation:

@@ -2,7 +2,8 @@
 
 from celery import shared_task
 
-from hekla.apps.invitations import letters
+from hekla.apps.invitations import letters, selectors
+from hekla.apps.invitations.wake import sending
 from hekla.lib import clock
 
 
@@ -10,3 +11,4 @@ from hekla.lib import clock
 def send() -> None:
     """The letters that are due."""
     letters.send_due(now=clock.now())
+    sending.at(selectors.next_letter(), now=clock.now())

@@ -319,6 +319,18 @@ def unfinished(cluster_id: int) -> list[Job]:
     return list(found.select_related("queue", "owner", "tenant").order_by("id"))
 
 
+def any_waiting(cluster_id: int) -> bool:
+    """Whether a job of this cluster waits for its first start."""
+    return Job.objects.filter(cluster_id=cluster_id, phase=JobPhase.PENDING, started_at=None).exists()
+
+
+def has_work(cluster_id: int) -> bool:
+    """Whether a job of this cluster is not over, or is and has a pod that still holds something."""
+    alive = Job.objects.filter(cluster_id=cluster_id).exclude(phase__in=_FINAL_JOBS)
+    held = Pod.objects.filter(job__cluster_id=cluster_id).exclude(phase__in=_FINAL_PODS)
+    return alive.exists() or held.exists()
+
+
 def ending(cluster_id: int) -> list[Job]:
     """Jobs of a cluster that are over and have pods that still hold something."""
     held = Pod.objects.exclude(phase__in=_FINAL_PODS).values("job_id")

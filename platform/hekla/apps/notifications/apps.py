@@ -4,3 +4,7 @@ from django.apps import AppConfig
 class NotificationsConfig(AppConfig):
     name = "hekla.apps.notifications"
     label = "notifications"
+
+    def ready(self) -> None:
+        """Tell people soon after something happened."""
+        from hekla.apps.notifications import wake  # noqa: PLC0415, F401  (connects a signal)

@@ -1,14 +1,16 @@
 """What people chose, and what they were told."""
 
 from collections.abc import Collection
+from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Min, Prefetch, Q, QuerySet
 
 from hekla.apps.accounts.models import User
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications.choices import Moment
-from hekla.apps.notifications.models import Delivery, JobChoice, Notification, Preference
+from hekla.apps.notifications.models import Delivery, JobChoice, Notification, Preference, Reader
 from hekla.apps.tenancy import selectors as tenancy
 
 Choice = Preference | JobChoice
@@ -34,6 +36,17 @@ def shown_to(user: User) -> QuerySet[Notification]:
 def unread(user: User, *, most: int = 100) -> int:
     """How many of them they have not read, counted up to `most`."""
     return len(shown_to(user).prefetch_related(None).filter(read_at=None).values_list("pk")[:most])
+
+
+def is_behind() -> bool:
+    """Whether something happened of which it was not decided yet who is told."""
+    number = Reader.objects.values_list("number", flat=True).first()
+    return number is not None and number < event_log.last_number()
+
+
+def next_delivery() -> datetime | None:
+    """When the next delivery is due, maybe in the past; None: there is none."""
+    return Delivery.objects.filter(sent_at=None, given_up_at=None).aggregate(at=Min("due_at"))["at"]
 
 
 def listeners(jobs: Collection[Job]) -> dict[UUID, dict[int, Choice]]:

@@ -2,7 +2,8 @@
 
 from celery import shared_task
 
-from hekla.apps.notifications import services
+from hekla.apps.notifications import selectors, services
+from hekla.apps.notifications.wake import following, sending
 from hekla.lib import clock
 
 
@@ -10,6 +11,8 @@ from hekla.lib import clock
 def follow() -> None:
     """What happened since the last time."""
     services.follow(now=clock.now())
+    if selectors.is_behind():
+        following.soon()
 
 
 @shared_task(name="hekla.notifications.look")
@@ -22,6 +25,7 @@ def look() -> None:
 def send() -> None:
     """What is due, by mail and webhook."""
     services.send_due(now=clock.now())
+    sending.at(selectors.next_delivery(), now=clock.now())
 
 
 @shared_task(name="hekla.notifications.tidy")

@@ -4,3 +4,7 @@ from django.apps import AppConfig
 class SchedulesConfig(AppConfig):
     name = "hekla.apps.schedules"
     label = "schedules"
+
+    def ready(self) -> None:
+        """Start schedules when they are due."""
+        from hekla.apps.schedules import wake  # noqa: PLC0415, F401  (connects a signal)

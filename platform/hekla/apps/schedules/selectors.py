@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Min, QuerySet
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
@@ -78,6 +78,11 @@ def due(now: datetime) -> list[int]:
     """The row ids of schedules that must be looked at."""
     found = Schedule.objects.filter(is_suspended=False, next_at__lte=now)
     return list(found.order_by("next_at", "id").values_list("pk", flat=True))
+
+
+def next_due() -> datetime | None:
+    """When the next schedule is due, maybe in the past; None: none ever is."""
+    return Schedule.objects.filter(is_suspended=False).aggregate(at=Min("next_at"))["at"]
 
 
 def finished() -> list[Run]:

@@ -1,8 +1,9 @@
-"""Celery starts what is due; the beat asks each second, so that a message that is lost costs a second."""
+"""Celery starts what is due, when it is due."""
 
 from celery import shared_task
 
-from hekla.apps.schedules import services
+from hekla.apps.schedules import selectors, services
+from hekla.apps.schedules.wake import starting
 from hekla.lib import clock
 
 
@@ -10,6 +11,7 @@ from hekla.lib import clock
 def start_due() -> None:
     """All schedules whose time has come."""
     services.start_due(now=clock.now())
+    starting.at(selectors.next_due(), now=clock.now())
 
 
 @shared_task(name="hekla.schedules.tidy")

@@ -43,7 +43,7 @@ class Launcher:
             return
         os.environ.update({**_THREADS, **env})
         gc.disable()  # all of it stays, so there is no use in looking for garbage among it
-        from hekla.project import preload  # noqa: PLC0415  (this is the moment; nothing of it may be loaded before)
+        from hekla.launcher.up import preload  # noqa: PLC0415  (this is the moment; nothing of it may be loaded before)
 
         preload.load()
         gc.freeze()

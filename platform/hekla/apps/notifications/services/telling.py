@@ -7,6 +7,7 @@ from typing import Any
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
+from hekla.apps.notifications import wake
 from hekla.apps.notifications.choices import Moment, Way
 from hekla.apps.notifications.models import Delivery, Notification, Preference
 from hekla.apps.notifications.selectors import Choice, preference
@@ -58,5 +59,7 @@ def _write(user: User, key: str, choice: Choice, now: datetime, facts: dict[str,
         ways = [way for way in (Way.MAIL, Way.WEBHOOK) if way in choice.ways]
         due = {Way.MAIL: now + wait, Way.WEBHOOK: now}
         Delivery.objects.bulk_create([Delivery(notification=made, way=way, due_at=due[way]) for way in ways])
+        for way in ways:
+            wake.send_at(due[way], now=now)
         changed_for(user.pk)
     return is_new

@@ -1,4 +1,4 @@
-"""Everything that a process of Hekla needs, loaded at once, for the one that then copies itself (see `up.prefork`)."""
+"""Everything that a process of Hekla needs, loaded at once, for the one that then copies itself (see `prefork`)."""
 
 from importlib import import_module
 

@@ -1,0 +1,17 @@
+"""Waking what lets demonstrations go on, as soon as one begins; from then on it wakes itself."""
+
+from typing import Any
+
+from django.dispatch import receiver
+
+from hekla.apps.event_log.signals import recorded
+from hekla.apps.wakeups import Wakeup
+
+advancing = Wakeup("hekla.demonstrations.advance")
+
+
+@receiver(recorded)
+def after_commit(*, topics: set[str], **_kwargs: Any) -> None:  # noqa: ANN401
+    """One began, or ended."""
+    if any(topic.startswith("demonstration:") for topic in topics):
+        advancing.soon()

@@ -1,0 +1,12 @@
+"""Waking what mails invitations, when the next letter is due."""
+
+from django.db import transaction
+
+from hekla.apps.wakeups import Wakeup
+
+sending = Wakeup("hekla.invitations.send")
+
+
+def send_soon() -> None:
+    """Once the present transaction is committed."""
+    transaction.on_commit(sending.soon, robust=True)

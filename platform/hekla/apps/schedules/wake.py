@@ -1,0 +1,19 @@
+"""Waking what starts schedules, at the next time at which one is due."""
+
+from typing import Any
+
+from django.dispatch import receiver
+
+from hekla.apps.event_log.signals import recorded
+from hekla.apps.schedules import selectors
+from hekla.apps.wakeups import Wakeup
+from hekla.lib import clock
+
+starting = Wakeup("hekla.schedules.start_due")
+
+
+@receiver(recorded)
+def after_commit(*, topics: set[str], **_kwargs: Any) -> None:  # noqa: ANN401
+    """A schedule is new, or was changed."""
+    if any(topic.startswith("schedule:") for topic in topics):
+        starting.at(selectors.next_due(), now=clock.now())
