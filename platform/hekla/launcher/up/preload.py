@@ -20,8 +20,7 @@ def load() -> None:
     from django.urls import get_resolver  # noqa: PLC0415  (Django must be set up first)
 
     get_resolver().url_patterns  # noqa: B018  (they are loaded by being asked for)
-    from hekla.project.celery import app  # noqa: PLC0415
-
+    app = import_module("hekla.project.celery").app  # by name, as each process names what it runs
     app.loader.import_default_modules()
     app.finalize()
     for name in _ALSO:
