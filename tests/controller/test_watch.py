@@ -77,7 +77,7 @@ def test_a_cluster_that_nobody_turns_is_due(simulated: World) -> None:
 
 
 def test_a_cluster_that_another_turns_or_that_is_paused_is_not_due(simulated: World) -> None:
-    leases.take(simulated.cluster, "another", now=clock.now())
+    leases.take(simulated.cluster, "another", now=clock.now() + timedelta(hours=1))
     submit(simulated)
     assert not watch._is_due(simulated.cluster)
     Lease.objects.all().delete()

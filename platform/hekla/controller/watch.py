@@ -70,10 +70,13 @@ def _is_due(cluster: Cluster) -> bool:
     """Whether the rows call for a turn by this process."""
     now = clock.now()
     lease = leases.of(cluster)
-    is_held = lease is not None and leases.is_held(lease, now=now)
-    if cluster.is_paused or (is_held and lease.holder != holder()):
+    if cluster.is_paused:
         return False
-    if not is_held or jobs.has_work(cluster.pk):
+    if lease is None or not leases.is_held(lease, now=now):
+        return True
+    if lease.holder != holder():
+        return False
+    if jobs.has_work(cluster.pk):
         return True
     if turns.is_at_rest(cluster.pk):  # one that stands still in the middle of a turn is to lose it
         leases.renew(cluster.pk, lease.epoch, now=now)

@@ -9,5 +9,10 @@ class ProjectConfig(AppConfig):
     label = "project"
 
     def ready(self) -> None:
-        """Translate what the domain says into the language of the request that it is said to."""
+        """Make Celery's application the one that every process sends through, and know the checks of a deployment.
+
+        Translate what the domain says into the language of the request that it is said to.
+        """
+        from hekla.project import celery, checks  # noqa: PLC0415, F401
+
         translation.set_translator(gettext)

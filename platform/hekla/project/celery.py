@@ -13,8 +13,8 @@ from hekla.launcher.gc_tuning import settle
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hekla.project.settings")
 
 # It warns of root for its pickle messages, which Hekla does not take, and of defaults of its next major version.
-warnings.filterwarnings("ignore", "You're running the worker with superuser", RuntimeWarning)
-warnings.filterwarnings("ignore", category=PendingDeprecationWarning, module="celery")
+warnings.filterwarnings("ignore", r"\s*You're running the worker with superuser", RuntimeWarning)
+warnings.filterwarnings("ignore", category=PendingDeprecationWarning)
 
 app = Celery("hekla")
 app.config_from_object("django.conf:settings", namespace="CELERY")

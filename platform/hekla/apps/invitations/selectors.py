@@ -3,7 +3,7 @@
 import hashlib
 from datetime import datetime
 
-from django.db.models import Min, QuerySet
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
@@ -24,7 +24,7 @@ def waiting(tenant: Tenant) -> QuerySet[Invitation]:
 
 def next_letter() -> datetime | None:
     """When the next letter is due, maybe in the past; None: there is none."""
-    return Letter.objects.aggregate(at=Min("due_at"))["at"]
+    return Letter.objects.filter(due_at__isnull=False).order_by("due_at").values_list("due_at", flat=True).first()
 
 
 def by_secret(secret: str, *, now: datetime) -> Invitation:

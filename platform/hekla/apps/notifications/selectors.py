@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Min, Prefetch, Q, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log import selectors as event_log
@@ -46,7 +46,8 @@ def is_behind() -> bool:
 
 def next_delivery() -> datetime | None:
     """When the next delivery is due, maybe in the past; None: there is none."""
-    return Delivery.objects.filter(sent_at=None, given_up_at=None).aggregate(at=Min("due_at"))["at"]
+    waiting = Delivery.objects.filter(sent_at=None, given_up_at=None).order_by("due_at")
+    return waiting.values_list("due_at", flat=True).first()
 
 
 def listeners(jobs: Collection[Job]) -> dict[UUID, dict[int, Choice]]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Min, QuerySet
+from django.db.models import QuerySet
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
@@ -82,7 +82,8 @@ def due(now: datetime) -> list[int]:
 
 def next_due() -> datetime | None:
     """When the next schedule is due, maybe in the past; None: none ever is."""
-    return Schedule.objects.filter(is_suspended=False).aggregate(at=Min("next_at"))["at"]
+    found = Schedule.objects.filter(is_suspended=False, next_at__isnull=False).order_by("next_at")
+    return found.values_list("next_at", flat=True).first()
 
 
 def finished() -> list[Run]:
