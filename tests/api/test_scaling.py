@@ -6,7 +6,7 @@ from django.db import transaction
 from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
-from hekla.domain.scaling import JobSize
+from hekla.domain.scaling import JobScale
 from hekla.lib import clock
 
 JOBS = "/api/v1/jobs"
@@ -69,7 +69,7 @@ def test_who_looked_at_another_revision_is_told(alice, submitted):
 
 def test_a_change_that_is_undone_leaves_no_trace(world, submitted):
     def scale_to(replicas):
-        size = JobSize.parse({"tasks": {"worker": {"replicas": replicas}}})
+        size = JobScale.parse({"tasks": {"worker": {"replicas": replicas}}})
         services.scale(Job.objects.get(), size, user=world.people["alice"], now=clock.now())
 
     with transaction.atomic():

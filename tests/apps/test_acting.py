@@ -82,8 +82,8 @@ def test_what_is_done_names_both(people: People, client: Client) -> None:
     assert ("JobSubmitted", "alice", "ada") in told()
     client.post(END)
     assert [one for one in told() if one[0].startswith("Acting")] == [
-        ("ActingBegun", "ada", ""),
-        ("ActingEnded", "ada", ""),
+        ("ImpersonationStarted", "ada", ""),
+        ("ImpersonationEnded", "ada", ""),
     ]
     page = client.get(reverse("audit"), {"kind": "JobSubmitted"}).content.decode()
     assert "ada for alice" in page
@@ -107,7 +107,7 @@ def test_the_log_tells_of_the_end_though_nobody_comes_back(people: People, clien
     assert services.end_overdue(now=clock.now()) == 0
     assert services.end_overdue(now=acting.until + timedelta(minutes=5)) == 1
     assert Event.objects.order_by("id").last().at == acting.until
-    assert told()[-1] == ("ActingEnded", "ada", "")
+    assert told()[-1] == ("ImpersonationEnded", "ada", "")
 
 
 def test_who_signs_out_ends_it_too(client: Client) -> None:
@@ -127,7 +127,7 @@ def test_what_is_asked_too_late_is_not_done(people: People, client: Client, happ
     home = client.get("/")
     assert home.context["user"] == people.ada
     assert "You stopped acting for this person" in home.content.decode()
-    assert told()[-1] == ("ActingEnded", "ada", "")
+    assert told()[-1] == ("ImpersonationEnded", "ada", "")
 
 
 def test_who_is_no_admin_any_more_acts_for_nobody(people: People, client: Client) -> None:

@@ -98,10 +98,10 @@ def test_a_pasted_kubeconfig_reaches_the_cluster_and_is_told_nowhere(
     shown = [admin.get(page).content.decode() for page in pages]
     assert key.fingerprint in shown[0]
     assert "Within reach" in shown[0]
-    assert "Cluster given a key" in admin.get(reverse("audit"), {"kind": "ClusterKeyGiven"}).content.decode()
+    assert "Cluster given a key" in admin.get(reverse("audit"), {"kind": "ClusterKeyAdded"}).content.decode()
     for text in (*shown, all_that_is_kept(), caplog.text):
         assert token not in text
-    told = Event.objects.get(kind="ClusterKeyGiven")
+    told = Event.objects.get(kind="ClusterKeyAdded")
     assert (told.actor_name, told.payload["server"]) == ("ada", small_cluster.url)
 
 
@@ -237,7 +237,7 @@ def test_a_key_that_is_replaced_or_removed_holds_at_once(
     assert ClusterKey.objects.count() == 1
     assert admin.post(reverse("clusters:remove_key", args=["far"])).status_code == 302
     assert selectors.backend_facts(far)["key"] is None
-    kinds = ["ClusterKeyGiven", "ClusterKeyGiven", "ClusterKeyRemoved"]
+    kinds = ["ClusterKeyAdded", "ClusterKeyAdded", "ClusterKeyRemoved"]
     assert [event.kind for event in Event.objects.filter(kind__startswith="ClusterKey").order_by("pk")] == kinds
 
 

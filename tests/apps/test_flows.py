@@ -79,7 +79,7 @@ def test_steps_begin_one_after_the_other_and_the_log_tells_of_it(people: People)
     assert made.phase == "succeeded"
     assert made.ended_at is not None
     assert kinds(made) == [
-        "FlowStarted", "FlowStepBegun", "FlowPhaseChanged", "FlowStepBegun", "FlowPhaseChanged",
+        "FlowStarted", "FlowStepStarted", "FlowPhaseChanged", "FlowStepStarted", "FlowPhaseChanged",
     ]  # fmt: skip
     assert all(job.owner == people.alice and job.tenant == people.lab for job in Job.objects.all())
 

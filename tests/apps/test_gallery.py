@@ -61,7 +61,7 @@ def test_a_job_is_begun_and_says_with_which_version(people: People, as_: As) -> 
     assert use is not None
     assert (use.version.template, use.version.number) == (template, 2)
     assert "Template Finer, version 2" in as_(people.bob).get(answer["Location"]).content.decode()
-    assert "JobBegunWithTemplate" in [event.kind for event in event_log.about(f"job:{job.uid}")]
+    assert "JobCreatedFromTemplate" in [event.kind for event in event_log.about(f"job:{job.uid}")]
 
 
 def test_what_is_locked_stays_whoever_sends_it(people: People, as_: As) -> None:

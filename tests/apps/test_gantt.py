@@ -38,7 +38,7 @@ def became(new: str, seconds: float) -> Event:
 
 
 def says(seconds: float, *reasons: dict[str, Any]) -> Event:
-    return event("JobWaits", seconds, reasons=list(reasons))
+    return event("JobUnschedulable", seconds, reasons=list(reasons))
 
 
 def a_job(**changes: Any) -> Job:

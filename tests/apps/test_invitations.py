@@ -166,7 +166,9 @@ def test_the_page_says_nothing_of_whether_an_address_is_known(people: People, as
     assert without[0].replace("charlie@", "nobody@") == without[1]
 
 
-@pytest.mark.parametrize(("mailed", "sentence"), [(True, "sending the link to dora@example.org"), (False, "no mail server")])
+@pytest.mark.parametrize(
+    ("mailed", "sentence"), [(True, "sending the link to dora@example.org"), (False, "no mail server")]
+)
 def test_the_link_is_mailed_soon_where_there_is_a_server_and_shown_always(
     people: People, as_: As, settings, mailed: bool, sentence: str
 ) -> None:

@@ -337,7 +337,7 @@ def test_the_story_of_a_job_says_who_goes_by_whose_leave_and_who_was_spared(peop
     spared = as_data(Reason(Cause.PRIORITY, "preempt", "", "nobody_preempted", victims=Victims({"gang": 1})))
     with unit_of_work():
         tell(job, evicted, actor=PLATFORM, now=clock.now())
-        tell(job, events.JobWaits(reasons=(full, spared)), actor=PLATFORM, now=clock.now())
+        tell(job, events.JobUnschedulable(reasons=(full, spared)), actor=PLATFORM, now=clock.now())
     page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
     assert "main-0 must make room on n1 for another job (preempt: gang)." in page
     assert "Its job held 100% of the cluster and holds 50% now." in page

@@ -41,7 +41,7 @@ def pod(people: People) -> Pod:
         created_at=at(0), bound_at=at(10), started_at=at(10), finished_at=at(30),
     )  # fmt: skip
     with unit_of_work():
-        tell(job, events.JobWaits(reasons=(FULL,)), actor=CONTROLLER, now=at(4))
+        tell(job, events.JobUnschedulable(reasons=(FULL,)), actor=CONTROLLER, now=at(4))
         tell(job, events.PodBound(task="main", index=0, attempt=2, node="n1"), actor=CONTROLLER, now=at(10))
         _changes(job, PodPhase.RUNNING, 10)
         _changes(job, PodPhase.FAILED, 30, exit_code=139, reason="SIGSEGV")

@@ -14,7 +14,7 @@ from hekla.apps.jobs import services as jobs
 from hekla.apps.quotas.models import Quota
 from hekla.apps.usage import quota_usage
 from hekla.domain.errors import Invalid
-from hekla.domain.scaling import JobSize
+from hekla.domain.scaling import JobScale
 from hekla.lib import clock
 
 As = Callable[[User], Client]
@@ -52,7 +52,7 @@ def test_a_job_does_not_grow_beyond_what_could_ever_start(people: People) -> Non
     job = people.submit(tasks=[task(1)])
     bound(people, "tenant", resources={"cpu": "2"})
     with pytest.raises(Invalid, match="Lab may use 2 at once"):
-        jobs.scale(job, JobSize.parse({"tasks": {"main": {"replicas": 3, "min_available": 3}}, "min_available": 3}),
+        jobs.scale(job, JobScale.parse({"tasks": {"main": {"replicas": 3, "min_available": 3}}, "min_available": 3}),
                    user=people.alice, now=clock.now())  # fmt: skip
 
 

@@ -32,8 +32,8 @@ def at(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def waits(reason: dict[str, Any]) -> events.JobWaits:
-    return events.JobWaits(reasons=(reason,))
+def waits(reason: dict[str, Any]) -> events.JobUnschedulable:
+    return events.JobUnschedulable(reasons=(reason,))
 
 
 def became(old: str, new: str) -> events.JobPhaseChanged:

@@ -80,7 +80,7 @@ def test_a_job_and_its_events_keep_the_facts_and_pages_tell_them(people: People,
         [{"code": "can_be_resumed"}],
     )
     event = Event.objects.filter(kind="JobPhaseChanged").latest("id")
-    assert event.payload["said"] == [{"code": "can_be_resumed"}]
+    assert event.payload["message_facts"] == [{"code": "can_be_resumed"}]
     client = as_(people.alice)
     address = reverse("jobs:detail", args=[job.uid])
     assert job.message in client.get(address).content.decode()

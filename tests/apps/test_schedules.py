@@ -69,7 +69,7 @@ def test_what_is_due_is_submitted_once_however_often_one_looks(people: People) -
     assert names() == [name_at(NOON)]
     job = Job.objects.get()
     assert (job.owner, job.tenant) == (people.alice, people.lab)
-    assert kinds(schedule) == ["ScheduleCreated", "ScheduleRan"]
+    assert kinds(schedule) == ["ScheduleCreated", "ScheduleRunStarted"]
     schedule.refresh_from_db()
     assert schedule.next_at == NOON + HOUR
 
@@ -94,7 +94,7 @@ def test_after_a_downtime_the_latest_starts_and_the_others_are_told_as_missed(pe
     assert names() == [name_at(NOON + 3 * HOUR)]
     missed = selectors.runs(schedule).get(outcome="missed")
     assert (missed.due_at, missed.until, missed.count) == (NOON, NOON + 2 * HOUR, 3)
-    assert kinds(schedule) == ["ScheduleCreated", "ScheduleMissed", "ScheduleRan"]
+    assert kinds(schedule) == ["ScheduleCreated", "ScheduleMissed", "ScheduleRunStarted"]
 
 
 def test_later_than_its_deadline_nothing_starts(people: People) -> None:
@@ -214,7 +214,7 @@ def test_what_was_due_while_it_was_suspended_is_not_made_up_for(people: People) 
     assert names() == []
     services.start_due(now=NOON + 2 * HOUR)
     assert names() == [name_at(NOON + 2 * HOUR)]
-    assert kinds(schedule) == ["ScheduleCreated", "ScheduleSuspended", "ScheduleResumed", "ScheduleRan"]
+    assert kinds(schedule) == ["ScheduleCreated", "ScheduleSuspended", "ScheduleResumed", "ScheduleRunStarted"]
 
 
 def test_to_suspend_twice_is_told_once(people: People) -> None:
@@ -272,7 +272,7 @@ def test_two_at_once_are_forbidden_by_hand_too(people: People) -> None:
 
 
 def test_of_finished_jobs_the_newest_are_kept(people: People) -> None:
-    make(people, successful_jobs_kept=2, failed_jobs_kept=1)
+    make(people, successful_jobs_history_limit=2, failed_jobs_history_limit=1)
     ends = ["completed", "failed", "completed", "terminated", "completed", "aborted", "completed"]
     for hour, phase in enumerate(ends):
         services.start_due(now=NOON + hour * HOUR)
@@ -286,7 +286,7 @@ def test_of_finished_jobs_the_newest_are_kept(people: People) -> None:
 
 
 def test_jobs_of_no_schedule_are_left_alone(people: People) -> None:
-    make(people, successful_jobs_kept=0)
+    make(people, successful_jobs_history_limit=0)
     job = people.submit("mine")
     Job.objects.update(phase="completed")
     assert services.tidy(now=NOON) == 0
@@ -311,7 +311,7 @@ def test_of_very_many_runs_the_oldest_are_forgotten(people: People, monkeypatch:
 def fill(**changes: Any) -> dict[str, Any]:
     return {
         "name": "nightly", "cron": "30 2 * * *", "time_zone": "Europe/Berlin", "concurrency": "Forbid",
-        "successful_jobs_kept": "3", "failed_jobs_kept": "1", "manifest": MANIFEST, **changes,
+        "successful_jobs_history_limit": "3", "failed_jobs_history_limit": "1", "manifest": MANIFEST, **changes,
     }  # fmt: skip
 
 
@@ -336,7 +336,7 @@ def test_the_form_makes_one_and_its_page_tells_all(people: People, as_: As) -> N
         ({"manifest": MANIFEST.replace("train.py", "'train.py', 7")}, "text"),
         ({"manifest": "just words"}, "must be a mapping"),
         ({"name": "Night"}, "is not a name"),
-        ({"failed_jobs_kept": "-1"}, "greater than or equal to 0"),
+        ({"failed_jobs_history_limit": "-1"}, "greater than or equal to 0"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_typed_is_lost(

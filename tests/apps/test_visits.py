@@ -50,7 +50,7 @@ def test_one_ends_one(people: People, three: list[Client]) -> None:
     theirs = next(v for v in seen(people.alice) if v.session_key == three[1].session.session_key)
     three[0].post(reverse("accounts:end_visit", args=[theirs.pk]))
     assert [is_in(client) for client in three] == [True, False, True]
-    assert (Event.objects.last().kind, Event.objects.last().payload["browsers"]) == ("SignedOutElsewhere", 1)
+    assert (Event.objects.last().kind, Event.objects.last().payload["browsers"]) == ("OtherSessionsRevoked", 1)
 
 
 def test_or_all_others(people: People, three: list[Client]) -> None:

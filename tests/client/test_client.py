@@ -8,7 +8,6 @@ import pytest
 from tests.cli.conftest import Console, console, world
 
 from hekla.client import (
-    ApiError,
     AuthenticationError,
     BadRequestError,
     Client,
@@ -18,6 +17,7 @@ from hekla.client import (
     NotHeklaError,
     PermissionDeniedError,
     RateLimitError,
+    ResponseError,
     ServerError,
     UnreachableError,
     WaitTimeoutError,
@@ -69,8 +69,8 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("status", "kind"), [*REFUSALS, (415, ApiError)])
-def test_a_refusal_is_an_exception_of_its_kind(status: int, kind: type[ApiError]) -> None:
+@pytest.mark.parametrize(("status", "kind"), [*REFUSALS, (415, ResponseError)])
+def test_a_refusal_is_an_exception_of_its_kind(status: int, kind: type[ResponseError]) -> None:
     with pytest.raises(kind) as raised:
         Scripted(problem(status)).client().nodes()
     assert (raised.value.status, raised.value.detail, raised.value.code) == (status, "No.", "no")

@@ -22,7 +22,7 @@ from hekla.controller.holder import holder
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import LifecycleAction
-from hekla.domain.scaling import JobSize
+from hekla.domain.scaling import JobScale
 from hekla.lib import clock
 
 WAIT_SECONDS = 600
@@ -152,7 +152,7 @@ class Jobs(Generic[AnyCell]):
 
     def grow(self, cell: AnyCell) -> None:
         """Alice gives `work` one replica more, without which the job will not do."""
-        size = JobSize.parse({"tasks": {"work": {"replicas": 3, "min_available": 3}}})
+        size = JobScale.parse({"tasks": {"work": {"replicas": 3, "min_available": 3}}})
         services.scale(self.jobs[cell], size, user=self.world.alice, now=clock.now())
 
     def _epoch(self) -> int:

@@ -471,9 +471,9 @@ def test_a_budget_keeps_a_pod_of_others_until_it_allows_more(shared, small_clust
     pair(shared, small_cluster, others)
     kept = budget(small_cluster, others, {"app": "pair"}, 2)
     urgent(shared)
-    shared.turn_until(lambda: Event.objects.filter(kind="PodSpared").exists())
+    shared.turn_until(lambda: Event.objects.filter(kind="PodEvictionBlocked").exists())
     assert not Event.objects.filter(kind="PodEvicted").exists(), "nobody is told of what does not happen"
-    assert "budget" in Event.objects.filter(kind="PodSpared").earliest("id").payload["message"]
+    assert "budget" in Event.objects.filter(kind="PodEvictionBlocked").earliest("id").payload["message"]
     assert len(small_cluster.request("GET", f"/api/v1/namespaces/{others}/pods")["items"]) == 2
     assert not Pod.objects.filter(job__name="pair", phase=PodPhase.FAILED).exists()
     small_cluster.request("DELETE", kept)
@@ -492,7 +492,7 @@ def test_a_budget_keeps_a_pod_of_ours_too_but_not_from_a_person(
     shared.turn_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).count() == 2)
     budget(small_cluster, given_namespace, {"hekla.dev/job": job.uid.hex}, 2)
     urgent(shared)
-    shared.turn_until(lambda: Event.objects.filter(kind="PodSpared").exists())
+    shared.turn_until(lambda: Event.objects.filter(kind="PodEvictionBlocked").exists())
     assert not Event.objects.filter(kind="PodEvicted").exists(), "nobody is told of what does not happen"
     assert Pod.objects.filter(job=job, phase=PodPhase.RUNNING).count() == 2
     services.command(job, LifecycleAction.ABORT_JOB, user=shared.alice, now=clock.now())
@@ -518,7 +518,7 @@ def test_of_several_pods_of_ours_no_more_go_at_once_than_a_budget_allows(
     kept = budget(small_cluster, given_namespace, {"hekla.dev/job": job.uid.hex}, 3)
     small_cluster.wait_until(lambda: small_cluster.request("GET", kept)["status"].get("disruptionsAllowed") == 1, 60.0)
     urgent(shared)
-    shared.turn_until(lambda: Event.objects.filter(kind="PodSpared").exists())
+    shared.turn_until(lambda: Event.objects.filter(kind="PodEvictionBlocked").exists())
     assert not Event.objects.filter(kind="PodEvicted").exists(), "two would have to go"
     assert running.count() == 4
     ours(shared, "small", 1, "1", 2000)

@@ -60,7 +60,7 @@ def test_it_runs_to_its_end_in_the_order_that_was_asked_for(play: Callable[..., 
         assert times[before].finished_at <= times[after].submitted_at  # type: ignore[operator]
     told = list(Event.objects.filter(subject=f"flow:{flow.uid}").order_by("id").values_list("kind", flat=True))
     assert told[0] == "FlowStarted"
-    assert told.count("FlowStepBegun") == 4
+    assert told.count("FlowStepStarted") == 4
     assert told[-1] == "FlowPhaseChanged"
 
 

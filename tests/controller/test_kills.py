@@ -115,7 +115,7 @@ def test_whoever_is_killed_nothing_is_lost_doubled_or_left_over(both: World, tmp
     diary.mkdir()
     load = Load(both, diary)
     with Workers(tmp_path).at_work() as workers:
-        _until(lambda: Event.objects.filter(kind="LeaseTaken").exists(), workers)
+        _until(lambda: Event.objects.filter(kind="LeaseAcquired").exists(), workers)
         for number in range(KILLS):
             load.go_on(number)
             time.sleep(load.dice.uniform(0.2, 2.5))
@@ -166,6 +166,6 @@ def _report() -> None:
         "deleted": Job.objects.filter(cleaned_at__isnull=False).count(),
         "pods": Pod.objects.count(),
         "events": Event.objects.count(),
-        "leases": Event.objects.filter(kind="LeaseTaken").count(),
+        "leases": Event.objects.filter(kind="LeaseAcquired").count(),
     }
     print(figures)

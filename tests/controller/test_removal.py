@@ -123,7 +123,7 @@ def test_deletion_survives_a_crash_at_every_step(world: World, crashes: Crashes)
         gone.append(job)
     assert len(gone) > 8
     for job in gone:
-        assert (told(job)["JobDeleted"], told(job)["JobCleaned"]) == (1, 1)
+        assert (told(job)["JobDeleted"], told(job)["JobCleanedUp"]) == (1, 1)
     found = backend_of(world.cluster).inventory()
     assert (found.alive, found.kept, found.logged) == (set(), set(), {job.uid.hex for job in gone})
     auditor.audit()

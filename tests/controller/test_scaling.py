@@ -13,7 +13,7 @@ from hekla.controller.backends import backend_of
 from hekla.controller.carry_out import order_of
 from hekla.controller.holder import holder
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.scaling import JobSize
+from hekla.domain.scaling import JobScale
 from hekla.lib import clock
 
 RESTART = [{"events": ["*"], "action": "RestartJob"}]
@@ -33,7 +33,7 @@ def submit(world: World, name: str, replicas: int, least: int, **more) -> Job:
 
 
 def scale(world: World, job: Job, replicas: int, **more) -> Job:
-    size = JobSize.parse({"tasks": {"worker": {"replicas": replicas, **more}}})
+    size = JobScale.parse({"tasks": {"worker": {"replicas": replicas, **more}}})
     return services.scale(job, size, user=world.alice, now=clock.now())
 
 
@@ -108,7 +108,7 @@ def test_slots_stay_with_their_replicas_where_tasks_wait_for_others(world: World
     job = services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
     world.turn_until(lambda: running(job) == [0, 0, 1])
     before = facts.reserved_slots(Job.objects.get(pk=job.pk))
-    job = services.scale(job, JobSize.parse({"tasks": {"ps": {"replicas": 2}}}), user=world.alice, now=clock.now())
+    job = services.scale(job, JobScale.parse({"tasks": {"ps": {"replicas": 2}}}), user=world.alice, now=clock.now())
     after = facts.reserved_slots(Job.objects.get(pk=job.pk))
     assert {replica: slot for replica, slot in after.items() if replica in before} == before
     assert len(set(after.values())) == 4

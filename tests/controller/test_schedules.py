@@ -29,7 +29,7 @@ def test_its_job_runs(world: World) -> None:
 
 
 def test_what_is_replaced_really_ends_and_is_tidied_up_when_it_has(world: World) -> None:
-    schedule = make(world, concurrency="Replace", failed_jobs_kept=0)
+    schedule = make(world, concurrency="Replace", failed_jobs_history_limit=0)
     due = selectors.spec_of(schedule).next_times(schedule.looked_at, 2)
     services.start_due(now=due[0])
     first = Job.objects.get()

@@ -17,7 +17,7 @@ from hekla.apps.queues import services as queues
 from hekla.apps.tenancy import services as tenancy
 from hekla.controller import turns
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.scaling import JobSize
+from hekla.domain.scaling import JobScale
 from hekla.lib import clock
 
 GPU = "nvidia.com/gpu"
@@ -255,7 +255,7 @@ def test_pods_that_came_with_a_larger_size_give_way_first(gpus: Gpus) -> None:
     world = gpus(ELASTIC, 4)
     small = submit(world, "small", 2)
     world.turn_until(lambda: running(small) == 2)
-    size = JobSize.parse({"tasks": {"worker": {"replicas": 4}}})
+    size = JobScale.parse({"tasks": {"worker": {"replicas": 4}}})
     services.scale(small, size, user=world.alice, now=clock.now())
     world.turn_until(lambda: running(small) == 4)
     urgent = submit(world, "urgent", 2, priority=10)

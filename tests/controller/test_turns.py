@@ -55,7 +55,7 @@ def test_a_job_runs_to_its_end(world: World) -> None:
 def test_a_job_that_has_room_never_says_that_it_waits(world: World) -> None:
     job = submit(world, "one", ["true"])
     world.turn_until(lambda: phase(job) == "completed")
-    assert not Event.objects.filter(subject=f"job:{job.uid}", kind="JobWaits").exists()
+    assert not Event.objects.filter(subject=f"job:{job.uid}", kind="JobUnschedulable").exists()
 
 
 def test_two_gangs_of_four_never_mix_on_four_places(world: World) -> None:

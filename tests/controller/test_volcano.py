@@ -30,7 +30,7 @@ from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import LifecycleAction
-from hekla.domain.scaling import JobSize, TaskSize
+from hekla.domain.scaling import JobScale, TaskScale
 from hekla.lib import clock
 
 SIZE = {"cpu": "4", "memory": "8Gi", "pods": "20"}
@@ -146,8 +146,8 @@ def log_of(world: World, job: Job, *, attempt: int) -> bytes:
     return backend_of(world.cluster).logs(key, offset=0, limit=1000).data
 
 
-def resize(world: World, job: Job, size: TaskSize) -> None:
-    services.scale(job, JobSize(tasks={"main": size}), user=world.alice, now=clock.now())
+def resize(world: World, job: Job, size: TaskScale) -> None:
+    services.scale(job, JobScale(tasks={"main": size}), user=world.alice, now=clock.now())
 
 
 def ask(world: World, job: Job, action: LifecycleAction) -> None:
@@ -371,7 +371,7 @@ def test_the_page_says_what_cannot_be_asked_of_volcano_and_shows_no_way_to_it(le
 def test_a_job_gets_another_size_there_and_keeps_it(led, plane, volcano_namespace) -> None:
     job = submit(led, seconds=1000, replicas=2)
     until(led, job, JobPhase.RUNNING)
-    resize(led, job, TaskSize(replicas=3, min_available=1))
+    resize(led, job, TaskScale(replicas=3, min_available=1))
     led.turn_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).count() == 3)
     (there,) = at(plane, volcano_namespace)
     task = there["spec"]["tasks"][0]
@@ -379,7 +379,7 @@ def test_a_job_gets_another_size_there_and_keeps_it(led, plane, volcano_namespac
     turns.forget_all()
     turns.run(led.cluster)
     assert at(plane, volcano_namespace)[0]["metadata"]["generation"] == there["metadata"]["generation"]
-    resize(led, job, TaskSize(replicas=1))
+    resize(led, job, TaskScale(replicas=1))
     led.turn_until(lambda: sorted(pod.phase for pod in job.pods.all()) == ["failed", "failed", "running"])
     assert {pod.index for pod in job.pods.filter(phase=PodPhase.RUNNING)} == {0}
     kept = [backend_of(led.cluster).logs(PodKey(job.uid.hex, "main", at, 1), offset=0, limit=1000) for at in range(3)]
@@ -394,7 +394,7 @@ def test_how_many_partitions_a_task_has_is_not_changed_there(led) -> None:
     spec = JobSpec.parse({"name": "one", "tasks": [task]})
     job = services.submit(spec=spec, tenant=led.tenant, user=led.alice, now=clock.now())
     with pytest.raises(Refused, match="how many partitions"):
-        resize(led, job, TaskSize(replicas=3))
+        resize(led, job, TaskScale(replicas=3))
 
 
 def test_a_controller_that_begins_anew_counts_no_pod_twice(led) -> None:

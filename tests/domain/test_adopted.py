@@ -110,22 +110,22 @@ ENDS = [
 @pytest.mark.parametrize(("phases", "expected"), ENDS)
 def test_a_job_stands_as_its_pods_do(phases: list[PodPhase], expected: JobPhase) -> None:
     pods = [facts(phase, index) for index, phase in enumerate(phases)]
-    steps = phase_changes(JobFacts(spec()), pods, has_begun=False)
+    steps = phase_changes(JobFacts(spec()), pods, has_started=False)
     assert steps[-1].phase is expected
 
 
 def test_a_pod_that_was_evicted_has_not_failed() -> None:
-    steps = phase_changes(JobFacts(spec(), JobPhase.RUNNING), [facts(PodPhase.FAILED, stopping=True)], has_begun=True)
+    steps = phase_changes(JobFacts(spec(), JobPhase.RUNNING), [facts(PodPhase.FAILED, stopping=True)], has_started=True)
     assert [step.phase for step in steps] == [JobPhase.TERMINATED]
 
 
 def test_a_job_that_was_over_goes_on_with_new_pods() -> None:
     pods = [facts(PodPhase.FAILED), facts(PodPhase.RUNNING, attempt=2)]
-    steps = phase_changes(JobFacts(spec(), JobPhase.FAILED), pods, has_begun=True)
+    steps = phase_changes(JobFacts(spec(), JobPhase.FAILED), pods, has_started=True)
     assert [step.phase for step in steps] == [JobPhase.RESTARTING, JobPhase.PENDING, JobPhase.RUNNING]
 
 
 def test_a_gang_runs_when_enough_of_it_do() -> None:
     pods = [facts(PodPhase.RUNNING), facts(PodPhase.PENDING, 1)]
-    assert phase_changes(JobFacts(spec(minimum=2)), pods, has_begun=False) == ()
-    assert phase_changes(JobFacts(spec(minimum=1)), pods, has_begun=False)[-1].phase is JobPhase.RUNNING
+    assert phase_changes(JobFacts(spec(minimum=2)), pods, has_started=False) == ()
+    assert phase_changes(JobFacts(spec(minimum=1)), pods, has_started=False)[-1].phase is JobPhase.RUNNING

@@ -8,11 +8,11 @@ from hekla.domain.frameworks import settings_for
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import PodRef
 from hekla.domain.phases import PodPhase
-from hekla.domain.scaling import JobSize, immutable_fields, remarks, resize, size_changes
+from hekla.domain.scaling import JobScale, immutable_fields, remarks, resize, size_changes
 
 
-def size(**tasks) -> JobSize:
-    return JobSize.parse({"tasks": {name: {"replicas": replicas} for name, replicas in tasks.items()}})
+def size(**tasks) -> JobScale:
+    return JobScale.parse({"tasks": {name: {"replicas": replicas} for name, replicas in tasks.items()}})
 
 
 def test_a_job_that_grows_can_do_with_as_few_as_before():
@@ -39,7 +39,7 @@ def test_a_job_that_grows_can_do_with_as_few_as_before():
 )
 def test_a_size_that_cannot_be_is_refused_where_it_is_wrong(wish, path, words):
     with pytest.raises(Invalid) as caught:
-        resize(spec({"replicas": 2}, {"replicas": 1}), JobSize.parse(wish))
+        resize(spec({"replicas": 2}, {"replicas": 1}), JobScale.parse(wish))
     told = {problem.path: problem.message for problem in caught.value.problems}
     assert words in told[path]
 

@@ -27,7 +27,7 @@ def problems(**changes: object) -> dict[str, str]:
 
 
 def test_a_schedule_survives_being_written_down() -> None:
-    spec = schedule(time_zone="Asia/Shanghai", concurrency="Forbid", suspended=True, failed_jobs_kept=0)
+    spec = schedule(time_zone="Asia/Shanghai", concurrency="Forbid", suspended=True, failed_jobs_history_limit=0)
     assert ScheduleSpec.parse(spec.document()) == spec
     assert "name" not in spec.document()["job"]
 
@@ -53,7 +53,7 @@ def test_the_longest_name_still_gives_names_of_jobs() -> None:
         ({"concurrency": "Sometimes"}, "concurrency", "not one of Allow, Forbid, Replace"),
         ({"starting_deadline_seconds": 0}, "starting_deadline_seconds", "at least 1"),
         ({"suspended": "yes"}, "suspended", "true or false"),
-        ({"successful_jobs_kept": -1}, "successful_jobs_kept", "at least 0"),
+        ({"successful_jobs_history_limit": -1}, "successful_jobs_history_limit", "at least 0"),
         ({"name": "Nightly"}, "name", "small letters"),
         ({"job": None}, "job", "mapping"),
         ({"job": {"tasks": []}}, "job.tasks", "At least one"),
@@ -161,6 +161,6 @@ def test_however_often_one_looks_each_time_is_decided_once(
 
 
 def test_the_newest_finished_runs_are_kept() -> None:
-    spec = schedule(successful_jobs_kept=2, failed_jobs_kept=0)
+    spec = schedule(successful_jobs_history_limit=2, failed_jobs_history_limit=0)
     assert schedules.excess_runs([9, 8, 7, 6], [5], spec) == [7, 6, 5]
     assert schedules.excess_runs([9], [], spec) == []

@@ -88,7 +88,7 @@ def test_it_goes_where_it_starts_at_once(world: World) -> None:
     assert (job.cluster.name, job.queue.name, job.spec["queue"]) == ("second", "other", "both")
     assert said(job) == {"second": "now", "first": "waits"}
     told = Event.objects.get(kind="JobPlaced")
-    assert (told.payload["cluster"], told.payload["span"]) == ("second", "both")
+    assert (told.payload["cluster"], told.payload["federated_queue"]) == ("second", "both")
     turn(4)
     assert begun(job)
     assert audit.findings() == []
@@ -129,7 +129,7 @@ def test_a_cluster_that_somebody_else_leads_is_asked_last(world: World) -> None:
     queues.change_span(Span.objects.get(), members=members, by=world.alice, actor=PLATFORM, now=clock.now())
     job = sent(world)
     assert job.cluster.name == "first"
-    assert said(job)["alpha"] == "untold"
+    assert said(job)["alpha"] == "delegated"
 
 
 def test_who_does_not_answer_in_time_is_passed_over(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_who_does_not_answer_in_time_is_passed_over(world: World, monkeypatch: p
     members = list(Queue.objects.order_by("id"))
     found = federation.ask(spec(queue="both"), members, tenant=world.tenant, user=world.alice, is_timed=False)
     goes_on.set()
-    assert found[0].chance == "unasked"
+    assert found[0].chance == "unanswered"
 
 
 def test_what_fits_nowhere_is_refused_as_elsewhere(world: World) -> None:
@@ -177,7 +177,7 @@ def test_a_job_that_waits_goes_on_when_another_cluster_has_room(world: World) ->
     turn(4)
     assert begun(job)
     assert Pod.objects.filter(job=job).count() == 1
-    told = Event.objects.get(kind="JobMoved")
+    told = Event.objects.get(kind="JobReassigned")
     assert (told.payload["old_cluster"], told.payload["cluster"]) == ("first", "second")
     assert {f"cluster:{world.cluster.pk}", f"cluster:{moved.cluster_id}"} <= set(told.topics)
     assert federation.move_waiting() == 0
@@ -249,7 +249,7 @@ def test_two_that_move_it_at_once_move_it_once(world: World) -> None:
     for thread in threads:
         thread.join()
     assert sum(moved) == 1
-    assert Event.objects.filter(kind="JobMoved").count() == 1
+    assert Event.objects.filter(kind="JobReassigned").count() == 1
     turn(4)
     assert begun(job)
     assert audit.findings() == []

@@ -93,7 +93,7 @@ class _Watch:
     def _hear(self, seconds: float) -> None:
         answer = self.client.get(f"jobs/{self.job['uid']}/events", after=self.after, wait=seconds)
         for place, event in enumerate(answer["events"], start=1):
-            if event["kind"] != "JobWaits" or place == len(answer["events"]):  # else the wait is over already
+            if event["kind"] != "JobUnschedulable" or place == len(answer["events"]):  # else the wait is over already
                 self._tell(event)
         self.after = answer["next_after"]
         self._read_all()

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from hekla.client.credentials import ServerCredentials
 from hekla.client.errors import (
-    ApiError,
     AuthenticationError,
     BadRequestError,
     ClientError,
@@ -16,6 +15,7 @@ from hekla.client.errors import (
     NotHeklaError,
     PermissionDeniedError,
     RateLimitError,
+    ResponseError,
     ServerError,
     UnreachableError,
     WaitTimeoutError,
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from hekla.client.client import Client
 
 __all__ = [
-    "ApiError",
     "AuthenticationError",
     "BadRequestError",
     "Client",
@@ -37,6 +36,7 @@ __all__ = [
     "NotHeklaError",
     "PermissionDeniedError",
     "RateLimitError",
+    "ResponseError",
     "ServerCredentials",
     "ServerError",
     "UnreachableError",

@@ -53,17 +53,19 @@ class Client(Transport):
         return cast("dict[str, Any]", self.get("me"))
 
     def submit(
-        self, spec: JobSource, *, tenant: str | None = None, key: str | None = None, **told: Json
+        self, spec: JobSource, *, tenant: str | None = None, key: str | None = None, **notifications: Json
     ) -> SubmitResult:
         """Submit a job. Sent again with the same key it is the job of the first time; without one a key is made.
 
         `told`: of what one wants to hear, as REST knows it: `notify=["failed"]`, `notify_by=["mail"]`, …
         """
-        return cast("SubmitResult", self._describe("jobs", spec, tenant=tenant, key=key or uuid4().hex, **told))
+        return cast(
+            "SubmitResult", self._describe("jobs", spec, tenant=tenant, key=key or uuid4().hex, **notifications)
+        )
 
-    def check(self, spec: JobSource, *, tenant: str | None = None, **told: Json) -> DryRunResult:
+    def check(self, spec: JobSource, *, tenant: str | None = None, **notifications: Json) -> DryRunResult:
         """The job as it would be taken in; nothing is."""
-        return cast("DryRunResult", self._describe("jobs", spec, tenant=tenant, dry_run="1", **told))
+        return cast("DryRunResult", self._describe("jobs", spec, tenant=tenant, dry_run="1", **notifications))
 
     def what_if(self, spec: JobSource, *, tenant: str | None = None) -> dict[str, Any]:
         """Whether a job would start now; else for what it would wait, until when, and what would help."""

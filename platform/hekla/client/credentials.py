@@ -27,7 +27,7 @@ class ServerCredentials:
 
 def find_credentials(url: str | None = None, token: str | None = None, home: Path | None = None) -> ServerCredentials:
     """The console that is meant; both may be left out. Raises NotConfiguredError without a token for it."""
-    known = _known(home)
+    known = _candidates(home)
     url = normalize_url(url) if url else known[0].url if known else _USUAL
     token = token or next((server.token for server in known if server.url == url), "")
     if not token:
@@ -61,11 +61,11 @@ def normalize_url(url: str) -> str:
     return url if "://" in url else f"http://{url}"
 
 
-def _known(home: Path | None) -> list[ServerCredentials]:
+def _candidates(home: Path | None) -> list[ServerCredentials]:
     """Most wished first: the folder that was named, what `hekla login` kept, this checkout's own."""
-    kept = _kept()
-    own = _of_home(home or _CHECKOUT / ".hekla")
-    both = [own, kept] if home else [kept, own]
+    saved = _saved()
+    own = _local_server(home or _CHECKOUT / ".hekla")
+    both = [own, saved] if home else [saved, own]
     return [server for server in both if server]
 
 
@@ -73,7 +73,7 @@ def _config_path() -> Path:
     return Path(click.get_app_dir("hekla")) / "config.toml"
 
 
-def _kept() -> ServerCredentials | None:
+def _saved() -> ServerCredentials | None:
     path = _config_path()
     if not path.exists():
         return None
@@ -84,7 +84,7 @@ def _kept() -> ServerCredentials | None:
         raise NotConfiguredError(f"{path} cannot be read ({error}). Write it anew: hekla login URL") from error
 
 
-def _of_home(home: Path) -> ServerCredentials | None:
+def _local_server(home: Path) -> ServerCredentials | None:
     """A console that runs on this machine leaves a token in its data folder, and its address in the lock."""
     try:
         token = (home / "cli-token").read_text(encoding="utf-8").strip()

@@ -40,7 +40,7 @@ class WaitTimeoutError(ClientError, TimeoutError):
     """What was waited for did not come in time; the job goes on."""
 
 
-class ApiError(ClientError):
+class ResponseError(ClientError):
     """The console says no. `detail`: why, as a sentence; `code`: the same for programs; `errors`: field by field."""
 
     def __init__(self, status: int, detail: str, code: str = "", errors: tuple[FieldError, ...] = ()) -> None:
@@ -48,37 +48,37 @@ class ApiError(ClientError):
         self.status, self.detail, self.code, self.errors = status, detail, code, errors
 
     def __str__(self) -> str:
-        told = [one for one in self.errors if not self.detail.endswith(one.message)]
-        return "\n".join([self.detail, *(f"  {one}" for one in told)])
+        others = [one for one in self.errors if not self.detail.endswith(one.message)]
+        return "\n".join([self.detail, *(f"  {one}" for one in others)])
 
 
-class BadRequestError(ApiError):
+class BadRequestError(ResponseError):
     """What was sent is not right; `errors` says where."""
 
 
-class AuthenticationError(ApiError):
+class AuthenticationError(ResponseError):
     """The token is unknown, expired or revoked."""
 
 
-class PermissionDeniedError(ApiError):
+class PermissionDeniedError(ResponseError):
     """One may see it and not do this to it."""
 
 
-class NotFoundError(ApiError):
+class NotFoundError(ResponseError):
     """It does not exist, or not for you."""
 
 
-class ConflictError(ApiError):
+class ConflictError(ResponseError):
     """As things are now it cannot be done."""
 
 
-class RateLimitError(ApiError):
+class RateLimitError(ResponseError):
     """So many requests a minute are not answered. `retry_after`: seconds until they are again."""
 
     retry_after: float | None = None
 
 
-_BY_STATUS: Mapping[int, type[ApiError]] = {
+_BY_STATUS: Mapping[int, type[ResponseError]] = {
     400: BadRequestError,
     401: AuthenticationError,
     403: PermissionDeniedError,
@@ -88,10 +88,12 @@ _BY_STATUS: Mapping[int, type[ApiError]] = {
 }
 
 
-def error_from_response(status: int, document: Mapping[str, Any], retry_after: str = "") -> ApiError:
+def error_from_response(status: int, document: Mapping[str, Any], retry_after: str = "") -> ResponseError:
     """The exception for problem details (RFC 9457)."""
     errors = tuple(FieldError(str(one["path"]), str(one["message"])) for one in document.get("errors", []))
-    found = _BY_STATUS.get(status, ApiError)(status, str(document["detail"]), str(document.get("code", "")), errors)
+    found = _BY_STATUS.get(status, ResponseError)(
+        status, str(document["detail"]), str(document.get("code", "")), errors
+    )
     if isinstance(found, RateLimitError) and retry_after.isdecimal():
         found.retry_after = float(retry_after)
     return found

@@ -60,11 +60,11 @@ class Transport:
 
     def get(self, path: str, **query: Json) -> Json:
         """The document at an address."""
-        return self._send("GET", path, params=_said(query))
+        return self._send("GET", path, params=_without_none(query))
 
     def post(self, path: str, document: Json, *, key: str = "", **query: Json) -> Json:
         """Send a document; the answer. With a key it counts once, however often it is sent."""
-        return self._send("POST", path, key=key, json=document, params=_said(query))
+        return self._send("POST", path, key=key, json=document, params=_without_none(query))
 
     def post_yaml(self, path: str, text: str | bytes, *, key: str = "", **query: Json) -> Json:
         """Send manifests; the answer."""
@@ -76,7 +76,7 @@ class Transport:
 
     def patch(self, path: str, document: Json, **query: Json) -> Json:
         """Send what is to change; the answer."""
-        return self._send("PATCH", path, json=document, params=_said(query))
+        return self._send("PATCH", path, json=document, params=_without_none(query))
 
     def put(self, path: str, document: Json) -> Json:
         """Send what is to be there from now on; the answer."""
@@ -99,7 +99,9 @@ class Transport:
         return list(islice(self.each(path, limit=min(most, _PAGE), **query), most))
 
     def _post_as(self, kind: str, path: str, text: str | bytes, query: Mapping[str, Json], *, key: str = "") -> Json:
-        return self._send("POST", path, key=key, content=text, headers={"Content-Type": kind}, params=_said(query))
+        return self._send(
+            "POST", path, key=key, content=text, headers={"Content-Type": kind}, params=_without_none(query)
+        )
 
     def _send(self, method: str, path: str, *, key: str = "", **more: Json) -> Json:
         if key:
@@ -152,5 +154,5 @@ def _json(answer: httpx2.Response) -> Json:
         return None
 
 
-def _said(query: Mapping[str, Json]) -> dict[str, Json]:
+def _without_none(query: Mapping[str, Json]) -> dict[str, Json]:
     return {name: value for name, value in query.items() if value is not None}

@@ -240,7 +240,7 @@ def _news(
         message, kind = _why(pod, memory.refused.get(pod.group.key, ""), jobs.get(pod.uid))
         if message and memory.told.get(pod.uid) != kind:
             memory.told[pod.uid] = kind
-            if message != pod.told:
+            if message != pod.reported_reason:
                 yield pod, message, kind
 
 

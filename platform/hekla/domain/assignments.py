@@ -25,23 +25,25 @@ def apply_assignments(document: Mapping[str, Any], words: Iterable[str]) -> dict
     for word in words:
         place, equals, text = word.partition("=")
         if not equals or not all(place.split(".")):
-            told = translate("{word} is not of the form place=value, such as tasks.main.replicas=2.", word=quote(word))
-            raise Invalid([Problem("", told)])
+            message = translate(
+                "{word} is not of the form place=value, such as tasks.main.replicas=2.", word=quote(word)
+            )
+            raise Invalid([Problem("", message)])
         _assign(changed, place, text)
     return changed
 
 
 def _assign(document: dict[str, Any], place: str, text: str) -> None:
-    *way, last = _names(place)
+    *parents, last = _names(place)
     target: Any = document
-    for number, name in enumerate(way):
+    for number, name in enumerate(parents):
         target = _task(target, name) if isinstance(target, list) else target.setdefault(name, {})
         if not isinstance(target, dict | list):
-            raise Invalid([Problem(place, translate("{place} has no parts.", place=".".join(way[: number + 1])))])
+            raise Invalid([Problem(place, translate("{place} has no parts.", place=".".join(parents[: number + 1])))])
     if not isinstance(target, dict):
-        told = translate("Name the task and what of it is to change, such as tasks.main.replicas=2.")
-        raise Invalid([Problem(place, told)])
-    value = _value(way, last, text, place)
+        message = translate("Name the task and what of it is to change, such as tasks.main.replicas=2.")
+        raise Invalid([Problem(place, message)])
+    value = _value(parents, last, text, place)
     if value is None:
         target.pop(last, None)
     else:
@@ -65,23 +67,23 @@ def _task(tasks: list[Any], name: str) -> dict[str, Any]:
     found = [task for task in tasks if isinstance(task, dict) and task.get("name") == name]
     if not found:
         names = ", ".join(str(task.get("name")) for task in tasks if isinstance(task, dict))
-        told = translate("No task is called {name}; there are {names}.", name=quote(name), names=names)
-        raise Invalid([Problem("tasks", told)])
+        message = translate("No task is called {name}; there are {names}.", name=quote(name), names=names)
+        raise Invalid([Problem("tasks", message)])
     task: dict[str, Any] = found[0]
     return task
 
 
-def _value(way: list[str], last: str, text: str, place: str) -> Any:  # noqa: ANN401  (JSON-like data)
-    if way and len(way) == _depth(way) + 1 and way[-1] in _TEXTS:
-        return None if way[-1] == "resources" and not text else text
+def _value(parents: list[str], last: str, text: str, place: str) -> Any:  # noqa: ANN401  (JSON-like data)
+    if parents and len(parents) == _depth(parents) + 1 and parents[-1] in _TEXTS:
+        return None if parents[-1] == "resources" and not text else text
     if last in _WORDS:
         return text or None
     if last == "command":
         try:
             return shlex.split(text)
         except ValueError as error:
-            told = translate("This is not a whole command line: a quotation mark is open.")
-            raise Invalid([Problem(place, told)]) from error
+            message = translate("This is not a whole command line: a quotation mark is open.")
+            raise Invalid([Problem(place, message)]) from error
     try:
         documents = yaml_text.read(text)
     except Invalid as error:

@@ -119,11 +119,11 @@ class Cron:
         """The instants that the wall times of a day stand for."""
         midnight = datetime.combine(day, datetime.min.time())
         times = product(range(24) if self.hours is None else self.hours, self.minutes)
-        walls = [midnight + timedelta(hours=hour, minutes=minute) for hour, minute in times]
+        wall_times = [midnight + timedelta(hours=hour, minutes=minute) for hour, minute in times]
         offset = midnight.replace(tzinfo=zone).utcoffset()
         if offset == (midnight + _DAY).replace(tzinfo=zone).utcoffset():
-            return [(wall - (offset or timedelta())).replace(tzinfo=UTC) for wall in walls]
-        return sorted({moment for wall in walls for moment in self._of_wall(wall, zone)})
+            return [(wall - (offset or timedelta())).replace(tzinfo=UTC) for wall in wall_times]
+        return sorted({moment for wall in wall_times for moment in self._of_wall(wall, zone)})
 
     def _of_wall(self, wall: datetime, zone: ZoneInfo) -> Sequence[datetime]:
         first, second = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))

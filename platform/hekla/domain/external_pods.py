@@ -51,10 +51,10 @@ class GroupRef:
 
 @dataclass(frozen=True, slots=True)
 class ExternalPod:
-    """A pod as the cluster has it. `uid`: its own for ever; `maker`: the uid of the object that made it, if any did.
+    """A pod as the cluster has it. `uid`: its own; `maker`: the uid of its owner object, if it has one.
 
-    `phase`: pending until it has a node. `obstacle`: why we cannot place it, whatever room there is. `told`: why it
-    waits, as it was told last. `is_ending`: its end is wished there.
+    `phase`: pending until it has a node. `obstacle`: why we can never place it. `reported_reason`: why it waits, as its
+    condition says. `is_ending`: it is being deleted.
     """
 
     uid: str
@@ -78,7 +78,7 @@ class ExternalPod:
     exit_code: int | None = None
     is_ending: bool = False
     obstacle: str = ""
-    told: str = ""
+    reported_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +163,8 @@ class ExternalTasks:
         return [{**task, "replicas": counts[name], "min_available": 0} for name, task in self._tasks.items()]
 
     def _free_name(self, role: str) -> str:
-        taken = [name for name in self._tasks if _base(name) == role]
-        return f"{role}{_AGAIN}{len(taken) + 1}" if taken else role
+        same_role = [name for name in self._tasks if _base(name) == role]
+        return f"{role}{_AGAIN}{len(same_role) + 1}" if same_role else role
 
 
 _AGAIN = "-v"
@@ -223,7 +223,7 @@ def build_spec(
     return JobSpec.parse(document)
 
 
-def phase_changes(job: JobFacts, pods: Iterable[PodFacts], *, has_begun: bool) -> tuple[PhaseChange, ...]:
+def phase_changes(job: JobFacts, pods: Iterable[PodFacts], *, has_started: bool) -> tuple[PhaseChange, ...]:
     """The phases that the job goes through to where its pods are now. `has_begun`: pods of it ran before."""
     last = {pod.slot: pod for pod in sorted(pods, key=lambda pod: pod.ref)}
     now = Counter(PodPhase.LOST if pod.stopping and not pod.is_alive else pod.phase for pod in last.values())
@@ -234,7 +234,7 @@ def phase_changes(job: JobFacts, pods: Iterable[PodFacts], *, has_begun: bool) -
     if job.phase.is_final and not wanted.is_final:
         passed.append(PhaseChange(JobPhase.RESTARTING, "PodsCame", FactMessage(fact("old_pods_gone"))))
         passed.append(PhaseChange(JobPhase.PENDING, "PodsCame", ""))
-    ran = has_begun or wanted is JobPhase.TERMINATED
+    ran = has_started or wanted is JobPhase.TERMINATED
     if wanted.is_final and not ran:
         passed.append(_step(JobPhase.RUNNING, job, now))
     if not passed or passed[-1].phase is not wanted:
@@ -269,12 +269,12 @@ _REASONS = {
 
 def _step(phase: JobPhase, job: JobFacts, now: Counter[PodPhase]) -> PhaseChange:
     replicas = job.spec.replicas
-    told = {
+    facts = {
         JobPhase.RUNNING: [fact("pods_run", running=now[PodPhase.RUNNING], replicas=replicas)],
         JobPhase.COMPLETED: [fact("pods_succeeded", succeeded=now[PodPhase.SUCCEEDED], replicas=replicas)],
         JobPhase.FAILED: [fact("pods_succeeded", succeeded=now[PodPhase.SUCCEEDED], replicas=replicas)],
     }.get(phase, [])
-    return PhaseChange(phase, _REASONS[phase], FactMessage(*told))
+    return PhaseChange(phase, _REASONS[phase], FactMessage(*facts))
 
 
 def _label(text: str, most: int) -> str:

@@ -22,12 +22,11 @@ from pydantic import (
 )
 from pydantic_core.core_schema import ValidationInfo
 
-from hekla.domain import cycles
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.field_types import Label, OptionalLabel, StrictInteger, Text
 from hekla.domain.jobspec import MAX_JOB_NAME, JobSpec
 from hekla.domain.translation import translate
-from hekla.domain.validation import InconsistentFields, explain, findings, is_text, join, quote, suggest
+from hekla.domain.validation import InconsistentFields, explain, find_cycle, findings, is_text, join, quote, suggest
 
 MAX_STEPS = 100
 MAX_PROBES = 16
@@ -60,7 +59,7 @@ def _one_line(text: str) -> str:
     return text
 
 
-Line = Annotated[Text, Field(max_length=1024), AfterValidator(_one_line)]
+PlainLine = Annotated[Text, Field(max_length=1024), AfterValidator(_one_line)]
 
 
 class Probe(BaseModel):
@@ -75,11 +74,11 @@ class Probe(BaseModel):
     task: OptionalLabel = ""
     state: TaskState | None = None
     port: Annotated[StrictInteger, Field(ge=1, le=MAX_PORT)] | None = None
-    path: Line = ""
-    headers: Annotated[dict[str, Line], Field(max_length=1)] = {}
+    path: PlainLine = ""
+    headers: Annotated[dict[str, PlainLine], Field(max_length=1)] = {}
 
     @model_validator(mode="after")
-    def _asks_one_thing(self) -> "Probe":
+    def _has_one_condition(self) -> "Probe":
         problems = []
         if (self.state is None) == (self.port is None):
             problems.append(
@@ -128,7 +127,7 @@ class StepSpec(BaseModel):
 
     @field_validator("probes")
     @classmethod
-    def _somebody_is_asked(cls, value: tuple[Probe, ...], info: ValidationInfo) -> tuple[Probe, ...]:
+    def _probes_need_dependencies(cls, value: tuple[Probe, ...], info: ValidationInfo) -> tuple[Probe, ...]:
         if value and info.data.get("depends_on") == ():
             raise ValueError(translate("Probes are about the steps that this one waits for, and it waits for none."))
         return value
@@ -169,8 +168,8 @@ class FlowSpec(BaseModel):
         except ValidationError as error:
             raise Invalid([*explain(error, cls), *_behind(document, error)]) from error
         if len(json.dumps(spec.document())) > MAX_FLOW_BYTES:
-            told = translate("A flow may have {kib} KiB; keep large jobs as templates.", kib=MAX_FLOW_BYTES // 1024)
-            raise Invalid([Problem("", told)])
+            message = translate("A flow may have {kib} KiB; keep large jobs as templates.", kib=MAX_FLOW_BYTES // 1024)
+            raise Invalid([Problem("", message)])
         return spec
 
     def document(self) -> dict[str, Any]:
@@ -212,7 +211,7 @@ def _disagreements(flow: str, steps: Sequence[tuple[Any, Sequence[Any]]]) -> Ite
     yield from _bad_names(flow, names)
     unknown = list(_unknown(names, steps))
     yield from unknown
-    circle = cycles.find_cycle(dict(steps)) if not unknown else ()
+    circle = find_cycle(dict(steps)) if not unknown else ()
     if circle:
         place = join(names.index(circle[0]), "depends_on")
         yield Problem(place, translate("Steps wait for one another in a circle: {circle}.", circle=" → ".join(circle)))
@@ -224,13 +223,13 @@ def _bad_names(flow: str, names: Sequence[str]) -> Iterable[Problem]:
             yield Problem(join(place, "name"), translate("Another step is called {name} already.", name=quote(name)))
         excess = len(f"{flow}-{name}") - MAX_JOB_NAME
         if flow and excess > 0:
-            told = translate(
+            message = translate(
                 "Its job would have a name of more than {most} letters; "
                 "shorten the name of the flow or the step by {excess}.",
                 most=MAX_JOB_NAME,
                 excess=excess,
             )
-            yield Problem(join(place, "name"), told)
+            yield Problem(join(place, "name"), message)
 
 
 def _unknown(names: Sequence[str], steps: Sequence[tuple[Any, Sequence[Any]]]) -> Iterable[Problem]:
@@ -238,8 +237,8 @@ def _unknown(names: Sequence[str], steps: Sequence[tuple[Any, Sequence[Any]]]) -
         for number, other in enumerate(others):
             if other not in names:
                 hint = suggest(other, names) or translate("; there are {names}.", names=", ".join(names[:20]))
-                told = translate("No step is called {name}{hint}", name=quote(other), hint=hint)
-                yield Problem(join(place, "depends_on", number), told)
+                message = translate("No step is called {name}{hint}", name=quote(other), hint=hint)
+                yield Problem(join(place, "depends_on", number), message)
 
 
 def _parts(value: JsonValue, levels: int) -> list[JsonValue]:

@@ -22,13 +22,24 @@ from pydantic import (
 )
 from pydantic_core.core_schema import ValidationInfo
 
-from hekla.domain import cycles, frameworks, policies, volumes
+from hekla.domain import frameworks, policies, volumes
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.field_types import Label, OptionalLabel, Quantity, StrictInteger, Text, is_label
+from hekla.domain.job_problems import (
+    RESOURCE_NAME,
+    dependency_cycles,
+    duplicate_names,
+    duplicate_ports,
+    file_path_problem,
+    long_host_names,
+    parent_folders,
+    resource_problem,
+    unknown_dependencies,
+)
 from hekla.domain.policies import LifecyclePolicy
-from hekla.domain.resources import Resources, parse_quantity
+from hekla.domain.resources import Resources
 from hekla.domain.translation import translate
-from hekla.domain.validation import InconsistentFields, explain, findings, is_text, join, no_task, quote
+from hekla.domain.validation import InconsistentFields, explain, findings, join
 from hekla.domain.volumes import MAX_VOLUMES, VolumeMount, VolumeSpec
 
 MAX_TASKS = 50
@@ -38,7 +49,6 @@ MAX_FILES = 32
 MAX_FILE_BYTES = 256 * 1024
 MAX_ENV_BYTES = 128 * 1024
 MAX_JOB_NAME = 53
-MAX_HOST_NAME = 63
 MAX_PORT_NAME = 15
 """What leads people to a port has its name beside the uid of its job."""
 MAX_RETRY = 1000
@@ -48,8 +58,6 @@ EXTERNAL = "adopted"
 """The kind of jobs whose pods others made, and that are only placed from here."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-_RESOURCE = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_NODE_LABEL = _RESOURCE
 _PORT = re.compile(rf"[a-z0-9]([a-z0-9-]{{0,{MAX_PORT_NAME - 2}}}[a-z0-9])?")
 
 
@@ -141,7 +149,7 @@ class TaskSpec(BaseModel):
     @field_validator("resources")
     @classmethod
     def _are_amounts(cls, value: dict[str, str]) -> dict[str, str]:
-        _raise_any([problem for name, text in value.items() if (problem := _resource_problem(name, text))])
+        _raise_any([problem for name, text in value.items() if (problem := resource_problem(name, text))])
         return value
 
     @field_validator("env")
@@ -166,7 +174,7 @@ class TaskSpec(BaseModel):
             [
                 Problem(name, translate("This is not the name of a node label."))
                 for name in value
-                if not _NODE_LABEL.fullmatch(name)
+                if not RESOURCE_NAME.fullmatch(name)
             ]
         )
         return value
@@ -332,9 +340,9 @@ class JobSpec(BaseModel):
     @field_validator("tasks")
     @classmethod
     def _tasks_agree(cls, value: tuple[TaskSpec, ...], info: ValidationInfo) -> tuple[TaskSpec, ...]:
-        problems = _repeated_names(value) + _long_host_names(str(info.data.get("name", "")), value)
-        problems += _repeated_ports(value)
-        problems += _unknown_dependencies(value) or _circles(value)
+        problems = duplicate_names(value) + long_host_names(str(info.data.get("name", "")), value)
+        problems += duplicate_ports(value)
+        problems += unknown_dependencies(value) or dependency_cycles(value)
         if "volumes" in info.data:
             problems += volumes.mount_problems(info.data["volumes"], value)
         total = sum(task.replicas for task in value)
@@ -383,7 +391,7 @@ class JobSpec(BaseModel):
     @field_validator("files")
     @classmethod
     def _files_agree(cls, value: dict[str, str]) -> dict[str, str]:
-        problems = [Problem(path, sentence) for path in value if (sentence := _path_problem(path, value))]
+        problems = [Problem(path, sentence) for path in value if (sentence := file_path_problem(path, value))]
         size = sum(len(text.encode()) for text in value.values())
         if size > MAX_FILE_BYTES:
             problems.append(
@@ -417,16 +425,11 @@ class JobSpec(BaseModel):
         """A file cannot be where plugins need a folder, nor the other way round."""
         if self.files and self.plugins:
             theirs = frameworks.files(self)
-            folders = {folder for path in theirs for folder in _folders(path)}
-            wrong = [path for path in self.files if path in folders or not theirs.isdisjoint(_folders(path))]
-            told = translate("A file of the job's plugins needs a folder here, or is a file where this needs one.")
-            _raise_any([Problem(join("files", path), told) for path in wrong])
+            folders = {folder for path in theirs for folder in parent_folders(path)}
+            wrong = [path for path in self.files if path in folders or not theirs.isdisjoint(parent_folders(path))]
+            message = translate("A file of the job's plugins needs a folder here, or is a file where this needs one.")
+            _raise_any([Problem(join("files", path), message) for path in wrong])
         return self
-
-
-def _folders(path: str) -> list[str]:
-    """The folders that a file lies in."""
-    return [str(folder) for folder in PurePosixPath(path).parents]
 
 
 def _with_commands(document: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -435,8 +438,8 @@ def _with_commands(document: Mapping[str, Any]) -> Mapping[str, Any]:
     if not _are_mappings(tasks) or not isinstance(plugins, Mapping):
         return document
     commands = frameworks.commands(plugins)
-    given = [{"command": commands[name]} if (name := str(task.get("name"))) in commands else {} for task in tasks]
-    return {**document, "tasks": [{**command, **task} for command, task in zip(given, tasks, strict=True)]}
+    defaults = [{"command": commands[name]} if (name := str(task.get("name"))) in commands else {} for task in tasks]
+    return {**document, "tasks": [{**command, **task} for command, task in zip(defaults, tasks, strict=True)]}
 
 
 def _are_mappings(tasks: object) -> TypeGuard[list[Mapping[str, Any]]]:
@@ -455,83 +458,3 @@ def _no_task(name: str) -> TaskSpec:
 def _without_contradiction(value: tuple[LifecyclePolicy, ...]) -> tuple[LifecyclePolicy, ...]:
     _raise_any([Problem(str(place), sentence) for place, sentence in policies.contradictions(value)])
     return value
-
-
-def _resource_problem(name: str, text: str) -> Problem | None:
-    if not _RESOURCE.fullmatch(name) or name == "pods":
-        return Problem(
-            name,
-            translate("{name} is not a resource; write for example cpu, memory or nvidia.com/gpu.", name=quote(name)),
-        )
-    try:
-        parse_quantity(name, text)
-    except ValueError as error:
-        return Problem(name, translate("{sentence}.", sentence=error))
-    return None
-
-
-def _repeated_names(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
-    names = [task.name for task in tasks]
-    return [
-        Problem(join(place, "name"), translate("Another task is called {name} already.", name=quote(name)))
-        for place, name in enumerate(names)
-        if name in names[:place]
-    ]
-
-
-def _repeated_ports(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
-    return [
-        Problem(join(place, "ports", name), translate("Another task has a port called {name}.", name=quote(name)))
-        for place, task in enumerate(tasks)
-        for name in task.ports
-        if any(name in other.ports for other in tasks[:place])
-    ]
-
-
-def _long_host_names(job: str, tasks: tuple[TaskSpec, ...]) -> list[Problem]:
-    """Replicas find one another by `job-task-index`, which must be a host name."""
-    problems = []
-    for place, task in enumerate(tasks):
-        excess = len(f"{job}-{task.name}-{max(task.replicas - 1, 0)}") - MAX_HOST_NAME
-        if job and excess > 0:
-            told = translate(
-                "Its replicas would have host names of more than {most} letters; "
-                "shorten the name of the job or the task by {excess}.",
-                most=MAX_HOST_NAME,
-                excess=excess,
-            )
-            problems.append(Problem(join(place, "name"), told))
-    return problems
-
-
-def _unknown_dependencies(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
-    names = [task.name for task in tasks]
-    return [
-        Problem(join(place, "depends_on.tasks", number), no_task(name, names))
-        for place, task in enumerate(tasks)
-        for number, name in enumerate(task.depends_on.tasks if task.depends_on else ())
-        if name not in names
-    ]
-
-
-def _circles(tasks: tuple[TaskSpec, ...]) -> list[Problem]:
-    """The first circle of tasks that wait for one another, told at one of them."""
-    circle = cycles.find_cycle({task.name: task.depends_on.tasks if task.depends_on else () for task in tasks})
-    return [
-        Problem(
-            join(place, "depends_on"),
-            translate("Tasks wait for one another in a circle: {circle}.", circle=" → ".join(circle)),
-        )
-        for place, task in enumerate(tasks)
-        if task.name == next(iter(circle), "")
-    ]
-
-
-def _path_problem(path: str, files: Mapping[str, str]) -> str:
-    if not path or len(path) > 255 or path.startswith("/") or not is_text(path) or any(c in path for c in "\\\n"):  # noqa: PLR2004
-        return translate("A file's name is a relative path such as train.py or conf/model.yaml.")
-    if str(PurePosixPath(path)) != path or ".." in PurePosixPath(path).parts:
-        return translate("A file stays in the working folder: no “.”, no “..”, no double or last slash.")
-    if any(folder in files for folder in _folders(path)):
-        return translate("A file cannot lie inside another file.")
-    return ""

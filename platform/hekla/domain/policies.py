@@ -55,10 +55,10 @@ POLICY_ACTIONS = tuple(action for action in LifecycleAction if action is not Lif
 def _among(choices: Sequence[str]) -> BeforeValidator:
     """Refuse what is not among the choices, in words that name only what a person may choose."""
 
-    def check(given: object) -> object:
-        if given not in choices:
-            raise ValueError(not_one_of(given, choices))
-        return given
+    def check(value: object) -> object:
+        if value not in choices:
+            raise ValueError(not_one_of(value, choices))
+        return value
 
     return BeforeValidator(check)
 

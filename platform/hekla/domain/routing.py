@@ -12,14 +12,14 @@ _NOBODY_KNOWS = datetime.max.replace(tzinfo=UTC)
 class Feasibility(StrEnum):
     """What a cluster says of a job, the best first.
 
-    `UNASKED`: it could not be asked, or not in time; `UNTOLD`: somebody else leads its jobs, so that nobody can say;
+    `UNANSWERED`: it did not answer in time; `DELEGATED`: Volcano schedules its jobs, so no estimate is known;
     `CLOSED`: its queue takes nothing in, so that the job cannot go there.
     """
 
     NOW = "now"
     WAITS = "waits"
-    UNASKED = "unasked"
-    UNTOLD = "untold"
+    UNANSWERED = "unanswered"
+    DELEGATED = "delegated"
     PAUSED = "paused"
     AWAY = "away"
     NEVER = "never"
@@ -49,9 +49,9 @@ class PlacementCandidate:
     def as_data(self) -> dict[str, Any]:
         """As it is stored, sent and told."""
         times = {"earliest_at": self.earliest, "latest_at": self.latest}
-        told = {name: at.isoformat() if at else None for name, at in times.items()}
+        start_times = {name: at.isoformat() if at else None for name, at in times.items()}
         whole = {"cluster": self.cluster, "queue": self.queue, "chance": str(self.chance), "evicts": self.evicts}
-        return {**whole, **told, "load": round(self.load, 3), "reasons": list(self.reasons[:1])}
+        return {**whole, **start_times, "load": round(self.load, 3), "reasons": list(self.reasons[:1])}
 
 
 def rank_candidates(prospects: Iterable[PlacementCandidate]) -> list[PlacementCandidate]:

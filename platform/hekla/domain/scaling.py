@@ -19,7 +19,7 @@ from hekla.domain.validation import explain, join, no_task
 _SIZES = ("replicas", "min_available")
 
 
-class TaskSize(BaseModel):
+class TaskScale(BaseModel):
     """What is to be so of one task; what is left out stays as it is."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -28,16 +28,16 @@ class TaskSize(BaseModel):
     min_available: Annotated[StrictInteger, Field(ge=0)] | None = None
 
 
-class JobSize(BaseModel):
+class JobScale(BaseModel):
     """What is to be so of a job: of some of its tasks by their names, and how few pods will do together."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    tasks: Annotated[dict[str, TaskSize], Field(max_length=MAX_TASKS)] = {}
+    tasks: Annotated[dict[str, TaskScale], Field(max_length=MAX_TASKS)] = {}
     min_available: Annotated[StrictInteger, Field(ge=1)] | None = None
 
     @classmethod
-    def parse(cls, document: Mapping[str, Any]) -> "JobSize":
+    def parse(cls, document: Mapping[str, Any]) -> "JobScale":
         """The size that this JSON-like document describes. Raises Invalid."""
         try:
             return cls.model_validate(document)
@@ -45,14 +45,16 @@ class JobSize(BaseModel):
             raise Invalid(explain(error, cls)) from error
 
 
-def resize(spec: JobSpec, size: JobSize) -> JobSpec:
+def resize(spec: JobSpec, size: JobScale) -> JobSpec:
     """The job in that size. Raises Invalid, with the paths of the size."""
     names = [task.name for task in spec.tasks]
     unknown = [Problem(join("tasks", name[:63]), no_task(name, names)) for name in size.tasks if name not in names]
     if unknown:
         raise Invalid(unknown)
     document = spec.document()
-    tasks = [_with(told, task, size) for told, task in zip(document["tasks"], spec.tasks, strict=True)]
+    tasks = [
+        _with(task_document, task, size) for task_document, task in zip(document["tasks"], spec.tasks, strict=True)
+    ]
     least = {} if size.min_available is None else {"min_available": size.min_available}
     try:
         return JobSpec.parse({**document, "tasks": tasks, **least})
@@ -89,11 +91,11 @@ def remarks(spec: JobSpec, *, acts_on_updates: bool = True) -> tuple[str, ...]:
     return tuple(frameworks.scaling_remarks(spec))
 
 
-def _with(document: Mapping[str, Any], task: TaskSpec, size: JobSize) -> Mapping[str, Any]:
+def _with(document: Mapping[str, Any], task: TaskSpec, size: JobScale) -> Mapping[str, Any]:
     """The task's document in its new size; the minimum is written out, so that it does not grow with the replicas."""
-    wish = size.tasks.get(task.name, TaskSize())
-    replicas = task.replicas if wish.replicas is None else wish.replicas
-    least = task.minimum if wish.min_available is None else wish.min_available
+    change = size.tasks.get(task.name, TaskScale())
+    replicas = task.replicas if change.replicas is None else change.replicas
+    least = task.minimum if change.min_available is None else change.min_available
     if (replicas, least) == (task.replicas, task.minimum):
         return document
     return {**document, "replicas": replicas, "min_available": least}

@@ -56,12 +56,13 @@ class ScheduleSpec(BaseModel):
     concurrency: Concurrency = Concurrency.ALLOW
     starting_deadline_seconds: Annotated[StrictInteger, Field(ge=1, le=_LONGEST_DEADLINE)] | None = None
     suspended: Annotated[bool, Field(strict=True)] = False
-    successful_jobs_kept: Annotated[StrictInteger, Field(ge=0, le=MAX_HISTORY)] = 3
-    failed_jobs_kept: Annotated[StrictInteger, Field(ge=0, le=MAX_HISTORY)] = 1
+    successful_jobs_history_limit: Annotated[StrictInteger, Field(ge=0, le=MAX_HISTORY)] = 3
+    failed_jobs_history_limit: Annotated[StrictInteger, Field(ge=0, le=MAX_HISTORY)] = 1
     job: JobSpec
 
     changeable: ClassVar[tuple[str, ...]] = (
-        "cron", "time_zone", "concurrency", "starting_deadline_seconds", "successful_jobs_kept", "failed_jobs_kept",
+        "cron", "time_zone", "concurrency", "starting_deadline_seconds", "successful_jobs_history_limit",
+        "failed_jobs_history_limit",
     )  # fmt: skip
     """What is about the schedule itself, apart from its name and whether it is suspended."""
 
@@ -190,4 +191,4 @@ def _missed(spec: ScheduleSpec, looked_at: datetime, due: datetime) -> MissedRun
 
 def excess_runs(successful: Sequence[int], failed: Sequence[int], spec: ScheduleSpec) -> list[int]:
     """Which of its finished runs, each newest first, are too many."""
-    return [*successful[spec.successful_jobs_kept :], *failed[spec.failed_jobs_kept :]]
+    return [*successful[spec.successful_jobs_history_limit :], *failed[spec.failed_jobs_history_limit :]]

@@ -51,11 +51,13 @@ def filled_length(text: str, values: Mapping[str, str]) -> int:
     return len(text) + grown
 
 
-def parse(given: object) -> dict[str, str]:
+def parse(document: object) -> dict[str, str]:
     """Secrets that came as a mapping of names to texts. Raises Invalid, which repeats none of them."""
-    if not isinstance(given, Mapping) or not all(isinstance(text, str) for pair in given.items() for text in pair):
+    if not isinstance(document, Mapping) or not all(
+        isinstance(text, str) for pair in document.items() for text in pair
+    ):
         raise Invalid([Problem("secrets", translate("This must be a mapping of names to texts."))])
-    values = {str(name): str(value) for name, value in given.items()}
+    values = {str(name): str(value) for name, value in document.items()}
     if sentence := problem(values):
         raise Invalid([Problem("secrets", sentence)])
     return values

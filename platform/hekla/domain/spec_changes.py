@@ -15,7 +15,7 @@ from typing import Any
 
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import JobSpec, TaskSpec
-from hekla.domain.scaling import JobSize, TaskSize
+from hekla.domain.scaling import JobScale, TaskScale
 from hekla.domain.translation import translate
 
 _TEXT = re.compile(
@@ -78,7 +78,10 @@ class SpecChange:
         if self.lever is SpecField.QUEUE:
             return JobSpec.parse({**document, "queue": self.value})
         task = self._task(spec)
-        tasks = [self._changed(told) if told["name"] == task.name else told for told in document["tasks"]]
+        tasks = [
+            self._changed(task_document) if task_document["name"] == task.name else task_document
+            for task_document in document["tasks"]
+        ]
         return JobSpec.parse(_within_bounds({**document, "tasks": tasks}))
 
     def _task(self, spec: JobSpec) -> TaskSpec:
@@ -108,10 +111,10 @@ def apply_changes(spec: JobSpec, changes: Iterable[SpecChange]) -> JobSpec:
     return spec
 
 
-def size_of(spec: JobSpec) -> JobSize:
+def size_of(spec: JobSpec) -> JobScale:
     """The size that the job has now, for one that was submitted in another."""
-    tasks = {task.name: TaskSize(replicas=task.replicas, min_available=task.minimum) for task in spec.tasks}
-    return JobSize(tasks=tasks, min_available=spec.min_available)
+    tasks = {task.name: TaskScale(replicas=task.replicas, min_available=task.minimum) for task in spec.tasks}
+    return JobScale(tasks=tasks, min_available=spec.min_available)
 
 
 def parse(text: str) -> tuple[SpecChange, ...]:

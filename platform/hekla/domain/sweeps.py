@@ -86,8 +86,8 @@ class Range(BaseModel):
     @model_validator(mode="after")
     def _agrees(self) -> Self:
         if self.low > self.high:
-            told = translate("This must be at least {low:g}, where the range begins.", low=self.low)
-            raise InconsistentFields([Problem("high", told)])
+            message = translate("This must be at least {low:g}, where the range begins.", low=self.low)
+            raise InconsistentFields([Problem("high", message)])
         if self.log and self.low <= 0:
             raise InconsistentFields([Problem("low", translate("A logarithm needs a range above 0."))])
         if self.whole and math.ceil(self.low) > math.floor(self.high):
@@ -115,7 +115,7 @@ Choice = Annotated[Annotated[Values, Tag("values")] | Annotated[Range, Tag("rang
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class SweepTrial:
     """One job of a sweep: its number from 1, its parameters, and the job."""
 
     number: int
@@ -162,12 +162,12 @@ class SweepSpec(BaseModel):
         lengths = [len(values) for values in self.parameters.values() if isinstance(values, tuple)]
         return math.prod(lengths) if self.how is SweepMethod.GRID else lengths[0]
 
-    def points(self, most: int = MAX_JOBS) -> list[Trial]:
+    def points(self, most: int = MAX_JOBS) -> list[SweepTrial]:
         """The first `most` jobs. Raises Invalid, with a path such as `jobs.3.tasks.0.command.0`, where one is none."""
         found, problems = [], []
         for number, parameters in enumerate(islice(self._parameters(), most), start=1):
             try:
-                found.append(Trial(number, parameters, self._job(number, parameters)))
+                found.append(SweepTrial(number, parameters, self._job(number, parameters)))
             except Invalid as error:
                 problems += [Problem(join("jobs", number, each.path), each.message) for each in error.problems]
         if problems:
@@ -212,15 +212,15 @@ class SweepSpec(BaseModel):
             yield Problem(join("parameters", name), translate("A range is for random sweeps; list the values here."))
         lengths = {len(values) for values in self.parameters.values() if isinstance(values, tuple)}
         if self.how is SweepMethod.LIST and len(lengths) > 1:
-            told = translate(
-                "In a list all parameters have as many values; these have {counts}.", counts=_told(lengths)
+            message = translate(
+                "In a list all parameters have as many values; these have {counts}.", counts=_join_numbers(lengths)
             )
-            yield Problem("parameters", told)
+            yield Problem("parameters", message)
         elif not ranges and self.size() > MAX_JOBS:
-            told = translate(
+            message = translate(
                 "These are {size:,} jobs; at most {most:,} are submitted at once.", size=self.size(), most=MAX_JOBS
             )
-            yield Problem("parameters", told)
+            yield Problem("parameters", message)
 
     def _problems_of_placeholders(self) -> Iterator[Problem]:
         used = set()
@@ -230,14 +230,14 @@ class SweepSpec(BaseModel):
                 if name not in self.parameters:
                     there = translate("; there are {names}.", names=", ".join(self.parameters))
                     hint = suggest(name, self.parameters) or there
-                    told = translate("There is no parameter {name}{hint}", name=quote(name), hint=hint)
-                    yield Problem(join("job", path), told)
+                    message = translate("There is no parameter {name}{hint}", name=quote(name), hint=hint)
+                    yield Problem(join("job", path), message)
         for name in self.parameters:
             if name not in used:
-                told = translate(
+                message = translate(
                     "No command and no variable contains {{{{ {name} }}}}, so all jobs would be alike in it.", name=name
                 )
-                yield Problem(join("parameters", name), told)
+                yield Problem(join("parameters", name), message)
 
 
 def parse_parameter(text: str) -> tuple[str, list[str] | dict[str, Any]]:
@@ -247,8 +247,8 @@ def parse_parameter(text: str) -> tuple[str, list[str] | dict[str, Any]]:
         raise ValueError(translate("{text} is not of the form name=value,value or name=low..high.", text=quote(text)))
     if match := _RANGE.fullmatch(values):
         words = match["words"].split()
-        given = {"low": float(match["low"]), "high": float(match["high"])}
-        return name, given | dict.fromkeys(words, True)
+        bounds = {"low": float(match["low"]), "high": float(match["high"])}
+        return name, bounds | dict.fromkeys(words, True)
     try:
         rows = list(csv.reader([values], skipinitialspace=True, strict=True))
     except csv.Error as error:
@@ -295,5 +295,5 @@ def _without_echoes(problems: list[Problem]) -> list[Problem]:
     return [Problem(_KIND.sub(r"\1", problem.path), problem.message) for problem in found]
 
 
-def _told(numbers: set[int]) -> str:
+def _join_numbers(numbers: set[int]) -> str:
     return translate(" and ").join(map(str, sorted(numbers)))

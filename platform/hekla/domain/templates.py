@@ -84,9 +84,9 @@ def openable_fields(spec: JobSpec) -> Iterator[tuple[str, str]]:
 def parse_open_fields(spec: JobSpec, fields: Sequence[Mapping[str, Any]]) -> tuple[OpenField, ...]:
     """The open fields of a template of this job. Raises Invalid where one is no field of it, or is bounded wrongly."""
     there, found, problems = dict(openable_fields(spec)), [], []
-    for number, given in enumerate(fields[: MAX_FIELDS + 1]):
+    for number, document in enumerate(fields[: MAX_FIELDS + 1]):
         try:
-            found.append(OpenField.model_validate(given))
+            found.append(OpenField.model_validate(document))
         except ValidationError as error:
             path = f"fields.{number}"
             problems += [Problem(f"{path}.{each.path}".rstrip("."), each.message) for each in explain(error, OpenField)]

@@ -8,6 +8,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -52,16 +53,16 @@ def quote(value: object) -> str:
     return translate("nothing") if value is None else f"{value!s:.40}"
 
 
-def suggest(word: str, choices: Iterable[str], *, likeness: float = 0.6) -> str:
+def suggest(word: str, choices: Iterable[str], *, cutoff: float = 0.6) -> str:
     """“; did you mean x?” where a choice is close, else nothing."""
-    close = difflib.get_close_matches(word[:80], list(choices), n=1, cutoff=likeness)
+    close = difflib.get_close_matches(word[:80], list(choices), n=1, cutoff=cutoff)
     return translate("; did you mean “{word}”?", word=close[0]) if close else ""
 
 
-def not_one_of(given: object, choices: Sequence[str]) -> str:
+def not_one_of(value: object, choices: Sequence[str]) -> str:
     """That what was given is none of the choices, with the one that is like it."""
-    values = {"given": quote(given), "choices": ", ".join(choices)}
-    if isinstance(given, str) and (hint := suggest(given, choices)):
+    values = {"given": quote(value), "choices": ", ".join(choices)}
+    if isinstance(value, str) and (hint := suggest(value, choices)):
         return translate("{given} is not one of {choices}{hint}", hint=hint, **values)
     return translate("{given} is not one of {choices}.", **values)
 
@@ -71,6 +72,15 @@ def no_task(name: str, names: Sequence[str]) -> str:
     if hint := suggest(name, names):
         return translate("No task is called {name}{hint}", name=quote(name), hint=hint)
     return translate("No task is called {name}; there are {names}.", name=quote(name), names=", ".join(names))
+
+
+def find_cycle(dependencies: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Names that depend on one another in a cycle, the first repeated at the end; empty where there is none."""
+    try:
+        TopologicalSorter(dependencies).prepare()
+    except CycleError as error:
+        return tuple(reversed(error.args[1]))
+    return ()
 
 
 def is_text(text: str) -> bool:
@@ -92,15 +102,15 @@ def _problems(details: ErrorDetails, model: type[BaseModel]) -> list[Problem]:
         return [Problem(path, str(cause))]
     if details["type"] == "extra_forbidden":
         return [Problem(path, _unknown_field(details["loc"], model))]
-    return [Problem(path, _told(details))]
+    return [Problem(path, _message(details))]
 
 
-def _told(details: ErrorDetails) -> str:
-    kind, given = details["type"], details["input"]
+def _message(details: ErrorDetails) -> str:
+    kind, value = details["type"], details["input"]
     if kind in _TELLERS:
         return _TELLERS[kind](details)
     if kind in _SENTENCES:
-        return translate(_SENTENCES[kind], given=quote(given), **details.get("ctx", {}))
+        return translate(_SENTENCES[kind], given=quote(value), **details.get("ctx", {}))
     return f"{details['msg']}."
 
 
@@ -129,20 +139,20 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:  # noqa: ANN401
 
 
 def _text(details: ErrorDetails) -> str:
-    given = quote(details["input"])
+    value = quote(details["input"])
     if isinstance(details["input"], int | float):
-        return translate("This must be text, not {given}; put it in quotes.", given=given)
-    return translate("This must be text, not {given}.", given=given)
+        return translate("This must be text, not {given}; put it in quotes.", given=value)
+    return translate("This must be text, not {given}.", given=value)
 
 
 def _list(details: ErrorDetails) -> str:
-    given = details["input"]
-    if details["loc"][-1] != "command" or not isinstance(given, str):
-        return translate("This must be a list, not {given}.", given=quote(given))
+    value = details["input"]
+    if details["loc"][-1] != "command" or not isinstance(value, str):
+        return translate("This must be a list, not {given}.", given=quote(value))
     try:
-        words = shlex.split(given)
+        words = shlex.split(value)
     except ValueError:
-        words = given.split()
+        words = value.split()
     example = json.dumps(words, ensure_ascii=False)[:120]
     return translate("This must be a list of words, for example {example}, not one text.", example=example)
 
@@ -152,11 +162,11 @@ def _choice(details: ErrorDetails) -> str:
 
 
 def _too_long(template: str) -> Callable[[ErrorDetails], str]:
-    def told(details: ErrorDetails) -> str:
+    def render(details: ErrorDetails) -> str:
         size = details["ctx"].get("actual_length") or len(details["input"])
         return translate(template, most=details["ctx"]["max_length"], size=size)
 
-    return told
+    return render
 
 
 _WHOLE = gettext_noop("This must be a whole number, not {given}.")

@@ -132,10 +132,10 @@ class VolumeSpec(BaseModel):
     @model_validator(mode="after")
     def _is_one_thing(self) -> "VolumeSpec":
         if sum(bool(one) for one in (self.volume_claim_name, self.volume_claim, self.empty_dir is not None)) != 1:
-            told = translate(
+            message = translate(
                 "Say one of volume_claim_name (a claim that is there), volume_claim (one made for the job), empty_dir."
             )
-            raise InconsistentFields([Problem("", told)])
+            raise InconsistentFields([Problem("", message)])
         return self
 
     @property
@@ -184,11 +184,11 @@ def mount_problems(volumes: Sequence[VolumeSpec], tasks: Sequence["TaskSpec"]) -
             if mount.name not in names:
                 found.append(Problem(join(at, "name"), _no_volume(mount.name, names)))
             if mount.mount_path in paths:
-                told = translate("Another volume of the task is at {path} already.", path=mount.mount_path)
-                found.append(Problem(join(at, "mount_path"), told))
+                message = translate("Another volume of the task is at {path} already.", path=mount.mount_path)
+                found.append(Problem(join(at, "mount_path"), message))
             if pods.get(mount.name, 0) > 1:
-                told = translate("A volume of the mode ReadWriteOncePod is for one pod, and several would mount it.")
-                found.append(Problem(join(at, "name"), told))
+                message = translate("A volume of the mode ReadWriteOncePod is for one pod, and several would mount it.")
+                found.append(Problem(join(at, "name"), message))
             paths.append(mount.mount_path)
     return found
 
@@ -227,12 +227,12 @@ def remarks(volumes: Sequence[VolumeSpec], tasks: Sequence["TaskSpec"]) -> Itera
     for volume in volumes:
         pods = sum(task.replicas for task in tasks if is_mounted(task, volume.name))
         if pods > 1 and not volume.can_be_shared:
-            told = translate(
+            message = translate(
                 "A claim of the mode ReadWriteOnce can be mounted on one machine only, and {pods} pods mount it; "
                 "pods on other machines wait. ReadWriteMany is for many machines.",
                 pods=pods,
             )
-            yield Problem(volume.name, told)
+            yield Problem(volume.name, message)
 
 
 def is_mounted(task: "TaskSpec", name: str) -> bool:

@@ -22,10 +22,10 @@ class Cipher:
         """The text, sealed."""
         return self._keys.encrypt(text.encode())
 
-    def open(self, sealed: bytes) -> str:
+    def open(self, token: bytes) -> str:
         """What was sealed. Raises Unreadable."""
         try:
-            return self._keys.decrypt(sealed).decode()
+            return self._keys.decrypt(token).decode()
         except InvalidToken as error:
             raise DecryptionError("It was sealed with another key, or changed") from error
 

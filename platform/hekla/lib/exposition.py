@@ -24,8 +24,8 @@ def resource_gauges(
     """Three families, so that each has one unit: cores, bytes, and all other resources by name; pods are in none."""
     known = list(found)
     for resource, unit, words in _OF_ALL:
-        told = ((values, by_name.get(resource, 0.0)) for values, by_name in known)
-        yield gauge(f"{name}_{unit}", f"{text}, {words}.", labels, told)
+        samples = ((values, by_name.get(resource, 0.0)) for values, by_name in known)
+        yield gauge(f"{name}_{unit}", f"{text}, {words}.", labels, samples)
     devices = (
         ((*values, device), number)
         for values, by_name in known

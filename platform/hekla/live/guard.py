@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 EVERY_SECONDS = 2.0
 HURRYING = frozenset({
     *("MemberAdded", "MemberRemoved", "MemberRoleChanged", "TenantChanged", "DepartmentChanged"),
-    *("UserChanged", "SignedOutElsewhere"),
+    *("UserChanged", "OtherSessionsRevoked"),
 })  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def ask(
     waits = [queue for queue, one in zip(members, found, strict=True) if one.chance is Feasibility.WAITS]
     known = {one.queue: one for one in _asked(spec, waits, tenant, user, with_eta=True)}
     timed = (known.get(one.queue, one) for one in found)
-    return [one if new.chance is Feasibility.UNASKED else new for one, new in zip(found, timed, strict=True)]
+    return [one if new.chance is Feasibility.UNANSWERED else new for one, new in zip(found, timed, strict=True)]
 
 
 def move_waiting() -> int:
@@ -93,7 +93,7 @@ def _look(job_id: int) -> bool | None:
     others = [queue for queue in queues.members_open_to(span, job.tenant) if queue.cluster_id != job.cluster_id]
     asked = rank_candidates(routing.prospects(spec_of(job), others, tenant=job.tenant, user=job.owner, is_timed=False))
     if not asked or asked[0].chance is not Feasibility.NOW or asked[0].evicts:
-        return None if any(one.chance is Feasibility.UNASKED for one in asked) else False
+        return None if any(one.chance is Feasibility.UNANSWERED for one in asked) else False
     best = next(queue for queue in others if queue.name == asked[0].queue)
     here = PlacementCandidate(job.cluster.name, job.queue.name, Feasibility.WAITS, reasons=tuple(job.waiting))
     return services.move(job, best, rank_candidates([*asked, here]), now=clock.now())
@@ -129,7 +129,7 @@ def _answered(find: Callable[[Queue], PlacementCandidate], queue: Queue) -> Plac
 
 
 def _unasked(queue: Queue) -> PlacementCandidate:
-    return PlacementCandidate(queue.cluster.name, queue.name, Feasibility.UNASKED)
+    return PlacementCandidate(queue.cluster.name, queue.name, Feasibility.UNANSWERED)
 
 
 def _prospect(spec: JobSpec, tenant: Tenant, user: User, with_eta: bool, queue: Queue) -> PlacementCandidate:

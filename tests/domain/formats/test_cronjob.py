@@ -49,7 +49,7 @@ def test_it_is_read_whole() -> None:
     spec = loaded.spec
     assert (spec.name, spec.cron, spec.time_zone) == ("nightly", "30 2 * * mon-fri", "Europe/Berlin")
     assert (spec.concurrency, spec.starting_deadline_seconds) == (Concurrency.FORBID, 600)
-    assert (spec.successful_jobs_kept, spec.failed_jobs_kept, spec.suspended) == (3, 2, False)
+    assert (spec.successful_jobs_history_limit, spec.failed_jobs_history_limit, spec.suspended) == (3, 2, False)
     assert (spec.job.queue, spec.job.priority, spec.job.files) == ("vision", 5, {"train.py": "print(1)"})
     assert [warning.partition(":")[0] for warning in loaded.warnings] == ["metadata.namespace"]
 
@@ -96,8 +96,8 @@ def test_what_is_written_is_the_kind_that_it_says() -> None:
             "concurrency": st.sampled_from(["Forbid", "Replace"]),
             "starting_deadline_seconds": st.integers(1, 10_000),
             "suspended": st.booleans(),
-            "successful_jobs_kept": st.integers(0, 9),
-            "failed_jobs_kept": st.integers(0, 9),
+            "successful_jobs_history_limit": st.integers(0, 9),
+            "failed_jobs_history_limit": st.integers(0, 9),
         },
     ),
 )

@@ -117,10 +117,10 @@ def test_a_flow_is_no_job() -> None:
 
 def test_errors_of_what_it_is_applied_to_are_told_at_its_place() -> None:
     loaded = formats.load_flow(FLOW)
-    wrong = loaded.told(Invalid([Problem("steps.1.patch.spec.tasks[0].replicas", "bad")]))
+    wrong = loaded.translate_paths(Invalid([Problem("steps.1.patch.spec.tasks[0].replicas", "bad")]))
     assert isinstance(wrong, Invalid)
     assert wrong.problems[0].path == "spec.flows[1].patch.jobSpec.tasks[0].replicas"
-    refused = loaded.told(Refused("taken", "steps.1.name"))
+    refused = loaded.translate_paths(Refused("taken", "steps.1.name"))
     assert isinstance(refused, Refused)
     assert refused.path == "spec.flows[1].name"
 

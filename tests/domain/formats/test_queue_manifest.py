@@ -99,7 +99,7 @@ def test_the_root_of_all_queues_is_no_parent() -> None:
 
 
 def test_what_is_refused_is_refused_at_its_place_in_the_manifest() -> None:
-    told = formats.load_queue(MANIFEST).findings.told(Refused("Less, please.", "guarantee.cpu"))
+    told = formats.load_queue(MANIFEST).findings.translate_paths(Refused("Less, please.", "guarantee.cpu"))
     assert isinstance(told, Refused)
     assert told.path == "spec.guarantee.resource.cpu"
 

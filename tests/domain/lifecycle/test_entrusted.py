@@ -107,7 +107,7 @@ def test_to_wish_a_thing_again_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "has_begun", "restarts", "phases"),
+    ("ours", "theirs", "has_started", "restarts", "phases"),
     [
         (PENDING, RUNNING, False, 0, [RUNNING]),
         (PENDING, JobPhase.COMPLETED, False, 0, [RUNNING, JobPhase.COMPLETED]),
@@ -116,5 +116,5 @@ def test_to_wish_a_thing_again_changes_nothing() -> None:
         (RESTARTING, RUNNING, True, 1, [RUNNING]),
     ],
 )
-def test_what_was_over_before_anybody_looked_is_told_too(ours, theirs, has_begun, restarts, phases) -> None:
-    assert phases_between(job(ours), theirs, has_begun=has_begun, restarts=restarts) == phases
+def test_what_was_over_before_anybody_looked_is_told_too(ours, theirs, has_started, restarts, phases) -> None:
+    assert phases_between(job(ours), theirs, has_started=has_started, restarts=restarts) == phases

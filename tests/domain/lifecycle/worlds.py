@@ -18,7 +18,7 @@ from hekla.domain.lifecycle import (
 from hekla.domain.lifecycle.facts import Slot
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.domain.policies import LifecycleAction
-from hekla.domain.scaling import JobSize, resize
+from hekla.domain.scaling import JobScale, resize
 
 
 def spec(*tasks: dict, **fields) -> JobSpec:
@@ -82,7 +82,7 @@ class World:
 
     def scale(self, **size) -> None:
         """A person gives the job another size."""
-        self.job = replace(self.job, spec=resize(self.job.spec, JobSize.parse(size)))
+        self.job = replace(self.job, spec=resize(self.job.spec, JobScale.parse(size)))
         self.sync()
 
     def stopped_pods_end(self) -> None:

@@ -96,7 +96,7 @@ class Flows(View, ListAPIView[Flow]):
                 templates=loaded.templates, flow=loaded.flow, now=now, key=key_of(request), **asked
             )
         except HeklaError as error:
-            raise loaded.told(error) from error
+            raise loaded.translate_paths(error) from error
         assert applied.flow is not None  # noqa: S101  (it was asked for)
         answer = {"flow": applied.flow, "warnings": loaded.warnings + applied.warnings}
         return told(StartedSerializer(answer), 201 if applied.flow.started_at == now else 200)

@@ -38,7 +38,7 @@ from hekla.domain import formats, secrets
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
 from hekla.domain.policies import LifecycleAction
-from hekla.domain.scaling import JobSize
+from hekla.domain.scaling import JobScale
 from hekla.lib import clock
 
 FILTERS = [
@@ -188,7 +188,7 @@ class Scale(View):
         user = person(request)
         query = _ScaleQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        job, size = selectors.get(uid, user), JobSize.parse(cast("Mapping[str, Any]", request.data))
+        job, size = selectors.get(uid, user), JobScale.parse(cast("Mapping[str, Any]", request.data))
         seen = query.validated_data.get("revision")
         job = services.scale(job, size, user=user, now=clock.now(), seen=seen)
         return told(ScaledSerializer({"job": job, "warnings": services.scaling_remarks(job)}))

@@ -62,9 +62,9 @@ class Queues(View):
         try:
             queue = _made(document, user)
         except ValidationError as error:
-            raise loaded.findings.told(Invalid(flattened(error))) from error
+            raise loaded.findings.translate_paths(Invalid(flattened(error))) from error
         except HeklaError as error:
-            raise loaded.findings.told(error) from error
+            raise loaded.findings.translate_paths(error) from error
         return told(MadeQueueSerializer(queue, context={"warnings": loaded.warnings}), status=201)
 
 

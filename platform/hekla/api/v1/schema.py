@@ -10,7 +10,7 @@ from hekla.api.throttles import PerPerson
 from hekla.backends import registry
 from hekla.domain.flows import FlowSpec
 from hekla.domain.phases import FlowPhase, GangPhase, JobPhase, PodPhase
-from hekla.domain.scaling import JobSize
+from hekla.domain.scaling import JobScale
 from hekla.domain.schedules import ScheduleSpec
 from hekla.domain.sweeps import SweepSpec
 
@@ -24,7 +24,7 @@ _DOCUMENTS: dict[str, type[BaseModel]] = {
     "FlowSpec": FlowSpec,
     "ScheduleSpec": ScheduleSpec,
     "SweepSpec": SweepSpec,
-    "JobSize": JobSize,
+    "JobSize": JobScale,
 }
 """What is sent, besides a JobSpec, which stands in some of them."""
 

@@ -31,7 +31,7 @@ def take(cluster: Cluster, holder: str, *, now: datetime) -> int | None:
             return None
         if lease.holder != holder:
             lease.holder, lease.epoch = holder, lease.epoch + 1
-            event = events.LeaseTaken(epoch=lease.epoch, holder=holder)
+            event = events.LeaseAcquired(epoch=lease.epoch, holder=holder)
             record(event, subject=f"cluster:{cluster.pk}", actor=CONTROLLER, at=now)
         lease.expires_at = now + LIFETIME
         lease.save()

@@ -98,7 +98,7 @@ def give_key(cluster: Cluster, key: Key, *, by: User | None, actor: Actor, now: 
     facts = {**shown, "sealed": closed(key.text), "valid_until": key.valid_until, "given_at": now, "given_by": by}
     with unit_of_work():
         ClusterKey.objects.update_or_create(cluster=cluster, defaults=facts)
-        _tell(cluster, events.ClusterKeyGiven(name=cluster.name, **shown), actor, now)
+        _tell(cluster, events.ClusterKeyAdded(name=cluster.name, **shown), actor, now)
 
 
 def remove_key(cluster: Cluster, *, actor: Actor, now: datetime) -> None:

@@ -41,7 +41,7 @@ class Event(models.Model):
             # Few among all that is told of a job's pods, and asked for each time that its page is opened.
             models.Index(
                 fields=["subject", "id"],
-                condition=models.Q(kind__in=["JobWaits", "JobPhaseChanged", "GangPhaseChanged", "PodEvicted"]),
+                condition=models.Q(kind__in=["JobUnschedulable", "JobPhaseChanged", "GangPhaseChanged", "PodEvicted"]),
                 name="event_of_a_course",
             ),
             # Whom somebody's pods had to make room for.

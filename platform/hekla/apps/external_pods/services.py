@@ -259,7 +259,7 @@ def _ref(pod: Pod) -> PodRef:
 def _follow_job(job: Job, pods: Sequence[Pod], now: datetime) -> bool:
     facts = job_facts(job)
     outcome = delegated.outcome_of(
-        facts, external_pods.phase_changes(facts, all_pod_facts(pods), has_begun=job.started_at is not None)
+        facts, external_pods.phase_changes(facts, all_pod_facts(pods), has_started=job.started_at is not None)
     )
     if outcome.phase.is_final:
         outcome = replace(outcome, gang_phase=GangPhase.COMPLETED)

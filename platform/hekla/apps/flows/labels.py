@@ -66,7 +66,7 @@ def _phase(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 _TELLERS = {
     "FlowStarted": _started,
-    "FlowStepBegun": _begun,
+    "FlowStepStarted": _begun,
     "FlowStepRefused": _refused,
     "FlowStopped": _stopped,
     "FlowPhaseChanged": _phase,

@@ -91,7 +91,7 @@ def begin(
     with unit_of_work():
         job = jobs.submit(spec=spec, tenant=tenant, user=user, now=now)
         Use.objects.create(job=job, version=version)
-        event = events.JobBegunWithTemplate(template=str(template.uid), title=template.title, version=version.number)
+        event = events.JobCreatedFromTemplate(template=str(template.uid), title=template.title, version=version.number)
         record(event, subject=f"job:{job.uid}", tenant=tenant.pk, actor=actor_of(user), at=now)
     return job
 

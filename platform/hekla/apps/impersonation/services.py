@@ -28,7 +28,7 @@ def begin(user: User, *, reason: str, by: User, now: datetime) -> Acting:
         acting = Acting.objects.create(
             admin=by, person=user, reason=reason.strip()[:200], began_at=now, until=now + LONGEST
         )
-        event = events.ActingBegun(username=user.username, reason=acting.reason, until=acting.until)
+        event = events.ImpersonationStarted(username=user.username, reason=acting.reason, until=acting.until)
         record(event, subject=f"user:{user.pk}", actor=actor_of(by), at=now)
     return acting
 
@@ -55,5 +55,5 @@ def end_overdue(*, now: datetime) -> int:
 def _end(acting: Acting, at: datetime) -> None:
     acting.ended_at = at
     acting.save(update_fields=["ended_at"])
-    event = events.ActingEnded(username=acting.person.username)
+    event = events.ImpersonationEnded(username=acting.person.username)
     record(event, subject=f"user:{acting.person_id}", actor=actor_of(acting.admin), at=at)

@@ -71,7 +71,7 @@ def resend(tenant: Tenant, invitation_id: int, *, by: User, now: datetime) -> tu
         invitation.invited_by = by
         invitation.save(update_fields=["digest", "expires_at", "invited_by"])
         Letter.objects.filter(invitation=invitation).delete()  # its link has just ended
-        event = events.InvitationSentAgain(email=invitation.email, expires_at=invitation.expires_at)
+        event = events.InvitationResent(email=invitation.email, expires_at=invitation.expires_at)
         _tell(invitation, event, actor_of(by), now)
     return invitation, secret
 

@@ -49,7 +49,10 @@ def _submitted(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _placed(facts: Mapping[str, Any]) -> tuple[str, str]:
-    return "neutral", _("%(span)s sent it to queue %(queue)s of cluster %(cluster)s.") % facts
+    return "neutral", _("%(span)s sent it to queue %(queue)s of cluster %(cluster)s.") % {
+        **facts,
+        "span": facts["federated_queue"],
+    }
 
 
 def _moved(facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -60,7 +63,7 @@ def _moved(facts: Mapping[str, Any]) -> tuple[str, str]:
 def _phase(facts: Mapping[str, Any]) -> tuple[str, str]:
     words = _PHASE_WORDS.get(facts["new"])
     sentence = str(words()) if words else facts["new"]
-    message = messages.told(facts.get("said", ()), facts["message"])
+    message = messages.told(facts.get("message_facts", ()), facts["message"])
     return _STATES.get(facts["new"], "neutral"), together([sentence, message])
 
 
@@ -164,10 +167,10 @@ _TELLERS = {
     "JobChanged": _changed,
     "JobSubmitted": _submitted,
     "JobPlaced": _placed,
-    "JobMoved": _moved,
+    "JobReassigned": _moved,
     "JobPhaseChanged": _phase,
     "GangPhaseChanged": _gang,
-    "JobWaits": _waits,
+    "JobUnschedulable": _waits,
     "JobDelayed": _delayed,
     "JobCommanded": _command,
     "JobTagged": _tagged,
@@ -175,9 +178,9 @@ _TELLERS = {
     "PodPhaseChanged": _pod,
     "PodStopRequested": _stop,
     "PodEvicted": _evicted,
-    "PodSpared": _spared,
+    "PodEvictionBlocked": _spared,
     "JobDeleted": _deleted,
-    "JobCleaned": _cleaned,
+    "JobCleanedUp": _cleaned,
 }
 _STATES = {
     "pending": "waiting", "running": "running", "completed": "done", "succeeded": "done", "failed": "failed",

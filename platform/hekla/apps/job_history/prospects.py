@@ -87,8 +87,10 @@ _STATES = {
     Feasibility.AWAY: "failed",
 }
 _WORDS = {
-    Feasibility.UNASKED: lambda: _("It did not answer in time."),
-    Feasibility.UNTOLD: lambda: _("Volcano schedules it, so that nobody can say when a job starts; it is taken last."),
+    Feasibility.UNANSWERED: lambda: _("It did not answer in time."),
+    Feasibility.DELEGATED: lambda: _(
+        "Volcano schedules it, so that nobody can say when a job starts; it is taken last."
+    ),
     Feasibility.PAUSED: lambda: _("It is paused."),
     Feasibility.AWAY: lambda: _("It is out of reach."),
     Feasibility.NEVER: lambda: _("It cannot start there as things are."),

@@ -128,7 +128,7 @@ def _pieces(job: Job, events: Sequence[Event], now: datetime) -> Iterator[Cell]:
 
 def _after(cell: Cell, event: Event) -> Cell:
     """What is so when this has happened."""
-    if event.kind == "JobWaits":
+    if event.kind == "JobUnschedulable":
         reason = event.payload["reasons"][0] if event.payload["reasons"] else {}
         return replace(cell, kind=str(reason.get("cause", UNSAID)), reason=reason) if cell.is_wait else cell
     new = event.payload["new"]

@@ -10,7 +10,7 @@ from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job
 from hekla.domain.phases import JobPhase
 
-_KINDS = ("JobWaits", "JobPhaseChanged")
+_KINDS = ("JobUnschedulable", "JobPhaseChanged")
 """The events that tell of it."""
 _AT_REST = {JobPhase.PENDING, JobPhase.RESTARTING}
 
@@ -42,7 +42,7 @@ def stretches(job: Job, events: Iterable[Event]) -> list[Stretch]:
             continue
         if found and found[-1].end is None:
             found[-1] = _ended(found[-1], event.at)
-        if event.kind == "JobWaits" and event.payload["reasons"]:
+        if event.kind == "JobUnschedulable" and event.payload["reasons"]:
             _add(found, _stretch(event.at, event.payload["reasons"][0]))
     if job.waiting and not job.is_final and not (found and found[-1].end is None):
         begin = max([job.submitted_at, *(stretch.end for stretch in found[-1:] if stretch.end)])

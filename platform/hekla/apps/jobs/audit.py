@@ -18,7 +18,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.phases import JobPhase, PodPhase
 
 Ref = tuple[str, int, int]
-_ONCE = ("JobSubmitted", "JobDeleted", "JobCleaned")
+_ONCE = ("JobSubmitted", "JobDeleted", "JobCleanedUp")
 _OF_JOBS = ("phase", "gang_phase", "version", "retry_count", "finished_at")
 _OF_PODS = ("phase", "node", "exit_code", "started_at", "finished_at")
 
@@ -142,7 +142,7 @@ def _moved(story: Story, _facts: Mapping[str, Any], event: Event) -> None:
 _TELLERS: dict[str, Callable[[Story, Mapping[str, Any], Event], None]] = {
     "JobPhaseChanged": _job_phase,
     "GangPhaseChanged": _gang_phase,
-    "JobMoved": _moved,
+    "JobReassigned": _moved,
     "PodCreated": _created,
     "PodBound": _bound,
     "PodPhaseChanged": _pod_phase,

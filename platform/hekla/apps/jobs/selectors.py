@@ -48,7 +48,7 @@ from hekla.domain.resources import Resources
 MOST_COUNTED = 1000
 MOST_OF_COURSE = 400
 MOST_EVICTIONS = 500
-_COURSE = ("JobWaits", "JobPhaseChanged", "GangPhaseChanged")
+_COURSE = ("JobUnschedulable", "JobPhaseChanged", "GangPhaseChanged")
 _LISTED = (
     *("uid", "name", "kind", "priority", "replicas", "phase", "reason", "waiting", "tenant__slug", "tenant__name"),
     *("queue__name", "cluster__name", "cluster__kind", "cluster__config", "owner__username", "owner__display_name"),

@@ -52,6 +52,6 @@ def _end(user: User, visits: Sequence[Visit], *, by: User, now: datetime) -> int
         left = [visit.pk for visit in selectors.of(user, now=now)]
         Visit.objects.filter(user=user).exclude(pk__in=left).delete()
         if visits:
-            event = events.SignedOutElsewhere(username=user.username, browsers=len(visits))
+            event = events.OtherSessionsRevoked(username=user.username, browsers=len(visits))
             record(event, subject=f"user:{user.pk}", actor=actor_of(by), at=now)
     return len(visits)

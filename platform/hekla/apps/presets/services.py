@@ -82,7 +82,7 @@ def set_default(preset: Preset, *, is_default: bool, user: User, now: datetime) 
         beside.filter(is_default=True).update(is_default=False)
         preset.is_default = is_default
         preset.save(update_fields=["is_default"])
-        _tell(preset, events.PresetChosen(name=preset.name, is_default=is_default), user, now)
+        _tell(preset, events.PresetDefaultChanged(name=preset.name, is_default=is_default), user, now)
     return preset
 
 

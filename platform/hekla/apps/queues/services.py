@@ -104,7 +104,9 @@ def create_span(
             span = Span.objects.create(name=name, description=description, created_at=now, changed_at=now)
             span.members.set(queues)
             span.tenants.set(tenants)
-            _tell_of_span(span, events.SpanCreated(name=name, queues=sorted(str(one) for one in queues)), actor, now)
+            _tell_of_span(
+                span, events.FederatedQueueCreated(name=name, queues=sorted(str(one) for one in queues)), actor, now
+            )
     except IntegrityError as error:
         raise _taken(name) from error
     return span
@@ -132,13 +134,13 @@ def change_span(
             changed |= _set_names("tenants", span.tenants, list(tenants))
         span.changed_at, span.changed_by = now, by
         span.save()
-        _tell_of_span(span, events.SpanChanged(name=span.name, changes=changed), actor, now)
+        _tell_of_span(span, events.FederatedQueueChanged(name=span.name, changes=changed), actor, now)
 
 
 def delete_span(span: Span, *, actor: Actor, now: datetime) -> None:
     """The name is given up; its queues, and the jobs in them, stay."""
     with unit_of_work():
-        _tell_of_span(span, events.SpanDeleted(name=span.name), actor, now)
+        _tell_of_span(span, events.FederatedQueueDeleted(name=span.name), actor, now)
         Span.objects.get(pk=span.pk).delete()
 
 

@@ -191,7 +191,7 @@ def _changes(old: ScheduleSpec, new: ScheduleSpec) -> dict[str, events.FieldChan
 
 
 def _started(schedule: Schedule, due_at: datetime, job: Job, *, by_hand: bool, actor: Actor, now: datetime) -> Run:
-    _tell(schedule, events.ScheduleRan(due_at=due_at, job=job.name, by_hand=by_hand), actor, now)
+    _tell(schedule, events.ScheduleRunStarted(due_at=due_at, job=job.name, by_hand=by_hand), actor, now)
     return Run.objects.create(schedule=schedule, due_at=due_at, outcome=Run.Outcome.STARTED, job=job, by_hand=by_hand)
 
 

@@ -18,7 +18,7 @@ from hekla.domain.errors import Forbidden
 
 PAGE = 50
 _MOST_TOLD = 300
-_FOR_PROGRAMS = {"said"}
+_FOR_PROGRAMS = {"message_facts"}
 """What the message of the event says in words."""
 
 

@@ -42,7 +42,7 @@ def others_pod(pod: Json) -> ExternalPod:
         node=spec.get("nodeName", ""),
         is_ending="deletionTimestamp" in meta,
         obstacle=_obstacle(spec),
-        told=_waits(pod.get("status") or {}),
+        reported_reason=_waits(pod.get("status") or {}),
         **_standing(pod),
     )
 

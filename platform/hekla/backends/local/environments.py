@@ -11,7 +11,7 @@ import time
 from typing import Protocol
 
 from hekla.backends.local.podfolder import EnvironmentOrder
-from hekla.backends.local.refusals import Refused
+from hekla.backends.local.refusals import PodStartError
 
 MARKER = ".hekla-ready"
 TAIL_CHARACTERS = 2000
@@ -28,7 +28,7 @@ class Pod(Protocol):
         """Sleep. Raises Stopped."""
 
     def run_step(self, argv: list[str], env: dict[str, str]) -> int:
-        """Run a command, its output in the pod's log; its exit code. Raises Refused, Stopped."""
+        """Run a command, its output in the pod's log; its exit code. Raises PodStartError, Stopped."""
 
     def log_tail(self, characters: int) -> str:
         """The end of the pod's log."""
@@ -40,7 +40,7 @@ def is_ready(wanted: EnvironmentOrder) -> bool:
 
 
 def build(wanted: EnvironmentOrder, pod: Pod) -> None:
-    """Build it, or wait for another shim that does. Raises Refused, Stopped."""
+    """Build it, or wait for another shim that does. Raises PodStartError, Stopped."""
     os.makedirs(os.path.dirname(wanted["folder"]), exist_ok=True)
     with open(wanted["folder"] + ".lock", "w", encoding="utf-8") as lock:
         _wait_for(lock.fileno(), wanted, pod)
@@ -80,4 +80,4 @@ def _uv(wanted: EnvironmentOrder, pod: Pod, arguments: list[str]) -> None:
     exit_code = pod.run_step([*wanted["uv"], *arguments], wanted["env"])
     if exit_code:
         message = f"The environment {wanted['name']} could not be built"
-        raise Refused("EnvironmentFailed", f"{message}:\n{pod.log_tail(TAIL_CHARACTERS)}")
+        raise PodStartError("EnvironmentFailed", f"{message}:\n{pod.log_tail(TAIL_CHARACTERS)}")

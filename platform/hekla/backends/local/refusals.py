@@ -5,7 +5,7 @@ class Stopped(Exception):
     """The pod was asked to end."""
 
 
-class Refused(Exception):
+class PodStartError(Exception):
     """The pod cannot run: the code of the reason, a sentence, and the exit code that a shell would give."""
 
     def __init__(self, reason: str, message: str, exit_code: int | None = None) -> None:

@@ -18,7 +18,7 @@ import time
 from hekla.backends.local import limits
 from hekla.backends.local.podfolder import FINAL, Order, PodFolder, Status, boot_id, poke
 from hekla.backends.local.processes import descendants, kill, read_process, signal_group
-from hekla.backends.local.refusals import Refused, Stopped
+from hekla.backends.local.refusals import PodStartError, Stopped
 
 MAX_TRIES = 3
 LAST_KILL_SECONDS = 5.0
@@ -63,7 +63,7 @@ class Shim:
             exit_code, stopped = self._run_pod()
         except Stopped:
             self._finish("failed", "Stopped", self._stop_message())
-        except Refused as refused:
+        except PodStartError as refused:
             self.note(refused.message)
             self._finish("failed", refused.reason, refused.message, refused.exit_code)
         except OSError as error:
@@ -88,7 +88,7 @@ class Shim:
             raise Stopped
 
     def run_step(self, argv: list[str], env: dict[str, str]) -> int:
-        """Run a command of the preparation, its output in the pod's log; its exit code. Raises Refused, Stopped."""
+        """Run a command of the preparation with its output in the pod's log. Raises PodStartError, Stopped."""
         exit_code, stopped = self._wait(self._spawn(argv, env, self._folder.tmp), grace_seconds=5.0)
         if stopped:
             raise Stopped
@@ -103,7 +103,7 @@ class Shim:
 
     def _refuse_if_hopeless(self) -> None:
         if self._status["tries"] > MAX_TRIES:
-            raise Refused("PreparationDied", f"Its preparation was cut off {MAX_TRIES} times")
+            raise PodStartError("PreparationDied", f"Its preparation was cut off {MAX_TRIES} times")
 
     def _prepare(self) -> None:
         self.check_stop()
@@ -180,7 +180,7 @@ class Shim:
     # Processes
 
     def _spawn(self, argv: list[str], env: dict[str, str], working_dir: str, group: str = "") -> int:
-        """Start a process as the leader of its own session; it runs when this returns. Raises Refused.
+        """Start a process as the leader of its own session; it runs when this returns. Raises PodStartError.
 
         `group`: the control group that it enters, if any.
         """
@@ -290,16 +290,16 @@ def become(argv: list[str], env: dict[str, str], working_dir: str, log: int, fai
         os._exit(NOT_FOUND)
 
 
-def _refusal(told: bytes, command: str, working_dir: str) -> Refused:
+def _refusal(told: bytes, command: str, working_dir: str) -> PodStartError:
     stage, number = told.decode().split()
     sentence = os.strerror(int(number))
     if stage == "chdir":
-        return Refused("WorkingDirMissing", f"The working folder {working_dir} cannot be entered: {sentence}")
+        return PodStartError("WorkingDirMissing", f"The working folder {working_dir} cannot be entered: {sentence}")
     if stage == "setup":
-        return Refused("StartRefused", f"The machine could not start it: {sentence}")
+        return PodStartError("StartRefused", f"The machine could not start it: {sentence}")
     if isinstance(OSError(int(number), ""), FileNotFoundError | NotADirectoryError):
-        return Refused("CommandNotFound", f"There is no command “{command}” here", NOT_FOUND)
-    return Refused("CommandNotExecutable", f"The command “{command}” cannot be run: {sentence}", NOT_EXECUTABLE)
+        return PodStartError("CommandNotFound", f"There is no command “{command}” here", NOT_FOUND)
+    return PodStartError("CommandNotExecutable", f"The command “{command}” cannot be run: {sentence}", NOT_EXECUTABLE)
 
 
 def reap() -> list[tuple[int, int]]:

@@ -21,7 +21,7 @@ class ClusterRemoved(Event):
     name: Name
 
 
-class ClusterKeyGiven(Event):
+class ClusterKeyAdded(Event):
     """From now on the cluster is reached with this key, which is told only by what may be shown of it."""
 
     name: Name
@@ -78,6 +78,6 @@ class EnvironmentChanged(Event):
     changes: Changes
 
 
-class LeaseTaken(Event):
+class LeaseAcquired(Event):
     epoch: int
     holder: Name

@@ -11,7 +11,7 @@ class FlowStarted(Event):
     steps: int
 
 
-class FlowStepBegun(Event):
+class FlowStepStarted(Event):
     """The step's job was submitted. `job` is its uid."""
 
     step: Name

@@ -16,7 +16,7 @@ class PersonInvited(Event):
     expires_at: datetime
 
 
-class InvitationSentAgain(Event):
+class InvitationResent(Event):
     """With a new link; the one before it ended."""
 
     email: Name = ""

@@ -16,32 +16,32 @@ class JobSubmitted(Event):
     replicas: int = 1
 
 
-Asked = Annotated[tuple[dict[str, JsonValue], ...], Field(max_length=64), AfterValidator(bounded)]
-"""What each cluster said of a job (`domain.routing.PlacementCandidate`)."""
+Candidates = Annotated[tuple[dict[str, JsonValue], ...], Field(max_length=64), AfterValidator(bounded)]
+"""What each cluster offered (`domain.routing.PlacementCandidate`), the best first."""
 
 
 class JobPlaced(Event):
-    """Of the queues that the name stands for, the job went to this one."""
+    """The federated queue placed the job in this queue."""
 
-    span: Name
+    federated_queue: Name
     queue: Name
     cluster: Name
-    asked: Asked = ()
+    candidates: Candidates = ()
 
 
-class JobMoved(Event):
-    """A job of which nothing had a place went to another cluster, where it begins anew."""
+class JobReassigned(Event):
+    """A job without any placed pod was moved to another cluster, where it starts over."""
 
-    span: Name
+    federated_queue: Name
     queue: Name
     cluster: Name
     old_queue: Name
     old_cluster: Name
-    asked: Asked = ()
+    candidates: Candidates = ()
 
 
 class JobCommanded(Event):
-    """A person asked for an action: about the job, one task of it, or one replica of that."""
+    """A user requested an action on the job, one of its tasks, or one replica."""
 
     action: LifecycleAction
     task: Name = ""
@@ -50,13 +50,13 @@ class JobCommanded(Event):
 
 
 class JobPhaseChanged(Event):
-    """`said`: the message as facts, for who reads another language than English."""
+    """`message_facts`: the message as codes and values, to be rendered in other languages than English."""
 
     old: Annotated[JobPhase, Vocabulary.PHASE]
     new: Annotated[JobPhase, Vocabulary.PHASE]
     reason: Name = ""
     message: Message = ""
-    said: Annotated[tuple[dict[str, JsonValue], ...], Field(max_length=64), AfterValidator(bounded)] = ()
+    message_facts: Annotated[tuple[dict[str, JsonValue], ...], Field(max_length=64), AfterValidator(bounded)] = ()
     version: int = 1
     retry_count: int = 0
 
@@ -66,15 +66,15 @@ class GangPhaseChanged(Event):
     new: Annotated[GangPhase, Vocabulary.PHASE]
 
 
-class JobWaits(Event):
-    """Why the job (or a part of it) does not start: the engine's reasons as data, and as one sentence."""
+class JobUnschedulable(Event):
+    """The job, or a part of it, cannot be scheduled: the engine's reasons as data and as one sentence."""
 
     reasons: Annotated[tuple[dict[str, JsonValue], ...], Field(max_length=64), AfterValidator(bounded)] = ()
     text: Message = ""
 
 
 class JobDelayed(Event):
-    """Pods of it have a place, and the cluster does not take them there yet, as it says in `message`."""
+    """Its pods are scheduled, but the cluster does not start them yet; `message` is its reason."""
 
     message: Message = ""
 
@@ -87,7 +87,7 @@ class JobChanged(Event):
 
 
 class JobViewSaved(Event):
-    """Somebody gave a list of jobs a name; `tenant`: whose members see it too."""
+    """A user saved a view of the list of jobs. `tenant`: shared with its members."""
 
     name: Name
     tenant: Name = ""
@@ -98,25 +98,25 @@ class JobViewDeleted(Event):
     tenant: Name = ""
 
 
-class JobListArranged(Event):
-    """Somebody chose what their list of jobs shows. `opens_with`: the view that it begins with."""
+class JobListConfigured(Event):
+    """A user arranged their list of jobs. `default_view`: the saved view that it opens with."""
 
     columns: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
-    opens_with: Name = ""
+    default_view: Name = ""
 
 
 class JobDeleted(Event):
-    """Somebody wished it, or its time to live is over. What is attached to it goes from now on."""
+    """By a user, or because its time to live has passed. Clean-up starts now."""
 
     name: Name
 
 
-class JobCleaned(Event):
-    """All that was attached to a deleted job is gone: its pods, their folders and addresses. Its logs are kept."""
+class JobCleanedUp(Event):
+    """Pods, folders and addresses of a deleted job are gone. Its logs remain."""
 
 
 class JobTagged(Event):
-    """A word was put on the job, or taken off."""
+    """A tag was added, or removed where `is_on` is False."""
 
     tag: Name
     is_on: bool = True

@@ -25,7 +25,7 @@ class SignedIn(Event):
     address: Name = ""
 
 
-class SignedOutElsewhere(Event):
+class OtherSessionsRevoked(Event):
     """In so many browsers: by the person, or by a platform admin."""
 
     username: Name
@@ -52,7 +52,7 @@ class SecurityKeyRemoved(Event):
     name: Name
 
 
-class RecoveryCodesMade(Event):
+class RecoveryCodesGenerated(Event):
     """Those from before do not work any more."""
 
 
@@ -80,7 +80,7 @@ class TokenRevoked(Event):
     name: Name
 
 
-class ActingBegun(Event):
+class ImpersonationStarted(Event):
     """An admin acts for this person, for this reason, and no longer than that."""
 
     username: Name
@@ -88,7 +88,7 @@ class ActingBegun(Event):
     until: datetime
 
 
-class ActingEnded(Event):
+class ImpersonationEnded(Event):
     """The admin acts for this person no more."""
 
     username: Name

@@ -76,7 +76,7 @@ class PodEvicted(_PodEvent):
     shares: Annotated[tuple[EvictionShares, ...], Field(max_length=8)] = ()
 
 
-class PodSpared(_PodEvent):
+class PodEvictionBlocked(_PodEvent):
     """The pod was to go, and stays: a budget of disruptions keeps it, as the cluster says in `message`."""
 
     message: Message = ""

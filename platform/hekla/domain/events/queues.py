@@ -31,17 +31,17 @@ class QueueDrained(Event):
     name: Name
 
 
-class SpanCreated(Event):
+class FederatedQueueCreated(Event):
     """A name for queues of several clusters."""
 
     name: Name
     queues: Annotated[list[Name], Field(max_length=64)] = []
 
 
-class SpanChanged(Event):
+class FederatedQueueChanged(Event):
     name: Name
     changes: Changes
 
 
-class SpanDeleted(Event):
+class FederatedQueueDeleted(Event):
     name: Name

@@ -28,7 +28,7 @@ class ScheduleDeleted(Event):
     name: Name
 
 
-class ScheduleRan(Event):
+class ScheduleRunStarted(Event):
     """A run was started: because it was due, or by hand."""
 
     due_at: datetime

@@ -33,7 +33,7 @@ class PresetRenamed(Event):
     old: Name
 
 
-class PresetChosen(Event):
+class PresetDefaultChanged(Event):
     """New jobs begin with it, or no longer."""
 
     name: Name
@@ -55,7 +55,7 @@ class TemplateWithdrawn(Event):
     title: Name
 
 
-class JobBegunWithTemplate(Event):
+class JobCreatedFromTemplate(Event):
     """`template`: its uid."""
 
     template: Name

@@ -21,8 +21,8 @@ _FIELDS = {
     "concurrencyPolicy": "concurrency",
     "startingDeadlineSeconds": "starting_deadline_seconds",
     "suspend": "suspended",
-    "successfulJobsHistoryLimit": "successful_jobs_kept",
-    "failedJobsHistoryLimit": "failed_jobs_kept",
+    "successfulJobsHistoryLimit": "successful_jobs_history_limit",
+    "failedJobsHistoryLimit": "failed_jobs_history_limit",
 }
 
 
@@ -66,13 +66,13 @@ def dump_schedule(spec: ScheduleSpec) -> str:
     job = spec.job.model_copy(update={"name": spec.name})
     template = VOLCANO.write(job)
     template["metadata"].pop("name")
-    given = spec.document()
+    values = spec.document()
     manifest = {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": {"name": spec.name},
         "spec": {
-            **{name: given[field] for name, field in _FIELDS.items() if field in given},
+            **{name: values[field] for name, field in _FIELDS.items() if field in values},
             "jobTemplate": without_empty(**template),
         },
     }

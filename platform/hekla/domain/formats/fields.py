@@ -39,10 +39,10 @@ class Findings:
 
     def warnings(self) -> tuple[str, ...]:
         """What has no effect, each thing once; of very many only the first, and how many more there are."""
-        told_once = list(dict.fromkeys(self.ignored))
-        more = len(told_once) - MAX_WARNINGS
-        told = translate("… and {more} more fields are not honoured.", more=more)
-        return (*told_once[:MAX_WARNINGS], *([told] if more > 0 else []))
+        distinct = list(dict.fromkeys(self.ignored))
+        more = len(distinct) - MAX_WARNINGS
+        message = translate("… and {more} more fields are not honoured.", more=more)
+        return (*distinct[:MAX_WARNINGS], *([message] if more > 0 else []))
 
     def place_of(self, path: str) -> str:
         """The manifest's path for a path in the JobSpec: that of the nearest part whose origin is known."""
@@ -52,7 +52,7 @@ class Findings:
             rest = f"[{last}]{rest}" if last.isdigit() else f".{last}{rest}"
         return f"{self.origins[known]}{rest}" if known else path
 
-    def told(self, error: HeklaError) -> HeklaError:
+    def translate_paths(self, error: HeklaError) -> HeklaError:
         """An error about what was made of the manifest, with its paths in the manifest."""
         if isinstance(error, Invalid):
             return Invalid([Problem(self.place_of(problem.path), problem.message) for problem in error.problems])
@@ -78,10 +78,10 @@ def not_one(count: int, kind: str, version: str) -> str:
     )
 
 
-def wrong_version(kind: str, version: str, given: object) -> str:
+def wrong_version(kind: str, version: str, value: object) -> str:
     """That manifests of a kind have another `apiVersion`."""
     return translate(
-        "For a {kind} this must be {version}, not {given}.", kind=kind, version=version, given=quote(given)
+        "For a {kind} this must be {version}, not {given}.", kind=kind, version=version, given=quote(value)
     )
 
 
@@ -95,8 +95,8 @@ class Fields:
         if isinstance(data, Mapping):
             self._data = {str(key): value for key, value in data.items()}
         elif data is not None:
-            told = translate("This must be a mapping of fields to values, not {given}.", given=quote(data))
-            findings.problem(path, told)
+            message = translate("This must be a mapping of fields to values, not {given}.", given=quote(data))
+            findings.problem(path, message)
 
     def __contains__(self, name: str) -> bool:
         return self._data.get(name) is not None
@@ -105,7 +105,7 @@ class Fields:
         """The fields that are given, in their order."""
         return [name for name, value in self._data.items() if value is not None]
 
-    def given(self) -> list[str]:
+    def all_names(self) -> list[str]:
         """The fields that are there, also those with nothing in them."""
         return list(self._data)
 
@@ -157,8 +157,8 @@ class Fields:
         for name, value in self._data.items():
             if name in self._known or value in (None, [], {}, ""):
                 continue
-            if hint := suggest(name, self._known, likeness=0.8):
-                told = translate("There is no field {name} here{hint}", name=quote(name), hint=hint)
-                self.findings.problem(self.at(name), told)
+            if hint := suggest(name, self._known, cutoff=0.8):
+                message = translate("There is no field {name} here{hint}", name=quote(name), hint=hint)
+                self.findings.problem(self.at(name), message)
             else:
                 self.findings.not_honoured(self.at(name))

@@ -53,10 +53,10 @@ class Companions:
     def mount(self, path: str, text: object, where: str) -> None:
         """Put a text at a path of the working folder; two different ones cannot be at one place."""
         if self.files.setdefault(path, text) != text:
-            told = translate(
+            message = translate(
                 "Another file is at {path} already: all pods of a job get the same files.", path=quote(path)
             )
-            self.findings.problem(where, told)
+            self.findings.problem(where, message)
 
 
 def report_unmounted(documents: Iterable[Any], mounted: Collection[str], findings: Findings) -> None:
@@ -81,11 +81,15 @@ class Mounts:
     """
 
     def __init__(
-        self, pod: Fields, companions: Companions, kept: volumes.JobVolumes, shared: Iterable[volumes.MountRequest]
+        self,
+        pod: Fields,
+        companions: Companions,
+        job_volumes: volumes.JobVolumes,
+        shared: Iterable[volumes.MountRequest],
     ) -> None:
         self.companions, self.findings = companions, pod.findings
         self.volume_mounts: list[dict[str, Any]] = []
-        self._kept, self._shared = kept, shared
+        self._volumes, self._shared = job_volumes, shared
         self._sources: dict[str, tuple[dict[str, Any], bool, str]] = {}
         self._texts: dict[str, dict[str, Any]] = {}
         self._reported: set[str] = set()
@@ -95,7 +99,7 @@ class Mounts:
 
     def _add(self, volume: Fields) -> None:
         name = volume.text("name")
-        if (found := self._kept.source(volume)) is not None:
+        if (found := self._volumes.source(volume)) is not None:
             self._sources[name] = (*found, volume.path)
             volume.close()
             return
@@ -127,16 +131,16 @@ class Mounts:
                 mount.close()
             elif name not in self._reported:
                 self.findings.not_honoured(mount.path, translate("there is no volume {name}.", name=quote(name)))
-        root, seen = WORKING_DIR, working_dir
+        root, pod_folder = WORKING_DIR, working_dir
         if mounts and isinstance(working_dir, str | None):
             root = _root([path for _, _, path in mounts], working_dir)
-            seen = _seen_from(root, working_dir)
+            pod_folder = _relative_to_root(root, working_dir)
             for mount, name, folder in mounts:
                 self._mount(mount, name, folder, root)
             self._look_for_absolute_paths(container, command, root)
         for one in (*wanted, *self._shared):
             self._add_mount(one, _below_work(root, one.path), target)
-        return seen
+        return pod_folder
 
     def _wanted(self, mount: Fields, name: str) -> list[volumes.MountRequest]:
         """The mount of a volume that jobs have; nothing where all of it would be mounted in place of a part."""
@@ -154,7 +158,7 @@ class Mounts:
         if why := self._why_left_out(wanted, path):
             self.findings.not_honoured(wanted.at, why)
             return
-        name = self._kept.keep(wanted.name, wanted.source, wanted.volume_at)
+        name = self._volumes.keep(wanted.name, wanted.source, wanted.volume_at)
         if name is None:
             self.findings.not_honoured(wanted.at, translate("a job has at most {most} volumes.", most=MAX_VOLUMES))
             return
@@ -181,11 +185,11 @@ class Mounts:
 
     def _mount(self, mount: Fields, name: str, path: PurePosixPath, root: PurePosixPath) -> None:
         if not path.is_relative_to(root):
-            told = translate(
+            message = translate(
                 "Files can be mounted at {root} and below it, not elsewhere: pods have one folder of their own.",
                 root=root,
             )
-            self.findings.problem(mount.at("mountPath"), told)
+            self.findings.problem(mount.at("mountPath"), message)
             return
         folder = path.relative_to(root)
         for key, text in self._texts[name].items():
@@ -238,7 +242,7 @@ def _why_not(volume: Fields) -> str:
     return translate("only claims by name, emptyDirs and ConfigMaps in the same text are.")
 
 
-def _seen_from(root: PurePosixPath, working_dir: str | None) -> str | None:
+def _relative_to_root(root: PurePosixPath, working_dir: str | None) -> str | None:
     if not working_dir or not PurePosixPath(working_dir).is_relative_to(root):
         return working_dir
     inner = str(PurePosixPath(working_dir).relative_to(root))

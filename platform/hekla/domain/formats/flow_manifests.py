@@ -37,9 +37,9 @@ class LoadedFlow:
     warnings: tuple[str, ...]
     findings: Findings
 
-    def told(self, error: HeklaError) -> HeklaError:
+    def translate_paths(self, error: HeklaError) -> HeklaError:
         """An error about the flow with its paths in the manifest."""
-        return self.findings.told(error)
+        return self.findings.translate_paths(error)
 
 
 def holds_flows(documents: Sequence[Any]) -> bool:
@@ -89,8 +89,8 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[list[Any], li
             _check_version(document, findings)
         else:
             what = quote(kind) if kind else translate("what is no manifest")
-            told = translate("{what} is neither a template nor a flow; submit it by itself.", what=what)
-            findings.not_honoured(f"document {number}", told)
+            message = translate("{what} is neither a template nor a flow; submit it by itself.", what=what)
+            findings.not_honoured(f"document {number}", message)
     if len(found[_FLOW]) > 1 or not (found[_FLOW] or found[_TEMPLATE]):
         raise Invalid([Problem("", _not_expected(len(found[_FLOW])))])
     return found[_TEMPLATE], found[_FLOW], beside
@@ -135,12 +135,12 @@ def _flow(document: dict[str, Any], findings: Findings) -> FlowSpec | None:
     metadata, spec = flow.fields("metadata"), flow.fields("spec")
     findings.origins |= {"name": "metadata.name", "retain": "spec.jobRetainPolicy", "steps": "spec.flows"}
     steps = [_step(step, join("steps", place), findings) for place, step in enumerate(spec.list_of_fields("flows"))]
-    asked = {"name": metadata.take("name"), "retain": spec.take("jobRetainPolicy") or None, "steps": steps}
+    fields = {"name": metadata.take("name"), "retain": spec.take("jobRetainPolicy") or None, "steps": steps}
     ManifestReader(Companions(findings), findings).close_metadata(metadata, metadata.mapping("annotations"))
     spec.close()
     flow.close()
     try:
-        return FlowSpec.parse(without_none(asked))
+        return FlowSpec.parse(without_none(fields))
     except Invalid as error:
         translated = [Problem(findings.place_of(problem.path), problem.message) for problem in error.problems]
         findings.problems += [problem for problem in translated if problem not in findings.problems]

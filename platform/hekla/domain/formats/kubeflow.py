@@ -32,7 +32,7 @@ _LEADERS = ("Master", "Chief", "Launcher")
 _IN_PODS = ("Always", "OnFailure", "Never")
 _RESTARTS = (*_IN_PODS, "ExitCode")
 _SIGNALS = (130, 137, 138, 143)
-_TOLD = {
+_RESTART_NOTES = {
     "Always": gettext_noop("a pod that failed is started again, one that has succeeded is not."),
     "ExitCode": gettext_noop("of the exit codes from 128 on, 130, 137, 138, 143 restart a pod; others do not."),
 }
@@ -108,8 +108,8 @@ class KubeflowKind:
         restart = replica.text("restartPolicy") or usual
         if restart not in _RESTARTS:
             reading.findings.problem(replica.at("restartPolicy"), not_one_of(restart, _RESTARTS))
-        elif restart in _TOLD:
-            reading.findings.not_honoured(replica.at("restartPolicy"), translate(_TOLD[restart]))
+        elif restart in _RESTART_NOTES:
+            reading.findings.not_honoured(replica.at("restartPolicy"), translate(_RESTART_NOTES[restart]))
         return restart
 
     def _task(self, reading: ManifestReader, replica: Fields, role: str, place: int, *, commanded: bool) -> Document:
@@ -176,7 +176,7 @@ class KubeflowKind:
             raise Invalid(problems)
         return roles
 
-    def _misfit(self, task: TaskSpec, role: str, taken: Mapping[str, TaskSpec]) -> str:
+    def _misfit(self, task: TaskSpec, role: str, assigned: Mapping[str, TaskSpec]) -> str:
         """Why the task cannot have that role in this kind of job; nothing if it can."""
         if not role:
             return translate(
@@ -185,12 +185,12 @@ class KubeflowKind:
                 roles=", ".join(self.roles),
                 task=task.name,
             )
-        if role in taken:
+        if role in assigned:
             return translate(
                 "A {kind} has one task that is its {role}, and {other} is that already.",
                 kind=self.kind,
                 role=role,
-                other=taken[role].name,
+                other=assigned[role].name,
             )
         if role in _LEADERS and task.replicas > 1:
             return translate(

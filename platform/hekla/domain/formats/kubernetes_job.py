@@ -126,8 +126,8 @@ def _failure_rule(rule: Fields) -> list[dict[str, Any]]:
 def _write(spec: JobSpec) -> dict[str, Any]:
     if len(spec.tasks) != 1:
         names = ", ".join(task.name for task in spec.tasks)
-        told = translate("A Job of Kubernetes has one pod template; this job has {names}.", names=names)
-        raise Invalid([Problem("tasks", told)])
+        message = translate("A Job of Kubernetes has one pod template; this job has {names}.", names=names)
+        raise Invalid([Problem("tasks", message)])
     task, rules = spec.tasks[0], spec.tasks[0].policies
     gang = spec.gang_minimum if task.replicas > 1 else 1
     restarts = _RESTARTS in rules

@@ -112,8 +112,8 @@ def load_many(text: str | bytes) -> tuple[LoadedJob, ...]:
             problems += [Problem(join(f"document {number}", each.path), each.message) for each in error.problems]
     if problems:
         raise Invalid(problems[:MAX_PROBLEMS])
-    told = _unmounted(maps, frozenset[str]().union(*(one.mounted for one in found)))
-    return (replace(found[0], warnings=(*found[0].warnings, *told)), *found[1:])
+    unmounted = _unmounted(maps, frozenset[str]().union(*(one.mounted for one in found)))
+    return (replace(found[0], warnings=(*found[0].warnings, *unmounted)), *found[1:])
 
 
 def _unmounted(documents: list[Any], mounted: frozenset[str]) -> tuple[str, ...]:
@@ -198,8 +198,8 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, list[Any
         elif holds_queues([document]):
             findings.not_honoured(f"document {number}", translate(_WHERE_QUEUES))
         else:
-            told = translate("a {kind} is nothing that can be submitted.", kind=quote(document["kind"]))
-            findings.not_honoured(f"document {number}", told)
+            message = translate("a {kind} is nothing that can be submitted.", kind=quote(document["kind"]))
+            findings.not_honoured(f"document {number}", message)
     if holds_queues(documents):
         raise _refusal(translate("The text holds a Queue, which is no job: {where}", where=translate(_WHERE_QUEUES)))
     if groups and not jobs:

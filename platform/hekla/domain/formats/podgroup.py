@@ -83,7 +83,8 @@ class PodGroupManifest:
             same = False
         if not same:
             why = translate(
-                "what the pods of the gang ask for is what the queue must have: {amounts}.", amounts=_told(least)
+                "what the pods of the gang ask for is what the queue must have: {amounts}.",
+                amounts=_format_amounts(least),
             )
             self.fields.findings.not_honoured(spec.at("minResources"), why)
 
@@ -92,12 +93,12 @@ def select_group(job: dict[str, Any], groups: Sequence[dict[str, Any]], findings
     """The group of the only job of a stream, if it has one; the others are reported. Raises Invalid."""
     named = groups_of(job, groups)
     if len(named) > 1:
-        told = translate(
+        message = translate(
             "The job's pods are in the groups {names}; a job is one group here. Let them name one, "
             "or make several jobs.",
             names=translate(" and ").join(_name(group) for group in named),
         )
-        raise Invalid([Problem(KIND, told)])
+        raise Invalid([Problem(KIND, message)])
     found = named or (list(groups) if len(groups) == 1 and not any(_names(job)) else [])
     for group in groups:
         if not any(group is one for one in found):
@@ -106,8 +107,8 @@ def select_group(job: dict[str, Any], groups: Sequence[dict[str, Any]], findings
     if not found:
         return None
     if found[0].get("apiVersion") != API_VERSION:
-        told = wrong_version(KIND, API_VERSION, found[0].get("apiVersion"))
-        findings.problem(join(_path(found[0]), "apiVersion"), told)
+        message = wrong_version(KIND, API_VERSION, found[0].get("apiVersion"))
+        findings.problem(join(_path(found[0]), "apiVersion"), message)
     return PodGroupManifest(Fields(found[0], _path(found[0]), findings))
 
 
@@ -171,5 +172,5 @@ def _path(group: dict[str, Any]) -> str:
     return f"{KIND} {_name(group)}".strip()
 
 
-def _told(amounts: Resources) -> str:
+def _format_amounts(amounts: Resources) -> str:
     return ", ".join(f"{name} {amount}" for name, amount in amounts.quantities().items())

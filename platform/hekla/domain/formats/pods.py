@@ -56,10 +56,10 @@ def _ports(
     pairs = [_PORT.fullmatch(part.strip()) for part in text.split(",")] if isinstance(text, str) and text else []
     ports = {pair["name"]: int(pair["number"]) for pair in pairs if pair}
     if text not in (None, "") and not (pairs and len(ports) == len(pairs)):
-        told = translate(
+        message = translate(
             "This must be ports by names of their own, such as board=6006,metrics=9090, not {given}.", given=quote(text)
         )
-        reading.findings.problem(path, told)
+        reading.findings.problem(path, message)
     return ports or None
 
 
@@ -126,8 +126,8 @@ def _command(reading: ManifestReader, container: Fields, target: str, *, command
     if commanded and not command and not arguments:
         return []
     if "command" not in container:
-        told = translate("A command must be given; the one that the image may have of its own is not known here.")
-        reading.findings.problem(container.at("command"), told)
+        message = translate("A command must be given; the one that the image may have of its own is not known here.")
+        reading.findings.problem(container.at("command"), message)
     return [*command, *arguments] or ["?"]
 
 

@@ -26,9 +26,9 @@ def _read(reading: ManifestReader, spec: Fields, document: Document) -> None:
     if "elasticPolicy" in spec:
         variables["PET_MAX_RESTARTS"] = _elastic(reading, spec.fields("elasticPolicy"), document)
     spec.ignore("elasticPolicy")
-    told = {name: str(value) for name, value in variables.items() if value is not None}
+    settings = {name: str(value) for name, value in variables.items() if value is not None}
     for task in document["tasks"]:
-        task["env"] = {**told, **task.get("env", {})}
+        task["env"] = {**settings, **task.get("env", {})}
 
 
 def _elastic(reading: ManifestReader, policy: Fields, document: Document) -> object:
@@ -62,8 +62,8 @@ def _write(spec: JobSpec, roles: Mapping[str, TaskSpec]) -> Document:
         return {}
     options = frameworks.load_frameworks()["pytorch"].read(spec.plugins.get("pytorch", ()))[0]
     processes = str(options["nproc-per-node"])
-    told = int(processes) if processes.isdigit() else None
-    elastic = {"minReplicas": workers.min_available, "maxReplicas": workers.replicas, "nProcPerNode": told}
+    per_node = int(processes) if processes.isdigit() else None
+    elastic = {"minReplicas": workers.min_available, "maxReplicas": workers.replicas, "nProcPerNode": per_node}
     return {"elasticPolicy": without_none(elastic)}
 
 

@@ -45,11 +45,11 @@ class LoadedQueue:
             return self.document
         if len(clusters) == 1:
             return {**self.document, "cluster": clusters[0]}
-        told = translate("Name the cluster of the queue here; there is no cluster yet.")
+        message = translate("Name the cluster of the queue here; there is no cluster yet.")
         if clusters:
             names = ", ".join(clusters)
-            told = translate("Name the cluster of the queue here; these are the clusters: {names}.", names=names)
-        raise Invalid([Problem(self.findings.place_of("cluster"), told)])
+            message = translate("Name the cluster of the queue here; these are the clusters: {names}.", names=names)
+        raise Invalid([Problem(self.findings.place_of("cluster"), message)])
 
 
 def holds_queues(documents: Sequence[Any]) -> bool:
@@ -105,8 +105,8 @@ def _metadata(reading: ManifestReader, metadata: Fields) -> dict[str, Any]:
 def _listed(reading: ManifestReader, names: object) -> list[str] | None:
     if names is None or isinstance(names, str):
         return [name.strip() for name in names.split(",") if name.strip()] if names else None
-    told = translate("Name the tenants in one text, with commas between, not {given}.", given=quote(names))
-    reading.findings.problem(reading.findings.place_of("tenants"), told)
+    message = translate("Name the tenants in one text, with commas between, not {given}.", given=quote(names))
+    reading.findings.problem(reading.findings.place_of("tenants"), message)
     return None
 
 

@@ -42,7 +42,10 @@ class ManifestReader:
         document = {
             "name": self.take(metadata, "name", "name"),
             "annotations": {name: annotations.pop(name) for name in words.SCHEDULING if name in annotations},
-            **{field: self._said(metadata, annotations, field, name) for field, name in (_WORDS | more).items()},
+            **{
+                field: self._annotation_value(metadata, annotations, field, name)
+                for field, name in (_WORDS | more).items()
+            },
         }
         self.findings.origins["annotations"] = metadata.at("annotations")
         self.environment = annotations.pop(words.ENVIRONMENT, None)
@@ -76,10 +79,10 @@ class ManifestReader:
             return {}
         self.findings.origins[join("plugins", name)] = path
         usual = {option.name: str(option.default) for option in framework.options}
-        given = [f"--{option}={value}" for option, value in arguments.items() if usual.get(option, value) != value]
-        return {name: given}
+        words = [f"--{option}={value}" for option, value in arguments.items() if usual.get(option, value) != value]
+        return {name: words}
 
-    def _said(self, metadata: Fields, annotations: dict[str, Any], field: str, name: str) -> object:
+    def _annotation_value(self, metadata: Fields, annotations: dict[str, Any], field: str, name: str) -> object:
         """The value of an annotation; a whole number where the field wants one, though annotations are text."""
         text = annotations.pop(name, None)
         self.findings.origins[field] = path = f"{metadata.at('annotations')}.{name}"

@@ -62,8 +62,8 @@ def _plugins(reading: ManifestReader, runtime: Fields, trainer: Fields) -> dict[
     plugin, arguments = _RUNTIMES[name]
     nodes, processes = trainer.take("numNodes"), trainer.take("numProcPerNode")
     if plugin == "pytorch":
-        told = {"nnodes": 1 if nodes is None else nodes, "nproc-per-node": processes}
-        arguments = arguments | {key: str(value) for key, value in told.items() if value is not None}
+        torchrun = {"nnodes": 1 if nodes is None else nodes, "nproc-per-node": processes}
+        arguments = arguments | {key: str(value) for key, value in torchrun.items() if value is not None}
     elif processes is not None:
         reading.findings.not_honoured(
             trainer.at("numProcPerNode"), translate("only torchrun starts several processes.")
@@ -74,8 +74,8 @@ def _plugins(reading: ManifestReader, runtime: Fields, trainer: Fields) -> dict[
 def _write(spec: JobSpec) -> dict[str, Any]:
     if len(spec.tasks) != 1:
         names = ", ".join(task.name for task in spec.tasks)
-        told = translate("A TrainJob has nodes that are all alike; this job has {names}.", names=names)
-        raise Invalid([Problem("tasks", told)])
+        message = translate("A TrainJob has nodes that are all alike; this job has {names}.", names=names)
+        raise Invalid([Problem("tasks", message)])
     task = spec.tasks[0]
     runtime = next((name for name, (plugin, _) in _RUNTIMES.items() if plugin in spec.plugins), "torch-distributed")
     trainer = without_empty(
@@ -94,10 +94,10 @@ def _write(spec: JobSpec) -> dict[str, Any]:
 def _processes(spec: JobSpec) -> str | int | None:
     """How many processes torchrun starts on a node, if it is told."""
     options = frameworks.load_frameworks()["pytorch"].read(spec.plugins.get("pytorch", ()))[0]
-    told = str(options["nproc-per-node"])
-    if told == "1":
+    processes = str(options["nproc-per-node"])
+    if processes == "1":
         return None
-    return int(told) if told.isdigit() else told
+    return int(processes) if processes.isdigit() else processes
 
 
 TRAINJOB = Format("trainjob", "trainer.kubeflow.org/v1alpha1", "TrainJob", _read, _write, mounts_files=False)

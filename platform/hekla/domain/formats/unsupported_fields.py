@@ -16,7 +16,9 @@ def unsupported_fields(before: JobSpec, after: JobSpec, kind: str) -> tuple[str,
 
 def _document(spec: JobSpec) -> dict[str, Any]:
     """As it is compared: arguments of plugins by what they set, since a default may be written or not."""
-    options = {name: dict(frameworks.load_frameworks()[name].read(given)[0]) for name, given in spec.plugins.items()}
+    options = {
+        name: dict(frameworks.load_frameworks()[name].read(arguments)[0]) for name, arguments in spec.plugins.items()
+    }
     return spec.model_dump(mode="json") | {"plugins": {name: {"used": True} | each for name, each in options.items()}}
 
 
@@ -38,16 +40,16 @@ def _differences(before: Any, after: Any, path: str, kind: str) -> Iterator[str]
             "{path}: a {kind} cannot say {before}; it says {after}.",
             path=path,
             kind=kind,
-            before=_told(before),
-            after=_told(after),
+            before=_summary(before),
+            after=_summary(after),
         )
 
 
 def _aside(value: Any) -> str:  # noqa: ANN401  (JSON-like data)
-    return "" if isinstance(value, dict) else translate(" ({value})", value=_told(value))
+    return "" if isinstance(value, dict) else translate(" ({value})", value=_summary(value))
 
 
-def _told(value: Any) -> str:  # noqa: ANN401  (JSON-like data)
+def _summary(value: Any) -> str:  # noqa: ANN401  (JSON-like data)
     """A value in a few words; of policies, what they do."""
     if isinstance(value, list) and value and all(isinstance(item, dict) and "action" in item for item in value):
         return "; ".join(_policy(policy) for policy in value)

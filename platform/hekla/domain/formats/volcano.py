@@ -90,8 +90,8 @@ def _seconds(reading: ManifestReader, policy: Fields, name: str, target: str) ->
     text = policy.text(name)
     match = _DURATION.fullmatch(text)
     if match is None:
-        told = translate("This must be a duration such as 90s, 10m or 1h30m, not {given}.", given=quote(text))
-        reading.findings.problem(policy.at(name), told)
+        message = translate("This must be a duration such as 90s, 10m or 1h30m, not {given}.", given=quote(text))
+        reading.findings.problem(policy.at(name), message)
         return None
     return sum(int(match[unit] or 0) * size for unit, size in (("h", 3600), ("m", 60), ("s", 1))) or None
 
@@ -120,14 +120,14 @@ def _partitions(reading: ManifestReader, policy: Fields, target: str, document: 
     size = document["partition_size"] = reading.take(policy, "partitionSize", join(target, "partition_size"))
     replicas = 1 if document["replicas"] is None else document["replicas"]
     if isinstance(size, int) and isinstance(total, int) and replicas != total * size:
-        told = translate(
+        message = translate(
             "{total} partitions of {size} are {product} replicas, not {given}.",
             total=total,
             size=size,
             product=total * size,
             given=quote(replicas),
         )
-        reading.findings.problem(policy.path, told)
+        reading.findings.problem(policy.path, message)
     if least and isinstance(least, int) and isinstance(size, int):
         why = translate(
             "as partitions: {least} pods are the task's minimum, and they are placed one by one.", least=least * size

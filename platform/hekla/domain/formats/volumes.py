@@ -93,8 +93,8 @@ class JobVolumes:
             self._findings.not_honoured(empty.at("sizeLimit"), translate("zero is no limit."))
             limit = None
         empty.close()
-        given = {"medium": medium, "size_limit": limit}
-        return {"empty_dir": {name: value for name, value in given.items() if value not in (None, "")}}, False
+        fields = {"medium": medium, "size_limit": limit}
+        return {"empty_dir": {name: value for name, value in fields.items() if value not in (None, "")}}, False
 
     def of_job(self, volume: Fields, place: int) -> MountRequest:
         """A volume that a Volcano Job has for all of its tasks, as each of them mounts it."""
@@ -129,17 +129,17 @@ def claim(spec: Fields) -> Document:
     """What a claim's own `spec` asks for."""
     resources = spec.fields("resources")
     requests = resources.mapping("requests")
-    given = {
+    fields = {
         "storage": requests.get("storage"),
         "access_modes": spec.take("accessModes"),
         "storage_class": spec.take("storageClassName"),
     }
-    if given["storage_class"] == "":
+    if fields["storage_class"] == "":
         why = translate("a claim without a class cannot be asked for; it gets the usual one of the cluster.")
         spec.findings.not_honoured(spec.at("storageClassName"), why)
     resources.close()
     spec.close()
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def dump_volumes(task: TaskSpec, spec: JobSpec) -> list[Document]:
@@ -147,7 +147,7 @@ def dump_volumes(task: TaskSpec, spec: JobSpec) -> list[Document]:
     return [{"name": one.name, **_source(spec, one)} for one in spec.volumes if is_mounted(task, one.name)]
 
 
-def dump_mounts(given: Iterable[VolumeMount]) -> list[Document]:
+def dump_mounts(mounts: Iterable[VolumeMount]) -> list[Document]:
     """Where a container has its volumes."""
     return [
         {
@@ -156,7 +156,7 @@ def dump_mounts(given: Iterable[VolumeMount]) -> list[Document]:
             **({"subPath": mount.sub_path} if mount.sub_path else {}),
             **({"readOnly": True} if mount.read_only else {}),
         }
-        for mount in given
+        for mount in mounts
     ]
 
 
@@ -186,8 +186,8 @@ def claim_spec(wanted: VolumeClaim) -> Document:
 def empty_dir(volume: VolumeSpec) -> Document:
     """The source of a volume that begins empty."""
     wanted = volume.empty_dir
-    given = {"medium": str(wanted.medium), "sizeLimit": wanted.size_limit} if wanted else {}
-    return {"emptyDir": {name: value for name, value in given.items() if value}}
+    fields = {"medium": str(wanted.medium), "sizeLimit": wanted.size_limit} if wanted else {}
+    return {"emptyDir": {name: value for name, value in fields.items() if value}}
 
 
 def claim_name(spec: JobSpec, volume: VolumeSpec) -> str:

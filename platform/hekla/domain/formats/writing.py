@@ -73,8 +73,8 @@ def files_volume(spec: JobSpec) -> dict[str, Any]:
 
 def _files_name(spec: JobSpec) -> str:
     """One that no volume of the job has."""
-    taken = {volume.name for volume in spec.volumes}
-    return next(name for name in ("files", *(f"files-{n}" for n in range(len(taken)))) if name not in taken)
+    names = {volume.name for volume in spec.volumes}
+    return next(name for name in ("files", *(f"files-{n}" for n in range(len(names)))) if name not in names)
 
 
 def _keys(spec: JobSpec) -> list[str]:

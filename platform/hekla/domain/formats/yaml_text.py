@@ -45,7 +45,7 @@ _OTHER_BREAKS = re.compile("[\r\x85\u2028\u2029]")
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _GivenTwice(yaml.constructor.ConstructorError):
+class _DuplicateKey(yaml.constructor.ConstructorError):
     """A mapping says one key two times."""
 
 
@@ -53,13 +53,13 @@ class _Loader(_Base):  # type: ignore[misc]
     """The safe loader, with our rules for plain words and for repeated keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen = set()
+        keys = set()
         for key, _ in node.value:
             if key.value == "<<" or not isinstance(key, yaml.ScalarNode):
                 continue
-            if key.value in seen:
-                raise _GivenTwice(None, None, translate("{key} is given twice", key=quote(key.value)), key.start_mark)
-            seen.add(key.value)
+            if key.value in keys:
+                raise _DuplicateKey(None, None, translate("{key} is given twice", key=quote(key.value)), key.start_mark)
+            keys.add(key.value)
         return dict(super().construct_mapping(node, deep))
 
 
@@ -85,7 +85,7 @@ def read(text: str | bytes) -> list[Any]:
         _measure(text)
         return [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
     except yaml.YAMLError as error:
-        raise Invalid([Problem("", _told(error))]) from error
+        raise Invalid([Problem("", _describe(error))]) from error
     except (ValueError, RecursionError) as error:
         raise Invalid([Problem("", translate("This cannot be read as YAML: {error}.", error=error))]) from error
 
@@ -93,17 +93,17 @@ def read(text: str | bytes) -> list[Any]:
 def _decoded(text: str | bytes) -> str:
     if len(text) > MAX_BYTES:
         size = f"{len(text) / MAX_BYTES:.1f}"
-        told = translate(
+        message = translate(
             "The text has {size} MiB; at most {most} MiB is read.", size=size, most=MAX_BYTES // 1024 // 1024
         )
-        raise Invalid([Problem("", told)])
+        raise Invalid([Problem("", message)])
     if isinstance(text, str):
         return text
     try:
         return text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        told = translate("This is not UTF-8 text: byte {byte} cannot be read.", byte=error.start + 1)
-        raise Invalid([Problem("", told)]) from error
+        message = translate("This is not UTF-8 text: byte {byte} cannot be read.", byte=error.start + 1)
+        raise Invalid([Problem("", message)]) from error
 
 
 def _measure(text: str) -> None:
@@ -142,11 +142,11 @@ def _size_of(event: yaml.Event, sizes: dict[str, int]) -> int:
     return 0
 
 
-def _told(error: yaml.YAMLError) -> str:
+def _describe(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or translate("it cannot be read")
     where = translate("Line {line}, column {column}: ", line=mark.line + 1, column=mark.column + 1) if mark else ""
-    if isinstance(error, _GivenTwice):
+    if isinstance(error, _DuplicateKey):
         return where + translate("{sentence}.", sentence=problem)
     return where + translate(
         "this is not YAML: {problem}.", problem=translate(problem) if problem in _PROBLEMS else problem

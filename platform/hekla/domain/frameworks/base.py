@@ -195,8 +195,8 @@ def missing_roles(roles: Sequence[str], tasks: Sequence["TaskSpec"], options: Op
         elif not task.replicas:
             problems.append(translate("The task “{task}” has no replica.", task=task.name))
     twice = len({options[role] for role in roles}) < len(roles)
-    told = translate("One task cannot have two of these roles: {roles}.", roles=", ".join(roles))
-    return problems or ([told] if twice else [])
+    message = translate("One task cannot have two of these roles: {roles}.", roles=", ".join(roles))
+    return problems or ([message] if twice else [])
 
 
 def several_leaders(role: str, tasks: Sequence["TaskSpec"], options: Options) -> list[str]:

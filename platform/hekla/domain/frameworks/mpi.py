@@ -46,8 +46,8 @@ def _settings(place: PodContext, options: Options) -> PodSettings:
 
 def _ssh(place: PodContext, options: Options) -> PodSettings:
     """What the plugin `ssh` gives, unless the job asks for that itself, and the port for a worker that serves."""
-    asked = {**SSH.read(())[0], "ssh-port": options["port"]}
-    keys = PodSettings() if SSH.name in place.spec.plugins else SSH.settings(place, asked)
+    ssh_options = {**SSH.read(())[0], "ssh-port": options["port"]}
+    keys = PodSettings() if SSH.name in place.spec.plugins else SSH.settings(place, ssh_options)
     return keys | PodSettings(env={mpi_agent.PORT: str(options["port"])})
 
 
@@ -67,7 +67,7 @@ def _of_master(place: PodContext, workers: "TaskSpec", options: Options) -> PodS
 
 def _hosts(working_dir: str) -> dict[str, str]:
     """What mpirun reads of Hydra (MPICH), and of Open MPI before and since its version 5."""
-    hydra, open_mpi = (_seen_from(working_dir, path) for path in (HYDRA_HOSTS, OPEN_MPI_HOSTS))
+    hydra, open_mpi = (_relative_path(working_dir, path) for path in (HYDRA_HOSTS, OPEN_MPI_HOSTS))
     return {
         "HYDRA_HOST_FILE": hydra,
         "OMPI_MCA_orte_default_hostfile": open_mpi,
@@ -77,7 +77,7 @@ def _hosts(working_dir: str) -> dict[str, str]:
 
 def _agent(working_dir: str) -> dict[str, str]:
     """In place of ssh. Ranks have the variables of the pod that they run in; those of the master name its address."""
-    agent = _seen_from(working_dir, AGENT)
+    agent = _relative_path(working_dir, AGENT)
     return {
         "HYDRA_ENV": "none",
         "HYDRA_USE_LOCALHOST": "1",
@@ -89,7 +89,7 @@ def _agent(working_dir: str) -> dict[str, str]:
     }
 
 
-def _seen_from(working_dir: str, path: str) -> str:
+def _relative_path(working_dir: str, path: str) -> str:
     """A file of the pod's folder, from the folder below it in which the program starts."""
     return relpath(path, working_dir) if working_dir else path
 

@@ -65,8 +65,8 @@ def arguments(name: str, roles: Mapping[str, TaskRole]) -> list[str]:
         ],
         "shm": [f"{task}:{role.shm}" for task, role in roles.items() if role.shm],
     }
-    given = [f"--{option}={','.join(entries)}" for option, entries in lists.items() if entries]
-    return [*([f"--name={name}"] if name else []), *given]
+    list_arguments = [f"--{option}={','.join(entries)}" for option, entries in lists.items() if entries]
+    return [*([f"--name={name}"] if name else []), *list_arguments]
 
 
 def roles_of(tasks: Sequence["TaskSpec"], options: Options) -> dict[str, TaskRole]:

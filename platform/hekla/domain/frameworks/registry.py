@@ -89,12 +89,12 @@ def shares_addresses(spec: "JobSpec") -> bool:
 
 def commands(plugins: Mapping[str, object]) -> Mapping[str, tuple[str, ...]]:
     """What tasks start that say nothing themselves, by their names. Plugins that are asked for wrongly give nothing."""
-    given: dict[str, tuple[str, ...]] = {}
+    commands_by_task: dict[str, tuple[str, ...]] = {}
     for name, arguments in plugins.items():
         if name in load_frameworks() and _are_words(arguments):
             options, problems = load_frameworks()[name].read(arguments)
-            given |= {} if problems else load_frameworks()[name].commands(options)
-    return given
+            commands_by_task |= {} if problems else load_frameworks()[name].commands(options)
+    return commands_by_task
 
 
 def _are_words(value: object) -> TypeGuard[Sequence[str]]:
@@ -116,8 +116,8 @@ def remarks(spec: "JobSpec") -> list[Problem]:
 def scaling_remarks(spec: "JobSpec") -> list[str]:
     """What pods of the job that run do not learn of others that come and go, by plugin, as sentences."""
     found = ((load_frameworks()[name], arguments) for name, arguments in spec.plugins.items())
-    told = ((framework.name, framework.scaling(framework.read(arguments)[0])) for framework, arguments in found)
-    return [f"{name}: {sentence}" for name, sentence in told if sentence]
+    sentences = ((framework.name, framework.scaling(framework.read(arguments)[0])) for framework, arguments in found)
+    return [f"{name}: {sentence}" for name, sentence in sentences if sentence]
 
 
 def _remarks(name: str, arguments: Sequence[str], tasks: Sequence["TaskSpec"]) -> list[Problem]:

@@ -24,8 +24,8 @@ def _settings(place: PodContext, options: Options) -> PodSettings:
     workers = place.find(options["worker"])
     if not env or workers is None:
         return PodSettings(env=env)
-    told = {"WORKER_PORT": str(options["port"]), "WORKER_ADDRS": ",".join(place.addresses_of(workers))}
-    return PodSettings(env={**env, **told})
+    workers_env = {"WORKER_PORT": str(options["port"]), "WORKER_ADDRS": ",".join(place.addresses_of(workers))}
+    return PodSettings(env={**env, **workers_env})
 
 
 def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:

@@ -11,7 +11,7 @@ from hekla.domain.phases import JobPhase
 from hekla.domain.policies import LifecycleAction
 from hekla.domain.translation import translate
 
-_WISHES = {
+_REQUESTS = {
     LifecycleAction.ABORT_JOB: PhaseChange(JobPhase.ABORTING, "AbortRequested", FactMessage()),
     LifecycleAction.COMPLETE_JOB: PhaseChange(JobPhase.COMPLETING, "CompleteRequested", FactMessage()),
     LifecycleAction.TERMINATE_JOB: PhaseChange(JobPhase.TERMINATING, "TerminateRequested", FactMessage()),
@@ -28,13 +28,13 @@ _HALTED = frozenset({JobPhase.ABORTING, JobPhase.ABORTED})
 
 def request(job: JobFacts, action: LifecycleAction) -> JobOutcome:
     """What a person asks for. Raises Refused for what cannot be asked of the leader, ImpossibleTransition as usual."""
-    if action not in _WISHES:
+    if action not in _REQUESTS:
         raise Refused(
             translate("Volcano leads this job, and can be asked to restart it as a whole only. Restart the job.")
         )
     if (job.phase, action) not in TRANSITIONS:
         raise ImpossibleTransition(job.phase, action)
-    step = _WISHES[action]
+    step = _REQUESTS[action]
     if action in _BEGIN_ANEW and job.phase is not step.phase:
         _require_a_restart_left(job)
     is_so = job.phase is step.phase or (job.phase is JobPhase.ABORTED and action is LifecycleAction.ABORT_JOB)
@@ -78,12 +78,12 @@ def outcome_of(job: JobFacts, steps: tuple[PhaseChange, ...] = ()) -> JobOutcome
 
 def is_request(reason: str) -> bool:
     """Whether a phase that was entered for this reason is a person's wish."""
-    return any(step.reason == reason for step in _WISHES.values())
+    return any(step.reason == reason for step in _REQUESTS.values())
 
 
 def is_restart(reason: str) -> bool:
     """Whether a job restarts for this reason since a person resumed or restarted it."""
-    return any(reason == _WISHES[action].reason for action in _BEGIN_ANEW)
+    return any(reason == _REQUESTS[action].reason for action in _BEGIN_ANEW)
 
 
 def pending_request(
@@ -95,11 +95,13 @@ def pending_request(
     """
     if _is_over(ours):
         return LifecycleAction.TERMINATE_JOB if theirs in _GOING_ON else None
-    wished = next((action for action, step in _WISHES.items() if (step.phase, step.reason) == (ours, reason)), None)
-    if wished is None or (restarted and wished in _BEGIN_ANEW):
+    requested = next(
+        (action for action, step in _REQUESTS.items() if (step.phase, step.reason) == (ours, reason)), None
+    )
+    if requested is None or (restarted and requested in _BEGIN_ANEW):
         return None
-    before = {LifecycleAction.RESUME_JOB: _HALTED, LifecycleAction.RESTART_JOB: _PLACED}.get(wished, _GOING_ON)
-    return wished if theirs in before else None
+    before = {LifecycleAction.RESUME_JOB: _HALTED, LifecycleAction.RESTART_JOB: _PLACED}.get(requested, _GOING_ON)
+    return requested if theirs in before else None
 
 
 def follows(ours: JobPhase, reason: str, theirs: JobPhase, *, restarted: bool = False) -> bool:
@@ -116,7 +118,7 @@ def _is_over(phase: JobPhase) -> bool:
     return phase.is_final and phase is not JobPhase.ABORTED
 
 
-def phases_between(job: JobFacts, theirs: JobPhase, *, has_begun: bool, restarts: int) -> list[JobPhase]:
+def phases_between(job: JobFacts, theirs: JobPhase, *, has_started: bool, restarts: int) -> list[JobPhase]:
     """The phases from ours to theirs, also those that were over before anybody looked.
 
     `has_begun`: our record knows that its pods ran; `restarts`: how many its leader counts.
@@ -124,6 +126,6 @@ def phases_between(job: JobFacts, theirs: JobPhase, *, has_begun: bool, restarts
     passed = []
     if restarts > job.retry_count and JobPhase.RESTARTING not in (job.phase, theirs):
         passed.append(JobPhase.RESTARTING)
-    if theirs in (JobPhase.COMPLETED, JobPhase.FAILED) and not has_begun:
+    if theirs in (JobPhase.COMPLETED, JobPhase.FAILED) and not has_started:
         passed.append(JobPhase.RUNNING)
     return [*passed, theirs]

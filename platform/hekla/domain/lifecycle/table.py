@@ -22,7 +22,7 @@ _PHASES = {
     _MORE: PodPhase.RUNNING,
     _OTHER: PodPhase.RUNNING,
 }
-_KEPT = {
+_REMAINING = {
     frozenset(): "keeps nothing",
     frozenset({_OTHER}): "keeps other tasks",
     frozenset({_BUSY, _MORE, _OTHER}): "keeps other partitions",
@@ -58,7 +58,7 @@ def _cell(phase: JobPhase, action: LifecycleAction) -> str:
         return "–"
     job, pods = _sample(phase)
     outcome = advance(job, pods, action, ActionTarget(_BAD.task, _BAD.index))
-    return _told(phase, job, pods, outcome)
+    return _describe(phase, job, pods, outcome)
 
 
 def _sample(phase: JobPhase) -> tuple[JobFacts, list[PodFacts]]:
@@ -70,9 +70,9 @@ def _sample(phase: JobPhase) -> tuple[JobFacts, list[PodFacts]]:
     return job, pods
 
 
-def _told(before: JobPhase, job: JobFacts, pods: list[PodFacts], outcome: JobOutcome) -> str:
+def _describe(before: JobPhase, job: JobFacts, pods: list[PodFacts], outcome: JobOutcome) -> str:
     counted = [pod.ref for pod in pods if pod.version == outcome.version and not pod.stopping]
-    kept = _KEPT[frozenset(counted) - frozenset(outcome.stop)]
+    remaining = _REMAINING[frozenset(counted) - frozenset(outcome.stop)]
     entered = outcome.steps[0].phase if outcome.steps else before
     retry = ", a retry" if outcome.retry_count > job.retry_count else ""
-    return f"{entered}; {kept}{retry}"
+    return f"{entered}; {remaining}{retry}"

@@ -20,14 +20,14 @@ def target_of(spec: JobSpec, action: LifecycleAction, task: str, index: int | No
 
 def _wrong(spec: JobSpec, action: LifecycleAction, task: str, index: int | None) -> Iterator[Problem]:
     if action not in PARTIAL_ACTIONS:
-        given = [name for name, value in (("task", task), ("index", index)) if value not in ("", None)]
-        told = translate("{action} is about all of the job; leave this out.", action=action)
-        yield from (Problem(name, told) for name in given)
+        present = [name for name, value in (("task", task), ("index", index)) if value not in ("", None)]
+        message = translate("{action} is about all of the job; leave this out.", action=action)
+        yield from (Problem(name, message) for name in present)
         return
     yield from _wrong_task(spec, action, task)
     if action is LifecycleAction.RESTART_TASK and index is not None:
-        told = translate("RestartTask is about all replicas of a task; leave this out, or ask for RestartPod.")
-        yield Problem("index", told)
+        message = translate("RestartTask is about all replicas of a task; leave this out, or ask for RestartPod.")
+        yield Problem("index", message)
     if action is not LifecycleAction.RESTART_TASK:
         yield from _wrong_index(spec, action, task, index)
 
@@ -35,12 +35,12 @@ def _wrong(spec: JobSpec, action: LifecycleAction, task: str, index: int | None)
 def _wrong_task(spec: JobSpec, action: LifecycleAction, task: str) -> Iterator[Problem]:
     names = [one.name for one in spec.tasks]
     if not task:
-        told = translate(
+        message = translate(
             "{action} is about a part of the job: say of which task; there are {names}.",
             action=action,
             names=", ".join(names),
         )
-        yield Problem("task", told)
+        yield Problem("task", message)
     elif task not in names:
         yield Problem("task", no_task(task, names))
 
@@ -51,10 +51,10 @@ def _wrong_index(spec: JobSpec, action: LifecycleAction, task: str, index: int |
         return
     replicas = next((one.replicas for one in spec.tasks if one.name == task), None)
     if replicas is not None and not 0 <= index < replicas:
-        told = translate(
+        message = translate(
             "{task} has {replicas} replicas, counted from 0; there is no {index}.",
             task=task,
             replicas=replicas,
             index=index,
         )
-        yield Problem("index", told)
+        yield Problem("index", message)

@@ -109,8 +109,8 @@ def advance(
 def expire(job: JobFacts, pods: Sequence[PodFacts]) -> JobOutcome:
     """End a job whose time is over, wherever it stands: it has failed, and what lives is stopped."""
     course = _Transition(job, AttemptIndex(job.spec, pods), None, counted=False)
-    said = FactMessage(fact("out_of_time", seconds=job.spec.active_deadline_seconds or 0))
-    _finish(course, JobPhase.FAILED, "DeadlineExceeded", said)
+    message = FactMessage(fact("out_of_time", seconds=job.spec.active_deadline_seconds or 0))
+    _finish(course, JobPhase.FAILED, "DeadlineExceeded", message)
     return course.outcome()
 
 
@@ -230,8 +230,8 @@ def _start(course: _Transition) -> None:
     """Pending: enough pods have come to work."""
     tally = course.tally()
     if tally.stage.minimum <= tally.running + tally.succeeded + tally.failed:
-        said = FactMessage(fact("pods_run", running=tally.running, replicas=course.spec.replicas))
-        course.enter(JobPhase.RUNNING, "GangStarted", said)
+        message = FactMessage(fact("pods_run", running=tally.running, replicas=course.spec.replicas))
+        course.enter(JobPhase.RUNNING, "GangStarted", message)
 
 
 def _judge(course: _Transition) -> None:
@@ -240,22 +240,22 @@ def _judge(course: _Transition) -> None:
     if not spec.replicas:
         return
     if spec.min_success is not None and tally.succeeded >= spec.min_success:
-        said = FactMessage(fact("as_many_as_asked", succeeded=tally.succeeded))
-        _finish(course, JobPhase.COMPLETED, "MinSuccessReached", said)
+        message = FactMessage(fact("as_many_as_asked", succeeded=tally.succeeded))
+        _finish(course, JobPhase.COMPLETED, "MinSuccessReached", message)
     elif not tally.unfinished:
         _finish(course, *_verdict(course, tally))
     elif tally.pending > spec.replicas - len(tally.stage.held) - tally.stage.minimum:
-        said = FactMessage(fact("too_few_at_work", pending=tally.pending, minimum=tally.stage.minimum))
-        course.enter(JobPhase.PENDING, "TooFewPods", said)
+        message = FactMessage(fact("too_few_at_work", pending=tally.pending, minimum=tally.stage.minimum))
+        course.enter(JobPhase.PENDING, "TooFewPods", message)
     elif tally.failed_pods:
-        course.note = ("PodFailed", FactMessage(_told(tally.failed_pods), fact("no_policy")))
+        course.note = ("PodFailed", FactMessage(_failed_fact(tally.failed_pods), fact("no_policy")))
 
 
 def _verdict(course: _Transition, tally: _Tally) -> tuple[JobPhase, str, str]:
     """How a job ends whose pods have all ended. What still waits for another task will never begin."""
     spec = course.spec
-    failures = [_told(tally.failed_pods)] if tally.failed_pods else []
-    failures += _never_begun(tally.stage)
+    failures = [_failed_fact(tally.failed_pods)] if tally.failed_pods else []
+    failures += _never_started(tally.stage)
     summary = [fact("pods_succeeded", succeeded=tally.succeeded, replicas=spec.replicas), *failures]
     if spec.gang_minimum >= sum(task.minimum for task in spec.tasks):
         for task in spec.tasks:
@@ -274,7 +274,7 @@ def _verdict(course: _Transition, tally: _Tally) -> tuple[JobPhase, str, str]:
     return JobPhase.FAILED, "PodsFailed", FactMessage(*summary)
 
 
-def _never_begun(stage: GangStage) -> list[Fact]:
+def _never_started(stage: GangStage) -> list[Fact]:
     """“train never began: it waited for prepare.”"""
     return [fact("never_begun", task=name, others=", ".join(waits)) for name, waits in stage.waits.items()]
 
@@ -360,8 +360,8 @@ def _take_retry(course: _Transition) -> bool:
         course.enter(JobPhase.RESTARTING, "RestartRequested", FactMessage(fact("restart_asked")))
         return True
     if course.retry_count >= limit:
-        said = FactMessage(*_cause(course), fact("restarted_often", times=limit))
-        _finish(course, JobPhase.FAILED, "RetriesExhausted", said)
+        message = FactMessage(*_cause(course), fact("restarted_often", times=limit))
+        _finish(course, JobPhase.FAILED, "RetriesExhausted", message)
         return False
     course.retry_count += 1
     counted = fact("restart_counted", count=course.retry_count, limit=limit)
@@ -381,10 +381,10 @@ def _end(phase: JobPhase, reason: str) -> "Move":
     """Stop what runs, keep what has ended, and lead to a final phase."""
 
     def move(course: _Transition) -> None:
-        said = FactMessage(*_cause(course))
+        message = FactMessage(*_cause(course))
         course.stop(course.alive())
         course.gang_phase = GangPhase.PENDING
-        course.enter(phase, reason, said)
+        course.enter(phase, reason, message)
 
     return move
 
@@ -407,10 +407,10 @@ def _cause(course: _Transition) -> list[Fact]:
     pods = [attempts[-1] for slot in slots if (attempts := course.roster.attempts(slot))]
     here = [pod for pod in pods if pod.version == course.version and not pod.stopping]
     guilty = [pod for pod in here if pod.phase in (PodPhase.FAILED, PodPhase.LOST)]
-    return [_told(guilty)] if guilty else []
+    return [_failed_fact(guilty)] if guilty else []
 
 
-def _told(failed: Sequence[PodFacts]) -> Fact:
+def _failed_fact(failed: Sequence[PodFacts]) -> Fact:
     """“worker-1 failed with exit code 1, and 3 other pods failed too.”"""
     first, is_lost = failed[0], failed[0].phase is PodPhase.LOST
     return fact("pod_failed", pod=str(first.slot), exit_code=first.exit_code, lost=is_lost, others=len(failed) - 1)

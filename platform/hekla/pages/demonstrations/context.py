@@ -17,7 +17,7 @@ from hekla.domain.phases import JobPhase, PodPhase
 from hekla.pages.jobs import context
 from hekla.pages.jobs.context import TaskStrip
 
-_TOLD = ("JobSubmitted", "JobPhaseChanged", "JobWaits", "PodEvicted")
+_TOLD = ("JobSubmitted", "JobPhaseChanged", "JobUnschedulable", "PodEvicted")
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def _start(request: HttpRequest, text: str, tenant: Tenant) -> Flow:
             templates=loaded.templates, flow=loaded.flow, tenant=tenant, user=person(request), now=clock.now()
         )
     except HeklaError as error:
-        raise loaded.told(error) from error
+        raise loaded.translate_paths(error) from error
     assert applied.flow is not None  # noqa: S101  (it was asked for)
     for warning in (*loaded.warnings, *applied.warnings):
         messages.warning(request, warning)

@@ -14,7 +14,7 @@ from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.domain.jobspec import MAX_REPLICAS
-from hekla.domain.scaling import JobSize
+from hekla.domain.scaling import JobScale
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +56,14 @@ class SizeForm(forms.Form):
         for place, name in enumerate(self.names):
             yield Row(name, self[f"replicas-{place}"], self[f"least-{place}"])
 
-    def size(self) -> JobSize:
+    def size(self) -> JobScale:
         """The size that was filled in."""
         given = self.cleaned_data
         tasks = {
             name: {"replicas": given[f"replicas-{place}"], "min_available": given[f"least-{place}"]}
             for place, name in enumerate(self.names)
         }
-        return JobSize.parse({"tasks": tasks, "min_available": given["min_available"]})
+        return JobScale.parse({"tasks": tasks, "min_available": given["min_available"]})
 
     def show(self, error: HeklaError) -> None:
         """Put each problem beside the field that it is about; the rest above."""

@@ -44,8 +44,8 @@ class ScheduleForm(forms.Form):
         min_value=1,
         help_text=_("Later than this after its time, a run is skipped. Empty: however late."),
     )
-    successful_jobs_kept = forms.IntegerField(label=_("Completed jobs to keep"), min_value=0, initial=3)
-    failed_jobs_kept = forms.IntegerField(label=_("Failed jobs to keep"), min_value=0, initial=1)
+    successful_jobs_history_limit = forms.IntegerField(label=_("Completed jobs to keep"), min_value=0, initial=3)
+    failed_jobs_history_limit = forms.IntegerField(label=_("Failed jobs to keep"), min_value=0, initial=1)
     suspended = forms.BooleanField(label=_("Suspended: nothing is due for now"), required=False)
     manifest = forms.CharField(
         label=_("Job"),

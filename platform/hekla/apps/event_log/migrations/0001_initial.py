@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
                     ),
                     models.Index(
                         condition=models.Q(
-                            ("kind__in", ["JobWaits", "JobPhaseChanged", "GangPhaseChanged", "PodEvicted"])
+                            ("kind__in", ["JobUnschedulable", "JobPhaseChanged", "GangPhaseChanged", "PodEvicted"])
                         ),
                         fields=["subject", "id"],
                         name="event_of_a_course",

@@ -103,7 +103,7 @@ def _begin(flow: Flow, step: Step, now: datetime) -> None:
     job = job_services.submit(spec=JobSpec.parse(step.spec), tenant=flow.tenant, user=flow.owner, now=at)
     step.job, step.begun_at, step.refusal, step.refused_at = job, now, "", None
     step.save(update_fields=["job", "begun_at", "refusal", "refused_at"])
-    event = events.FlowStepBegun(step=step.name, job=str(job.uid), name=job.name)
+    event = events.FlowStepStarted(step=step.name, job=str(job.uid), name=job.name)
     tell(flow, event, actor=PLATFORM, now=now)
 
 

@@ -146,5 +146,5 @@ def write_waiting(job: Job, waiting: Waiting | None, now: datetime) -> bool:
     old = Waiting(tuple(job.waiting), "")
     job.waiting = fresh
     if waiting and waiting.kind() != old.kind():
-        tell(job, events.JobWaits(reasons=waiting.reasons, text=waiting.text), actor=CONTROLLER, now=now)
+        tell(job, events.JobUnschedulable(reasons=waiting.reasons, text=waiting.text), actor=CONTROLLER, now=now)
     return True

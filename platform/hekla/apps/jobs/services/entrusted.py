@@ -92,7 +92,7 @@ def _follow_job(job: Job, pods: list[Pod], told: Standing, now: datetime) -> boo
 
 def _steps(job: Job, pods: Sequence[Pod], told: Standing) -> tuple[PhaseChange, ...]:
     way = delegated.phases_between(
-        job_facts(job), told.phase, has_begun=job.started_at is not None, restarts=told.restarts
+        job_facts(job), told.phase, has_started=job.started_at is not None, restarts=told.restarts
     )
     reason, message = told.reason or told.phase.capitalize(), told.message or _summary(job, pods, told.phase)
     return tuple(PhaseChange(phase, reason if phase is told.phase else phase.capitalize(), message) for phase in way)

@@ -56,7 +56,7 @@ def arrange(*, columns: Sequence[str], opens_with: View | None, user: User, now:
         values = {"columns": list(columns), "opens_with": opens_with}
         arrangement, _made = Arrangement.objects.update_or_create(user=user, defaults=values)
         word = opens_with.name if opens_with else ""
-        _tell(events.JobListArranged(columns=tuple(columns), opens_with=word), user, None, now)
+        _tell(events.JobListConfigured(columns=tuple(columns), default_view=word), user, None, now)
     return arrangement
 
 

@@ -49,12 +49,12 @@ def _go(job: Job, queue: Queue, placement: Placement, asked: Sequence[PlacementC
     job.save(update_fields=["queue", "cluster", "revision", "gang_phase", "waiting", "reserved_slots"])
     placement.asked, placement.at, placement.moves = list(told), now, placement.moves + 1
     placement.save()
-    event = events.JobMoved(
-        span=str(placement.span),
+    event = events.JobReassigned(
+        federated_queue=str(placement.span),
         queue=queue.name,
         cluster=queue.cluster.name,
         old_queue=old.name,
         old_cluster=old.cluster.name,
-        asked=told,
+        candidates=told,
     )
     tell(job, event, actor=CONTROLLER, now=now, topics=[f"queue:{old.pk}", f"cluster:{old.cluster_id}"])

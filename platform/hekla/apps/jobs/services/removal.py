@@ -81,4 +81,4 @@ def mark_cleaned(cluster_id: int, epoch: int, job_id: int, *, now: datetime) -> 
         if job.cleaned_at is None:
             job.cleaned_at = now
             job.save(update_fields=["cleaned_at"])
-            tell(job, events.JobCleaned(), actor=CONTROLLER, now=now)
+            tell(job, events.JobCleanedUp(), actor=CONTROLLER, now=now)

@@ -80,7 +80,7 @@ def _without_asking(queue: Queue) -> PlacementCandidate | None:
     elif not getattr(getattr(queue.cluster, "health", None), "is_reachable", True):
         chance = Feasibility.AWAY
     elif queue.cluster.leads_jobs:
-        chance = Feasibility.UNTOLD
+        chance = Feasibility.DELEGATED
     else:
         return None
     return PlacementCandidate(queue.cluster.name, queue.name, chance)
@@ -92,5 +92,7 @@ def note(job: Job, way: Way, *, actor: Actor, now: datetime) -> None:
         return
     asked = tuple(one.as_data() for one in way.asked)
     Placement.objects.create(job=job, span=way.span, asked=list(asked), at=now)
-    event = events.JobPlaced(span=way.span.name, queue=way.queue.name, cluster=way.queue.cluster.name, asked=asked)
+    event = events.JobPlaced(
+        federated_queue=way.span.name, queue=way.queue.name, cluster=way.queue.cluster.name, candidates=asked
+    )
     tell(job, event, actor=actor, now=now)

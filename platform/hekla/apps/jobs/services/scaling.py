@@ -25,7 +25,7 @@ from hekla.domain.errors import Invalid, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
 from hekla.domain.policies import LifecycleAction
-from hekla.domain.scaling import JobSize
+from hekla.domain.scaling import JobScale
 
 SCALABLE = frozenset({JobPhase.PENDING, JobPhase.RUNNING, JobPhase.RESTARTING, JobPhase.ABORTING, JobPhase.ABORTED})
 
@@ -36,7 +36,7 @@ class ChangedMeanwhile(Refused):
     code = "changed_meanwhile"
 
 
-def scale(job: Job, size: JobSize, *, user: User, now: datetime, seen: int | None = None) -> Job:
+def scale(job: Job, size: JobScale, *, user: User, now: datetime, seen: int | None = None) -> Job:
     """Give the job another size; nothing happens where it has that size already.
 
     `seen`: the revision that the person looked at. Raises Forbidden, Invalid, Refused, ChangedMeanwhile.

@@ -29,5 +29,7 @@ def spare(
                 pod.evicted, pod.stopping, pod.stop_reason = False, False, ""
                 pod.save(update_fields=["evicted", "stopping", "stop_reason"])
             if is_taken_back or pod.pk not in told:
-                event = events.PodSpared(task=pod.task, index=pod.index, attempt=pod.attempt, message=whys[pod.pk])
+                event = events.PodEvictionBlocked(
+                    task=pod.task, index=pod.index, attempt=pod.attempt, message=whys[pod.pk]
+                )
                 tell(job, event, actor=CONTROLLER, now=now)

@@ -34,7 +34,7 @@ from hekla.domain.scaling import immutable_fields
 _KEYS = UUID("5d3a1f0e-8f0c-4d0e-9a5d-6f5b0c1e7a42")  # the name space of idempotency keys
 
 
-class QueueClosed(Refused):
+class QueueNotOpen(Refused):
     """The queue takes no submissions now."""
 
     code = "queue_closed"
@@ -63,7 +63,7 @@ def submit(
 ) -> Job:
     """Take in a job.
 
-    Raises NotFound, Refused, QueueClosed, QuotaExceeded, NameTaken, KeyUsed, Invalid (it could never run).
+    Raises NotFound, Refused, QueueNotOpen, QuotaExceeded, NameTaken, KeyUsed, Invalid (it could never run).
     With an idempotency `key`, the same person's second submission under it gives the job of the first. `secrets` are
     the values of those that its commands name; they are kept apart from it.
     """
@@ -177,7 +177,7 @@ def _open_queue(name: str, tenant: Tenant) -> Queue:
         sentence = _("%(tenant)s has no queue called “%(name)s”. It may submit to: %(others)s.")
         raise Refused(sentence % {"tenant": tenant, "name": name, "others": others}, "queue")
     if not queue.is_open:
-        raise QueueClosed(_why_shut(queue, others), "queue")
+        raise QueueNotOpen(_why_shut(queue, others), "queue")
     return queue
 
 

@@ -93,7 +93,7 @@ def _enter(job: Job, phase: JobPhase, reason: str, message: str, actor: Actor, n
         new=phase,
         reason=reason,
         message=message,
-        said=tuple(_said(message)),
+        message_facts=tuple(_said(message)),
         version=job.version,
         retry_count=job.retry_count,
     )

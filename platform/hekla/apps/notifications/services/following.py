@@ -17,7 +17,7 @@ from hekla.apps.notifications.services.telling import Told, tell, tell_of_themse
 from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase
 
 OF_JOBS = ("JobPhaseChanged", "PodEvicted")
-KINDS = (*OF_JOBS, "ActingBegun")
+KINDS = (*OF_JOBS, "ImpersonationStarted")
 _MOST = 500
 
 
@@ -33,7 +33,7 @@ def follow(*, now: datetime) -> int:
         last = event_log.last_number()
         events = event_log.of_kinds_after(reader.number, KINDS, limit=_MOST)
         count = _tell_all([event for event in events if event.kind in OF_JOBS], now)
-        count += sum(_tell_of_acting(event) for event in events if event.kind == "ActingBegun")
+        count += sum(_tell_of_acting(event) for event in events if event.kind == "ImpersonationStarted")
         reader.number = events[-1].pk if len(events) == _MOST else max(last, reader.number)
         reader.save(update_fields=["number"])
     return count
@@ -94,4 +94,4 @@ def _facts(moment: Moment, group: Sequence[Event]) -> dict[str, Any]:
     payload = group[0].payload
     if moment is Moment.EVICTED:
         return {"pods": len(group), "action": payload["action"]}
-    return {"phase": payload["new"], "message": payload["message"], "said": list(payload.get("said", ()))}
+    return {"phase": payload["new"], "message": payload["message"], "said": list(payload.get("message_facts", ()))}

@@ -18,7 +18,7 @@ def renew_codes(user: User, *, now: datetime) -> list[str]:
     """New recovery codes; the ones before end. Raises NotFound."""
     with one_at_a_time(user):
         require_asked(user)
-        record(events.RecoveryCodesMade(), subject=f"user:{user.pk}", actor=actor_of(user), at=now)
+        record(events.RecoveryCodesGenerated(), subject=f"user:{user.pk}", actor=actor_of(user), at=now)
         return _fresh(user)
 
 

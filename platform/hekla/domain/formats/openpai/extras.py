@@ -12,7 +12,7 @@ PLUGINS = "com.microsoft.pai.runtimeplugin"
 PRIORITIES = {"crit": 120, "prod": 100, "test": 10, "oppo": -1}
 
 _EVENTS = {"containerStarts": True, "containerEnds": False}
-_TOLD = {
+_IGNORED_PLUGINS = {
     "ssh": gettext_noop(
         "no sshd is started in pods; the job plugin ssh gives them keys, and mpirun needs none with the plugin mpi."
     ),
@@ -83,13 +83,13 @@ def _plugins(extras: Fields) -> Iterator[tuple[tuple[str, ...], list[str], list[
             parameters.close()
             plugin.close()
         elif name != "ssh" or _wants_ssh(plugin):
-            extras.findings.not_honoured(f"{plugin.path} ({name})", translate(_TOLD.get(name, _OTHER)))
+            extras.findings.not_honoured(f"{plugin.path} ({name})", translate(_IGNORED_PLUGINS.get(name, _OTHER)))
 
 
 def _wants_ssh(plugin: Fields) -> bool:
     """Not where it is only configured to be off, as OpenPAI's own form writes it."""
-    wishes = plugin.mapping("parameters")
-    return any(wishes.get(name) not in (None, False, [], {}, "") for name in ("jobssh", "userssh", "sshbarrier"))
+    parameters = plugin.mapping("parameters")
+    return any(parameters.get(name) not in (None, False, [], {}, "") for name in ("jobssh", "userssh", "sshbarrier"))
 
 
 def priority_class(priority: int) -> str | None:

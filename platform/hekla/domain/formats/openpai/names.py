@@ -4,7 +4,8 @@ import hashlib
 import re
 from collections.abc import Iterable
 
-from hekla.domain.jobspec import MAX_HOST_NAME, MAX_JOB_NAME
+from hekla.domain.job_problems import MAX_HOST_NAME
+from hekla.domain.jobspec import MAX_JOB_NAME
 
 NAME = re.compile(r"[A-Za-z0-9_.~-]{1,255}")
 """What jobs, task roles and ports may be called in one of the versions."""

@@ -73,13 +73,13 @@ def as_word(value: object) -> str:
 def read_secrets(job: Fields) -> dict[str, str]:
     """The values of `secrets` by their dotted names. No value is ever repeated, not even one that is wrong."""
     found: dict[str, str] = {}
-    given, path = job.take("secrets"), job.at("secrets")
-    if given == MASK:
+    secrets_field, path = job.take("secrets"), job.at("secrets")
+    if secrets_field == MASK:
         return {}
-    if given is not None and not isinstance(given, Mapping):
+    if secrets_field is not None and not isinstance(secrets_field, Mapping):
         job.findings.problem(path, translate("This must be a mapping of names to values."))
         return {}
-    _flatten(given or {}, "", found)
+    _flatten(secrets_field or {}, "", found)
     if wrong := secrets.problem(found):
         job.findings.problem(path, wrong)
         return {}

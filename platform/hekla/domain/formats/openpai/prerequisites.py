@@ -30,21 +30,21 @@ class Prerequisites:
         self._found: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._fields: dict[tuple[str, str], Fields] = {}
         self._commands: defaultdict[tuple[str, str], tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
-        for place, given in enumerate(job.sequence("prerequisites")):
-            fields = Fields(given, f"{job.at('prerequisites')}[{place}]", job.findings)
-            if isinstance(given, Mapping):
-                self._add(fields, given)
+        for place, entry in enumerate(job.sequence("prerequisites")):
+            fields = Fields(entry, f"{job.at('prerequisites')}[{place}]", job.findings)
+            if isinstance(entry, Mapping):
+                self._add(fields, entry)
 
-    def _add(self, fields: Fields, given: Mapping[str, Any]) -> None:
+    def _add(self, fields: Fields, entry: Mapping[str, Any]) -> None:
         kind, name = fields.text("type"), fields.text("name")
         if kind not in KINDS:
             self._findings.problem(fields.at("type"), not_one_of(kind, KINDS))
         if not name:
             self._findings.problem(fields.at("name"), translate("This must be given."))
         if (kind, name) in self._found:
-            told = translate("Another {kind} is called {name} already.", kind=kind, name=quote(name))
-            self._findings.problem(fields.at("name"), told)
-        self._found[kind, name], self._fields[kind, name] = given, fields
+            message = translate("Another {kind} is called {name} already.", kind=kind, name=quote(name))
+            self._findings.problem(fields.at("name"), message)
+        self._found[kind, name], self._fields[kind, name] = entry, fields
         fields.ignore(*_ABOUT)
         if kind == IMAGE:
             if "auth" in fields:
@@ -73,8 +73,8 @@ class Prerequisites:
     def image(self, role: Fields) -> Any:  # noqa: ANN401  (the JobSpec judges it)
         """The image of a task role."""
         if "dockerImage" not in role:
-            told = translate("This must be given: the name of one of the prerequisites.")
-            role.findings.problem(role.at("dockerImage"), told)
+            message = translate("This must be given: the name of one of the prerequisites.")
+            role.findings.problem(role.at("dockerImage"), message)
         return self.chosen(role, "dockerImage").get("uri")
 
     def commands(self, role: Fields) -> tuple[list[str], list[str]]:
@@ -85,23 +85,23 @@ class Prerequisites:
         before = [line for key in order for line in self._commands[key][0]]
         return before, [line for key in reversed(order) for line in self._commands[key][1]]
 
-    def _visit(self, name: object, path: str, order: list[tuple[str, str]], way: tuple[str, ...]) -> None:
+    def _visit(self, name: object, path: str, order: list[tuple[str, str]], path_names: tuple[str, ...]) -> None:
         """Put a prerequisite behind those that it requires; each once."""
         keys = [key for key in self._found if key[1] == name]
         if not keys or not isinstance(name, str):
             self._missing(path, name, [other for _, other in self._found])
-        elif name in way:
+        elif name in path_names:
             self._findings.problem(path, translate("{name} requires itself.", name=quote(name)))
-        for key in keys if isinstance(name, str) and name not in way else ():
+        for key in keys if isinstance(name, str) and name not in path_names else ():
             if key not in order:
                 for other in self._fields[key].sequence("require"):
-                    self._visit(other, self._fields[key].at("require"), order, (*way, key[1]))
+                    self._visit(other, self._fields[key].at("require"), order, (*path_names, key[1]))
                 order.append(key)
 
     def _missing(self, path: str, name: object, known: Sequence[str]) -> None:
         hint = suggest(str(name), known) or list_choices(known)
-        told = translate("There is no such prerequisite as {name}{hint}", name=quote(name), hint=hint)
-        self._findings.problem(path, told)
+        message = translate("There is no such prerequisite as {name}{hint}", name=quote(name), hint=hint)
+        self._findings.problem(path, message)
 
 
 def list_choices(known: Iterable[str]) -> str:
@@ -126,10 +126,10 @@ def callbacks(owner: Fields, events: Mapping[str, bool]) -> tuple[list[str], lis
 
 def texts(owner: Fields, name: str) -> list[str]:
     """A field that must be a list of texts."""
-    given = owner.sequence(name)
-    for place, line in enumerate(given):
+    values = owner.sequence(name)
+    for place, line in enumerate(values):
         if not isinstance(line, str):
             owner.findings.problem(
                 f"{owner.at(name)}[{place}]", translate("This must be text, not {given}.", given=quote(line))
             )
-    return [line for line in given if isinstance(line, str)]
+    return [line for line in values if isinstance(line, str)]

@@ -59,59 +59,59 @@ class JobRequest:
     min_success: int | None = None
 
 
-def document(asked: JobRequest, findings: Findings) -> dict[str, Any]:
+def document(job: JobRequest, findings: Findings) -> dict[str, Any]:
     """The document of the JobSpec, with its origins; what is called otherwise here is told."""
-    _judge_names(asked, findings)
-    tasks = names.role_labels([role.name for role in asked.roles])
-    name = names.job_label(asked.name, tasks)
+    _judge_names(job, findings)
+    tasks = names.role_labels([role.name for role in job.roles])
+    name = names.job_label(job.name, tasks)
     plan = CompletionPlan(
-        {task: role.ends for task, role in zip(tasks, asked.roles, strict=True)}, asked.retries, asked.is_gang
+        {task: role.ends for task, role in zip(tasks, job.roles, strict=True)}, job.retries, job.is_gang
     )
-    completion.report(plan, findings, asked.retries_path)
-    _tell_names(asked, name, tasks, findings)
-    roles = {task: _role(role) for task, role in zip(tasks, asked.roles, strict=True)}
+    completion.report(plan, findings, job.retries_path)
+    _tell_names(job, name, tasks, findings)
+    roles = {task: _role(role) for task, role in zip(tasks, job.roles, strict=True)}
     whole = {
         "name": name,
-        "description": _description(asked, findings),
-        "queue": names.label(asked.queue) if asked.queue else None,
-        "priority": asked.priority,
-        "plugins": {"openpai": plugin.arguments(asked.name if asked.name != name else "", roles)},
+        "description": _description(job, findings),
+        "queue": names.label(job.queue) if job.queue else None,
+        "priority": job.priority,
+        "plugins": {"openpai": plugin.arguments(job.name if job.name != name else "", roles)},
         **completion.read(plan),
         "tasks": [
             _task(role, task, place, plan, findings)
-            for place, (task, role) in enumerate(zip(tasks, asked.roles, strict=True))
+            for place, (task, role) in enumerate(zip(tasks, job.roles, strict=True))
         ],
     }
-    return whole | ({"min_success": asked.min_success} if asked.min_success else {})
+    return whole | ({"min_success": job.min_success} if job.min_success else {})
 
 
-def _judge_names(asked: JobRequest, findings: Findings) -> None:
+def _judge_names(job: JobRequest, findings: Findings) -> None:
     """Whatever is part of an address or of a variable."""
-    given = [("name", asked.name), *((role.path, role.name) for role in asked.roles)]
-    given += [(role.path, label) for role in asked.roles for label in role.ports]
-    for path, name in given:
+    names_by_path = [("name", job.name), *((role.path, role.name) for role in job.roles)]
+    names_by_path += [(role.path, label) for role in job.roles for label in role.ports]
+    for path, name in names_by_path:
         if name and not names.NAME.fullmatch(name):
             place = findings.place_of(path)
-            told = translate(
+            message = translate(
                 "{name} is not a name: use at most 255 letters, digits and “_”, “-”, “.”, “~”.", name=quote(name)
             )
-            findings.problem(place, told)
+            findings.problem(place, message)
 
 
-def _tell_names(asked: JobRequest, name: str, tasks: list[str], findings: Findings) -> None:
-    if name != asked.name:
-        findings.remark("name", translate(_JOB_CALLED, name=quote(name), own=quote(asked.name)))
-    for task, role in zip(tasks, asked.roles, strict=True):
+def _tell_names(job: JobRequest, name: str, tasks: list[str], findings: Findings) -> None:
+    if name != job.name:
+        findings.remark("name", translate(_JOB_CALLED, name=quote(name), own=quote(job.name)))
+    for task, role in zip(tasks, job.roles, strict=True):
         if task != role.name:
             findings.remark(role.path, translate(_ROLE_CALLED, name=quote(task), own=quote(role.name)))
 
 
-def _description(asked: JobRequest, findings: Findings) -> str:
-    if len(asked.description) > MAX_DESCRIPTION:
+def _description(job: JobRequest, findings: Findings) -> str:
+    if len(job.description) > MAX_DESCRIPTION:
         findings.not_honoured(
             "description", translate("only its first {most:,} letters are kept.", most=MAX_DESCRIPTION)
         )
-    return asked.description[:MAX_DESCRIPTION]
+    return job.description[:MAX_DESCRIPTION]
 
 
 def _role(role: RoleRequest) -> plugin.TaskRole:

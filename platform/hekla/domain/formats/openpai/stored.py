@@ -8,7 +8,8 @@ from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import yaml_text
 from hekla.domain.formats.openpai import names, v1, v2
 from hekla.domain.formats.openpai.placeholders import MASK
-from hekla.domain.jobspec import MAX_HOST_NAME, MAX_JOB_NAME, JobSpec
+from hekla.domain.job_problems import MAX_HOST_NAME
+from hekla.domain.jobspec import MAX_JOB_NAME, JobSpec
 from hekla.domain.translation import gettext_noop, translate
 
 _NOT_ONE = gettext_noop("One JobConfig is expected: a mapping that begins with protocolVersion or with jobName.")
@@ -34,14 +35,14 @@ def own_name(document: Mapping[str, Any]) -> str:
 
 def mask_secrets(document: Mapping[str, Any]) -> dict[str, Any]:
     """The JobConfig with asterisks in the place of secrets, as data that a database takes."""
-    kept = {str(name): _clean(value) for name, value in document.items()}
-    if "secrets" in kept:
-        kept["secrets"] = MASK
-    prerequisites = kept.get("prerequisites")
+    copy = {str(name): _clean(value) for name, value in document.items()}
+    if "secrets" in copy:
+        copy["secrets"] = MASK
+    prerequisites = copy.get("prerequisites")
     for one in prerequisites if isinstance(prerequisites, list) else ():
         if isinstance(one, dict) and "auth" in one:
             one["auth"] = _masked_login(one["auth"])
-    return kept
+    return copy
 
 
 def _masked_login(login: Any) -> Any:  # noqa: ANN401  (JSON-like data)
@@ -65,6 +66,6 @@ def rename(spec: JobSpec, owner: str, name: str) -> JobSpec:
     room = MAX_HOST_NAME - max(len(f"-{task.name}-{task.replicas}") for task in spec.tasks)
     mark = names.mark(f"{owner}~{name}")
     document = spec.document()
-    given = [argument for argument in spec.plugins["openpai"] if not argument.startswith("--name=")]
-    document["plugins"]["openpai"] = [f"--name={name}", *given]
+    arguments = [argument for argument in spec.plugins["openpai"] if not argument.startswith("--name=")]
+    document["plugins"]["openpai"] = [f"--name={name}", *arguments]
     return JobSpec.parse({**document, "name": f"{spec.name[: min(room, MAX_JOB_NAME) - 7].rstrip('-')}-{mark}"})

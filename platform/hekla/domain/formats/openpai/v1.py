@@ -41,7 +41,7 @@ def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
     for name, why in (("authFile", _LOGIN), ("gpuType", _GPU_TYPE)):
         reading.unless(job, name, (), translate(why))
     findings.origins |= {"name": job.at("jobName"), "queue": job.at("virtualCluster"), "tasks": job.at("taskRoles")}
-    asked = JobRequest(
+    job_request = JobRequest(
         name=job.text("jobName"),
         roles=roles,
         queue=job.text("virtualCluster"),
@@ -49,7 +49,7 @@ def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
         retries_path=job.at("retryCount"),
         min_success=read_integer(job, "killAllOnCompletedTaskNumber", 0, 0) or None,
     )
-    return document(asked, findings)
+    return document(job_request, findings)
 
 
 def _variables(job: Fields) -> dict[str, str]:
@@ -78,7 +78,7 @@ def _role(role: Fields, place: int, image: object, env: Mapping[str, str]) -> Ro
     command = role.text("command")
     if not command.strip():
         role.findings.problem(role.at("command"), translate("This must be given."))
-    asked = RoleRequest(
+    role_request = RoleRequest(
         name=name or f"role_{place}",
         path=role.path,
         fields=_places(role),
@@ -94,7 +94,7 @@ def _role(role: Fields, place: int, image: object, env: Mapping[str, str]) -> Ro
         env=env,
     )
     role.close()
-    return asked
+    return role_request
 
 
 def _amount(role: Fields, name: str) -> Any:  # noqa: ANN401  (the JobSpec judges it)
@@ -122,7 +122,7 @@ def _ports(role: Fields) -> dict[str, int]:
 
 def _ends(role: Fields, replicas: int) -> RoleCompletion:
     """A count that is null never ends the job."""
-    failed = 1 if "minFailedTaskCount" not in role.given() else read_integer(role, "minFailedTaskCount", -1, 1)
+    failed = 1 if "minFailedTaskCount" not in role.all_names() else read_integer(role, "minFailedTaskCount", -1, 1)
     return RoleCompletion(role.path, failed, read_integer(role, "minSucceededTaskCount", -1, 1), replicas)
 
 

@@ -33,21 +33,21 @@ def recognise(job: Mapping[str, Any]) -> bool:
 def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
     findings = reading.findings
     if str(job.take("protocolVersion")) != VERSION:
-        told = translate(
+        message = translate(
             "This must be {version}, not {given}.", version=VERSION, given=quote(job.take("protocolVersion"))
         )
-        findings.problem(job.at("protocolVersion"), told)
+        findings.problem(job.at("protocolVersion"), message)
     if job.text("type") != "job":
-        told = translate("This must be job: what else JobConfigs describe cannot be submitted.")
-        findings.problem(job.at("type"), told)
+        message = translate("This must be job: what else JobConfigs describe cannot be submitted.")
+        findings.problem(job.at("type"), message)
     job.ignore("version", "contributor")
     reading.secrets = read_secrets(job)
-    asked = _Reader(job).read()
+    job_request = _Reader(job).read()
     findings.origins |= {
         "name": job.at("name"), "queue": job.at("defaults.virtualCluster"), "priority": job.at("extras"),
         "tasks": job.at("taskRoles"), "max_retry": job.at("jobRetryCount"), "description": job.at("description"),
     }  # fmt: skip
-    return document(asked, findings)
+    return document(job_request, findings)
 
 
 class _Reader:
@@ -69,7 +69,7 @@ class _Reader:
         owner = job.fields("taskRoles")
         if not owner.names():
             self._findings.problem(owner.path, translate("At least one must be given."))
-        asked = JobRequest(
+        job_request = JobRequest(
             name=job.text("name"),
             roles=[self._role(owner.fields(name), name) for name in owner.names()],
             queue=self._defaults.text("virtualCluster"),
@@ -80,7 +80,7 @@ class _Reader:
             description=job.text("description"),
         )
         self._defaults.close()
-        return asked
+        return job_request
 
     def _chosen_deployment(self) -> Fields | None:
         """The deployment that `defaults` names; the others are there for other platforms."""
@@ -88,14 +88,14 @@ class _Reader:
         name = self._defaults.text("deployment")
         if name and name not in found:
             hint = suggest(name, found) or list_choices(found)
-            told = translate("There is no such deployment as {name}{hint}", name=quote(name), hint=hint)
-            self._findings.problem(self._defaults.at("deployment"), told)
+            message = translate("There is no such deployment as {name}{hint}", name=quote(name), hint=hint)
+            self._findings.problem(self._defaults.at("deployment"), message)
         return found.get(name)
 
     def _role(self, role: Fields, name: str) -> RoleRequest:
         replicas = read_integer(role, "instances", 1, 1)
         resources, options = role.fields("resourcePerInstance"), role.fields("extraContainerOptions")
-        asked = RoleRequest(
+        role_request = RoleRequest(
             name=name,
             path=role.path,
             fields=_places(role),
@@ -115,7 +115,7 @@ class _Reader:
             inner.close()
         role.ignore("protocolVersion")
         role.close()
-        return asked
+        return role_request
 
     def _script(self, role: Fields, name: str) -> str:
         """Everything that a pod runs, filled in."""
@@ -154,15 +154,15 @@ def _ports(ports: Fields) -> dict[str, int]:
 
 
 def _ends(role: Fields, replicas: int) -> RoleCompletion:
-    given = role.fields("completion")
+    completion = role.fields("completion")
     ends = RoleCompletion(
         path=role.path,
-        failed=read_integer(given, "minFailedInstances", 1, 1, none=-1),
-        succeeded=read_integer(given, "minSucceededInstances", replicas, 1, none=-1),
+        failed=read_integer(completion, "minFailedInstances", 1, 1, none=-1),
+        succeeded=read_integer(completion, "minSucceededInstances", replicas, 1, none=-1),
         replicas=replicas,
         retries=read_integer(role, "taskRetryCount", 0, 0),
     )
-    given.close()
+    completion.close()
     return ends
 
 

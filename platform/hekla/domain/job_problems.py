@@ -1,0 +1,102 @@
+"""Problems between the parts of a job: repeated names, unknown dependencies, files that overlap."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from hekla.domain.errors import Problem
+from hekla.domain.resources import parse_quantity
+from hekla.domain.translation import translate
+from hekla.domain.validation import find_cycle, is_text, join, no_task, quote
+
+if TYPE_CHECKING:
+    from hekla.domain.jobspec import TaskSpec
+
+MAX_HOST_NAME = 63
+RESOURCE_NAME = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+
+
+def parent_folders(path: str) -> list[str]:
+    """The folders that a file lies in."""
+    return [str(folder) for folder in PurePosixPath(path).parents]
+
+
+def resource_problem(name: str, text: str) -> Problem | None:
+    if not RESOURCE_NAME.fullmatch(name) or name == "pods":
+        return Problem(
+            name,
+            translate("{name} is not a resource; write for example cpu, memory or nvidia.com/gpu.", name=quote(name)),
+        )
+    try:
+        parse_quantity(name, text)
+    except ValueError as error:
+        return Problem(name, translate("{sentence}.", sentence=error))
+    return None
+
+
+def duplicate_names(tasks: Sequence["TaskSpec"]) -> list[Problem]:
+    names = [task.name for task in tasks]
+    return [
+        Problem(join(place, "name"), translate("Another task is called {name} already.", name=quote(name)))
+        for place, name in enumerate(names)
+        if name in names[:place]
+    ]
+
+
+def duplicate_ports(tasks: Sequence["TaskSpec"]) -> list[Problem]:
+    return [
+        Problem(join(place, "ports", name), translate("Another task has a port called {name}.", name=quote(name)))
+        for place, task in enumerate(tasks)
+        for name in task.ports
+        if any(name in other.ports for other in tasks[:place])
+    ]
+
+
+def long_host_names(job: str, tasks: Sequence["TaskSpec"]) -> list[Problem]:
+    """Replicas find one another by `job-task-index`, which must be a host name."""
+    problems = []
+    for place, task in enumerate(tasks):
+        excess = len(f"{job}-{task.name}-{max(task.replicas - 1, 0)}") - MAX_HOST_NAME
+        if job and excess > 0:
+            message = translate(
+                "Its replicas would have host names of more than {most} letters; "
+                "shorten the name of the job or the task by {excess}.",
+                most=MAX_HOST_NAME,
+                excess=excess,
+            )
+            problems.append(Problem(join(place, "name"), message))
+    return problems
+
+
+def unknown_dependencies(tasks: Sequence["TaskSpec"]) -> list[Problem]:
+    names = [task.name for task in tasks]
+    return [
+        Problem(join(place, "depends_on.tasks", number), no_task(name, names))
+        for place, task in enumerate(tasks)
+        for number, name in enumerate(task.depends_on.tasks if task.depends_on else ())
+        if name not in names
+    ]
+
+
+def dependency_cycles(tasks: Sequence["TaskSpec"]) -> list[Problem]:
+    """The first circle of tasks that wait for one another, told at one of them."""
+    circle = find_cycle({task.name: task.depends_on.tasks if task.depends_on else () for task in tasks})
+    return [
+        Problem(
+            join(place, "depends_on"),
+            translate("Tasks wait for one another in a circle: {circle}.", circle=" → ".join(circle)),
+        )
+        for place, task in enumerate(tasks)
+        if task.name == next(iter(circle), "")
+    ]
+
+
+def file_path_problem(path: str, files: Mapping[str, str]) -> str:
+    if not path or len(path) > 255 or path.startswith("/") or not is_text(path) or any(c in path for c in "\\\n"):  # noqa: PLR2004
+        return translate("A file's name is a relative path such as train.py or conf/model.yaml.")
+    if str(PurePosixPath(path)) != path or ".." in PurePosixPath(path).parts:
+        return translate("A file stays in the working folder: no “.”, no “..”, no double or last slash.")
+    if any(folder in files for folder in parent_folders(path)):
+        return translate("A file cannot lie inside another file.")
+    return ""

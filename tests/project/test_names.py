@@ -1,0 +1,156 @@
+"""Names are the terms of the field, and files and functions are short.
+
+An identifier is refused if one of its words is private (`was_told`), a module or a class if its whole name is. The
+lists `NOT_YET_…` hold what is still to be renamed or divided. They only shrink.
+"""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "platform" / "hekla"
+
+MAX_FILE_LINES = 500
+MAX_FUNCTION_LINES = 50
+MAX_PROJECT_LINES = 800
+
+
+def terms(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Participles, pronouns and riddles: no identifier contains one of these words.
+PRIVATE_WORDS = terms(
+    """
+    adopted aftermath asked beginnings begun circumstances entrusted foresight futility given homes kept meanwhile
+    said saying sealed sealing seen shown sights somebody stirred taken told unasked untold uprooting voices walls
+    wish wished wishes
+    """
+)
+# Names that say nothing to a reader when they stand alone: of an attribute, an argument or a variable.
+PRIVATE_NAMES = frozenset({"way", "ways", "moved", "of_ours", "doubt", "in_vain", "likeness"})
+PRIVATE_MODULES = terms(
+    """
+    acting adopting asking books carried carry_out circles copies course doors easing entering exposure filling
+    fragments holder ladders lines losses opened others outbox places reaching silence spans sparing standing story
+    take_down turns visits wording
+    """
+)
+PRIVATE_CLASSES = terms(
+    """
+    Asked Begun Census Ending Exposed Finder Flight Follower Hold Homes Keeper Kept Line Member Memory Moved OneCard
+    Others Picture Places Point Said Seen Shown Sights Standing Starting Told Use Way Wish World
+    """
+)
+
+# Packages that are still being renamed.
+NOT_YET_NAMED = terms(
+    """
+    api apps backends bench cli controller engine foresight launcher live pages project reaching scheduling simulation
+    """
+)
+# Classes of one name in several packages that are still being renamed.
+NOT_YET_UNIQUE = terms(
+    """
+    Account Act AdoptedConfig Amounts Asked Attempts Bar Bound Branch ChangedMeanwhile ClusterKey Config Console Copy
+    Domain Environment Event Events Failed FileForm Forecast Found Held Hit Home Identity Job Jobs Journal Keeper
+    KeyUsed Line Lines Log Manifest Member Moved NameTaken Named Node NotSent Nothing Offer OneJob Order Others
+    Outcome Page Part Picture Place Places Pod Point Policy Preferences Process Queue Reason Row Rows Run Scale
+    Scenario Search Seen Shown Spread Standing Start StartRefused Step Stopped Sums Table Task Told TooMany Use
+    Verdict Version View Waiting Way Wish
+    """
+)
+# Names that several packages have for a reason.
+SHARED_NAMES: dict[str, str] = {
+    "Command": "Django finds the class of a management command by this name.",
+}
+# Files and functions that are still being divided.
+NOT_YET_SHORT = frozenset({"engine.plugins.proportion.open_session"})
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Every module of ours by its dotted path within the package, without migrations."""
+    files = (path for path in sorted(PACKAGE.rglob("*.py")) if "migrations" not in path.parts)
+    return {dotted(path): ast.parse(path.read_text(encoding="utf-8")) for path in files}
+
+
+def dotted(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def identifiers(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """The names that a module gives, each with its line: of classes, functions, arguments, variables and attributes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name, node.lineno
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name, node.lineno
+
+
+def words(name: str) -> set[str]:
+    """`TaskWasTold` and `_was_told` as the words that they are made of."""
+    return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
+
+
+def is_private(name: str) -> bool:
+    return name in PRIVATE_CLASSES or name.strip("_") in PRIVATE_NAMES or not PRIVATE_WORDS.isdisjoint(words(name))
+
+
+def private_names(module: str, tree: ast.Module) -> Iterator[str]:
+    last = module.rpartition(".")[2]
+    if last in PRIVATE_MODULES or not PRIVATE_WORDS.isdisjoint(words(last)):
+        yield module
+    yield from (f"{module}:{line} {name}" for name, line in identifiers(tree) if is_private(name))
+
+
+def test_identifiers_use_the_terms_of_the_field() -> None:
+    named = {module: tree for module, tree in modules().items() if module.partition(".")[0] not in NOT_YET_NAMED}
+    assert [found for module, tree in named.items() for found in private_names(module, tree)] == []
+
+
+def test_a_public_class_has_its_name_alone() -> None:
+    packages = defaultdict(set)
+    for module, tree in modules().items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                packages[node.name].add(".".join(module.split(".")[:2]))
+    repeated = {name: sorted(found) for name, found in packages.items() if len(found) > 1}
+    assert {name: found for name, found in repeated.items() if name not in NOT_YET_UNIQUE | SHARED_NAMES.keys()} == {}
+
+
+def test_files_are_short() -> None:
+    sizes = {
+        str(path.relative_to(PACKAGE)): len(path.read_text(encoding="utf-8").splitlines())
+        for path in PACKAGE.rglob("*.py")
+        if "migrations" not in path.parts
+    }
+    assert {name for name, size in sizes.items() if size > MAX_FILE_LINES and name not in NOT_YET_SHORT} == set()
+
+
+def test_functions_are_short() -> None:
+    found = {
+        f"{module}.{node.name}"
+        for module, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno >= MAX_FUNCTION_LINES
+    }
+    assert found - NOT_YET_SHORT == set()
+
+
+@pytest.mark.parametrize("name", ["was_told", "_asked", "TaskWasTold", "way", "Line", "_way"])
+def test_private_names_are_recognised(name: str) -> None:
+    assert is_private(name)
+
+
+@pytest.mark.parametrize("name", ["gateway", "lines", "message", "unfolded", "JobSpec", "keep"])
+def test_plain_names_are_not(name: str) -> None:
+    assert not is_private(name)
