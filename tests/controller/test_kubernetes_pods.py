@@ -76,7 +76,7 @@ def test_a_pod_that_runs_though_nobody_was_told_is_over_when_it_has_ended(world,
     job = submit(world, "1000")
     with monkeypatch.context() as patch:
         patch.setattr(starting, "_bind", bind_and_be_cut)
-        patch.setattr(Reflector, "hear", lambda *_: None)  # nor does the watch tell of it
+        patch.setattr(Reflector, "handle", lambda *_: None)  # nor does the watch tell of it
         turns.run(world.cluster)
         assert Pod.objects.get(job=job).phase == PodPhase.BOUND
     turns.forget_all()

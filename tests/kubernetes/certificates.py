@@ -46,12 +46,23 @@ class Certificates:
         """With what tokens of service accounts are signed, and checked."""
         return self.folder / "service-accounts.key"
 
+    @property
+    def _ca_key(self) -> Path:
+        return self.folder / "ca.key"
+
+    def client(self, user: str, group: str) -> tuple[str, str]:
+        """A certificate and its key, by which a server knows this user as a member of the group."""
+        key, ca_key = ec.generate_private_key(ec.SECP256R1()), _private_key(self._ca_key)
+        signed = _with_key_identifiers(_client(user, group, key), key, ca_key).sign(ca_key, hashes.SHA256())
+        return _pem(signed).decode(), _private_pem(key).decode()
+
     def make(self) -> None:
         """Write all of them."""
         self.folder.mkdir(mode=0o700)
         ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
         ca = _with_key_identifiers(_authority(ca_key), ca_key, ca_key)
         self.ca.write_bytes(_pem(ca.sign(ca_key, hashes.SHA256())))
+        self._ca_key.write_bytes(_private_pem(ca_key))
         serving = _with_key_identifiers(_serving(key), key, ca_key)
         self.certificate.write_bytes(_pem(serving.sign(ca_key, hashes.SHA256())))
         self.key.write_bytes(_private_pem(key))
@@ -77,11 +88,16 @@ def _serving(key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
     )
 
 
-def _builder(subject: str, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+def _client(user: str, group: str, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    uses = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
+    return _builder(user, key, group).add_extension(uses, critical=False)
+
+
+def _builder(subject: str, key: ec.EllipticCurvePrivateKey, group: str = "") -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
-        .subject_name(_name(subject))
+        .subject_name(_name(subject, group))
         .issuer_name(_name(_AUTHORITY))
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
@@ -99,12 +115,19 @@ def _with_key_identifiers(
     ).add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.public_key()), critical=False)
 
 
-def _name(common: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+def _name(common: str, group: str = "") -> x509.Name:
+    organization = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group)] if group else []
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common), *organization])
 
 
 def _pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _private_key(file: Path) -> ec.EllipticCurvePrivateKey:
+    found = serialization.load_pem_private_key(file.read_bytes(), None)
+    assert isinstance(found, ec.EllipticCurvePrivateKey)
+    return found
 
 
 def _private_pem(key: PrivateKeyTypes) -> bytes:

@@ -1,96 +1,169 @@
-"""A kubeconfig that cannot be used is told of in a sentence, which shows nothing of what is in it."""
+"""The service account of our pod, and logins that expire or are rejected while they are in use."""
 
-import copy
-import dataclasses
-from collections.abc import Callable
+import threading
+import time
 from pathlib import Path
-from typing import Any
 
-import httpx2
 import pytest
-import yaml
+from kubernetes.client import Configuration
+from kubernetes.config import incluster_config
 from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.backends.base import BackendError
-from hekla.backends.kubernetes import access
-from hekla.backends.kubernetes.api import Api
+from hekla.backends.kubernetes import access, login
+from hekla.backends.kubernetes.api import Api, ApiError
+from hekla.backends.kubernetes.async_client import AsyncClient
+from hekla.backends.kubernetes.deadline import Deadline
+from hekla.backends.kubernetes.keys import ClusterKey
 
 SECRET = "abcdefgh-the-token"
-GOOD: dict[str, Any] = {
-    "current-context": "a",
-    "contexts": [{"name": "a", "context": {"cluster": "c", "user": "u"}}],
-    "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
-    "users": [{"name": "u", "user": {"token": SECRET}}],
-}
-
-
-def changed(change: Callable[[dict[str, Any]], object]) -> str:
-    document = copy.deepcopy(GOOD)
-    change(document)
-    return yaml.safe_dump(document)
-
-
-BAD = {
-    "a user that is a word": changed(lambda all_: all_["users"][0].update(user=SECRET)),
-    "a cluster that is a word": changed(lambda all_: all_["clusters"][0].update(cluster=SECRET)),
-    "contexts that are words": changed(lambda all_: all_.update(contexts=[SECRET])),
-    "a document that is a word": SECRET,
-    "a document that is a list": f"[{SECRET}]",
-    "a token of two lines": changed(lambda all_: all_["users"][0].update(user={"token": f"{SECRET}\n{SECRET}"})),
-    "a token of odd letters": changed(lambda all_: all_["users"][0].update(user={"token": f"{SECRET}é"})),
-    "a server that has no number": changed(lambda all_: all_["clusters"][0]["cluster"].update(server="https://x:y")),
-    "what goes on for ever": "[" * 100_000,
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_what_is_no_kubeconfig_is_told_in_a_sentence_without_its_content(case, tmp_path) -> None:
-    path = tmp_path / "mine"
-    path.write_text(BAD[case])
-    with pytest.raises(BackendError) as refusal:
-        access.from_kubeconfig(path)
-    assert "mine" in str(refusal.value)
-    assert SECRET not in str(refusal.value)
-
-
-def test_a_token_may_stand_in_a_block_that_ends_with_a_line_feed(tmp_path) -> None:
-    path = tmp_path / "mine"
-    path.write_text(changed(lambda all_: all_["users"][0].update(user={"token": f"{SECRET}\n"})))
-    assert access.from_kubeconfig(path).header() == {"Authorization": f"Bearer {SECRET}"}
+NAMESPACES = "/api/v1/namespaces"
 
 
 @pytest.fixture
-def found(control_plane: ControlPlane, tmp_path: Path) -> access.Access:
-    path = tmp_path / "kubeconfig"
-    path.write_text(yaml.safe_dump(control_plane.kubeconfig()))
-    return access.from_kubeconfig(path)
+def account(control_plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder with the token and the certificate of the service account that our pod would have."""
+    host, port = control_plane.url.removeprefix("https://").split(":")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
+    (tmp_path / "token").write_text(f"{control_plane.token}\n")
+    (tmp_path / "ca.crt").write_text(control_plane.ca.read_text())
+    return tmp_path
+
+
+def test_a_console_in_the_cluster_has_the_account_of_its_pod(account: Path, tmp_path: Path) -> None:
+    api = Api(access.find(tmp_path, "", None))
+    assert api.get(NAMESPACES)["items"]
+    api.close()
+
+
+def test_an_account_without_its_certificate_cannot_be_used(account: Path, tmp_path: Path) -> None:
+    (account / "ca.crt").unlink()
+    with pytest.raises(BackendError, match="service account"):
+        access.find(tmp_path, "", None)
+
+
+def test_a_rejected_account_is_read_anew_from_its_files(
+    account: Path, control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "_RENEW_SECONDS", 0.0)
+    (account / "token").write_text("expired")
+    found = access.from_account()
+    api, client = Api(found), AsyncClient(found)
+    with pytest.raises(ApiError) as refusal:
+        api.get(NAMESPACES)
+    assert refusal.value.status == 401
+    (account / "token").write_text(control_plane.token)
+    assert api.get(NAMESPACES)["items"]
+    (account / "token").write_text("expired")
+    found.reject(found.login)
+    client_saw = [error for _path, error in client.run_each(_read(client), [NAMESPACES], lambda: None)]
+    assert isinstance(client_saw[0], ApiError)
+    (account / "token").write_text(control_plane.token)
+    client.run_all(_read(client), [NAMESPACES])
+    api.close()
+    client.close()
 
 
 @pytest.mark.parametrize("content", [None, f"{SECRET}\n{SECRET}", f"{SECRET}é"])
-def test_a_token_file_that_cannot_be_used_now_is_an_error_that_passes_and_shows_nothing(
-    content, found, tmp_path
+def test_a_token_that_cannot_be_used_now_is_an_error_that_passes_and_shows_nothing(
+    content: str | None, account: Path, control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    token = tmp_path / "token"
-    if content is not None:
-        token.write_text(content)
-    api = Api(dataclasses.replace(found, token_file=token))
+    monkeypatch.setattr(login, "_REFRESH_CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(incluster_config.InClusterConfigLoader, "_read_token_file", _without_minute)
+    api = Api(access.from_account())
+    if content is None:
+        (account / "token").unlink()
+    else:
+        (account / "token").write_text(content)
     with pytest.raises(BackendError) as refusal:
-        api.get("/api/v1/namespaces")
+        api.get(NAMESPACES)
     assert SECRET not in str(refusal.value)
+    (account / "token").write_text(control_plane.token)
+    assert api.get(NAMESPACES)["items"]
     api.close()
 
 
-def test_a_console_in_the_cluster_has_the_account_of_its_pod(
-    control_plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = httpx2.URL(control_plane.url)
-    monkeypatch.setattr(access, "_ACCOUNT", tmp_path)
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", server.host)
-    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(server.port))
-    (tmp_path / "token").write_text(control_plane.token)
-    with pytest.raises(BackendError, match="service account"):
-        access.find(tmp_path, "", None)
-    (tmp_path / "ca.crt").write_text(control_plane.ca.read_text())
-    api = Api(access.find(tmp_path, "", None))
-    assert api.get("/api/v1/namespaces")["items"]
-    api.close()
+_read_token_file = incluster_config.InClusterConfigLoader._read_token_file
+
+
+def _without_minute(loader: incluster_config.InClusterConfigLoader) -> None:
+    """The client reads the file anew only after a minute."""
+    loader._token_refresh_period = loader._token_refresh_period * 0
+    _read_token_file(loader)
+
+
+def test_a_key_shows_nothing_of_itself_and_is_not_asked_for_again() -> None:
+    found = access.from_key(ClusterKey("https://127.0.0.1:1", token=SECRET))
+    assert found.header() == {"Authorization": f"Bearer {SECRET}"}
+    assert SECRET not in repr(found) + repr(found.login)
+    before = found.login
+    found.reject(before)
+    found.header()
+    assert found.login is before
+
+
+def test_many_threads_sign_in_once() -> None:
+    logins: list[int] = []
+
+    def sign_in() -> login.Login:
+        logins.append(1)
+        return login.by_key(ClusterKey("https://127.0.0.1:1", token=SECRET))
+
+    found = access.Access(sign_in, renewable=True)
+    threads = [threading.Thread(target=found.header) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(logins) == 1
+
+
+def test_a_refresh_that_hangs_keeps_the_token_in_use_and_ends_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login, "_REFRESH_SECONDS", 0)
+    monkeypatch.setattr(login, "_REFRESH_CHECK_SECONDS", 0.0)
+    found = login.by_key(ClusterKey("https://127.0.0.1:1", token="old"))
+    configuration, go_on, done = found.configuration, threading.Event(), threading.Event()
+
+    def refresh(it: Configuration) -> None:
+        go_on.wait(60)
+        it.api_key["BearerToken"] = "Bearer new"
+        it.refresh_api_key_hook = refresh  # as the client does
+        done.set()
+
+    configuration.refresh_api_key_hook = refresh
+    refreshed = login.Login(configuration, found._context)
+    with pytest.raises(BackendError, match="longer"):
+        refreshed.header()
+    go_on.set()
+    assert done.wait(60)
+    while configuration.refresh_api_key_hook is refresh:
+        time.sleep(0.001)
+    monkeypatch.setattr(login, "_REFRESH_CHECK_SECONDS", 60.0)
+    assert refreshed.header() == {"Authorization": "Bearer new"}
+
+
+def test_a_sign_in_that_hangs_is_not_begun_twice_and_its_result_is_used() -> None:
+    deadline, go_on, begun = Deadline(0), threading.Event(), []
+
+    def work() -> str:
+        begun.append(1)
+        go_on.wait(60)
+        return "done"
+
+    for _ in range(3):
+        with pytest.raises(BackendError, match="longer than 0 seconds"):
+            deadline.run(work)
+    assert len(begun) == 1
+    go_on.set()
+    deadline._seconds = 60
+    assert deadline.run(work) == "done"
+
+
+def _read(client: AsyncClient):
+    async def read(path: str) -> None:
+        assert (await client.get(path))["items"]
+
+    return read

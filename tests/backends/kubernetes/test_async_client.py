@@ -1,20 +1,20 @@
 """Many pipelines of requests go side by side, no more than there is room for, and none after their owner is stopped."""
 
 import asyncio
-import ssl
 from collections.abc import Iterator
 
 import pytest
 
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes import async_client as module
-from hekla.backends.kubernetes.access import Access
+from hekla.backends.kubernetes.access import from_key
 from hekla.backends.kubernetes.async_client import MAX_PIPELINES, AsyncClient
+from hekla.backends.kubernetes.keys import ClusterKey
 
 
 @pytest.fixture
 def client() -> Iterator[AsyncClient]:
-    opened = AsyncClient(Access("https://127.0.0.1:1", ssl.create_default_context()))
+    opened = AsyncClient(from_key(ClusterKey("https://127.0.0.1:1")))
     yield opened
     opened.close()
 

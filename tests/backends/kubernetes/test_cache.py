@@ -252,12 +252,12 @@ def test_whoever_watches_ends_its_own_connection_when_the_cache_is_closed(found,
     cache = Cache(api, f"/api/v1/namespaces/{namespace}/pods", OURS, now)
     cache.list_now()
     give_up_at = time.monotonic() + 30
-    while not api._watched:
+    while not api._watches:
         assert time.monotonic() < give_up_at
         time.sleep(0.01)
     thread = cache._reflector._thread
     cache.close()
     thread.join(30)
     assert not thread.is_alive()
-    assert not api._watched
+    assert not api._watches
     api.close()

@@ -52,7 +52,7 @@ def _says_nonsense(_api: "Cut") -> None:
 
 def _is_shut(api: "Cut") -> None:
     """The connection itself, under whoever reads from it."""
-    for line in list(api._watched):
+    for line in list(api._watches):
         socket.socket.shutdown(line, socket.SHUT_RDWR)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from kubernetes.client import V1ResourceRule
 from tests.backends.conftest import health
 from tests.kubernetes.control_plane import ControlPlane
 
@@ -126,13 +127,13 @@ RULES = [
 
 @pytest.mark.parametrize(("rule", "gives"), RULES)
 def test_a_rule_gives_what_it_says_and_nothing_of_the_whole_cluster(rule: dict[str, list[str]], gives: bool) -> None:
-    rules = [{"apiGroups": [""], **rule}]
+    rules = [V1ResourceRule.from_dict({"apiGroups": [""], **rule})]
     assert Right("get", "pods").is_in(rules) is gives
     assert not Right("get", "pods", everywhere=True).is_in(rules)
 
 
 def test_a_rule_for_all_logs_gives_logs_of_pods() -> None:
-    assert Right("get", "pods/log").is_in([{"apiGroups": ["*"], "resources": ["*/log"], "verbs": ["get"]}])
+    assert Right("get", "pods/log").is_in([V1ResourceRule(api_groups=["*"], resources=["*/log"], verbs=["get"])])
 
 
 def test_a_cluster_with_all_rights_is_whole(small_cluster: ControlPlane, given_namespace: str, tmp_path: Path) -> None:

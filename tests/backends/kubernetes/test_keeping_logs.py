@@ -106,7 +106,7 @@ def test_the_log_of_a_running_pod_that_cannot_be_read_now_is_not_taken_for_empty
 @pytest.mark.kubernetes
 def test_nobody_waits_longer_for_a_dead_machine_than_a_controller_may_be_silent(cloud, monkeypatch) -> None:
     key = ended(cloud)
-    connections = cloud.backend.parts.api._connections
+    connections = cloud.backend.parts.api.client.rest_client.pool_manager
     request, patience = connections.request, []
 
     def noted(*args, timeout: urllib3.Timeout, **more) -> urllib3.BaseHTTPResponse:

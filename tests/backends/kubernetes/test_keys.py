@@ -4,6 +4,8 @@ import base64
 import copy
 import datetime
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +15,7 @@ from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.backends.kubernetes import holders, keys
 from hekla.backends.kubernetes.keys import ClusterKey, KeyRefused
+from hekla.lib.checkout import CHECKOUT
 
 SECRET = "abcdefgh-the-token"
 SERVER = "https://127.0.0.1:1"
@@ -131,3 +134,15 @@ def test_a_token_says_whose_it_is_and_how_long_it_holds() -> None:
 def test_of_a_key_that_says_nothing_the_name_in_the_kubeconfig_is_told(token: str) -> None:
     key = ClusterKey(SERVER, "u", token=token)
     assert (holders.holder(key), holders.valid_until(key)) == ("u", None)
+
+
+def test_who_only_reads_keys_does_not_load_the_official_client() -> None:
+    """It takes half a second and 15 MB, also in processes that never reach a cluster."""
+    modules = "hekla.backends.registry, hekla.backends.kubernetes.config, hekla.backends.kubernetes.holders"
+    check = f"import sys, {modules}; sys.exit('kubernetes' in sys.modules)"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", check], env={"PYTHONPATH": str(CHECKOUT / "platform")}, check=False
+        ).returncode
+        == 0
+    )

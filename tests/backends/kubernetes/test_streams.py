@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,7 +11,8 @@ from aiohttp import WSMsgType, web
 
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes import entering
-from hekla.backends.kubernetes.access import Access
+from hekla.backends.kubernetes.access import Access, from_key
+from hekla.backends.kubernetes.keys import ClusterKey
 from hekla.backends.streams import Output
 
 PATH = "/api/v1/namespaces/hekla/pods/a"
@@ -33,7 +33,6 @@ class Server:
         self.protocol, self.answers, self.awaits = protocol, answers, awaits
         self.told: list[bytes] = []
         self.header = ""
-        self.access = Access("", ssl.create_default_context(), token="secret")
 
     async def _serve(self, request: web.Request) -> web.WebSocketResponse:
         self.header = request.headers.get("Authorization", "")
@@ -57,7 +56,7 @@ class Server:
         await site.start()
         try:
             host, port = runner.addresses[0][:2]
-            yield Access(f"http://{host}:{port}", self.access.context, token="secret")
+            yield from_key(ClusterKey(f"http://{host}:{port}", token="secret"))
         finally:
             await runner.cleanup()
 

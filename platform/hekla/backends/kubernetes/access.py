@@ -1,74 +1,113 @@
-"""How an API server is reached, and as whom: by a key, or by the service account of the pod that we are."""
+"""How an API server is reached, and as whom: by a key, by an operator's kubeconfig, or by our pod's service account.
 
-import os
-import ssl
-from dataclasses import dataclass, field
+The official client reads the configuration, signs in and refreshes tokens. Our requests take from it what they need:
+its connection pool, a TLS context, and the header that proves who we are.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
-from hekla.backends.kubernetes import keys
-from hekla.backends.kubernetes.keys import ClusterKey, KeyRefused
-from hekla.domain.translation import translate
+from hekla.backends.kubernetes import keys, login
+from hekla.backends.kubernetes.deadline import Deadline
+from hekla.backends.kubernetes.login import Login
 
 KUBECONFIGS = "kubeconfigs"
 """The folder below the data folder in which an operator puts files."""
-MAX_FILE_BYTES = 1024 * 1024
-"""An operator's own file may hold many clusters."""
-_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_SIGN_IN_SECONDS = 20
+_RENEW_SECONDS = 10.0
+"""Between two attempts to sign in anew."""
 
 
-@dataclass(frozen=True, slots=True)
 class Access:
-    """An API server and the key to it, which is in no text that is shown.
+    """One API server and who we are there. Any number of threads may use it at once.
 
-    `token_file`: read anew at each use, since the tokens of service accounts are changed while they are in use.
+    `sign_in` raises KeyRefused. `renewable`: it may give something else later, since it reads files or runs a program.
     """
 
-    server: str
-    context: ssl.SSLContext = field(repr=False)
-    token: str = field(default="", repr=False)
-    token_file: Path | None = None
+    def __init__(self, sign_in: Callable[[], Login], *, renewable: bool) -> None:
+        self._sign_in, self._renewable = sign_in, renewable
+        self._lock, self._deadline = threading.Lock(), Deadline(_SIGN_IN_SECONDS)
+        self._login: Login | None = None
+        self._was_rejected = False
+        self._signed_in_at = 0.0
+
+    @property
+    def login(self) -> Login:
+        """The present login; the first use signs in. Raises KeyRefused, BackendError."""
+        return self._login or self._renew(lambda: False)
 
     def header(self) -> dict[str, str]:
-        """What proves who we are, where that is not the certificate."""
-        token = keys.sendable(self.token_file.read_text()) if self.token_file else self.token
-        return {"Authorization": f"Bearer {token}"} if token else {}
+        """The header that proves who we are; none where a certificate does. Raises BackendError.
+
+        It may run a program or read a file, where the token expires soon or was rejected.
+        """
+        if self._must_renew():
+            self._renew(self._must_renew)
+        return self.login.header()
+
+    async def header_async(self) -> dict[str, str]:
+        """As `header`, without holding up the event loop."""
+        may_block = self._login is None or self._login.is_refresh_due or self._must_renew()
+        return await asyncio.to_thread(self.header) if may_block else self.header()
+
+    def reject(self, login: Login) -> None:
+        """The server did not accept this login: sign in anew before one of the next requests."""
+        if login is self._login:
+            self._was_rejected = True
+
+    def _must_renew(self) -> bool:
+        is_time = time.monotonic() - self._signed_in_at >= _RENEW_SECONDS
+        return self._was_rejected and self._renewable and is_time
+
+    def _renew(self, is_needed: Callable[[], bool]) -> Login:
+        with self._lock:
+            if self._login is None or is_needed():
+                self._signed_in_at = time.monotonic()
+                self._login = self._deadline.run(self._sign_in)
+                self._was_rejected = False
+            return self._login
 
 
-def find(home: Path, kubeconfig: str, key: str | None) -> Access:
+def find(home: Path, kubeconfig: str, key: str | None, context: str = "") -> Access:
     """By the key that the console keeps, where there is one; else by the file of that name below `home`; where none is
     named, as the pod that we are. Raises BackendError.
     """
     if key is not None:
         return from_key(keys.decode(key))
-    return from_kubeconfig(home / KUBECONFIGS / kubeconfig) if kubeconfig else from_account()
+    return from_kubeconfig(home / KUBECONFIGS / kubeconfig, context) if kubeconfig else from_account()
+
+
+def from_key(key: keys.ClusterKey) -> Access:
+    """By a key. Raises BackendError."""
+    return _signed_in(Access(lambda: login.by_key(key), renewable=False))
 
 
 def from_account() -> Access:
     """As the pod that we are. Raises BackendError outside of a cluster."""
-    host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
-    if not host or not (_ACCOUNT / "token").exists():
-        raise KeyRefused(translate("This console does not run in a cluster; name a kubeconfig."))
-    name = f"[{host}]" if ":" in host else host
+    return _signed_in(Access(login.by_account, renewable=True))
+
+
+def from_kubeconfig(path: Path, context: str = "") -> Access:
+    """By an operator's file, in its current context where none is named. Raises BackendError.
+
+    A process signs in once by one file, however often it is opened: a program that signs in takes its time.
+    """
     try:
-        context = ssl.create_default_context(cafile=str(_ACCOUNT / "ca.crt"))
-    except OSError as error:
-        raise KeyRefused(translate("The service account of this console cannot be read: {why}.", why=error)) from error
-    return Access(f"https://{name}:{port}", context, token_file=_ACCOUNT / "token")
+        changed_at = path.stat().st_mtime_ns
+    except OSError:
+        changed_at = 0
+    return _signed_in(_by_file(path, context, changed_at))
 
 
-def from_kubeconfig(path: Path) -> Access:
-    """As the current context of that file says. Raises BackendError, without a word of what is in the file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        return from_key(keys.from_kubeconfig(text, most=MAX_FILE_BYTES))
-    except OSError as error:
-        sentence = translate("The kubeconfig {name} cannot be read: {why}.", name=path.name, why=error.strerror)
-        raise KeyRefused(sentence) from error
-    except (KeyRefused, UnicodeError) as error:
-        why = str(error) if isinstance(error, KeyRefused) else translate("This is no kubeconfig that can be used here.")
-        raise KeyRefused(translate("The file {name}: {why}", name=path.name, why=why)) from None
+@lru_cache(maxsize=64)
+def _by_file(path: Path, context: str, changed_at: int) -> Access:  # noqa: ARG001  (a changed file is another)
+    return Access(lambda: login.by_kubeconfig(path, context), renewable=True)
 
 
-def from_key(key: ClusterKey) -> Access:
-    """As the key says. Raises KeyRefused."""
-    return Access(key.server, key.context(), key.token)
+def _signed_in(access: Access) -> Access:
+    access.header()
+    return access

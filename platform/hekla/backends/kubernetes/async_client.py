@@ -17,7 +17,17 @@ import orjson
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes import instruments
 from hekla.backends.kubernetes.access import Access
-from hekla.backends.kubernetes.api import CONFLICT, MERGE, NOT_FOUND, OK_BELOW, ApiError, Json, refusal, unreachable
+from hekla.backends.kubernetes.api import (
+    CONFLICT,
+    MERGE,
+    NOT_FOUND,
+    OK_BELOW,
+    UNAUTHORIZED,
+    ApiError,
+    Json,
+    refusal,
+    unreachable,
+)
 
 Item = TypeVar("Item")
 Pipeline = asyncio.Task[tuple[Item, BackendError | None]]
@@ -114,7 +124,7 @@ class AsyncClient:
 
     async def get(self, path: str) -> Json:
         """An object."""
-        return _read(await self._answer("GET", path))
+        return _read(await self._request("GET", path))
 
     async def find(self, path: str) -> Json | None:
         """An object; None: there is none."""
@@ -127,7 +137,7 @@ class AsyncClient:
 
     async def create(self, path: str, body: Json) -> Json:
         """A new object. Raises ApiError with CONFLICT where there is one of that name."""
-        return _read(await self._answer("POST", path, body))
+        return _read(await self._request("POST", path, body))
 
     async def create_once(self, path: str, body: Json) -> Json | None:
         """The object that was made; None: it is there already."""
@@ -140,20 +150,20 @@ class AsyncClient:
 
     async def patch(self, path: str, body: Json, *, content_type: str = MERGE) -> Json:
         """A change to some fields of an object."""
-        return _read(await self._answer("PATCH", path, body, content_type=content_type))
+        return _read(await self._request("PATCH", path, body, content_type=content_type))
 
     async def delete(self, path: str, *, grace_seconds: int) -> None:
         """An object; what is not there needs no deleting."""
         body = {"propagationPolicy": "Background", "gracePeriodSeconds": grace_seconds}
         try:
-            await self._answer("DELETE", path, body)
+            await self._request("DELETE", path, body)
         except ApiError as error:
             if error.status != NOT_FOUND:
                 raise
 
     async def text(self, path: str, **params: str | int) -> bytes:
         """What is no JSON, such as a log. It comes from a node that may be dead, so the time-out is short."""
-        return await self._answer("GET", path, params=params, timeout=_NODE_TIMEOUT)
+        return await self._request("GET", path, params=params, timeout=_NODE_TIMEOUT)
 
     def run_all(self, work: Callable[[Item], Coroutine[Any, Any, None]], items: Iterable[Item]) -> None:
         """Do the work for each item. Raises the first error; nothing more is started then."""
@@ -177,7 +187,7 @@ class AsyncClient:
             self._loop.close()
         self._loop = self._session = None
 
-    async def _answer(
+    async def _request(
         self,
         method: str,
         path: str,
@@ -190,14 +200,18 @@ class AsyncClient:
         instruments.count(method, path)
         content = None if body is None else orjson.dumps(body)
         headers = {"Accept": "application/json, */*", "Content-Type": content_type}
-        asked = {"data": content, "params": params, "timeout": timeout, "allow_redirects": False}
+        options = {"data": content, "params": params, "timeout": timeout, "allow_redirects": False}
         try:
-            headers |= self._access.header()
-            url = self._access.server + path
-            async with self._opened().request(method, url, headers=headers, **asked) as answer:  # type: ignore[arg-type]
-                status, found = answer.status, await answer.read()
+            headers |= await self._access.header_async()
+            login = self._access.login
+            options |= login.aiohttp_options
+            url = login.server + path
+            async with self._opened().request(method, url, headers=headers, **options) as response:  # type: ignore[arg-type]
+                status, found = response.status, await response.read()
         except (aiohttp.ClientError, OSError, RuntimeError, ValueError) as error:  # a time-out is an OSError
             raise unreachable(error) from error
+        if status == UNAUTHORIZED:
+            self._access.reject(login)
         if status >= OK_BELOW:
             raise refusal(status, found)
         return found
@@ -230,9 +244,7 @@ class AsyncClient:
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connections = aiohttp.TCPConnector(
-                ssl=self._access.context, limit=MAX_IN_FLIGHT, keepalive_timeout=_IDLE_SECONDS, loop=self._loop
-            )
+            connections = aiohttp.TCPConnector(limit=MAX_IN_FLIGHT, keepalive_timeout=_IDLE_SECONDS, loop=self._loop)
             self._session = aiohttp.ClientSession(
                 connector=connections, timeout=_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar(loop=self._loop)
             )

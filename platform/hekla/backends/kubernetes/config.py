@@ -56,7 +56,8 @@ class KubernetesConfig(config.Config):
     """Where its API server is and whose pods are ours.
 
     `kubeconfig`: the name of a file in the folder `kubeconfigs` of the data folder, which holds the key to the cluster
-    where the console keeps none; empty: this console runs in the cluster and has its service account. `namespace`:
+    where the console keeps none; empty: this console runs in the cluster and has its service account. `context`: which
+    context of that file; empty: its current one. `namespace`:
     where our pods are. `node_labels`: only machines that have all of them are ours to use. `image`: of pods that name
     none. `scheduler`: who places pods: our engine, or Volcano, to which jobs are then entrusted as a whole.
     `namespaces`: whether all pods are in that one namespace, or those of each tenant in one of its own, whose name
@@ -69,6 +70,7 @@ class KubernetesConfig(config.Config):
     """
 
     kubeconfig: Annotated[str, Field(pattern=rf"^$|{_NAME}", max_length=63)] = ""
+    context: Annotated[str, Field(max_length=253)] = ""
     namespace: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")] = "hekla"
     node_labels: dict[str, str] = {}
     image: Annotated[str, Field(min_length=1, max_length=500)] = "python:3.11-slim"

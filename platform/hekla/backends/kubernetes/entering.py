@@ -133,16 +133,16 @@ async def _socket(
     access: Access, path: str, wishes: Sequence[tuple[str, str]], protocol: str
 ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
     instruments.count("GET", path)
-    async with aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(ssl=access.context), timeout=_PATIENCE, cookie_jar=aiohttp.DummyCookieJar()
-    ) as session:
+    async with aiohttp.ClientSession(timeout=_PATIENCE, cookie_jar=aiohttp.DummyCookieJar()) as session:
+        header, login = await access.header_async(), access.login
         try:
             socket = await session.ws_connect(
-                access.server + path,
+                login.server + path,
                 params=wishes,
                 protocols=(protocol,),
-                headers=access.header(),
+                headers=header,
                 heartbeat=_SIGN_OF_LIFE_SECONDS,
+                **login.aiohttp_options,
             )
         except aiohttp.WSServerHandshakeError as error:
             raise ApiError(error.status, "", f"The cluster lets nobody into this pod ({error.status})") from error

@@ -1,9 +1,10 @@
 """How a cluster is: whether its server answers and takes our key, and whether all is given that Hekla needs there.
 
-Everything is asked with the rights that Hekla has anyway. What may be done is asked of the server itself: all rules of
-the namespace at once (SelfSubjectRulesReview), and since some servers do not know all of them, each right that is not
-among those by itself (SelfSubjectAccessReview). Whether the namespace is there shows when something would be made in it
-(a dry run).
+All requests need only the rights that Hekla has anyway. The server says what may be done: first all rules of the
+namespace (SelfSubjectRulesReview), then, since some servers do not know all rules, each right that is not among them
+(SelfSubjectAccessReview). A dry run shows whether the namespace is there.
+
+The official client's typed objects are used here, but for objects of the core: their module alone takes 100 MB.
 """
 
 import ssl
@@ -12,26 +13,35 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 import urllib3
+from kubernetes.client import (
+    ApisApi,
+    AuthorizationV1Api,
+    V1ResourceAttributes,
+    V1ResourceRule,
+    V1SelfSubjectAccessReview,
+    V1SelfSubjectAccessReviewSpec,
+    V1SelfSubjectRulesReview,
+    V1SelfSubjectRulesReviewSpec,
+    VersionApi,
+)
 
 from hekla.backends.base import BackendError, Health, HealthProblem
 from hekla.backends.kind import BackendContext
 from hekla.backends.kubernetes import access
-from hekla.backends.kubernetes.api import NOT_FOUND, Api, ApiError, Json
+from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, UNAUTHORIZED, Api, ApiError
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.keys import KeyRefused
 from hekla.backends.kubernetes.rights import NEEDED_FOR_QUEUES, Right, needed, needed_for_others
 
 PATIENCE_SECONDS = 20.0
 _TIMEOUT = urllib3.Timeout(connect=4.0, read=10.0)
-_NOT_KNOWN, _FORBIDDEN = 401, 403
-_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubject"
 _SAMPLE = {"metadata": {"generateName": "hekla-dry-run-"}}
 
 
 def look(config: KubernetesConfig, context: BackendContext) -> Health:
     """Ask the server."""
     try:
-        api = Api(access.find(context.home, config.kubeconfig, context.key), timeout=_TIMEOUT)
+        api = Api(access.find(context.home, config.kubeconfig, context.key, config.context), timeout=_TIMEOUT)
     except BackendError as error:
         return Health(HealthProblem.UNUSABLE, str(error))
     try:
@@ -47,6 +57,7 @@ class _Look:
 
     def __init__(self, api: Api, config: KubernetesConfig) -> None:
         self._api, self._config = api, config
+        self._reviews = AuthorizationV1Api(api.client)
         self._give_up_at = time.monotonic() + PATIENCE_SECONDS
 
     def health(self) -> Health:
@@ -65,9 +76,9 @@ class _Look:
         """Empty where even that may not be seen. Raises BackendError for who is not let in."""
         self._check_time()
         try:
-            return str(self._api.get("/version").get("gitVersion", ""))[:100]
+            return str(self._api.call(VersionApi(self._api.client).get_code).git_version)[:100]
         except ApiError as error:
-            if error.status != _FORBIDDEN:
+            if error.status != FORBIDDEN:
                 raise
             return ""
 
@@ -86,37 +97,45 @@ class _Look:
             yield from self._missing(self._config.namespace, NEEDED_FOR_QUEUES)
 
     def _has_groups(self) -> bool:
+        """Whether the server knows Volcano's PodGroups."""
         self._check_time()
         try:
-            self._api.get("/apis/scheduling.volcano.sh")
+            found = self._api.call(ApisApi(self._api.client).get_api_versions)
         except ApiError:
             return False
-        return True
+        return any(group.name == "scheduling.volcano.sh" for group in found.groups)
 
-    def _rules(self, namespace: str) -> list[Json]:
-        """What the server says at once of what may be done in the namespace; none where it does not say."""
+    def _rules(self, namespace: str) -> list[V1ResourceRule]:
+        """All rules of the namespace that the server knows; none where it does not say."""
         self._check_time()
+        review = V1SelfSubjectRulesReview(spec=V1SelfSubjectRulesReviewSpec(namespace=namespace))
         try:
-            answer = self._api.create(f"{_REVIEWS}rulesreviews", {"spec": {"namespace": namespace}})
+            answer = self._api.call(self._reviews.create_self_subject_rules_review, review)
         except ApiError:
             return []
-        return (answer.get("status") or {}).get("resourceRules") or []
+        return answer.status.resource_rules if answer.status else []
 
     def _may(self, right: Right) -> bool:
         self._check_time()
         resource, _, part = right.resource.partition("/")
-        asked = {"verb": right.verb, "group": right.group, "resource": resource, "subresource": part}
-        asked |= {"name": right.name} if right.name else {}
-        asked |= {} if right.everywhere else {"namespace": right.namespace or self._config.namespace}
-        answer = self._api.create(f"{_REVIEWS}accessreviews", {"spec": {"resourceAttributes": asked}})
-        return bool((answer.get("status") or {}).get("allowed"))
+        wanted = V1ResourceAttributes(
+            verb=right.verb,
+            group=right.group,
+            resource=resource,
+            subresource=part,
+            name=right.name or None,
+            namespace=None if right.everywhere else right.namespace or self._config.namespace,
+        )
+        review = V1SelfSubjectAccessReview(spec=V1SelfSubjectAccessReviewSpec(resource_attributes=wanted))
+        answer = self._api.call(self._reviews.create_self_subject_access_review, review)
+        return bool(answer.status and answer.status.allowed)
 
     def _has_namespace(self) -> bool | None:
         self._check_time()
         try:
             self._api.create(f"/api/v1/namespaces/{self._config.namespace}/configmaps?dryRun=All", _SAMPLE)
         except ApiError as error:
-            return {NOT_FOUND: False, _FORBIDDEN: None}.get(error.status, True)
+            return {NOT_FOUND: False, FORBIDDEN: None}.get(error.status, True)
         return True
 
     def _kubelets(self) -> Mapping[str, int]:
@@ -136,7 +155,7 @@ def _trouble(error: BackendError) -> HealthProblem:
     if isinstance(error, KeyRefused):
         return HealthProblem.UNUSABLE
     if isinstance(error, ApiError):
-        return HealthProblem.NOT_LET_IN if error.status == _NOT_KNOWN else HealthProblem.REFUSED
+        return HealthProblem.NOT_LET_IN if error.status == UNAUTHORIZED else HealthProblem.REFUSED
     return HealthProblem.UNTRUSTED if _is_about_certificates(error) else HealthProblem.SILENT
 
 

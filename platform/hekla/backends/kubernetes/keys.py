@@ -1,8 +1,9 @@
-"""What opens an API server, read from what people have: a kubeconfig, or an address with a token.
+"""Keys to API servers as people give them to the console: a kubeconfig, or an address with a token.
 
-Of a kubeconfig only its current context is taken, and of that only what is data: a server, certificates, a token. What
-wants a program run to sign in, names files, or asks for what is not done here is refused: whoever may give a key must
-not thereby run programs or read files of this machine, and nothing that was asked is left out in silence.
+Of a kubeconfig only its current context is taken, and of that only data: a server, certificates, a token. Whoever gives
+a key in a browser must not thereby run programs or read files of this machine, so a kubeconfig that signs in by a
+program, names files, or asks for what is not done here is refused. It never reaches the official client, which would do
+as it says. For an operator's own files, which the client reads, less is refused (`check_operators`).
 """
 
 import base64
@@ -23,9 +24,10 @@ from hekla.domain.translation import translate
 MAX_BYTES = 64 * 1024
 MAX_SERVER = 300
 _NO_KUBECONFIG = (Invalid, LookupError, TypeError, ValueError, AttributeError)
-_OTHER_WAYS_IN = {"exec", "auth-provider", "tokenFile", "username", "password"}
-_IN_ANOTHERS_NAME = {"as", "as-uid", "as-groups", "as-user-extra"}
-_OTHER_WAYS_THERE = {"proxy-url", "tls-server-name"}
+_OTHER_SIGN_INS = {"exec", "auth-provider", "tokenFile", "username", "password"}
+_IMPERSONATION = {"as", "as-uid", "as-groups", "as-user-extra"}
+_OTHER_ROUTES = {"proxy-url", "tls-server-name"}
+_PROXIES = ("http", "https")
 
 
 class KeyRefused(BackendError):
@@ -85,30 +87,42 @@ def from_token(server: str, authority: str, token: str) -> ClusterKey:
     return key
 
 
-def from_kubeconfig(text: str, *, most: int = MAX_BYTES) -> ClusterKey:
-    """The key in its current context. Raises KeyRefused, without a word of what is in it but names of fields.
-
-    `most`: how many bytes it may have.
-    """
-    if len(text.encode()) > most:
-        raise KeyRefused(translate("A kubeconfig has at most {kib} KiB.", kib=most // 1024))
+def from_kubeconfig(text: str) -> ClusterKey:
+    """The key in its current context. Raises KeyRefused, without a word of what is in it but names of fields."""
+    if len(text.encode()) > MAX_BYTES:
+        raise KeyRefused(translate("A kubeconfig has at most {kib} KiB.", kib=MAX_BYTES // 1024))
     try:
         (document,) = yaml_text.read(text)
-        key = _current(document)
+        key = _in_current_context(document)
     except _NO_KUBECONFIG:
         raise KeyRefused(translate("This is no kubeconfig that can be used here.")) from None
     key.context()
     return key
 
 
-def _current(document: Mapping[str, Any]) -> ClusterKey:
-    context = _named(document["contexts"], document["current-context"])["context"]
-    cluster = _named(document["clusters"], context["cluster"])["cluster"]
-    user = _named(document["users"], context["user"])["user"] or {}
-    _refuse_what_is_not_done(cluster, user)
+def check_operators(document: Mapping[str, Any], context: str) -> Mapping[str, Any]:
+    """The user of this context in an operator's own file, or of its current context.
+
+    Refused is what the official client would leave out in silence, or do without checking whom it talks to. Raises
+    KeyRefused, or another error where it is no kubeconfig.
+    """
+    cluster, user, _name = _in_context(document, context or document["current-context"])
+    _refuse_impersonation(user)
+    _refuse_unchecked_server(cluster)
+    _checked_server(_text(cluster, "server"))
+    if (proxy := _text(cluster, "proxy-url")) and urlsplit(proxy).scheme not in _PROXIES:
+        raise KeyRefused(translate("The proxy in the kubeconfig must have an http or https address."))
+    if provider := user.get("auth-provider"):
+        _check_provider(provider)
+    return user
+
+
+def _in_current_context(document: Mapping[str, Any]) -> ClusterKey:
+    cluster, user, name = _in_context(document, document["current-context"])
+    _refuse_more_than_data(cluster, user)
     return ClusterKey(
         server=_checked_server(_text(cluster, "server")),
-        user=str(context["user"])[:253],
+        user=name[:253],
         authority=_decoded(cluster, "certificate-authority-data"),
         token=_checked_token(_text(user, "token")),
         certificate=_decoded(user, "client-certificate-data"),
@@ -116,23 +130,53 @@ def _current(document: Mapping[str, Any]) -> ClusterKey:
     )
 
 
+def _in_context(document: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], Mapping[str, Any], str]:
+    """The cluster, the user and the user's name."""
+    context = _named(document["contexts"], name)["context"]
+    cluster = _named(document["clusters"], context["cluster"])["cluster"]
+    user = _named(document["users"], context["user"])["user"] or {}
+    return cluster, user, str(context["user"])
+
+
 def _named(entries: list[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
     return {entry["name"]: entry for entry in entries}[name]
 
 
-def _refuse_what_is_not_done(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> None:
-    if odd := _OTHER_WAYS_IN & user.keys():
-        raise KeyRefused(
-            translate("The kubeconfig signs in by “{way}”; give it a token or a certificate.", way=min(odd))
-        )
-    if odd := _IN_ANOTHERS_NAME & user.keys():
-        sentence = translate("The kubeconfig acts for somebody else (“{way}”), which is not done here.", way=min(odd))
-        raise KeyRefused(sentence)
-    if odd := {name for name in _OTHER_WAYS_THERE if cluster.get(name)}:
+def _refuse_more_than_data(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> None:
+    if odd := _OTHER_SIGN_INS & user.keys():
+        raise _unknown_sign_in(min(odd))
+    _refuse_impersonation(user)
+    if odd := {name for name in _OTHER_ROUTES if cluster.get(name)}:
         sentence = translate("The kubeconfig asks for “{way}”, which is not done here; take it out.", way=min(odd))
         raise KeyRefused(sentence)
+    _refuse_unchecked_server(cluster)
+
+
+def _unknown_sign_in(way: str) -> KeyRefused:
+    return KeyRefused(translate("The kubeconfig signs in by “{way}”; give it a token or a certificate.", way=way))
+
+
+def _refuse_impersonation(user: Mapping[str, Any]) -> None:
+    if odd := _IMPERSONATION & user.keys():
+        sentence = translate("The kubeconfig acts for somebody else (“{way}”), which is not done here.", way=min(odd))
+        raise KeyRefused(sentence)
+
+
+def _refuse_unchecked_server(cluster: Mapping[str, Any]) -> None:
     if cluster.get("insecure-skip-tls-verify"):
         raise KeyRefused(translate("The kubeconfig does not check who the server is; give it the certificate."))
+
+
+def _check_provider(provider: Mapping[str, Any]) -> None:
+    """The client knows OIDC only, and where no certificate is named, it would not check whom it sends its secrets."""
+    if provider["name"] != "oidc":
+        raise _unknown_sign_in(f"auth-provider: {provider['name']}"[:100])
+    if not provider["config"].keys() & {"idp-certificate-authority", "idp-certificate-authority-data"}:
+        sentence = translate(
+            "The kubeconfig signs in by OIDC; name the certificate of its provider too (“{field}”).",
+            field="idp-certificate-authority",
+        )
+        raise KeyRefused(sentence)
 
 
 def _checked_server(text: str) -> str:

@@ -29,7 +29,7 @@ class KubernetesParts:
 
     @cached_property
     def access(self) -> access.Access:
-        return access.find(self.context.home, self.config.kubeconfig, self.context.key)
+        return access.find(self.context.home, self.config.kubeconfig, self.context.key, self.config.context)
 
     @cached_property
     def api(self) -> Api:

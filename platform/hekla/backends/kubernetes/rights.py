@@ -4,12 +4,15 @@ priority classes, as `rights-priorities.yaml` does, where ports of jobs are reac
 does, or where Volcano schedules, as `rights-volcano.yaml` does.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hekla.backends.kubernetes import kinds
 from hekla.backends.kubernetes.config import KubernetesConfig
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1ResourceRule
 
 _RBAC = "rbac.authorization.k8s.io"
 
@@ -28,18 +31,18 @@ class Right:
     group: str = ""
     name: str = ""
 
-    def is_in(self, rules: Iterable[Mapping[str, Any]]) -> bool:
+    def is_in(self, rules: "Iterable[V1ResourceRule]") -> bool:
         """Whether one of these rules of a namespace gives it. What is needed everywhere they cannot give."""
         return not self.everywhere and any(self._is_given_by(rule) for rule in rules)
 
-    def _is_given_by(self, rule: Mapping[str, Any]) -> bool:
+    def _is_given_by(self, rule: "V1ResourceRule") -> bool:
         part = self.resource.partition("/")[2]
         kinds = {"*", self.resource, *([f"*/{part}"] if part else [])}
         return (
-            not rule.get("resourceNames")
-            and not {self.group, "*"}.isdisjoint(rule.get("apiGroups") or ())
-            and not kinds.isdisjoint(rule.get("resources") or ())
-            and not {self.verb, "*"}.isdisjoint(rule.get("verbs") or ())
+            not rule.resource_names
+            and not {self.group, "*"}.isdisjoint(rule.api_groups or ())
+            and not kinds.isdisjoint(rule.resources or ())
+            and not {self.verb, "*"}.isdisjoint(rule.verbs)
         )
 
     def __str__(self) -> str:
