@@ -15,8 +15,8 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.queues import services as queues
 from hekla.backends import registry
 from hekla.backends.kind import BackendContext
-from hekla.controller import turns
 from hekla.controller.backends import backend_of
+from hekla.controller.controllers import controllers
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
@@ -120,9 +120,9 @@ def instant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 @pytest.fixture
 def home(settings: Any, tmp_path: Path) -> Iterator[None]:
     settings.HEKLA_HOME = tmp_path / "home"
-    turns.forget_all()
+    controllers.reset()
     yield
-    turns.forget_all()
+    controllers.reset()
 
 
 def test_a_job_runs_on_a_cluster_of_a_kind_that_a_package_brings(

@@ -17,8 +17,8 @@ from tests.controller.conftest import LAST_SECONDS, World, one_machine, world
 from hekla.apps.accounts import services as accounts
 from hekla.apps.clusters.models import Node
 from hekla.cli import main
-from hekla.controller import turns
 from hekla.controller.backends import backend_of
+from hekla.controller.controllers import controllers
 from hekla.lib import clock
 
 __all__ = ["one_machine", "world"]
@@ -58,7 +58,7 @@ def _turn(world: World, stop: threading.Event) -> None:
     try:
         backend = backend_of(world.cluster)
         while not stop.is_set():
-            turns.run(world.cluster)
+            controllers.reconcile(world.cluster)
             backend.wait(0.05)
     finally:
         connection.close()

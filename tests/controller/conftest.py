@@ -18,8 +18,8 @@ from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Tenant
-from hekla.controller import turns
 from hekla.controller.backends import backend_of
+from hekla.controller.controllers import controllers
 from hekla.lib import clock
 
 LAST_SECONDS = 60.0
@@ -64,11 +64,11 @@ class World:
         """Let the controller turn whenever the backend stirs, until something is so."""
         backend = backend_of(self.cluster)
         deadline = clock.now().timestamp() + LAST_SECONDS
-        turns.run(self.cluster)
+        controllers.reconcile(self.cluster)
         while not done():
             assert clock.now().timestamp() < deadline, describe()
             backend.wait(0.2)
-            turns.run(self.cluster)
+            controllers.reconcile(self.cluster)
 
 
 def describe() -> str:
@@ -87,7 +87,7 @@ SIZE = {"cpu": "4", "memory": "8Gi", "pods": "20"}
 def world(request: pytest.FixtureRequest, transactional_db: None, settings, tmp_path) -> Iterator[World]:
     """Four processors on one node."""
     settings.HEKLA_HOME = tmp_path
-    turns.forget_all()
+    controllers.reset()
     config: dict[str, Any] = {
         "local": {"allocatable": SIZE},
         "simulated": {"nodes": [{"name": "n", "allocatable": SIZE}], "seed": 1, "speed": 10},
@@ -96,7 +96,7 @@ def world(request: pytest.FixtureRequest, transactional_db: None, settings, tmp_
     made = World.found(request.param, config or request.getfixturevalue("one_machine"))
     yield made
     backend_of(made.cluster).close()
-    turns.forget_all()
+    controllers.reset()
 
 
 @pytest.fixture
@@ -114,8 +114,8 @@ def one_machine(small_cluster: ControlPlane, given_namespace: str, tmp_path) -> 
 def simulated(transactional_db: None, settings, tmp_path) -> Iterator[World]:
     """Room for everybody, and pods that start at once; they end when their grace does."""
     settings.HEKLA_HOME, settings.CHECK_ENGINE = tmp_path, False
-    turns.forget_all()
+    controllers.reset()
     size = {"cpu": "2000", "memory": "8Gi", "pods": "2000"}
     nothing, nodes = {"min": 0, "max": 0}, [{"name": "n", "allocatable": size}]
     yield World.found("simulated", {"nodes": nodes, "speed": 1, "prepare_seconds": nothing, "stop_seconds": 1e9})
-    turns.forget_all()
+    controllers.reset()

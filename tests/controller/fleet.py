@@ -22,8 +22,8 @@ from hekla.apps.event_log.models import Event
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.kubernetes import kinds
-from hekla.controller import turns
 from hekla.controller.backends import backend_of
+from hekla.controller.controllers import controllers
 from hekla.controller.observations import key_of
 from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
@@ -52,7 +52,7 @@ class Fleet:
         cls, plane: ControlPlane, namespace: str, token: str, home: Path, labels: dict[str, str]
     ) -> Iterator["Fleet"]:
         """The machines with these labels are the cluster's."""
-        turns.forget_all()
+        controllers.reset()
         with Proxy(plane).listening() as proxy:
             (home / "kubeconfigs").mkdir(parents=True)
             (home / "kubeconfigs" / "test").write_text(json.dumps(proxy.kubeconfig(token)))
@@ -60,7 +60,7 @@ class Fleet:
             world = World.found("kubernetes", config)
             yield cls(world, proxy, plane, namespace)
             backend_of(world.cluster).close()
-        turns.forget_all()
+        controllers.reset()
 
     @classmethod
     @contextmanager
@@ -113,12 +113,12 @@ class Fleet:
 
     def sweep(self) -> None:
         """As the controller does when some minutes are over."""
-        turns.forget_all()
+        controllers.reset()
         limit = time.monotonic() + SETTLED_WITHIN_SECONDS
         while found := self.left():
             assert time.monotonic() < limit, found
-            turns.forget_all()
-            turns.run(self.world.cluster)
+            controllers.reset()
+            controllers.reconcile(self.world.cluster)
 
     def pods(self) -> list[dict[str, Any]]:
         """As the server has them."""

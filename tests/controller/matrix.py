@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from hekla.controller.holder import holder
 from tests.controller.conftest import World
 
 from hekla.apps.clusters import leases
@@ -16,9 +17,8 @@ from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.decisions import JobDecision, Yield
 from hekla.apps.jobs.services.observations import Sighting
-from hekla.controller import turns
 from hekla.controller.backends import backend_of
-from hekla.controller.holder import holder
+from hekla.controller.controllers import controllers
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import LifecycleAction
@@ -130,9 +130,9 @@ class Jobs(Generic[AnyCell]):
         while (states := self.states()) != wanted and clock.now().timestamp() < deadline:
             if meanwhile:
                 meanwhile(states)
-            turns.run(self.world.cluster)
+            controllers.reconcile(self.world.cluster)
         for _ in range(3):
-            turns.run(self.world.cluster)
+            controllers.reconcile(self.world.cluster)
         return self.states()
 
     def evict(self, cell: AnyCell, name: str) -> None:

@@ -17,7 +17,7 @@ from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.controller import audit
 from hekla.controller.backends import backend_of
-from hekla.controller.carry_out import order_of
+from hekla.controller.pods import order_of
 from hekla.lib import clock
 
 

@@ -12,8 +12,8 @@ from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.decisions import JobDecision, Yield
 from hekla.backends.base import BackendError
-from hekla.controller import turns
 from hekla.controller.backends import backend_of
+from hekla.controller.controllers import controllers
 from hekla.controller.decisions import only_places
 from hekla.domain.phases import GangPhase
 from hekla.domain.policies import LifecycleAction
@@ -36,8 +36,8 @@ def test_what_fits_is_placed_before_it_is_known_how_all_pods_are(world: World, r
     fits = submit(world, "fits", ["sleep", "100"], replicas=2, seconds=100)
     waits = submit(world, "waits", ["sleep", "100"], replicas=2, seconds=100)
     request.getfixturevalue("tells_nothing")
-    turns.forget_all()
-    turns.run(world.cluster)
+    controllers.reset()
+    controllers.reconcile(world.cluster)
     assert {pod.phase for pod in fits.pods.all()} == {"bound"}
     assert not waits.pods.exclude(node="").exists()
     assert phase(running) == "running"
@@ -50,8 +50,8 @@ def test_what_was_wished_meanwhile_waits_until_it_is_known(world: World, request
     services.command(job, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     last = Event.objects.last()
     request.getfixturevalue("tells_nothing")
-    turns.forget_all()
-    turns.run(world.cluster)
+    controllers.reset()
+    controllers.reconcile(world.cluster)
     assert not Event.objects.filter(pk__gt=last.pk, subject=f"job:{job.uid}").exists()
     assert Pod.objects.get(job=job).phase == "running"
 
@@ -61,7 +61,7 @@ def test_all_comes_to_its_end_where_every_turn_is_the_first_of_a_controller(worl
     jobs = [submit(world, f"job-{number}", ["true"], replicas=number % 3 + 1, seconds=0.2) for number in range(8)]
 
     def done() -> bool:
-        turns.forget_all()
+        controllers.reset()
         return not Job.objects.exclude(phase="completed").exists()
 
     world.turn_until(done)

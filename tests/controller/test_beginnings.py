@@ -17,7 +17,7 @@ from tests.controller.conftest import World, describe
 from hekla.apps.jobs.models import Job
 from hekla.backends.base import PodOrder
 from hekla.backends.simulated.backend import SimulatedBackend
-from hekla.controller import turns
+from hekla.controller.controllers import controllers
 from hekla.domain.phases import FINAL_JOB_PHASES
 from hekla.pages.submit.presets import FRAMEWORKS, KINDS, SWEEP
 
@@ -55,11 +55,11 @@ CHOSEN: dict[str, dict[str, set[str]]] = {
 def roomy(transactional_db: None, settings: Any, tmp_path: Any) -> Iterator[World]:
     """Room for all of them, and pods that are soon done."""
     settings.HEKLA_HOME = tmp_path
-    turns.forget_all()
+    controllers.reset()
     nodes = [{"name": "n", "allocatable": {"cpu": "64", "memory": "64Gi", "pods": "100"}}]
     between = {"min": 1, "max": 2}
     yield World.found("simulated", {"nodes": nodes, "seed": 1, "speed": 10, "run_seconds": between})
-    turns.forget_all()
+    controllers.reset()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from tests.support import auditor
 
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.controller import turns
+from hekla.controller.controllers import controllers
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
@@ -16,7 +16,7 @@ from hekla.lib import clock
 def let_time_pass(job: Job) -> None:
     """As if the deadline had come; what a process has read before must not hide it."""
     assert Job.objects.filter(pk=job.pk, deadline_at__isnull=False).update(deadline_at=clock.now()) == 1
-    turns.forget_all()
+    controllers.reset()
 
 
 def test_a_job_that_runs_too_long_has_failed_and_holds_nothing(world: World) -> None:

@@ -20,7 +20,7 @@ from hekla.apps.jobs.models import Pod
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Tenant
-from hekla.controller import turns
+from hekla.controller.controllers import controllers
 from hekla.lib import clock
 from hekla.pages.demonstrations import context
 
@@ -58,12 +58,12 @@ def _held_and_done(job: int) -> tuple[int, int]:
 def people(transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[tuple[Tenant, User]]:
     settings.HEKLA_HOME = tmp_path
     now = clock.now()
-    turns.forget_all()
+    controllers.reset()
     ada = accounts.create_user(username="ada", password=None, platform_role="admin", actor=PLATFORM, now=now)
     tenant = tenancy.create(slug="lab", name="Lab", actor=PLATFORM, now=now)
     tenancy.add_member(tenant, ada, "member", actor=PLATFORM, now=now)
     yield tenant, ada
-    turns.forget_all()
+    controllers.reset()
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.flows import services as flows
 from hekla.apps.flows.models import Flow
 from hekla.apps.jobs.models import Job
-from hekla.controller import turns
+from hekla.controller.controllers import controllers
 from hekla.lib import clock
 from hekla.lib.checkout import CHECKOUT
 
@@ -177,7 +177,7 @@ def alice(fleet: Fleet) -> APIClient:
 
 def go_on(fleet: Fleet) -> None:
     """A turn, what the beat asks for meanwhile, and every program that runs is over."""
-    turns.run(fleet.world.cluster)
+    controllers.reconcile(fleet.world.cluster)
     flows.advance_all(now=clock.now())
     fleet.end_what_has_no_end()
 

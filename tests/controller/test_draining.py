@@ -10,7 +10,7 @@ from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.submission import QueueNotOpen
 from hekla.apps.queues import services as queues
-from hekla.controller import turns
+from hekla.controller.controllers import controllers
 from hekla.lib import clock
 
 pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
@@ -25,7 +25,7 @@ def test_what_runs_ends_and_what_waits_stays_out_until_it_is_open_again(world: W
         submit(world, "late", ["true"])
     world.turn_until(lambda: phase(runs) == "completed")
     for _ in range(3):
-        turns.run(world.cluster)
+        controllers.reconcile(world.cluster)
     assert phase(waits) == "pending"
     assert labels.reason(Job.objects.get(pk=waits.pk).waiting[0]).startswith("Its queue is being drained")
     queues.set_state(world.queue, "open", by=world.alice, actor=PLATFORM, now=clock.now())

@@ -25,7 +25,7 @@ from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
 from hekla.apps.tenancy.models import Tenant
-from hekla.controller import turns
+from hekla.controller.controllers import controllers
 from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import FINAL_JOB_PHASES
@@ -100,7 +100,7 @@ class Load:
 def both(transactional_db: None, settings: Any, tmp_path: Path) -> World:
     """This machine, and a simulated cluster."""
     settings.HEKLA_HOME = tmp_path / "home"
-    turns.forget_all()
+    controllers.reset()
     world = World.found("local", {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "40"}})
     queues.create(cluster=world.cluster, name="local", actor=PLATFORM, now=clock.now())
     simulated = clusters.create(name="sim", kind="simulated", config=SIMULATED, actor=PLATFORM, now=clock.now())

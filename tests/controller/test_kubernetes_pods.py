@@ -17,8 +17,8 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.priorities import services as priorities
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes.reflector import Reflector
-from hekla.controller import turns
 from hekla.controller.backends import backend_of
+from hekla.controller.controllers import controllers
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import LifecycleAction
@@ -43,10 +43,10 @@ def test_a_pod_whose_start_was_cut_off_runs_all_the_same(world, monkeypatch) -> 
     job = submit(world, "0.1")
     with monkeypatch.context() as patch:
         patch.setattr(backend.parts.starting, "_bind", cut)
-        turns.run(world.cluster)
+        controllers.reconcile(world.cluster)
         assert backend.inventory().kept == {job.uid.hex}
-        turns.forget_all()  # as a controller that begins anew
-        turns.run(world.cluster)
+        controllers.reset()  # as a controller that begins anew
+        controllers.reconcile(world.cluster)
     world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.COMPLETED)
 
 
@@ -72,14 +72,14 @@ def test_a_pod_that_runs_though_nobody_was_told_is_over_when_it_has_ended(world,
         await asyncio.to_thread(abort)
         raise BackendError("The API server does not answer")
 
-    turns.run(world.cluster)  # from here on it is told what changes
+    controllers.reconcile(world.cluster)  # from here on it is told what changes
     job = submit(world, "1000")
     with monkeypatch.context() as patch:
         patch.setattr(starting, "_bind", bind_and_be_cut)
         patch.setattr(Reflector, "handle", lambda *_: None)  # nor does the watch tell of it
-        turns.run(world.cluster)
+        controllers.reconcile(world.cluster)
         assert Pod.objects.get(job=job).phase == PodPhase.BOUND
-    turns.forget_all()
+    controllers.reset()
     world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.ABORTED)
     assert Pod.objects.get(job=job).exit_code == 143
 

@@ -6,6 +6,7 @@
 import os
 import random
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from tests.kubernetes.proxy import Asked, Fate
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.kubernetes.api import Api
 from hekla.backends.kubernetes.backend import KubernetesBackend
-from hekla.controller import turns
 from hekla.controller.backends import backend_of
+from hekla.controller.controllers import controllers
 from hekla.lib import clock
 
 SEED = int(os.environ.get("HEKLA_SEED", "3"))
@@ -69,9 +70,9 @@ class Deaths:
     def turn(self, fleet: Fleet) -> None:
         """By a controller that begins anew where the one before it died."""
         try:
-            turns.run(fleet.world.cluster)
+            controllers.reconcile(fleet.world.cluster)
         except Dead:
-            turns.forget_all()
+            controllers.reset()
             self.count += 1
 
     def _step(self) -> None:
@@ -97,7 +98,7 @@ class Phases:
             fleet.abort(job)
         self._turn_until(lambda: self._phases(self.bound) == {"bound"} and all(map(fleet.left, self.bound)))
         self.pending = [fleet.submit(f"pending-{at}", 16, 1000) for at in range(EACH)]
-        turns.run(fleet.world.cluster)
+        controllers.reconcile(fleet.world.cluster)
 
     @property
     def all(self) -> list[Job]:
@@ -115,7 +116,7 @@ class Phases:
         return set(Pod.objects.filter(job__in=jobs).values_list("phase", flat=True))
 
     def _turn_until(self, done: Callable[[], bool]) -> None:
-        self._fleet.until(lambda: bool(turns.run(self._fleet.world.cluster)) or done())
+        self._fleet.until(lambda: bool(controllers.reconcile(self._fleet.world.cluster)) or done())
 
 
 def test_of_jobs_deleted_in_any_phase_nothing_is_left_though_the_controller_dies_again_and_again(
@@ -138,20 +139,21 @@ def test_of_jobs_deleted_in_any_phase_nothing_is_left_though_the_controller_dies
     print({"seed": SEED, "deaths": deaths.count})
 
 
-def test_what_arrives_after_its_job_was_cleaned_is_swept_up(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_arrives_after_its_job_was_cleaned_is_swept_up(fleet: Fleet) -> None:
     """A controller slept in the middle of a start; the server gets what it had to say when the job is gone."""
     held = fleet.submit("late", 2, 0.1, plugins={"ssh": []})
-    fleet.until(lambda: bool(turns.run(fleet.world.cluster)) or is_over(held))
+    fleet.until(lambda: bool(controllers.reconcile(fleet.world.cluster)) or is_over(held))
     backend, made = backend_of(fleet.world.cluster), fleet.proxy.done
     late = [made("POST services")[0], made("POST pods")[0]]
     fleet.delete(held)
-    fleet.until(lambda: bool(turns.run(fleet.world.cluster)) or is_cleaned(held))
+    fleet.until(lambda: bool(controllers.reconcile(fleet.world.cluster)) or is_cleaned(held))
     for one in late:
         fleet.plane.request("POST", one.path, one.body)
     assert backend.inventory().kept == {held.uid.hex}
-    monkeypatch.setattr(turns, "_LOOK_EVERY", turns._LOOK_EVERY * 0)
-    turns.run(fleet.world.cluster)
+    controller = controllers.get(fleet.world.cluster.pk)
+    controller.full_look.every = timedelta()
+    controllers.reconcile(fleet.world.cluster)
     assert fleet.left()
-    monkeypatch.setattr(turns, "_SWEEP_EVERY", turns._SWEEP_EVERY * 0)
-    turns.run(fleet.world.cluster)
+    controller.sweeping.every = timedelta()
+    controllers.reconcile(fleet.world.cluster)
     fleet.until(lambda: not fleet.left())

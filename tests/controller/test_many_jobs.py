@@ -18,8 +18,8 @@ from tests.support.auditor import audit_everything
 
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.jobs.models import Job, Pod
-from hekla.controller import turns
 from hekla.controller.backends import backend_of
+from hekla.controller.controllers import controllers
 
 JOBS, REPLICAS, AT_ONCE, PARTS = int(os.environ.get("HEKLA_TEST_JOBS", "150")), 10, 100, 5
 NODE = {"cpu": "64", "memory": "256Gi"}
@@ -28,11 +28,11 @@ NODE = {"cpu": "64", "memory": "256Gi"}
 @pytest.fixture
 def crowd(transactional_db, settings, tmp_path) -> Iterator[World]:
     settings.HEKLA_HOME, settings.CHECK_ENGINE = tmp_path, False
-    turns.forget_all()
+    controllers.reset()
     nodes = [{"name": "node", "count": 100, "allocatable": NODE}]
     times = {"prepare_seconds": {"min": 1, "max": 5}, "run_seconds": {"min": 20, "max": 90}}
     yield World.found("simulated", {"nodes": nodes, "seed": 1, "speed": 60, **times})
-    turns.forget_all()
+    controllers.reset()
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Cost:
 def _turn(world: World, cost: Cost) -> None:
     before, began = event_log.last_number(), time.process_time()
     with connection.execute_wrapper(cost):
-        turns.run(world.cluster)
+        controllers.reconcile(world.cluster)
     cost.seconds += time.process_time() - began
     cost.events += event_log.last_number() - before
 

@@ -27,7 +27,7 @@ from tests.support.pods import stop_pod
 
 from hekla.apps.jobs import services
 from hekla.apps.jobs.services.decisions import JobDecision, Waiting
-from hekla.controller import turns
+from hekla.controller.controllers import controllers
 from hekla.controller.observations import key_of
 from hekla.domain.errors import Refused
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
@@ -76,7 +76,7 @@ class Late(Jobs[LateCell]):
             stop_pod(self.backend, key, reason="Its machine is gone.")
             self.backend.forget([key])
         if cells:
-            turns.forget_all()
+            controllers.reset()
 
     def set_off(self) -> None:
         """What takes its time begins while they are at work: a pod that is evicted, or that somebody ends."""

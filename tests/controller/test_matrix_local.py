@@ -23,8 +23,8 @@ from hekla.apps.job_history import endings, failures, messages
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.local.podfolder import PodFolder
-from hekla.controller import turns
 from hekla.controller.backends import backend_of
+from hekla.controller.controllers import controllers
 from hekla.controller.observations import key_of
 from hekla.domain.policies import PARTIAL_ACTIONS, LifecycleAction
 from hekla.lib import clock
@@ -76,9 +76,9 @@ class Matrix:
             for cell, state in states.items():
                 self._let_happen(cell, state)
             backend_of(self.world.cluster).wait(0.2)
-            turns.run(self.world.cluster)
+            controllers.reconcile(self.world.cluster)
         for _ in range(3):
-            turns.run(self.world.cluster)
+            controllers.reconcile(self.world.cluster)
         return self.states()
 
     def _let_happen(self, cell: Cell, state: State) -> None:
@@ -157,7 +157,7 @@ def _open(gate: Path) -> None:
 def matrix(transactional_db: None, settings, tmp_path: Path) -> Iterator[Matrix]:
     """Room for everybody on this machine."""
     settings.HEKLA_HOME, settings.CHECK_ENGINE = tmp_path / "home", False
-    turns.forget_all()
+    controllers.reset()
     gates = tmp_path / "gates"
     gates.mkdir()
     size = {"cpu": "2000", "memory": "8Gi", "pods": "2000"}
@@ -165,7 +165,7 @@ def matrix(transactional_db: None, settings, tmp_path: Path) -> Iterator[Matrix]
     yield matrix
     for job in matrix.jobs.values():
         backend_of(matrix.world.cluster).remove(job.uid.hex)
-    turns.forget_all()
+    controllers.reset()
 
 
 def test_however_a_process_ends_its_job_goes_where_it_should_and_says_why(matrix: Matrix) -> None:

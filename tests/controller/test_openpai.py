@@ -15,7 +15,7 @@ from tests.controller.conftest import World
 from hekla.apps.accounts import services as accounts
 from hekla.apps.event_log.models import Event
 from hekla.apps.jobs.models import Job
-from hekla.controller import turns
+from hekla.controller.controllers import controllers
 from hekla.lib import clock
 from hekla.pages.home import examples
 
@@ -28,11 +28,11 @@ simulated = pytest.mark.parametrize("world", ["simulated"], indirect=True)
 def world(request: pytest.FixtureRequest, transactional_db: None, settings, tmp_path) -> Iterator[World]:
     """Four processors on one node; simulated pods that nobody gave a duration are done at once."""
     settings.HEKLA_HOME = tmp_path
-    turns.forget_all()
+    controllers.reset()
     size = {"cpu": "4", "memory": "8Gi", "pods": "20"}
     of_simulation = {"nodes": [{"name": "n", "allocatable": size}], "seed": 1, "speed": 1000}
     yield World.found(request.param, {"allocatable": size} if request.param == "local" else of_simulation)
-    turns.forget_all()
+    controllers.reset()
 
 
 @pytest.fixture

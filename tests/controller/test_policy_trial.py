@@ -9,7 +9,7 @@ from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.controller import turns
+from hekla.controller.controllers import controllers
 from hekla.domain.jobspec import JobSpec
 from hekla.engine import policy
 from hekla.lib import clock
@@ -48,7 +48,7 @@ def test_who_must_yield_is_who_yields(full: World) -> None:
     assert set(yields) == {"first"}
     assert yields["first"][0] == Fate()
     clusters.set_policy(full.cluster, ELASTIC, note="", by=None, actor=PLATFORM, now=clock.now())
-    turns.run(full.cluster)
+    controllers.reconcile(full.cluster)
     assert Pod.objects.filter(job__name="first", evicted=True).count() == yields["first"][1].yields > 0
 
 

@@ -1,6 +1,7 @@
 """A job that grows and shrinks while it runs, with the real engine and real backends."""
 
 import pytest
+from hekla.controller.holder import holder
 from tests.controller.conftest import World
 from tests.support import auditor
 
@@ -10,8 +11,7 @@ from hekla.apps.jobs import facts, selectors, services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.decisions import JobDecision, Yield, commit
 from hekla.controller.backends import backend_of
-from hekla.controller.carry_out import order_of
-from hekla.controller.holder import holder
+from hekla.controller.pods import order_of
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.scaling import JobScale
 from hekla.lib import clock

@@ -15,7 +15,7 @@ from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
 from hekla.apps.tenancy import services as tenancy
-from hekla.controller import turns
+from hekla.controller.controllers import controllers
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.scaling import JobScale
 from hekla.lib import clock
@@ -57,7 +57,7 @@ def gpus(transactional_db: None, settings, tmp_path) -> Gpus:
 
     def make(policy: str, *sizes: int) -> World:
         now = clock.now()
-        turns.forget_all()
+        controllers.reset()
         world = World.found(
             "simulated",
             {
@@ -101,8 +101,8 @@ def settle(world: World, expected: dict[Job, int]) -> None:
     """Wait until so many pods of each job run, and see that it stays so."""
     world.turn_until(lambda: all(running(job) == count for job, count in expected.items()))
     for _ in range(3):
-        turns.forget_all()  # what a process remembers must not be what holds it
-        turns.run(world.cluster)
+        controllers.reset()  # what a process remembers must not be what holds it
+        controllers.reconcile(world.cluster)
     assert {job: running(job) for job in expected} == expected
     auditor.audit()
 
@@ -233,7 +233,7 @@ def test_a_plugin_that_fails_is_told_once_and_not_at_every_turn(gpus: Gpus, capl
     monkeypatch.setattr(engine.registry.plugins()["nodeorder"], "open_session", broken)
     for name in ("first", "second", "third"):
         submit(world, name, 2)
-        turns.run(world.cluster)
+        controllers.reconcile(world.cluster)
     assert len([record for record in caplog.records if "no good" in record.getMessage()]) == 1
 
 

@@ -12,8 +12,9 @@ from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
-from hekla.controller import audit, turns
+from hekla.controller import audit
 from hekla.controller.backends import backend_of
+from hekla.controller.controllers import controllers
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
 from hekla.domain.policies import LifecycleAction
@@ -43,7 +44,7 @@ def both(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 def turn() -> None:
     for cluster in Cluster.objects.order_by("id"):
-        turns.run(cluster)
+        controllers.reconcile(cluster)
 
 
 def turn_until(done: Callable[[], bool]) -> None:

@@ -24,8 +24,9 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.queues import services as queues
 from hekla.backends.base import PodKey
 from hekla.backends.kubernetes.volcano_manifests import VolcanoManifests
-from hekla.controller import audit, turns
+from hekla.controller import audit
 from hekla.controller.backends import backend_of
+from hekla.controller.controllers import controllers
 from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase, PodPhase
@@ -58,7 +59,7 @@ def led(
 ) -> Iterator[World]:
     """A machine with four processors that only this test uses, in a cluster that Volcano leads."""
     settings.HEKLA_HOME = tmp_path
-    turns.forget_all()
+    controllers.reset()
     labels = {"hekla.dev/test": volcano_namespace}
     machines = plane.add_nodes(1, allocatable=SIZE, labels=labels)
     (tmp_path / "kubeconfigs").mkdir()
@@ -67,7 +68,7 @@ def led(
     world = World.found("kubernetes", config)
     yield world
     backend_of(world.cluster).close()
-    turns.forget_all()
+    controllers.reset()
     plane.remove_nodes(machines)
 
 
@@ -201,7 +202,7 @@ def test_a_policy_is_volcanos_to_carry_out_and_is_carried_out_once(led) -> None:
     job = submit(led, seconds=3, exit_code=7, max_retry=2, policies=policies)
     until(led, job, JobPhase.ABORTED)
     led.turn_until(lambda: all(pod.is_final for pod in job.pods.all()))
-    turns.run(led.cluster)
+    controllers.reconcile(led.cluster)
     assert phase(job) == JobPhase.ABORTED
     assert [pod.exit_code for pod in job.pods.all()] == [7]
     assert not Event.objects.filter(kind="JobPhaseChanged", payload__new="restarting").exists()
@@ -217,7 +218,7 @@ def test_a_job_that_a_person_restarts_begins_again_once(led) -> None:
     led.turn_until(lambda: job.pods.filter(attempt=2, phase=PodPhase.RUNNING).count() == 2)
     until(led, job, JobPhase.RUNNING)
     led.turn_until(lambda: all(pod.is_final for pod in job.pods.filter(attempt=1)))
-    turns.run(led.cluster)
+    controllers.reconcile(led.cluster)
     assert Job.objects.get(pk=job.pk).retry_count == 1
     assert job.pods.count() == 4
     ask(led, job, LifecycleAction.RESTART_JOB)
@@ -280,12 +281,12 @@ def test_the_queue_is_made_and_kept_as_it_is_here(led, plane) -> None:
     name = f"q-{led.cluster.config['namespace']}"
     values = {"weight": 3, "capability": {"cpu": "2"}}
     queue = queues.create(cluster=led.cluster, name=name, values=values, actor=PLATFORM, now=clock.now())
-    turns.run(led.cluster)
+    controllers.reconcile(led.cluster)
     there = plane.request("GET", f"{_QUEUES}/{name}")
     assert (there["spec"]["weight"], there["spec"]["capability"]) == (3, {"cpu": "2"})
     values = {"weight": 5, "capability": {"memory": "4Gi"}}
     queues.change(queue, values, by=led.alice, actor=PLATFORM, now=clock.now())
-    turns.run(led.cluster)
+    controllers.reconcile(led.cluster)
     there = plane.request("GET", f"{_QUEUES}/{name}")
     assert (there["spec"]["weight"], there["spec"]["capability"]) == (5, {"memory": "4Gi"})
     plane.request("DELETE", f"{_QUEUES}/{name}")
@@ -376,8 +377,8 @@ def test_a_job_gets_another_size_there_and_keeps_it(led, plane, volcano_namespac
     (there,) = at(plane, volcano_namespace)
     task = there["spec"]["tasks"][0]
     assert (task["replicas"], task["minAvailable"], there["spec"]["minAvailable"]) == (3, 1, 1)
-    turns.forget_all()
-    turns.run(led.cluster)
+    controllers.reset()
+    controllers.reconcile(led.cluster)
     assert at(plane, volcano_namespace)[0]["metadata"]["generation"] == there["metadata"]["generation"]
     resize(led, job, TaskScale(replicas=1))
     led.turn_until(lambda: sorted(pod.phase for pod in job.pods.all()) == ["failed", "failed", "running"])
@@ -401,9 +402,9 @@ def test_a_controller_that_begins_anew_counts_no_pod_twice(led) -> None:
     job = submit(led, seconds=1000, replicas=2)
     until(led, job, JobPhase.RUNNING)
     led.turn_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).count() == 2)
-    turns.forget_all()
-    turns.run(led.cluster)
-    turns.run(led.cluster)
+    controllers.reset()
+    controllers.reconcile(led.cluster)
+    controllers.reconcile(led.cluster)
     assert job.pods.count() == 2
     assert {pod.phase for pod in job.pods.all()} == {PodPhase.RUNNING}
 
@@ -414,7 +415,7 @@ def test_a_cluster_that_is_given_another_configuration_loses_no_pod(led) -> None
     led.turn_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).exists())
     led.cluster.config = {**led.cluster.config, "image": "another"}
     led.cluster.save()
-    turns.run(led.cluster)
+    controllers.reconcile(led.cluster)
     assert [pod.phase for pod in job.pods.all()] == [PodPhase.RUNNING]
 
 

@@ -21,7 +21,7 @@ from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 from tests.apps.access_world import make_world
 from tests.apps.conftest import People, make_people
-from tests.foresight.conftest import POLICY, Found, found, settle, spec, submit
+from tests.simulation.conftest import POLICY, Found, found, settle, spec, submit
 from tests.support.websocket import Socket
 
 from hekla.apps.accounts.access import ROLES
@@ -35,7 +35,7 @@ from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
-from hekla.controller import instruments
+from hekla.controller import metrics as instruments
 from hekla.domain.policies import LifecycleAction
 from hekla.launcher.up.roles import _next_door
 from hekla.lib import clock
@@ -342,7 +342,7 @@ def test_turns_cycles_binds_and_shares_are_measured_by_who_decides(
     def value(name: str, **labels: str) -> float:
         return REGISTRY.get_sample_value(name, {"cluster": "simulated", **labels}) or 0
 
-    names = ("hekla_controller_turn_duration_seconds_count", "hekla_engine_cycle_duration_seconds_count")
+    names = ("hekla_controller_reconcile_duration_seconds_count", "hekla_engine_cycle_duration_seconds_count")
     before = {name: value(name) for name in (*names, "hekla_engine_binds_total")}
     world = found({}, {}, policy=POLICY)
     submit(world, spec("runs", 2))

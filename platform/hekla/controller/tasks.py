@@ -7,7 +7,7 @@ from hekla.apps.jobs import selectors as jobs
 from hekla.apps.wakeups import Wakeup
 from hekla.backends import registry
 from hekla.controller import health
-from hekla.controller.turns import run
+from hekla.controller.controllers import controllers
 from hekla.domain.errors import NotFound
 from hekla.simulation import federation, forecasting
 
@@ -19,7 +19,7 @@ _MOVE_SECONDS = 5.0
 def turn(cluster_id: int) -> None:
     """One turn of one cluster."""
     try:
-        run(clusters.by_id(cluster_id))
+        controllers.reconcile(clusters.by_id(cluster_id))
     except NotFound:
         return
 

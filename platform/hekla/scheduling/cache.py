@@ -1,6 +1,6 @@
 """What a process has read of a cluster, kept up by the log: so a turn costs what happened, not what there is.
 
-Only jobs of which something happened since the last look are read again, and only of those the engine is told anew:
+Only jobs of which something happened since the last look are read again, and only of those the engine reads anew:
 everything else it gets as the very same object, and does not look at it again. All is read from time to time, so that
 no mistake lasts.
 """
@@ -30,8 +30,8 @@ _JOB = "job:"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A job with its pods, the nodes that are kept for some of them, and what the engine is told of it.
+class CacheEntry:
+    """A job with its pods, the nodes that are kept for some of them, and as the engine reads it (`job_info`).
 
     `is_timed`: time alone may call for something to be done with it; `is_ordered`: somebody is to start or stop pods.
     """
@@ -39,34 +39,34 @@ class Seen:
     job: Job
     pods: list[Pod]
     nominated: dict[str, str]
-    told: model.Job
+    job_info: model.Job
     is_timed: bool
     is_ordered: bool
     by_attempt: Mapping[tuple[str, int, int], Pod]
 
 
 @dataclass
-class Picture:
+class ClusterCache:
     """See the module."""
 
     number: int = -1
     """Up to which event it was kept up."""
     _read_at: datetime | None = None
     """When all was read."""
-    _seen: dict[int, Seen] = field(default_factory=dict)
+    _entries: dict[int, CacheEntry] = field(default_factory=dict)
     _ids: dict[str, int] = field(default_factory=dict)
     """Of the jobs, by their uids as backends write them."""
     _nodes: dict[str, tuple[object, model.Node]] = field(default_factory=dict)
-    _machines: tuple[model.Node, ...] | None = None
+    _nodes_snapshot: tuple[model.Node, ...] | None = None
     """None: they are to be read again."""
-    _doubtful: set[int] = field(default_factory=set)
-    _stirred: set[int] = field(default_factory=set)
-    _taken: Snapshot | None = None
-    """What was told last, while no job of it was read again."""
+    _invalid: set[int] = field(default_factory=set)
+    _dirty: set[int] = field(default_factory=set)
+    _snapshot: Snapshot | None = None
+    """The last snapshot, while no job of it was read again."""
 
-    def doubt(self, job_ids: Iterable[int]) -> None:
+    def invalidate(self, job_ids: Iterable[int]) -> None:
         """Read these again next time: they are written to, and not every write is an event."""
-        self._doubtful.update(job_ids)
+        self._invalid.update(job_ids)
 
     def refresh(self, cluster: Cluster, nominated: Mapping[str, str], *, now: datetime) -> None:
         """Be as the rows say. `nominated`: nodes from which others were evicted, by the pod to come."""
@@ -74,49 +74,51 @@ class Picture:
         uids = None if self._is_old(now) else self._changed(cluster, number)
         if uids is None:
             found = [*jobs.unfinished(cluster.pk), *jobs.ending(cluster.pk)]
-            self._seen = {job.pk: self._seen[job.pk] for job in found if job.pk in self._seen}
-            self._ids = {seen.job.uid.hex: pk for pk, seen in self._seen.items()}
-            self._taken = self._machines = None
+            self._entries = {job.pk: self._entries[job.pk] for job in found if job.pk in self._entries}
+            self._ids = {entry.job.uid.hex: pk for pk, entry in self._entries.items()}
+            self._snapshot = self._nodes_snapshot = None
             self._read(found, nominated)
             self._read_at = now
         else:
             self._read_again(cluster, uids | self._with_other_nodes(nominated), nominated)
-        self.number, self._doubtful = number if uids is None else max(number, self.number), set()
+        self.number, self._invalid = number if uids is None else max(number, self.number), set()
 
-    def stirred(self, now: datetime) -> list[Seen]:
+    def dirty(self, now: datetime) -> list[CacheEntry]:
         """The jobs that were read since this was last asked, and those that time may move."""
-        asked, self._stirred = self._stirred, set()
-        return [seen for pk, seen in self._seen.items() if seen.is_timed or pk in asked or _is_late(seen.job, now)]
+        dirty, self._dirty = self._dirty, set()
+        return [
+            entry for pk, entry in self._entries.items() if entry.is_timed or pk in dirty or _is_late(entry.job, now)
+        ]
 
-    def unplaced(self) -> list[Seen]:
+    def unplaced(self) -> list[CacheEntry]:
         """The jobs of which nothing was ever placed."""
-        return [seen for seen in self._seen.values() if all(pod.phase == PodPhase.PENDING for pod in seen.pods)]
+        return [entry for entry in self._entries.values() if all(pod.phase == PodPhase.PENDING for pod in entry.pods)]
 
     def pods(self) -> list[Pod]:
         """Pods that hold something or wait for it, also those of jobs that are over."""
-        return [pod for seen in self._seen.values() for pod in seen.pods if not pod.is_final]
+        return [pod for entry in self._entries.values() for pod in entry.pods if not pod.is_final]
 
     def jobs(self) -> Iterator[tuple[Job, list[Pod]]]:
         """All that are not over, or hold something still, with their pods."""
-        return ((seen.job, seen.pods) for seen in self._seen.values())
+        return ((entry.job, entry.pods) for entry in self._entries.values())
 
     def tenants(self) -> dict[int, str]:
         """Whose jobs these are: their short names by row id."""
-        return {seen.job.tenant_id: seen.job.tenant.slug for seen in self._seen.values()}
+        return {entry.job.tenant_id: entry.job.tenant.slug for entry in self._entries.values()}
 
-    def ordered(self) -> list[Pod]:
+    def with_orders(self) -> list[Pod]:
         """Those among them that somebody is to start or to stop, beside some of which that is done."""
-        return [pod for seen in self._seen.values() if seen.is_ordered for pod in seen.pods if not pod.is_final]
+        return [pod for entry in self._entries.values() if entry.is_ordered for pod in entry.pods if not pod.is_final]
 
     def tenant_of(self, job: str) -> str:
         """Whose this job is, by the short name; empty where it is none of these."""
-        seen = self._seen.get(self._ids.get(job, -1))
-        return seen.job.tenant.slug if seen else ""
+        entry = self._entries.get(self._ids.get(job, -1))
+        return entry.job.tenant.slug if entry else ""
 
     def find(self, job: str, task: str, index: int, attempt: int) -> Pod | None:
         """One of these pods; a job's uid is written without dashes."""
-        seen = self._seen.get(self._ids.get(job, -1))
-        pod = seen.by_attempt.get((task, index, attempt)) if seen else None
+        entry = self._entries.get(self._ids.get(job, -1))
+        pod = entry.by_attempt.get((task, index, attempt)) if entry else None
         return None if pod is None or pod.is_final else pod
 
     def _is_old(self, now: datetime) -> bool:
@@ -130,15 +132,15 @@ class Picture:
         if subjects is None:
             return None
         if f"cluster:{cluster.pk}" in subjects:
-            self._machines = None
+            self._nodes_snapshot = None
         return {subject.removeprefix(_JOB) for subject in subjects if subject.startswith(_JOB)}
 
     def _with_other_nodes(self, nominated: Mapping[str, str]) -> set[str]:
         """The jobs for whose pods other nodes are kept than before."""
-        return {str(seen.job.uid) for seen in self._seen.values() if seen.nominated != _of(seen.pods, nominated)}
+        return {str(entry.job.uid) for entry in self._entries.values() if entry.nominated != _of(entry.pods, nominated)}
 
     def _read_again(self, cluster: Cluster, uids: set[str], nominated: Mapping[str, str]) -> None:
-        uids |= {str(self._seen[pk].job.uid) for pk in self._doubtful & self._seen.keys()}
+        uids |= {str(self._entries[pk].job.uid) for pk in self._invalid & self._entries.keys()}
         found = jobs.by_uids(cluster.pk, uids) if uids else []
         if len(found) < len(uids):
             self._forget(uids - {str(job.uid) for job in found})
@@ -146,54 +148,56 @@ class Picture:
 
     def _forget(self, uids: set[str]) -> None:
         """These are not jobs of this cluster any more."""
-        gone = [pk for pk, seen in self._seen.items() if str(seen.job.uid) in uids]
+        gone = [pk for pk, entry in self._entries.items() if str(entry.job.uid) in uids]
         for pk in gone:
-            del self._seen[pk]
+            del self._entries[pk]
         if gone:
-            self._taken = None
+            self._snapshot = None
 
     def _read(self, found: list[Job], nominated: Mapping[str, str]) -> None:
         """Take these jobs in as they are now; what is over and holds nothing any more is left out."""
         if found:
-            self._taken = None
+            self._snapshot = None
         pods: dict[int, list[Pod]] = {job.pk: [] for job in found}
         for pod in jobs.pods_of(list(pods)) if pods else ():
             pods[pod.job_id].append(pod)
         for job in found:
-            self._stirred.add(job.pk)
+            self._dirty.add(job.pk)
             own = [pod for pod in pods[job.pk] if not (job.is_final and pod.is_final)]
             if own or not job.is_final:
-                self._see(job, own, _of(own, nominated))
+                self._put(job, own, _of(own, nominated))
             else:
-                self._seen.pop(job.pk, None)
+                self._entries.pop(job.pk, None)
                 self._ids.pop(job.uid.hex, None)
-        if any(former > later for former, later in pairwise(self._seen)):
-            self._seen = dict(sorted(self._seen.items()))
+        if any(former > later for former, later in pairwise(self._entries)):
+            self._entries = dict(sorted(self._entries.items()))
 
-    def _see(self, job: Job, pods: list[Pod], nominated: dict[str, str]) -> None:
+    def _put(self, job: Job, pods: list[Pod], nominated: dict[str, str]) -> None:
         for pod in pods:
             pod.job = job
-        before, told = self._seen.get(job.pk), snapshot.job(job, pods, nominated)
-        told = before.told if before is not None and before.told == told else told
+        before, job_info = self._entries.get(job.pk), snapshot.job(job, pods, nominated)
+        job_info = before.job_info if before is not None and before.job_info == job_info else job_info
         by_attempt = {(pod.task, pod.index, pod.attempt): pod for pod in pods}
         is_ordered = any(pod.stopping or pod.phase == PodPhase.BOUND for pod in pods)
-        self._seen[job.pk] = Seen(job, pods, nominated, told, spec_of(job).has_timeouts, is_ordered, by_attempt)
+        self._entries[job.pk] = CacheEntry(
+            job, pods, nominated, job_info, spec_of(job).has_timeouts, is_ordered, by_attempt
+        )
         self._ids[job.uid.hex] = job.pk
 
     def snapshot(self, cluster: Cluster) -> Snapshot:
         """What the engine is asked about; the very same as before where all is as it was."""
-        if self._machines is None:
-            self._machines = tuple(self._node(node) for node in clusters.nodes_of(cluster))
+        if self._nodes_snapshot is None:
+            self._nodes_snapshot = tuple(self._node(node) for node in clusters.nodes_of(cluster))
         known = tuple(snapshot.queue(queue) for queue in queues.of_cluster(cluster))
         bounds = tuple(map(snapshot.bound, quotas.that_bound_resources()))
-        if self._taken is None or _around(self._taken.state) != (self._machines, known, bounds):
-            told = tuple(seen.told for seen in self._seen.values())
-            self._taken = Snapshot(
-                model.ClusterState(nodes=self._machines, queues=known, jobs=told, bounds=bounds),
-                {str(pk): seen.job for pk, seen in self._seen.items() if not seen.job.is_final},
-                [seen.pods for seen in self._seen.values()],
+        if self._snapshot is None or _around(self._snapshot.state) != (self._nodes_snapshot, known, bounds):
+            job_info = tuple(entry.job_info for entry in self._entries.values())
+            self._snapshot = Snapshot(
+                model.ClusterState(nodes=self._nodes_snapshot, queues=known, jobs=job_info, bounds=bounds),
+                {str(pk): entry.job for pk, entry in self._entries.items() if not entry.job.is_final},
+                [entry.pods for entry in self._entries.values()],
             )
-        return self._taken
+        return self._snapshot
 
     def _node(self, node: Node) -> model.Node:
         """The same object for a node that is as it was."""
@@ -204,11 +208,11 @@ class Picture:
         return known[1]
 
 
-def present(cluster: Cluster, *, now: datetime) -> Snapshot:
+def read_snapshot(cluster: Cluster, *, now: datetime) -> Snapshot:
     """The cluster as the rows say now, read afresh; without the nodes that the controller keeps for some pods."""
-    picture = Picture()
-    picture.refresh(cluster, {}, now=now)
-    return picture.snapshot(cluster)
+    cache = ClusterCache()
+    cache.refresh(cluster, {}, now=now)
+    return cache.snapshot(cluster)
 
 
 def _around(state: model.ClusterState) -> tuple[object, ...]:

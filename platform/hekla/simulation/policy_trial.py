@@ -48,7 +48,7 @@ class Trial:
 
 def try_policy(cluster: Cluster, in_force: Policy, other: Policy, *, now: datetime) -> Trial:
     """The next cycle of this cluster under both."""
-    taken = cache.present(cluster, now=now)
+    taken = cache.read_snapshot(cluster, now=now)
     before, after = (engine.cycle(taken.state, policy, now.timestamp()) for policy in (in_force, other))
     old, new = _fates(taken, before), _fates(taken, after)
     differences = (Difference(job, old[uid], new[uid]) for uid, job in taken.jobs.items() if old[uid] != new[uid])

@@ -68,7 +68,7 @@ def of(job: Job, *, now: datetime) -> Exposure:
     policy = policies.in_force(job.cluster)
     if safe := _safe(job, policy):
         return Exposure(is_safe=safe)
-    state = cache.present(job.cluster, now=now).state
+    state = cache.read_snapshot(job.cluster, now=now).state
     try:
         session = opened_session(state, policy, now.timestamp())
         busy = opened_session(_with_work(state, job.queue.name), policy, now.timestamp())

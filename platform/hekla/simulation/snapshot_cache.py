@@ -18,7 +18,7 @@ from hekla.engine.session import Session
 from hekla.engine.world import World
 from hekla.lib import clock
 from hekla.scheduling import policies
-from hekla.scheduling.cache import Picture
+from hekla.scheduling.cache import ClusterCache
 from hekla.scheduling.snapshot import Snapshot
 from hekla.simulation import runtimes
 from hekla.simulation.runtimes import RunTimes
@@ -43,7 +43,7 @@ class _Derived:
 @dataclass
 class _Kept:
     lock: Lock = field(default_factory=Lock)
-    picture: Picture = field(default_factory=Picture)
+    picture: ClusterCache = field(default_factory=ClusterCache)
     world: World = field(default_factory=World)
     empty: World = field(default_factory=World)
     run_times: tuple[datetime, RunTimes] | None = None
@@ -117,7 +117,7 @@ def looking_at(cluster: Cluster, *, is_long: bool = False) -> Iterator[Outlook]:
 
 def _outlook(cluster: Cluster, kept: _Kept, now: datetime) -> Outlook:
     kept.picture.refresh(cluster, _NOBODY, now=now)
-    kept.picture.stirred(now)
+    kept.picture.dirty(now)
     taken = kept.picture.snapshot(cluster)
     return Outlook(kept.picture.number, taken, policies.in_force(cluster), now, cluster, kept)
 

@@ -15,7 +15,7 @@ from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.manifests import Manifests
 from hekla.bench.cluster.console import Console
 from hekla.bench.cluster.place import Place, pods_of, until
-from hekla.controller.carry_out import order_of
+from hekla.controller.pods import order_of
 
 FOR_EVER = 1_000_000.0
 """Seconds: longer than any measurement."""

@@ -1,7 +1,7 @@
 """How a job goes, step by step. Each step is one unit of work and may be asked for again: what is done stays done.
 
-`delete` only writes the intent down. What follows is upkeep of the controller (`hekla.controller.removal`): it looks at
-the rows, not at the wish, so it goes on after whatever happened.
+`delete` only records the intent. The controller does what follows (`hekla.controller.garbage_collection`): it looks at
+the rows, so it goes on after whatever happened.
 """
 
 from datetime import datetime

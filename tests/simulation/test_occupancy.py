@@ -1,7 +1,7 @@
 """The sums that pages show are those of the rows, however they were come by."""
 
 from tests.controller.conftest import World
-from tests.foresight.conftest import Found, settle, spec, submit
+from tests.simulation.conftest import Found, settle, spec, submit
 
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from tests.controller.conftest import World
-from tests.foresight.conftest import begun, end, spec, submit
+from tests.simulation.conftest import begun, end, spec, submit
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster, ClusterHealth, NodeFacts
@@ -19,7 +19,7 @@ from hekla.apps.jobs.services.decisions import JobDecision, commit
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue, Span
 from hekla.apps.tenancy import services as tenancy
-from hekla.controller import turns
+from hekla.controller.controllers import controllers
 from hekla.domain.errors import Invalid, Refused
 from hekla.domain.phases import GangPhase
 from hekla.domain.policies import LifecycleAction
@@ -40,7 +40,7 @@ def world(transactional_db: None, settings, tmp_path, monkeypatch: pytest.Monkey
     settings.HEKLA_HOME = tmp_path
     settings.CHECK_ENGINE = False
     monkeypatch.setattr(federation, "PATIENCE_SECONDS", 120.0)
-    turns.forget_all()
+    controllers.reset()
     snapshot_cache.forget_all()
     made = World.found("simulated", config())
     now = clock.now()
@@ -51,14 +51,14 @@ def world(transactional_db: None, settings, tmp_path, monkeypatch: pytest.Monkey
     queues.create_span(name="both", members=[made.queue, other], actor=PLATFORM, now=now)
     turn()
     yield made
-    turns.forget_all()
+    controllers.reset()
     snapshot_cache.forget_all()
 
 
 def turn(times: int = 1) -> None:
     for _ in range(times):
         for cluster in Cluster.objects.order_by("id"):
-            turns.run(cluster)
+            controllers.reconcile(cluster)
 
 
 def fill(world: World, queue: str, cpu: int = 4) -> Job:
@@ -214,7 +214,7 @@ def test_a_decision_about_it_where_it_was_is_void(world: World) -> None:
     job = sent(world)
     turn(2)
     before = Job.objects.get(pk=job.pk)
-    epoch = turns._keeper(before.cluster_id).epoch
+    epoch = controllers.get(before.cluster_id).epoch
     pods = list(before.pods.all())
     assert services.move(before, Queue.objects.get(name="other"), [], now=clock.now())
     late = JobDecision(

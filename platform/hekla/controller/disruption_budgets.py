@@ -11,8 +11,8 @@ from datetime import datetime
 
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Pod
-from hekla.controller import adopted
-from hekla.controller.observations import Hold, Memory, Spared, key_of
+from hekla.controller import external_pods
+from hekla.controller.observations import LeaseContext, ProtectedPod, ReconcilerState, key_of
 from hekla.engine import model
 from hekla.engine.decisions import Decisions
 from hekla.scheduling.snapshot import Snapshot
@@ -22,50 +22,50 @@ _TOLD_FOR_SECONDS = 3600.0
 """After which the log is told once more that a pod is kept."""
 
 
-def forbids(hold: Hold, snapshot: Snapshot, decisions: Decisions, *, now: datetime) -> bool:
+def protects_victims(lease: LeaseContext, snapshot: Snapshot, decisions: Decisions, *, now: datetime) -> bool:
     """Whether a budget keeps some that are to go by these decisions: others are to be looked for then."""
     pods = [snapshot.pods[eviction.task] for eviction in decisions.evictions]
-    whys = _kept(hold, pods) | adopted.kept(hold, pods) if pods else {}
-    spare(hold, whys, now=now)
+    whys = _kept(lease, pods) | external_pods.protected_pods(lease, pods) if pods else {}
+    protect(lease, whys, now=now)
     return bool(whys)
 
 
-def without_kept(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> list[Pod]:
+def without_protected(lease: LeaseContext, pods: Sequence[Pod], *, now: datetime) -> list[Pod]:
     """Those of these pods, all to end, that are to end all the same: what people wish is not asked of any budget."""
-    whys = _kept(hold, [pod for pod in pods if pod.evicted])
-    spare(hold, whys, now=now)
+    whys = _kept(lease, [pod for pod in pods if pod.evicted])
+    protect(lease, whys, now=now)
     return [pod for pod in pods if pod.pk not in whys]
 
 
-def _kept(hold: Hold, pods: Sequence[Pod]) -> dict[int, str]:
+def _kept(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
     """Of our own pods those that are kept, by their rows, and why."""
     rows = {key_of(pod): pod.pk for pod in pods if not pod.job.is_adopted}
-    budgets = hold.backend.budgets if rows else None
+    budgets = lease.backend.budgets if rows else None
     if budgets is None:
         return {}
-    kept = budgets.protected(list(rows), heartbeat=hold.require)
+    kept = budgets.protected(list(rows), heartbeat=lease.ensure_leader)
     return {rows[key]: why for key, why in kept.items()}
 
 
-def spare(hold: Hold, whys: Mapping[int, str], *, now: datetime) -> None:
+def protect(lease: LeaseContext, whys: Mapping[int, str], *, now: datetime) -> None:
     """These stay, by their rows, and are not wished away again for a minute. The log is told when that is new.
 
     The room that was kept for others where they are is not kept any more.
     """
     if not whys:
         return
-    spared = hold.memory.spared
+    spared = lease.state.protected
     told = {pk for pk, why in whys.items() if pk in spared and spared[pk].why == why}
-    services.spare(hold.cluster_id, hold.epoch, whys, told=told, now=now)
-    hold.memory.nominated = {}
-    spared |= {pk: Spared(why, time.monotonic() + SPARED_SECONDS) for pk, why in whys.items()}
+    services.spare(lease.cluster_id, lease.epoch, whys, told=told, now=now)
+    lease.state.nominated = {}
+    spared |= {pk: ProtectedPod(why, time.monotonic() + SPARED_SECONDS) for pk, why in whys.items()}
 
 
-def without(state: model.ClusterState, memory: Memory) -> model.ClusterState:
+def mark_protected(state: model.ClusterState, own: ReconcilerState) -> model.ClusterState:
     """The same, with those that are spared now as pods that may not be evicted."""
     moment = time.monotonic()
-    memory.spared = {pk: one for pk, one in memory.spared.items() if one.until > moment - _TOLD_FOR_SECONDS}
-    kept = {str(pk) for pk, one in memory.spared.items() if one.until > moment}
+    own.protected = {pk: one for pk, one in own.protected.items() if one.until > moment - _TOLD_FOR_SECONDS}
+    kept = {str(pk) for pk, one in own.protected.items() if one.until > moment}
     return replace(state, jobs=tuple(_with_kept(job, kept) for job in state.jobs)) if kept else state
 
 

@@ -15,9 +15,10 @@ from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.usage.models import Sample
 from hekla.backends.base import BackendError
-from hekla.controller import sparing, turns
+from hekla.controller import disruption_budgets
 from hekla.controller.backends import backend_of
-from hekla.controller.carry_out import order_of
+from hekla.controller.controllers import controllers
+from hekla.controller.pods import order_of
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
@@ -158,7 +159,7 @@ def test_a_process_that_remembers_nothing_comes_to_the_same(world: World) -> Non
     job = submit(world, "amnesia", ["sleep", "0.5"], replicas=3, seconds=0.5)
 
     def done() -> bool:
-        turns.forget_all()
+        controllers.reset()
         return phase(job) == "completed"
 
     world.turn_until(done)
@@ -186,7 +187,7 @@ def test_pods_get_keys_that_nobody_else_reads_and_that_no_page_or_event_shows(wo
 
 @pytest.mark.parametrize("world", ["local"], indirect=True)
 def test_what_running_pods_use_is_measured_as_the_controller_turns(world: World, monkeypatch) -> None:
-    monkeypatch.setattr("hekla.controller.use.EVERY", timedelta(0))
+    monkeypatch.setattr("hekla.controller.pod_metrics.EVERY", timedelta(0))
     job = submit(world, "busy", ["sh", "-c", "while :; do :; done"])
     other = submit(world, "asleep", ["sleep", "60"])
 
@@ -205,7 +206,7 @@ def test_a_backend_that_cannot_measure_now_stops_no_turn(world: World, monkeypat
     def away(_keys: object) -> None:
         raise BackendError("not now")
 
-    monkeypatch.setattr("hekla.controller.use.EVERY", timedelta(0))
+    monkeypatch.setattr("hekla.controller.pod_metrics.EVERY", timedelta(0))
     backend = backend_of(world.cluster)
     monkeypatch.setattr(type(backend), "metrics", SimpleNamespace(measure=away))
     job = submit(world, "one", ["sleep", "0.3"], seconds=3)
@@ -215,6 +216,6 @@ def test_a_backend_that_cannot_measure_now_stops_no_turn(world: World, monkeypat
 
 @pytest.mark.parametrize("world", ["simulated"], indirect=True)
 def test_who_has_room_is_placed_also_while_budgets_keep_all_who_are_to_give_way(world: World, monkeypatch) -> None:
-    monkeypatch.setattr(sparing, "forbids", lambda *_args, **_more: True)
+    monkeypatch.setattr(disruption_budgets, "forbids", lambda *_args, **_more: True)
     job = submit(world, "beside", ["true"], replicas=2, seconds=0.1)
     world.turn_until(lambda: phase(job) == "completed")

@@ -4,7 +4,7 @@ import random
 
 import pytest
 from tests.controller.conftest import World
-from tests.foresight.conftest import POLICY, Found, begun, end, settle, spec, submit
+from tests.simulation.conftest import POLICY, Found, begun, end, settle, spec, submit
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.clusters import services as clusters

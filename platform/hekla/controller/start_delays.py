@@ -10,19 +10,19 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from hekla.apps.jobs import services
-from hekla.controller.observations import Delay, Hold
+from hekla.controller.observations import LeaseContext, StartDelay
 
 TOLD_AFTER_SECONDS = 5.0
 _IN_USE = re.compile(r", used: .*?(?=, limited: |$)")
 
 
-def tell(hold: Hold, late: Mapping[int, Sequence[str]], *, now: datetime) -> None:
+def record_delays(lease: LeaseContext, late: Mapping[int, Sequence[str]], *, now: datetime) -> None:
     """`late`: by the rows of jobs, what was said now of those of their pods that were not taken."""
-    memory, moment = hold.memory, time.monotonic()
-    memory.delays = {pk: memory.delays.get(pk) or Delay(moment) for pk in late}
-    for pk, delay in memory.delays.items():
+    state, moment = lease.state, time.monotonic()
+    state.start_delays = {pk: state.start_delays.get(pk) or StartDelay(moment) for pk in late}
+    for pk, delay in state.start_delays.items():
         reasons = {_IN_USE.sub("", text): text for text in late[pk]}
         news = sorted(reasons.keys() - delay.told) if moment - delay.since >= TOLD_AFTER_SECONDS else []
         if news:
-            services.delay(hold.cluster_id, hold.epoch, pk, reasons[news[0]], now=now)
+            services.delay(lease.cluster_id, lease.epoch, pk, reasons[news[0]], now=now)
             delay.told.update(reasons)

@@ -11,7 +11,7 @@ from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
-from hekla.controller import turns
+from hekla.controller.controllers import controllers
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
@@ -32,7 +32,7 @@ Found = Callable[..., World]
 def found(transactional_db: None, settings, tmp_path) -> Iterator[Found]:
     """Found a cluster of nodes of these sizes, of simulated time that hardly passes."""
     settings.HEKLA_HOME = tmp_path
-    turns.forget_all()
+    controllers.reset()
     snapshot_cache.forget_all()
 
     def make(*sizes: dict[str, Any], policy: str = "") -> World:
@@ -47,11 +47,11 @@ def found(transactional_db: None, settings, tmp_path) -> Iterator[Found]:
         world = World.found("simulated", {"nodes": nodes, "seed": 1, "speed": 1, "stop_seconds": 0})
         if policy:
             clusters.set_policy(world.cluster, text=policy, note="", by=world.alice, actor=PLATFORM, now=clock.now())
-        turns.run(world.cluster)
+        controllers.reconcile(world.cluster)
         return world
 
     yield make
-    turns.forget_all()
+    controllers.reset()
     snapshot_cache.forget_all()
 
 
@@ -70,7 +70,7 @@ def submit(world: World, wanted: JobSpec) -> Job:
 def settle(world: World) -> None:
     """Let the controller turn until all is as it will be: simulated pods end at once when they are asked to."""
     for _ in range(4):
-        turns.run(world.cluster)
+        controllers.reconcile(world.cluster)
 
 
 def begun(job: Job) -> bool:

@@ -11,8 +11,8 @@ from collections.abc import Collection
 from hekla.apps.quotas import selectors as quotas
 from hekla.backends.base import BackendError
 from hekla.backends.tenancy import Tenancy, TenantOrder
-from hekla.controller.observations import Hold
-from hekla.scheduling.cache import Picture
+from hekla.controller.observations import LeaseContext
+from hekla.scheduling.cache import ClusterCache
 
 log = logging.getLogger(__name__)
 HOLDS_SECONDS = 300.0
@@ -20,27 +20,30 @@ _AGAIN_SECONDS = 30.0
 """After which what could not be done is tried again."""
 
 
-def keep(hold: Hold, picture: Picture) -> None:
+def apply_tenancy(lease: LeaseContext, cache: ClusterCache) -> None:
     """Before pods are made: what is around those of each tenant. One that cannot be kept now keeps no pod back."""
-    tenancy = hold.backend.tenancy
+    tenancy = lease.backend.tenancy
     if tenancy is None:
         return
-    here = picture.tenants()
-    _leave(hold, tenancy, set(here.values()))
-    due = [order for order in _orders(here) if _is_due(hold, order)]
-    for order, error in tenancy.apply_many(due, heartbeat=hold.require) if due else ():
+    here = cache.tenants()
+    _leave(lease, tenancy, set(here.values()))
+    due = [order for order in _orders(here) if _is_due(lease, order)]
+    for order, error in tenancy.apply_many(due, heartbeat=lease.ensure_leader) if due else ():
         if error is not None:
             log.warning("could not keep what tenant %s has there, will try again: %s", order.tenant, error)
-        hold.memory.kept[order.tenant] = order, time.monotonic() + (HOLDS_SECONDS if error is None else _AGAIN_SECONDS)
+        lease.state.tenancy[order.tenant] = (
+            order,
+            time.monotonic() + (HOLDS_SECONDS if error is None else _AGAIN_SECONDS),
+        )
 
 
-def _leave(hold: Hold, tenancy: Tenancy, here: set[str]) -> None:
+def _leave(lease: LeaseContext, tenancy: Tenancy, here: set[str]) -> None:
     """Tenants whose last job is over need nothing any more; whom an earlier controller kept is asked once."""
-    memory = hold.memory
-    if memory.has_left and memory.kept.keys() <= here:
+    state = lease.state
+    if state.has_removed_others and state.tenancy.keys() <= here:
         return
-    memory.has_left, memory.kept = True, {slug: kept for slug, kept in memory.kept.items() if slug in here}
-    hold.require()
+    state.has_removed_others, state.tenancy = True, {slug: kept for slug, kept in state.tenancy.items() if slug in here}
+    lease.ensure_leader()
     try:
         tenancy.remove_others(here)
     except BackendError as error:
@@ -52,6 +55,6 @@ def _orders(tenants: dict[int, str]) -> Collection[TenantOrder]:
     return [TenantOrder(slug, bounds.get(pk, {})) for pk, slug in tenants.items()]
 
 
-def _is_due(hold: Hold, order: TenantOrder) -> bool:
-    kept, until = hold.memory.kept.get(order.tenant, (None, 0.0))
+def _is_due(lease: LeaseContext, order: TenantOrder) -> bool:
+    kept, until = lease.state.tenancy.get(order.tenant, (None, 0.0))
     return kept != order or time.monotonic() > until

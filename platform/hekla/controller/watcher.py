@@ -17,10 +17,10 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import selectors as jobs
 from hekla.backends.base import BackendError
-from hekla.controller import turns
 from hekla.controller.backends import backend_of
-from hekla.controller.holder import holder
-from hekla.controller.wake import request_turn
+from hekla.controller.controllers import controllers
+from hekla.controller.lease_context import identity
+from hekla.controller.wakeups import request_reconcile
 from hekla.domain.errors import HeklaError, NotFound
 from hekla.lib import clock
 
@@ -47,7 +47,7 @@ def end(**_kwargs: Any) -> None:  # noqa: ANN401
     """A stopping worker gives its leases up, so that the next one need not wait for them to end."""
     _stop.set()
     try:
-        leases.release(holder(), now=clock.now())
+        leases.release(identity(), now=clock.now())
     except DatabaseError as error:
         log.warning("could not give the leases up: %s", error)
 
@@ -85,10 +85,10 @@ def _is_due(cluster: Cluster) -> bool:
 
 def _ask_for_turn(cluster_id: int) -> None:
     """Have one more turn of this cluster. One that follows another anyway need not be asked for again before that."""
-    if turns.look_again(cluster_id):
-        turns.wait_for_rest(cluster_id, _TURNS_FOR_SECONDS)
+    if controllers.get(cluster_id).request_another():
+        controllers.get(cluster_id).wait_until_idle(_TURNS_FOR_SECONDS)
     else:
-        request_turn(cluster_id)
+        request_reconcile(cluster_id)
 
 
 def _watch(cluster_id: int) -> None:

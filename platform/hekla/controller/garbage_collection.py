@@ -18,47 +18,47 @@ from typing import Protocol
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.models import Job
 from hekla.backends.base import BackendError
-from hekla.controller.observations import Hold
+from hekla.controller.observations import LeaseContext
 
 log = logging.getLogger(__name__)
 BATCH = 200
 _HISTORY_BATCH = 50
 
 
-def clean(hold: Hold, *, now: datetime) -> None:
+def collect_garbage(lease: LeaseContext, *, now: datetime) -> None:
     """Delete jobs whose time to live is over; take away what is attached to those that are deleted."""
-    services.delete_expired(hold.cluster_id, hold.epoch, now=now)
-    for job in selectors.to_clean(hold.cluster_id, limit=BATCH):
-        is_over = services.end_pods(hold.cluster_id, hold.epoch, job.pk, now=now)
-        if is_over and _done(hold, hold.backend.remove, job):
-            services.mark_cleaned(hold.cluster_id, hold.epoch, job.pk, now=now)
+    services.delete_expired(lease.cluster_id, lease.epoch, now=now)
+    for job in selectors.to_clean(lease.cluster_id, limit=BATCH):
+        is_over = services.end_pods(lease.cluster_id, lease.epoch, job.pk, now=now)
+        if is_over and _done(lease, lease.backend.remove, job):
+            services.mark_cleaned(lease.cluster_id, lease.epoch, job.pk, now=now)
 
 
-def purge(hold: Hold, *, now: datetime) -> bool:
+def purge_expired(lease: LeaseContext, *, now: datetime) -> bool:
     """Let one batch of logs and one of history go. Returns whether there may be more to do at once."""
-    overdue = selectors.with_overdue_logs(hold.cluster_id, now=now, limit=BATCH)
-    gone = [job for job in overdue if _done(hold, hold.backend.remove_logs, job)]
+    overdue = selectors.with_overdue_logs(lease.cluster_id, now=now, limit=BATCH)
+    gone = [job for job in overdue if _done(lease, lease.backend.remove_logs, job)]
     if gone:
-        services.mark_logs_purged(hold.cluster_id, hold.epoch, gone, now=now)
-    forgotten = selectors.with_overdue_history(hold.cluster_id, now=now, limit=_HISTORY_BATCH)
+        services.mark_logs_purged(lease.cluster_id, lease.epoch, gone, now=now)
+    forgotten = selectors.with_overdue_history(lease.cluster_id, now=now, limit=_HISTORY_BATCH)
     if forgotten:
-        services.purge_history(hold.cluster_id, hold.epoch, forgotten, now=now)
+        services.purge_history(lease.cluster_id, lease.epoch, forgotten, now=now)
     return bool(gone or forgotten)
 
 
-def sweep(hold: Hold) -> None:
+def sweep_leftovers(lease: LeaseContext) -> None:
     """Take away what came to be at the backend after its job was cleaned."""
-    there = hold.backend.inventory(fresh=False)
-    for job in selectors.gone_among(hold.cluster_id, kept=there.kept, logged=there.logged):
-        _done(hold, hold.backend.remove_logs if job.logs_purged_at else hold.backend.remove, job)
+    there = lease.backend.inventory(fresh=False)
+    for job in selectors.gone_among(lease.cluster_id, kept=there.kept, logged=there.logged):
+        _done(lease, lease.backend.remove_logs if job.logs_purged_at else lease.backend.remove, job)
 
 
 class _Remove(Protocol):
     def __call__(self, job: str, *, tenant: str) -> None: ...
 
 
-def _done(hold: Hold, remove: _Remove, job: Job) -> bool:
-    hold.require()
+def _done(lease: LeaseContext, remove: _Remove, job: Job) -> bool:
+    lease.ensure_leader()
     try:
         remove(job.uid.hex, tenant=job.tenant.slug)
     except BackendError as error:

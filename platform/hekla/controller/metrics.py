@@ -25,8 +25,8 @@ _HOLDS_SECONDS = 60.0
 _NO_LINE = ""
 """No queue is called so: nobody's line is asked for, which would take longer than all the rest."""
 
-TURN_SECONDS = Histogram(
-    "hekla_controller_turn_duration_seconds", "Turns of the controller.", ["cluster"], buckets=_BUCKETS
+RECONCILE_SECONDS = Histogram(
+    "hekla_controller_reconcile_duration_seconds", "Reconciliations of clusters.", ["cluster"], buckets=_BUCKETS
 )
 CYCLE_SECONDS = Histogram("hekla_engine_cycle_duration_seconds", "Cycles of the engine.", ["cluster"], buckets=_BUCKETS)
 BINDS = Counter("hekla_engine_binds", "Pods that the engine gave a node.", ["cluster"])

@@ -17,8 +17,8 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.apps.secrets import selectors as secrets
 from hekla.backends.base import Environment, PodKey, PodOrder, PodPriority, StartDelayed, StartRefused
-from hekla.controller import adopted, delays, sparing
-from hekla.controller.observations import Hold, key_of, of_their_tenants
+from hekla.controller import disruption_budgets, external_pods, start_delays
+from hekla.controller.observations import LeaseContext, key_of, of_their_tenants
 from hekla.domain.errors import NotFound
 from hekla.domain.frameworks import settings_for, shares_addresses
 from hekla.domain.phases import PodPhase
@@ -28,32 +28,36 @@ from hekla.domain.volumes import is_mounted
 log = logging.getLogger(__name__)
 
 
-def carry_out(hold: Hold, pods: Sequence[Pod], *, now: datetime) -> None:
+def apply_decisions(lease: LeaseContext, pods: Sequence[Pod], *, now: datetime) -> None:
     """Bring the backend to what the rows say of these pods: all that are not over."""
-    sparing.spare(hold, adopted.carry_out(hold, [pod for pod in pods if pod.job.is_adopted]), now=now)
+    disruption_budgets.protect(
+        lease, external_pods.carry_out(lease, [pod for pod in pods if pod.job.is_adopted]), now=now
+    )
     pods = [pod for pod in pods if not pod.job.is_adopted]
     if stopping := [pod for pod in pods if pod.stopping]:
-        _stop(hold, stopping, now)
+        _stop(lease, stopping, now)
     ready = [
-        pod for pod in pods if pod.phase == PodPhase.BOUND and not pod.stopping and key_of(pod) not in hold.memory.seen
+        pod
+        for pod in pods
+        if pod.phase == PodPhase.BOUND and not pod.stopping and key_of(pod) not in lease.state.known_pods
     ]
-    delays.tell(hold, _start(hold, ready, now) if ready else {}, now=now)
+    start_delays.record_delays(lease, _start(lease, ready, now) if ready else {}, now=now)
 
 
-def _start(hold: Hold, pods: list[Pod], now: datetime) -> dict[int, list[str]]:
+def _start(lease: LeaseContext, pods: list[Pod], now: datetime) -> dict[int, list[str]]:
     """Job by job, one order at a time, so that thousands need no more room than one.
 
     Returns why pods are not taken yet, by the rows of their jobs.
     """
     ordered: dict[PodKey, Pod] = {}
     late: dict[int, list[str]] = defaultdict(list)
-    orders = _orders(hold, pods, ordered, now)
-    for order, error in hold.runner.start_many(orders, heartbeat=hold.require):
+    orders = _orders(lease, pods, ordered, now)
+    for order, error in lease.runner.start_many(orders, heartbeat=lease.ensure_leader):
         pod = ordered.pop(order.key)
         if error is None:
-            hold.memory.seen.add(order.key)
+            lease.state.known_pods.add(order.key)
         elif isinstance(error, StartRefused):
-            _refused(hold, pod, str(error), now)
+            _refused(lease, pod, str(error), now)
         else:
             if isinstance(error, StartDelayed):
                 late[pod.job_id].append(str(error))
@@ -61,19 +65,19 @@ def _start(hold: Hold, pods: list[Pod], now: datetime) -> dict[int, list[str]]:
     return late
 
 
-def _orders(hold: Hold, pods: list[Pod], ordered: dict[PodKey, Pod], now: datetime) -> Iterator[PodOrder]:
+def _orders(lease: LeaseContext, pods: list[Pod], ordered: dict[PodKey, Pod], now: datetime) -> Iterator[PodOrder]:
     """What is to be started, and by its key the pod that it is for."""
     by_job: dict[Job, list[Pod]] = defaultdict(list)
     for pod in pods:
         by_job[pod.job].append(pod)
     for job, waiting in by_job.items():
-        hosts = selectors.addresses(job, hold.runner.address) if shares_addresses(spec_of(job)) else {}
+        hosts = selectors.addresses(job, lease.runner.address) if shares_addresses(spec_of(job)) else {}
         values_of = cache(secrets.of_job) if "openpai" in spec_of(job).plugins else _none
         for pod in waiting:
             try:
                 order = order_of(job, pod, hosts, values_of(job.uid))
             except NotFound as missing:
-                _refused(hold, pod, str(missing), now)
+                _refused(lease, pod, str(missing), now)
             else:
                 ordered[order.key] = pod
                 yield order
@@ -125,7 +129,7 @@ def secret_of(job: Job) -> bytes:
     return hmac.digest(settings.SECRET_KEY.encode(), f"job:{job.uid.hex}".encode(), "sha256")
 
 
-def _refused(hold: Hold, pod: Pod, message: str, now: datetime) -> None:
+def _refused(lease: LeaseContext, pod: Pod, message: str, now: datetime) -> None:
     """The backend can never start this pod: it has failed, and the job's policies say what follows."""
     sighting = Sighting(
         task=pod.task,
@@ -136,25 +140,25 @@ def _refused(hold: Hold, pod: Pod, message: str, now: datetime) -> None:
         reason="StartRefused",
         message=message,
     )
-    hold.observe(pod.job.uid, [sighting], now)
+    lease.observe(pod.job.uid, [sighting], now)
 
 
-def _stop(hold: Hold, pods: list[Pod], now: datetime) -> None:
+def _stop(lease: LeaseContext, pods: list[Pod], now: datetime) -> None:
     """Ask each to end. One that was bound but never begun is over: the backend will not begin it any more."""
-    pods = sparing.without_kept(hold, pods, now=now)
+    pods = disruption_budgets.without_protected(lease, pods, now=now)
     by_key = {key_of(pod): pod for pod in pods}
     never_begun: dict[PodKey, int] = {}
     wishes = ((key, pod.stop_reason) for key, pod in by_key.items())
-    for (key, _reason), error in hold.runner.stop_many(wishes, heartbeat=hold.require):
+    for (key, _reason), error in lease.runner.stop_many(wishes, heartbeat=lease.ensure_leader):
         pod = by_key[key]
         if error is not None:
             log.warning("could not stop %s, will try again: %s", pod, error)
-        elif pod.phase == PodPhase.BOUND and key not in hold.memory.seen:
+        elif pod.phase == PodPhase.BOUND and key not in lease.state.known_pods:
             never_begun[key] = pod.pk
     if never_begun:
         tenants = {key.job: key.tenant for key in never_begun}
-        found = hold.backend.observe(hold.memory.cursor).pods
-        here = of_their_tenants(hold, found, lambda job: tenants.get(job, ""))
+        found = lease.backend.observe(lease.state.cursor).pods
+        here = of_their_tenants(lease, found, lambda job: tenants.get(job, ""))
         begun = {one.key for one in here if not one.phase.is_final}
         over = [pk for key, pk in never_begun.items() if key not in begun]
-        services.settle(hold.cluster_id, hold.epoch, over, address_of=hold.runner.address, now=now)
+        services.settle(lease.cluster_id, lease.epoch, over, address_of=lease.runner.address, now=now)

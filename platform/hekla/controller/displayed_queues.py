@@ -15,59 +15,59 @@ from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.backends.base import BackendError
 from hekla.backends.external_pods import DisplayedQueue, DisplayedQueues
-from hekla.controller.entrusted import queue_order
-from hekla.controller.observations import Hold, QueuesShown
+from hekla.controller.delegated import queue_order
+from hekla.controller.observations import DisplayedQueueState, LeaseContext
 from hekla.domain.phases import PLACED_POD_PHASES, GangPhase
 from hekla.domain.resources import Resources
-from hekla.scheduling.cache import Picture
+from hekla.scheduling.cache import ClusterCache
 
 log = logging.getLogger(__name__)
 EVERY_SECONDS = 10.0
 
 
-def show(cluster: Cluster, hold: Hold, picture: Picture) -> None:
+def display_queues(cluster: Cluster, lease: LeaseContext, cache: ClusterCache) -> None:
     """As the configuration wants it; where it does not any more, what was shown before is taken away."""
-    facet = hold.backend.displayed_queues
-    memory = hold.memory.queues_shown
-    if memory.by is not facet:
-        if not _has_left(hold, memory.by, facet):
+    facet = lease.backend.displayed_queues
+    state = lease.state.displayed_queues
+    if state.by is not facet:
+        if not _has_left(lease, state.by, facet):
             return
-        memory = hold.memory.queues_shown = QueuesShown(by=facet)
+        state = lease.state.displayed_queues = DisplayedQueueState(by=facet)
     if facet is None or not facet.enabled:
         return
     known = queues.of_cluster(cluster)
     stamp = [(queue_order(queue), queue.state) for queue in known]
-    if stamp == memory.stamp and time.monotonic() - memory.at < EVERY_SECONDS:
+    if stamp == state.stamp and time.monotonic() - state.at < EVERY_SECONDS:
         return
-    memory.stamp, memory.at = stamp, time.monotonic()
-    _tell(hold, facet, _standings(known, picture))
+    state.stamp, state.at = stamp, time.monotonic()
+    _tell(lease, facet, _standings(known, cache))
 
 
-def _has_left(hold: Hold, before: DisplayedQueues | None, now: DisplayedQueues | None) -> bool:
+def _has_left(lease: LeaseContext, before: DisplayedQueues | None, now: DisplayedQueues | None) -> bool:
     """Who shows them no more takes them away. A process that begins does not know who did, and asks who might have."""
     if now is not None and now.enabled:
         return True
     last = before or now
-    return last is None or _tell(hold, last, [])
+    return last is None or _tell(lease, last, [])
 
 
-def _tell(hold: Hold, facet: DisplayedQueues, standings: Sequence[DisplayedQueue]) -> bool:
+def _tell(lease: LeaseContext, facet: DisplayedQueues, standings: Sequence[DisplayedQueue]) -> bool:
     """Whether it was done. What went wrong is told when it begins to; nothing else waits for it."""
-    memory, problem = hold.memory.queues_shown, ""
+    state, problem = lease.state.displayed_queues, ""
     try:
-        facet.display(standings, heartbeat=hold.require)
+        facet.display(standings, heartbeat=lease.ensure_leader)
     except BackendError as error:
         problem = str(error)
-    if problem and problem != memory.problem:
+    if problem and problem != state.problem:
         log.warning("the queues cannot be shown in the cluster, will try again: %s", problem)
-    memory.problem = problem
+    state.problem = problem
     return not problem
 
 
-def _standings(known: Iterable[Queue], picture: Picture) -> list[DisplayedQueue]:
+def _standings(known: Iterable[Queue], cache: ClusterCache) -> list[DisplayedQueue]:
     gangs: Counter[tuple[int, str]] = Counter()
     held: dict[int, Resources] = {}
-    for job, pods in picture.jobs():
+    for job, pods in cache.jobs():
         gangs[job.queue_id, job.gang_phase] += not job.is_final
         held[job.queue_id] = held.get(job.queue_id, Resources()) + _held(job, pods)
     return [

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from hekla.controller.holder import holder
 from tests.controller.conftest import World
 from tests.controller.test_turns import phase, submit
 
@@ -17,13 +18,12 @@ from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
-from hekla.controller import turns
 from hekla.controller.backends import backend_of
-from hekla.controller.holder import holder
+from hekla.controller.controllers import controllers
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 from hekla.scheduling import cache
-from hekla.scheduling.cache import Picture
+from hekla.scheduling.cache import ClusterCache
 from hekla.scheduling.snapshot import Snapshot
 
 
@@ -34,7 +34,7 @@ def rows(shown: Snapshot) -> tuple[object, ...]:
     return shown.state, jobs, pods
 
 
-def taken(picture: Picture, world: World, nominated: dict[str, str] | None = None) -> Snapshot:
+def taken(picture: ClusterCache, world: World, nominated: dict[str, str] | None = None) -> Snapshot:
     picture.refresh(world.cluster, nominated or {}, now=clock.now())
     return picture.snapshot(world.cluster)
 
@@ -42,10 +42,10 @@ def taken(picture: Picture, world: World, nominated: dict[str, str] | None = Non
 @pytest.fixture
 def agree(world: World) -> Callable[[], None]:
     """Whether the kept picture shows what a new one does."""
-    kept = Picture()
+    kept = ClusterCache()
 
     def check() -> None:
-        assert rows(taken(kept, world)) == rows(taken(Picture(), world))
+        assert rows(taken(kept, world)) == rows(taken(ClusterCache(), world))
 
     return check
 
@@ -81,9 +81,9 @@ def test_a_turn_costs_what_happened_and_not_what_there_is(world: World) -> None:
     def come(name: str) -> int:
         job = submit(world, name, ["sleep", "60"], seconds=6000, cpu="0.1")
         with CaptureQueriesContext(connection) as asked:
-            turns.run(world.cluster)
+            controllers.reconcile(world.cluster)
         world.turn_until(lambda: phase(job) == "running")
-        turns.run(world.cluster)
+        controllers.reconcile(world.cluster)
         return len(asked)
 
     come("first")
@@ -95,12 +95,12 @@ def test_a_turn_costs_what_happened_and_not_what_there_is(world: World) -> None:
 
 def test_a_job_that_is_not_looked_at_again_would_not_have_moved(world: World) -> None:
     jobs = [submit(world, f"job-{at}", ["true"], replicas=2) for at in range(3)]
-    kept = Picture()
+    kept = ClusterCache()
 
     def nothing_is_missed() -> bool:
         kept.refresh(world.cluster, {}, now=clock.now())
         epoch = leases.take(world.cluster, holder(), now=clock.now())
-        for seen in kept.stirred(clock.now()):
+        for seen in kept.dirty(clock.now()):
             if not seen.job.is_final and not services.would_sync(seen.job, seen.pods, clock.now()):
                 address = backend_of(world.cluster).runner.address
                 assert not services.sync(world.cluster.pk, epoch, seen.job.pk, address_of=address, now=clock.now())
@@ -113,7 +113,7 @@ def test_it_follows_queues_and_nodes(world: World, agree: Callable[[], None]) ->
     agree()
     queues.change(world.queue, {"weight": 7}, by=world.alice, actor=PLATFORM, now=clock.now())
     agree()
-    turns.run(world.cluster)
+    controllers.reconcile(world.cluster)
     agree()
     clusters.cordon(Node.objects.get(), cordoned=True, actor=PLATFORM, now=clock.now())
     agree()
@@ -122,7 +122,7 @@ def test_it_follows_queues_and_nodes(world: World, agree: Callable[[], None]) ->
 def test_what_is_as_it_was_is_the_very_same(world: World) -> None:
     """The engine tells by that what it need not look at."""
     first, second = submit(world, "one", ["true"]), submit(world, "two", ["true"])
-    kept = Picture()
+    kept = ClusterCache()
     before = taken(kept, world).state.jobs
     services.command(second, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     after = taken(kept, world).state.jobs
@@ -133,7 +133,7 @@ def test_what_is_as_it_was_is_the_very_same(world: World) -> None:
 
 def test_so_it_is_when_all_is_read_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     submit(world, "one", ["true"])
-    kept = Picture()
+    kept = ClusterCache()
     (before,) = taken(kept, world).state.jobs
     monkeypatch.setattr(cache, "_ALL_EVERY", timedelta(0))
     assert taken(kept, world).state.jobs[0] is before
@@ -149,7 +149,7 @@ def test_why_a_job_waits_is_written_once(world: World, monkeypatch: pytest.Monke
         return 0
 
     monkeypatch.setattr(services, "commit", commit)
-    turns.run(world.cluster)
+    controllers.reconcile(world.cluster)
     assert not written
 
 
@@ -157,7 +157,7 @@ def test_a_place_kept_for_a_pod_is_told(world: World) -> None:
     job = submit(world, "long", ["sleep", "60"], seconds=600)
     world.turn_until(lambda: phase(job) == "running")
     Pod.objects.filter(job=job).update(phase="pending", node="")
-    kept, pod = Picture(), str(Pod.objects.get(job=job).pk)
+    kept, pod = ClusterCache(), str(Pod.objects.get(job=job).pk)
 
     def told(nominated: dict[str, str]) -> str:
         (one,) = taken(kept, world, nominated).state.jobs

@@ -14,17 +14,17 @@ _OF_INTEREST = ("job:", "queue:", "cluster:")
 
 
 @receiver(recorded)
-def after_commit(*, actor: str, topics: set[str], **_kwargs: Any) -> None:  # noqa: ANN401
+def wake_after_commit(*, actor: str, topics: set[str], **_kwargs: Any) -> None:  # noqa: ANN401
     """Somebody changed something: the clusters concerned get a turn."""
     if actor == CONTROLLER.name:
         return
     clusters = {int(topic.removeprefix("cluster:")) for topic in topics if topic.startswith("cluster:")}
     for cluster in clusters:
-        request_turn(cluster)
+        request_reconcile(cluster)
 
 
-def request_turn(cluster_id: int) -> None:
-    """Ask for a turn of this cluster soon. Never fails: the watch looks anyway."""
+def request_reconcile(cluster_id: int) -> None:
+    """Ask for a reconciliation of this cluster soon. Never fails: the watcher looks anyway."""
     from hekla.controller.tasks import turn  # noqa: PLC0415  (tasks import the whole controller)
 
     try:

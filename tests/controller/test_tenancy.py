@@ -21,8 +21,9 @@ from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.cluster_access import namespace_change
-from hekla.controller import delays, turns
+from hekla.controller import start_delays
 from hekla.controller.backends import backend_of
+from hekla.controller.controllers import controllers
 from hekla.controller.observations import key_of
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
@@ -41,7 +42,7 @@ def apart(
 ) -> Iterator[World]:
     """A machine of its own, and rights for a namespace for each tenant."""
     settings.HEKLA_HOME, labels = tmp_path, {"hekla.dev/test": tenants_namespace}
-    turns.forget_all()
+    controllers.reset()
     machines = small_cluster.add_nodes(1, allocatable=SIZE, labels=labels)
     (tmp_path / "kubeconfigs").mkdir()
     (tmp_path / "kubeconfigs" / "test").write_text(json.dumps(small_cluster.kubeconfig(small_cluster.tenants_token)))
@@ -49,7 +50,7 @@ def apart(
     made = World.found("kubernetes", {**place, "node_labels": labels})
     yield made
     backend_of(made.cluster).close()
-    turns.forget_all()
+    controllers.reset()
     small_cluster.remove_nodes(machines)
 
 
@@ -141,10 +142,10 @@ def test_a_pod_that_is_made_elsewhere_under_the_name_of_anothers_ends_nothing(ap
     small_cluster.request("PATCH", f"{path}/status", failed, content_type="application/merge-patch+json")
     for _ in range(2):
         for _ in range(3):
-            turns.run(apart.cluster)
+            controllers.reconcile(apart.cluster)
             backend_of(apart.cluster).wait(1.0)
         assert [phases(job) for job in (ours, theirs)] == [{PodPhase.RUNNING}] * 2, describe()
-        turns.forget_all()
+        controllers.reset()
     assert "deletionTimestamp" not in small_cluster.request("GET", path)["metadata"]
     assert not backend_of(apart.cluster).logs(key, offset=0, limit=10).complete
     abort(apart, ours)
@@ -155,13 +156,13 @@ def test_a_controller_that_begins_anew_finds_the_pods_of_all_tenants(apart, shop
     jobs = submit(apart, "1000", replicas=2), submit(apart, "1000", tenant=shop)
     run(apart, *jobs)
     before = things(small_cluster, apart, ("pods",))
-    turns.forget_all()
+    controllers.reset()
     clusters.change(
         apart.cluster, {"config": {**apart.cluster.config, "image": "other"}}, actor=PLATFORM, now=clock.now()
     )
     backend = backend_of(apart.cluster)  # opened anew, since the configuration is another
     for _ in range(3):
-        turns.run(apart.cluster)
+        controllers.reconcile(apart.cluster)
     assert things(small_cluster, apart, ("pods",)) == before
     assert [phases(job) for job in jobs] == [{PodPhase.RUNNING}] * 2, describe()
     assert backend.inventory().alive == {key_of(pod) for pod in Pod.objects.all()}
@@ -180,14 +181,14 @@ def test_the_quota_of_a_tenant_follows_what_is_set_in_the_console(apart, small_c
 def test_why_the_cluster_does_not_take_its_pods_is_read_on_the_page_of_a_job_and_said_once(
     apart, small_cluster, monkeypatch
 ) -> None:
-    monkeypatch.setattr(delays, "TOLD_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(start_delays, "TOLD_AFTER_SECONDS", 0.0)
     run(apart, first := submit(apart, "1000"))
     theirs = filled(apart, small_cluster)
     second = submit(apart, "1000", name="two", replicas=2)
     told = Event.objects.filter(subject=f"job:{second.uid}", kind="JobDelayed")
     apart.turn_until(told.exists)
     for _ in range(3):
-        turns.run(apart.cluster)
+        controllers.reconcile(apart.cluster)
     (line,) = history.lines(list(told))
     assert "exceeded quota: theirs" in line.sentence
     assert second.uid.hex not in line.sentence
@@ -204,7 +205,7 @@ def test_a_job_for_whose_pods_there_is_no_room_can_be_aborted(apart, small_clust
     abort(apart, second)
     small_cluster.request("DELETE", theirs)
     for _ in range(3):
-        turns.run(apart.cluster)
+        controllers.reconcile(apart.cluster)
     assert things(small_cluster, apart, ("pods",)) == before
 
 
@@ -252,7 +253,7 @@ def test_pods_are_not_moved_while_they_are_alive_nor_left_behind_afterwards(apar
 def why_not(world: World, config: dict[str, Any]) -> str:
     with pytest.raises(Invalid) as refused, transaction.atomic():
         namespace_change.require_nobody_there(world.cluster, config, now=clock.now())
-    turns.run(world.cluster)  # the refusal took the lease from nobody
+    controllers.reconcile(world.cluster)  # the refusal took the lease from nobody
     return str(refused.value)
 
 

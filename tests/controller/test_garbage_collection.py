@@ -19,8 +19,8 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.tenancy.models import Tenant
 from hekla.backends.base import BackendError, UnknownPod
 from hekla.backends.local import removal as local_removal
-from hekla.controller import turns
 from hekla.controller.backends import backend_of
+from hekla.controller.controllers import controllers
 from hekla.controller.observations import key_of
 from hekla.domain.errors import Refused
 from hekla.domain.policies import LifecycleAction
@@ -110,13 +110,13 @@ def test_deletion_survives_a_crash_at_every_step(world: World, crashes: Crashes)
     def go(job: Job) -> None:
         if row(job).deleted_at is None:
             delete(world, job)
-        turns.run(world.cluster)
+        controllers.reconcile(world.cluster)
 
     gone, crashed = [], True
     while crashed:
         job = finished(world, "again")
         crashed = crashes.at(len(gone) + 1, lambda job=job: go(job))
-        turns.forget_all()
+        controllers.reset()
         if crashed:
             go(job)
         world.turn_until(lambda job=job: is_cleaned(job))
@@ -139,10 +139,10 @@ def test_purging_survives_a_crash_at_every_step(world: World, crashes: Crashes) 
         delete(world, job)
         world.turn_until(lambda job=job: is_cleaned(job))
         age(days=1)
-        turns.forget_all()
-        crashed = crashes.at(step, lambda: turns.run(world.cluster))
-        turns.forget_all()
-        turns.run(world.cluster)
+        controllers.reset()
+        crashed = crashes.at(step, lambda: controllers.reconcile(world.cluster))
+        controllers.reset()
+        controllers.reconcile(world.cluster)
         assert not Job.objects.filter(pk=job.pk).exists()
         assert told(job) == {}
     assert step > 6
@@ -166,8 +166,8 @@ def test_a_deleted_job_keeps_its_story_and_its_logs_until_their_time_is_over(wor
 
     def look(days: float) -> None:
         age(days)
-        turns.forget_all()
-        turns.run(world.cluster)
+        controllers.reset()
+        controllers.reconcile(world.cluster)
 
     look(1.9)
     assert backend.logs(key_of(pod), offset=0, limit=10).data
@@ -193,8 +193,8 @@ def test_each_tenant_keeps_for_its_own_time(world: World) -> None:
     Job.objects.filter(pk=theirs.pk).update(tenant=other)
     for job in (mine, theirs):
         Job.objects.filter(pk=job.pk).update(deleted_at=clock.now() - timedelta(days=20))
-    turns.forget_all()
-    turns.run(world.cluster)
+    controllers.reset()
+    controllers.reconcile(world.cluster)
     assert list(Job.objects.all()) == [theirs]
     assert row(theirs).logs_purged_at is None
 
@@ -235,7 +235,7 @@ def test_a_job_that_cannot_be_removed_now_holds_up_no_other(world: World, monkey
     world.turn_until(lambda: is_cleaned(other))
     assert not is_cleaned(stuck)
     refuses.clear()
-    turns.forget_all()
+    controllers.reset()
     world.turn_until(lambda: is_cleaned(stuck))
 
 

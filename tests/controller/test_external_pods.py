@@ -18,8 +18,9 @@ from hekla.apps.external_pods.models import AdoptedPod
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
-from hekla.controller import audit, sparing, turns
+from hekla.controller import audit, disruption_budgets
 from hekla.controller.backends import backend_of
+from hekla.controller.controllers import controllers
 from hekla.domain.errors import Invalid, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase, PodPhase
@@ -73,7 +74,7 @@ def shared(
 ) -> Iterator[World]:
     """A machine with four processors that only this test uses, on which pods of others are placed too."""
     settings.HEKLA_HOME = tmp_path
-    turns.forget_all()
+    controllers.reset()
     labels = {"hekla.dev/test": given_namespace}
     machines = small_cluster.add_nodes(1, allocatable=SIZE, labels=labels)
     (tmp_path / "kubeconfigs").mkdir()
@@ -83,7 +84,7 @@ def shared(
     world = World.found("kubernetes", config)
     yield world
     backend_of(world.cluster).close()
-    turns.forget_all()
+    controllers.reset()
     small_cluster.remove_nodes(machines)
 
 
@@ -226,8 +227,8 @@ def test_a_pod_that_is_taken_from_its_owner_stays_in_its_job_and_holds_up_no_oth
     small_cluster.request("PATCH", path, orphaned, content_type="application/merge-patch+json")
     make(small_cluster, others, pod("later"))
     shared.turn_until(lambda: stands("later") == JobPhase.RUNNING)
-    turns.forget_all()
-    turns.run(shared.cluster)
+    controllers.reset()
+    controllers.reconcile(shared.cluster)
     assert {job.name: job.pods.count() for job in Job.objects.all()} == {"set": 2, "later": 1}
     assert stands("set") == JobPhase.RUNNING
     assert audit.findings() == []
@@ -269,7 +270,7 @@ def test_a_controller_that_begins_anew_finds_all_again_and_nothing_twice(shared,
     make(small_cluster, others, pod("long"))
     make(small_cluster, others, pod("short", seconds="0.2"))
     shared.turn_until(lambda: (stands("long"), stands("short")) == (JobPhase.RUNNING, JobPhase.COMPLETED))
-    turns.forget_all()
+    controllers.reset()
     backend_of(shared.cluster).close()
     delete(small_cluster, others, "long")
     shared.turn_until(lambda: stands("long") == JobPhase.TERMINATED)
@@ -392,8 +393,8 @@ def test_a_gang_without_pods_is_let_in_for_those_who_wait_to_make_them(
     gang(small_cluster, others, "later", 2, minResources={"cpu": "2"})
     gang(small_cluster, others, "never", 1)
     shared.turn_until(lambda: gang_stands(small_cluster, others, "later") == "Inqueue")
-    turns.forget_all()
-    turns.run(shared.cluster)
+    controllers.reset()
+    controllers.reconcile(shared.cluster)
     assert stands("later") == JobPhase.PENDING
     for number in range(2):
         make(small_cluster, others, member("later", number, seconds="1"))
@@ -467,7 +468,7 @@ def test_a_pod_of_others_that_must_give_way_is_evicted_from_the_cluster(shared, 
 
 
 def test_a_budget_keeps_a_pod_of_others_until_it_allows_more(shared, small_cluster, others, monkeypatch) -> None:
-    monkeypatch.setattr(sparing, "SPARED_SECONDS", 2.0)
+    monkeypatch.setattr(disruption_budgets, "SPARED_SECONDS", 2.0)
     pair(shared, small_cluster, others)
     kept = budget(small_cluster, others, {"app": "pair"}, 2)
     urgent(shared)
@@ -484,7 +485,7 @@ def test_a_budget_keeps_a_pod_of_others_until_it_allows_more(shared, small_clust
 def test_a_budget_keeps_a_pod_of_ours_too_but_not_from_a_person(
     shared, small_cluster, given_namespace, monkeypatch
 ) -> None:
-    monkeypatch.setattr(sparing, "SPARED_SECONDS", 2.0)
+    monkeypatch.setattr(disruption_budgets, "SPARED_SECONDS", 2.0)
     clusters.set_policy(shared.cluster, PREEMPTING, note="", by=shared.alice, actor=PLATFORM, now=clock.now())
     task = {"name": "main", "command": ["x"], "resources": {"cpu": "2"}, "replicas": 2, "min_available": 1}
     spec = JobSpec.parse({"name": "ours", "tasks": [task]})
@@ -525,7 +526,7 @@ def test_of_several_pods_of_ours_no_more_go_at_once_than_a_budget_allows(
     ours(shared, "next", 1, "1", 1999)
     shared.turn_until(lambda: stands("small") == JobPhase.RUNNING)
     for _ in range(3):
-        turns.run(shared.cluster)
+        controllers.reconcile(shared.cluster)
     assert (running.count(), stands("next"), stands("urgent")) == (3, JobPhase.PENDING, JobPhase.PENDING)
     assert Event.objects.filter(kind="PodEvicted").count() == 1
     assert audit.findings() == []

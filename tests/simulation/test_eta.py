@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from tests.controller.conftest import World
-from tests.foresight.conftest import Found, settle, spec, submit
+from tests.simulation.conftest import Found, settle, spec, submit
 
 from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.forecasts.models import Forecast

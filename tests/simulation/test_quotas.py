@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from tests.controller.conftest import World
 from tests.controller.test_turns import phase
-from tests.foresight.conftest import POLICY, Found, begun, settle, spec, submit
-from tests.foresight.test_what_if import ask
+from tests.simulation.conftest import POLICY, Found, begun, settle, spec, submit
+from tests.simulation.test_what_if import ask
 
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.job_history import labels

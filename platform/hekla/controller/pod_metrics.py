@@ -9,7 +9,7 @@ from hekla.apps.usage import services
 from hekla.apps.usage.levels import FINEST
 from hekla.apps.usage.services import Reading
 from hekla.backends.base import BackendError, Metrics
-from hekla.controller.observations import Hold, key_of
+from hekla.controller.observations import LeaseContext, key_of
 from hekla.domain.phases import PodPhase
 
 log = logging.getLogger(__name__)
@@ -17,7 +17,7 @@ EVERY = timedelta(seconds=FINEST)
 THIN_EVERY = timedelta(minutes=1)
 
 
-def measure(hold: Hold, metrics: Metrics, pods: Sequence[Pod]) -> None:
+def measure_pods(lease: LeaseContext, metrics: Metrics, pods: Sequence[Pod]) -> None:
     """Keep what these pods use, as far as they run. A backend that cannot tell now is asked next time."""
     running = {key_of(pod): pod.pk for pod in pods if pod.phase == PodPhase.RUNNING}
     if not running:
@@ -32,4 +32,4 @@ def measure(hold: Hold, metrics: Metrics, pods: Sequence[Pod]) -> None:
         for use in found
     ]
     if readings:
-        services.record(hold.cluster_id, hold.epoch, readings)
+        services.record(lease.cluster_id, lease.epoch, readings)

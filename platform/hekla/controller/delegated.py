@@ -19,7 +19,7 @@ from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.backends.base import BackendError, PodKey, StartRefused
 from hekla.backends.delegated import ActionUnsupported, DelegatedScheduling, JobReport, JobSize, PodReport, QueueOrder
-from hekla.controller.observations import Hold, sighting
+from hekla.controller.observations import LeaseContext, sighting
 from hekla.domain.lifecycle.delegated import is_restart, pending_request
 from hekla.domain.phases import GangPhase, JobPhase
 from hekla.domain.policies import LifecycleAction
@@ -35,27 +35,27 @@ _ENDS = {
 }
 
 
-def follow(cluster: Cluster, hold: Hold, delegated: DelegatedScheduling) -> None:
+def reconcile_delegated(cluster: Cluster, lease: LeaseContext, delegated: DelegatedScheduling) -> None:
     """Rounds, until there are no new pods: one that takes another's name is counted when that one's end is down."""
     _keep_queues(cluster, delegated)
     for _ in range(_ROUNDS):
-        _round(hold, delegated)
+        _round(lease, delegated)
         if not _count(cluster.pk, delegated):
             return
 
 
-def _round(hold: Hold, delegated: DelegatedScheduling) -> None:
+def _round(lease: LeaseContext, delegated: DelegatedScheduling) -> None:
     reports = delegated.list_jobs()
-    pods = _by_job(delegated.list_pods(fresh=hold.memory.cursor is None))
-    hold.memory.cursor = _FOLLOWS
-    concerned = _concerned(hold.cluster_id, reports)
-    hold.memory.followed = {job.pk: hold.memory.followed.get(job.pk) for job in concerned}
+    pods = _by_job(delegated.list_pods(fresh=lease.state.cursor is None))
+    lease.state.cursor = _FOLLOWS
+    concerned = _concerned(lease.cluster_id, reports)
+    lease.state.delegated = {job.pk: lease.state.delegated.get(job.pk) for job in concerned}
     for job in concerned:
         try:
-            _lead(hold, delegated, job, reports.get(job.uid.hex), pods.get(job.uid.hex, []))
+            _lead(lease, delegated, job, reports.get(job.uid.hex), pods.get(job.uid.hex, []))
         except BackendError as error:
             log.warning("could not go on with %s, will try again: %s", job, error)
-    _forget_ended(hold, pods)
+    _forget_ended(lease, pods)
 
 
 def _concerned(cluster_id: int, reports: Mapping[str, JobReport]) -> list[Job]:
@@ -66,21 +66,21 @@ def _concerned(cluster_id: int, reports: Mapping[str, JobReport]) -> list[Job]:
 
 
 def _lead(
-    hold: Hold, delegated: DelegatedScheduling, job: Job, report: JobReport | None, pods: Sequence[PodReport]
+    lease: LeaseContext, delegated: DelegatedScheduling, job: Job, report: JobReport | None, pods: Sequence[PodReport]
 ) -> None:
-    hold.require()
+    lease.ensure_leader()
     phase = JobPhase(job.phase)
     if report is None and _is_to_be_submitted(job, pods):
         told = _submitted(delegated, job)
     elif report is None:
         told = _gone(phase)
     else:
-        told = _asked(hold, delegated, job, report)
-        _resize(hold, delegated, job, report)
-    _take_down(hold, job, told, pods)
+        told = _asked(lease, delegated, job, report)
+        _resize(lease, delegated, job, report)
+    _take_down(lease, job, told, pods)
 
 
-def _asked(hold: Hold, delegated: DelegatedScheduling, job: Job, report: JobReport) -> Standing:
+def _asked(lease: LeaseContext, delegated: DelegatedScheduling, job: Job, report: JobReport) -> Standing:
     """How it stands, after it was asked for what is due."""
     told, restarted = _standing(report), report.retry_count > job.retry_count
     action = pending_request(JobPhase(job.phase), job.reason, report.phase, restarted=restarted)
@@ -88,30 +88,30 @@ def _asked(hold: Hold, delegated: DelegatedScheduling, job: Job, report: JobRepo
         action = LifecycleAction.SYNC_JOB
     if action is not None:
         try:
-            delegated.request(job.uid.hex, action, restarts=report.retry_count, heartbeat=hold.require)
+            delegated.request(job.uid.hex, action, restarts=report.retry_count, heartbeat=lease.ensure_leader)
         except ActionUnsupported as refusal:
             return replace(told, refusal=str(refusal))
     return told
 
 
-def _resize(hold: Hold, delegated: DelegatedScheduling, job: Job, report: JobReport) -> None:
+def _resize(lease: LeaseContext, delegated: DelegatedScheduling, job: Job, report: JobReport) -> None:
     """Only jobs whose size a person changed here: that of others is what it is there. A refusal stops nothing else."""
     may_change = services.is_scalable(job) and (not report.phase.is_final or report.phase is JobPhase.ABORTED)
     if may_change and job.revision > 1 and report.size != (size := JobSize.of(spec_of(job))):
         try:
-            delegated.resize(job.uid.hex, size, heartbeat=hold.require)
+            delegated.resize(job.uid.hex, size, heartbeat=lease.ensure_leader)
         except BackendError as error:
             log.warning("could not change the size of %s, will try again: %s", job, error)
 
 
-def _take_down(hold: Hold, job: Job, told: Standing | None, pods: Sequence[PodReport]) -> None:
+def _take_down(lease: LeaseContext, job: Job, told: Standing | None, pods: Sequence[PodReport]) -> None:
     """Unless it is what was taken down before, and nothing came between."""
     now = clock.now()
     here = (job.phase, job.reason, told, tuple(pods))
-    if hold.memory.followed.get(job.pk) == here and not job_facts(job).is_out_of_time(now):
+    if lease.state.delegated.get(job.pk) == here and not job_facts(job).is_out_of_time(now):
         return
-    services.follow(hold.cluster_id, hold.epoch, job.pk, told, [_pod(pod) for pod in pods], now=now)
-    hold.memory.followed[job.pk] = here
+    services.follow(lease.cluster_id, lease.epoch, job.pk, told, [_pod(pod) for pod in pods], now=now)
+    lease.state.delegated[job.pk] = here
 
 
 def _is_to_be_submitted(job: Job, pods: Sequence[PodReport]) -> bool:
@@ -168,16 +168,18 @@ def _count(cluster_id: int, delegated: DelegatedScheduling) -> bool:
     return bool(known)
 
 
-def _forget_ended(hold: Hold, pods: Mapping[str, Sequence[PodReport]]) -> None:
+def _forget_ended(lease: LeaseContext, pods: Mapping[str, Sequence[PodReport]]) -> None:
     """Ends that are in the rows need not be told again; their logs are kept then."""
     ended = [pod.observation.key for own in pods.values() for pod in own if pod.observation.phase.is_final]
-    owners = {job.pk: job.uid.hex for job in jobs.by_uids(hold.cluster_id, {key.job for key in ended})} if ended else {}
+    owners = (
+        {job.pk: job.uid.hex for job in jobs.by_uids(lease.cluster_id, {key.job for key in ended})} if ended else {}
+    )
     down = {
         PodKey(owners[pod.job_id], pod.task, pod.index, pod.attempt)
         for pod in (jobs.pods_of(list(owners)) if owners else ())
         if pod.is_final
     }
-    hold.backend.forget([key for key in ended if key in down])
+    lease.backend.forget([key for key in ended if key in down])
 
 
 def _keep_queues(cluster: Cluster, delegated: DelegatedScheduling) -> None:

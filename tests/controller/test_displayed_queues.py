@@ -15,7 +15,8 @@ from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
-from hekla.controller import shown_queues, turns
+from hekla.controller import displayed_queues
+from hekla.controller.controllers import controllers
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
 from hekla.lib import clock
@@ -89,7 +90,7 @@ def there(plane: ControlPlane, path: str, token: str | None = None) -> bool:
 def shared(world: World, one_machine: Object, monkeypatch: pytest.MonkeyPatch) -> World:
     """A cluster on which a namespace of others is looked after, and which shows its queues there."""
     monkeypatch.setattr(conftest, "LAST_SECONDS", 120.0)
-    monkeypatch.setattr(shown_queues, "EVERY_SECONDS", 0.5)
+    monkeypatch.setattr(displayed_queues, "EVERY_SECONDS", 0.5)
     configure(world, one_machine)
     return world
 
@@ -141,9 +142,9 @@ def test_work_goes_on_where_queues_cannot_be_shown(shared, caplog) -> None:
 
 
 def shown_queues_are_due(world: World) -> None:
-    keeper = turns._keeper(world.cluster.pk)
-    keeper.looked_at, keeper.memory.queues_shown.at = None, float("-inf")
-    turns.run(world.cluster)
+    controller = controllers.get(world.cluster.pk)
+    controller.full_look.done_at, controller.state.displayed_queues.at = None, float("-inf")
+    controllers.reconcile(world.cluster)
 
 
 @KUBERNETES
@@ -216,7 +217,7 @@ def test_they_are_taken_away_where_they_are_not_to_be_seen_any_more(shared, plan
     shared.turn_until(lambda: "default" in shown(plane))
     configure(shared, one_machine, shows_queues=False)
     if begins_anew:
-        turns.forget_all()
+        controllers.reset()
     shared.turn_until(lambda: not shown(plane))
 
 

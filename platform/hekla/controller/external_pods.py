@@ -22,11 +22,11 @@ from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.base import BackendError
 from hekla.backends.external_pods import EvictionRefused, ExternalPods
-from hekla.controller.observations import Hold, Others
+from hekla.controller.observations import ExternalPodState, LeaseContext
 from hekla.domain.errors import HeklaError
 from hekla.domain.external_pods import ExternalPod, ExternalPodRules, GroupKind, GroupRef, PodGroup
 from hekla.domain.phases import GangPhase, PodPhase
-from hekla.scheduling.cache import Picture
+from hekla.scheduling.cache import ClusterCache
 
 log = logging.getLogger(__name__)
 _BIND_AGAIN_SECONDS = 10.0
@@ -52,50 +52,50 @@ class Look:
         return ref.namespace not in self.hidden and not (needs_group and ref.namespace not in (self.groups or {}))
 
 
-def follow(cluster: Cluster, hold: Hold, *, now: datetime) -> None:
+def observe_external_pods(cluster: Cluster, lease: LeaseContext, *, now: datetime) -> None:
     """Take in what came, and take down what became of the others."""
-    external, memory = hold.backend.external_pods, _memory_of(hold)
-    if external is None and memory.has_begun:
+    external, state = lease.backend.external_pods, _memory_of(lease)
+    if external is None and state.has_begun:
         return
     known = [GroupRef.of(key) for key in selectors.open_groups(cluster.pk)]
     nothing = Look(ExternalPodRules({}, "", ""), {}, None, {}, frozenset())
-    look = _look(cluster, external, known, memory) if external else nothing
+    look = _look(cluster, external, known, state) if external else nothing
     refs = {ref.key: ref for ref in (*known, *look.new, *look.pods) if look.can_tell(ref)}
-    memory.refused = {}
-    changed = [_take(cluster, hold, look.rules, _gathered(ref, look), now) for ref in refs.values()]
-    memory.taken = {key: taken for key, taken in memory.taken.items() if key in refs}
-    if external and (any(changed) or not memory.has_begun):
+    state.refused = {}
+    changed = [_take(cluster, lease, look.rules, _gathered(ref, look), now) for ref in refs.values()]
+    state.taken = {key: taken for key, taken in state.taken.items() if key in refs}
+    if external and (any(changed) or not state.has_begun):
         external.set_recorded(selectors.living(cluster.pk))
-    memory.has_begun = True
+    state.has_begun = True
 
 
-def _memory_of(hold: Hold) -> Others:
+def _memory_of(lease: LeaseContext) -> ExternalPodState:
     """What is remembered of others as they are reached now."""
-    external = hold.backend.external_pods
-    if hold.memory.others.of is not external:
-        hold.memory.others = Others(of=external)
-    return hold.memory.others
+    external = lease.backend.external_pods
+    if lease.state.external_pods.of is not external:
+        lease.state.external_pods = ExternalPodState(of=external)
+    return lease.state.external_pods
 
 
-def _look(cluster: Cluster, external: ExternalPods, known: Sequence[GroupRef], memory: Others) -> Look:
+def _look(cluster: Cluster, external: ExternalPods, known: Sequence[GroupRef], state: ExternalPodState) -> Look:
     namespaces = external.rules.tenants.keys()
-    seen = external.list_pods(fresh=namespaces - memory.looked)
-    memory.looked = set(seen)
-    pods = _by_group(_at_home(cluster, memory, [pod for found in seen.values() for pod in found]))
+    seen = external.list_pods(fresh=namespaces - state.looked)
+    state.looked = set(seen)
+    pods = _by_group(_at_home(cluster, state, [pod for found in seen.values() for pod in found]))
     new = {GroupRef(one.namespace, GroupKind.POD_GROUP, one.name): one for one in external.list_new_groups()}
     groups = external.list_groups({ref.namespace for ref in (*known, *new, *pods) if ref.kind is GroupKind.POD_GROUP})
     return Look(external.rules, pods, groups, new, namespaces - seen.keys())
 
 
-def _at_home(cluster: Cluster, memory: Others, pods: Sequence[ExternalPod]) -> Iterator[ExternalPod]:
+def _at_home(cluster: Cluster, state: ExternalPodState, pods: Sequence[ExternalPod]) -> Iterator[ExternalPod]:
     """A pod stays in the group in which it was taken in, whatever its labels and its owner are by now.
 
     Those of jobs that were deleted are left alone.
     """
-    memory.homes = {pod.uid: memory.homes[pod.uid] for pod in pods if pod.uid in memory.homes}
-    memory.homes |= selectors.homes(cluster.pk, [pod.uid for pod in pods if pod.uid not in memory.homes])
+    state.homes = {pod.uid: state.homes[pod.uid] for pod in pods if pod.uid in state.homes}
+    state.homes |= selectors.homes(cluster.pk, [pod.uid for pod in pods if pod.uid not in state.homes])
     for pod in pods:
-        key = memory.homes.get(pod.uid, pod.group.key)
+        key = state.homes.get(pod.uid, pod.group.key)
         if key is not None:
             yield pod if key == pod.group.key else replace(pod, group=GroupRef.of(key))
 
@@ -113,27 +113,27 @@ def _by_group(pods: Iterable[ExternalPod]) -> dict[GroupRef, list[ExternalPod]]:
 
 def _take(
     cluster: Cluster,
-    hold: Hold,
+    lease: LeaseContext,
     rules: ExternalPodRules,
     gathered: Gathered,
     now: datetime,
 ) -> bool:
     """Unless it is what was taken down before. What is refused is tried again at the next look."""
-    memory, key = hold.memory.others, gathered.ref.key
-    if memory.taken.get(key) == gathered:
+    state, key = lease.state.external_pods, gathered.ref.key
+    if state.taken.get(key) == gathered:
         return False
-    hold.require()
+    lease.ensure_leader()
     try:
         with translation.override("en"):  # what is refused is told to who looks into the cluster
-            changed = services.follow(cluster, hold.epoch, gathered, rules, now=now)
+            changed = services.follow(cluster, lease.epoch, gathered, rules, now=now)
     except HeklaError as refusal:
-        memory.refused[key] = str(refusal)
+        state.refused[key] = str(refusal)
         return False
     except (IntegrityError, DataError) as error:  # one group that nobody understands is not to stop all others
         log.exception("the group %s cannot be taken in", key)
-        memory.refused[key] = str(error)
+        state.refused[key] = str(error)
         return False
-    memory.taken[key] = gathered
+    state.taken[key] = gathered
     return changed
 
 
@@ -154,26 +154,26 @@ def _gathered(ref: GroupRef, look: Look) -> Gathered:
 # What the rows say
 
 
-def kept(hold: Hold, pods: Sequence[Pod]) -> dict[int, str]:
+def protected_pods(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
     """Of adopted pods those that a budget keeps from going, by their rows, and why."""
-    external = hold.backend.external_pods
+    external = lease.backend.external_pods
     here = _open_to(external, [pod for pod in pods if pod.job.is_adopted]) if external else []
     if external is None or not here:
         return {}
     rows = {one.uid: pod.pk for pod, one in here}
-    found = external.protected([one for _pod, one in here], heartbeat=hold.require)
+    found = external.protected([one for _pod, one in here], heartbeat=lease.ensure_leader)
     return {rows[uid]: why for uid, why in found.items()}
 
 
-def carry_out(hold: Hold, pods: Sequence[Pod]) -> dict[int, str]:
+def carry_out(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
     """Bind what has a node by its row, evict what is to go. Returns whom a budget keeps all the same, and why."""
-    external = hold.backend.external_pods
+    external = lease.backend.external_pods
     due = [pod for pod in pods if pod.stopping or pod.phase == PodPhase.BOUND]
     if external is None or not due:
         return {}
     here = _open_to(external, due)
-    _bind(hold, external, [(one, pod.node) for pod, one in here if not (pod.stopping or one.node)])
-    return _evict(hold, external, [(pod, one) for pod, one in here if pod.stopping])
+    _bind(lease, external, [(one, pod.node) for pod, one in here if not (pod.stopping or one.node)])
+    return _evict(lease, external, [(pod, one) for pod, one in here if pod.stopping])
 
 
 def _open_to(external: ExternalPods, pods: Sequence[Pod]) -> list[tuple[Pod, ExternalPod]]:
@@ -184,20 +184,22 @@ def _open_to(external: ExternalPods, pods: Sequence[Pod]) -> list[tuple[Pod, Ext
     return [(pod, one) for pod, one in here if not (one.is_ending or one.phase.is_final)]
 
 
-def _bind(hold: Hold, external: ExternalPods, binds: Iterable[tuple[ExternalPod, str]]) -> None:
-    bound, moment = hold.memory.others.bound, time.monotonic()
+def _bind(lease: LeaseContext, external: ExternalPods, binds: Iterable[tuple[ExternalPod, str]]) -> None:
+    bound, moment = lease.state.external_pods.bound, time.monotonic()
     due = [bind for bind in binds if bound.get(bind[0].uid, -_BIND_AGAIN_SECONDS) <= moment - _BIND_AGAIN_SECONDS]
-    for (pod, node), error in external.bind_many(due, heartbeat=hold.require):
+    for (pod, node), error in external.bind_many(due, heartbeat=lease.ensure_leader):
         if error is None:
             bound[pod.uid] = moment
         else:
             log.warning("could not bind %s/%s to %s, will try again: %s", pod.namespace, pod.name, node, error)
 
 
-def _evict(hold: Hold, external: ExternalPods, evictions: Sequence[tuple[Pod, ExternalPod]]) -> dict[int, str]:
+def _evict(lease: LeaseContext, external: ExternalPods, evictions: Sequence[tuple[Pod, ExternalPod]]) -> dict[int, str]:
     rows = {one.uid: pod.pk for pod, one in evictions}
     kept: dict[int, str] = {}
-    for one, error in external.evict_many([one for _pod, one in evictions], heartbeat=hold.require) if rows else ():
+    for one, error in (
+        external.evict_many([one for _pod, one in evictions], heartbeat=lease.ensure_leader) if rows else ()
+    ):
         if isinstance(error, EvictionRefused):
             kept[rows[one.uid]] = str(error)
         elif error is not None:
@@ -208,38 +210,38 @@ def _evict(hold: Hold, external: ExternalPods, evictions: Sequence[tuple[Pod, Ex
 # What is told in the cluster
 
 
-def tell(hold: Hold, picture: Picture) -> None:
+def report_reasons(lease: LeaseContext, cache: ClusterCache) -> None:
     """Write to those that wait why they do, once for each reason; and to gangs how far they are."""
-    external = hold.backend.external_pods
+    external = lease.backend.external_pods
     if external is None:
         return
     there = _all(external)
     waiting = [pod for pod in there if pod.phase is PodPhase.PENDING and not (pod.node or pod.is_ending)]
-    memory, uids = hold.memory.others, {pod.uid for pod in waiting}
-    memory.bound = {uid: at for uid, at in memory.bound.items() if uid in uids}
-    memory.told = {uid: kind for uid, kind in memory.told.items() if uid in uids}
-    _tell_why(hold, external, list(_news(hold, waiting, _rows(waiting, picture))))
+    state, uids = lease.state.external_pods, {pod.uid for pod in waiting}
+    state.bound = {uid: at for uid, at in state.bound.items() if uid in uids}
+    state.told = {uid: kind for uid, kind in state.told.items() if uid in uids}
+    _tell_why(lease, external, list(_news(lease, waiting, _rows(waiting, cache))))
     in_groups = {pod.namespace for pod in there if pod.group.kind is GroupKind.POD_GROUP}
-    _tell_groups(hold, external, in_groups | {one.namespace for one in external.list_new_groups()})
+    _tell_groups(lease, external, in_groups | {one.namespace for one in external.list_new_groups()})
 
 
-def _rows(waiting: Sequence[ExternalPod], picture: Picture) -> dict[str, Job]:
+def _rows(waiting: Sequence[ExternalPod], cache: ClusterCache) -> dict[str, Job]:
     if not waiting:
         return {}
-    mine = {pod.pk: pod.job for pod in picture.pods() if pod.job.is_adopted and pod.phase == PodPhase.PENDING}
+    mine = {pod.pk: pod.job for pod in cache.pods() if pod.job.is_adopted and pod.phase == PodPhase.PENDING}
     objects: Mapping[int, AdoptedPod] = selectors.objects_of(list(mine))
     return {one.uid: mine[pk] for pk, one in objects.items()}
 
 
 def _news(
-    hold: Hold, waiting: Iterable[ExternalPod], jobs: Mapping[str, Job]
+    lease: LeaseContext, waiting: Iterable[ExternalPod], jobs: Mapping[str, Job]
 ) -> Iterator[tuple[ExternalPod, str, object]]:
     """What is to be written, with its kind: other numbers alone are no news."""
-    memory = hold.memory.others
+    state = lease.state.external_pods
     for pod in waiting:
-        message, kind = _why(pod, memory.refused.get(pod.group.key, ""), jobs.get(pod.uid))
-        if message and memory.told.get(pod.uid) != kind:
-            memory.told[pod.uid] = kind
+        message, kind = _why(pod, state.refused.get(pod.group.key, ""), jobs.get(pod.uid))
+        if message and state.told.get(pod.uid) != kind:
+            state.told[pod.uid] = kind
             if message != pod.reported_reason:
                 yield pod, message, kind
 
@@ -253,26 +255,26 @@ def _why(pod: ExternalPod, refusal: str, job: Job | None) -> tuple[str, object]:
     return message, message
 
 
-def _tell_why(hold: Hold, external: ExternalPods, news: Sequence[tuple[ExternalPod, str, object]]) -> None:
+def _tell_why(lease: LeaseContext, external: ExternalPods, news: Sequence[tuple[ExternalPod, str, object]]) -> None:
     if not news:
         return
     for (pod, _message), error in external.write_reasons(
-        [(pod, message) for pod, message, _kind in news], heartbeat=hold.require
+        [(pod, message) for pod, message, _kind in news], heartbeat=lease.ensure_leader
     ):
         if error is not None:
-            hold.memory.others.told.pop(pod.uid, None)
+            lease.state.external_pods.told.pop(pod.uid, None)
             log.warning("could not tell %s/%s why it waits: %s", pod.namespace, pod.name, error)
 
 
 _TOLD_AS = {phase: phase.capitalize() for phase in GangPhase}
 
 
-def _tell_groups(hold: Hold, external: ExternalPods, namespaces: AbstractSet[str]) -> None:
+def _tell_groups(lease: LeaseContext, external: ExternalPods, namespaces: AbstractSet[str]) -> None:
     found = (external.list_groups(namespaces) or {}).values()
     groups = {GroupRef(one.namespace, GroupKind.POD_GROUP, one.name).key: one for own in found for one in own.values()}
-    for key, phase in selectors.gang_phases(hold.cluster_id, list(groups)).items():
+    for key, phase in selectors.gang_phases(lease.cluster_id, list(groups)).items():
         if groups[key].phase != _TOLD_AS[phase]:
-            hold.require()
+            lease.ensure_leader()
             try:
                 external.set_group_phase(groups[key], _TOLD_AS[phase])
             except BackendError as error:
