@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from hekla.controller.holder import holder
 from tests.controller.conftest import World
 
 from hekla.apps.clusters import leases
@@ -19,6 +18,7 @@ from hekla.apps.jobs.services.decisions import JobDecision, Yield
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
+from hekla.controller.lease_context import identity
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import LifecycleAction
@@ -156,7 +156,7 @@ class Jobs(Generic[AnyCell]):
         services.scale(self.jobs[cell], size, user=self.world.alice, now=clock.now())
 
     def _epoch(self) -> int:
-        epoch = leases.take(self.world.cluster, holder(), now=clock.now())
+        epoch = leases.take(self.world.cluster, identity(), now=clock.now())
         assert epoch is not None
         return epoch
 

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import transaction
 from tests.controller.conftest import World
-from tests.controller.test_turns import phase, submit
+from tests.controller.test_cluster_controller import phase, submit
 from tests.support.pods import start_pod
 
 from hekla.apps.event_log.models import Event

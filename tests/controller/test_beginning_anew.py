@@ -4,7 +4,7 @@ from typing import NoReturn
 
 import pytest
 from tests.controller.conftest import World
-from tests.controller.test_turns import phase, submit
+from tests.controller.test_cluster_controller import phase, submit
 from tests.support import auditor
 
 from hekla.apps.event_log.models import Event

@@ -6,9 +6,8 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from hekla.controller.holder import holder
 from tests.controller.conftest import World
-from tests.controller.test_turns import phase, submit
+from tests.controller.test_cluster_controller import phase, submit
 
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import services as clusters
@@ -20,6 +19,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
 from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
+from hekla.controller.lease_context import identity
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 from hekla.scheduling import cache
@@ -99,7 +99,7 @@ def test_a_job_that_is_not_looked_at_again_would_not_have_moved(world: World) ->
 
     def nothing_is_missed() -> bool:
         kept.refresh(world.cluster, {}, now=clock.now())
-        epoch = leases.take(world.cluster, holder(), now=clock.now())
+        epoch = leases.take(world.cluster, identity(), now=clock.now())
         for seen in kept.dirty(clock.now()):
             if not seen.job.is_final and not services.would_sync(seen.job, seen.pods, clock.now()):
                 address = backend_of(world.cluster).runner.address

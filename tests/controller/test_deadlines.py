@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from tests.controller.conftest import World
-from tests.controller.test_turns import phase, submit
+from tests.controller.test_cluster_controller import phase, submit
 from tests.support import auditor
 
 from hekla.apps.jobs import services

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.controller.conftest import World
-from tests.controller.test_turns import phase, submit
+from tests.controller.test_cluster_controller import phase, submit
 
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.services import PLATFORM

@@ -9,7 +9,7 @@ import pytest
 from django.db import DatabaseError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from tests.controller.conftest import World
-from tests.controller.test_turns import phase, submit
+from tests.controller.test_cluster_controller import phase, submit
 from tests.support import auditor
 
 from hekla.apps.event_log import selectors as event_log

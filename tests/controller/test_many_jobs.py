@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pytest
 from django.db import connection
 from tests.controller.conftest import World
-from tests.controller.test_turns import submit
+from tests.controller.test_cluster_controller import submit
 from tests.support.auditor import audit_everything
 
 from hekla.apps.event_log import selectors as event_log

@@ -1,7 +1,6 @@
 """A job that grows and shrinks while it runs, with the real engine and real backends."""
 
 import pytest
-from hekla.controller.holder import holder
 from tests.controller.conftest import World
 from tests.support import auditor
 
@@ -11,6 +10,7 @@ from hekla.apps.jobs import facts, selectors, services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.decisions import JobDecision, Yield, commit
 from hekla.controller.backends import backend_of
+from hekla.controller.lease_context import identity
 from hekla.controller.pods import order_of
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.scaling import JobScale
@@ -121,7 +121,7 @@ def test_what_was_decided_about_another_size_is_not_done(world: World) -> None:
     job = submit(world, "elastic", 2, 1)
     world.turn_until(lambda: running(job) == [0, 1])
     scale(world, job, 3)
-    epoch = leases.take(world.cluster, holder(), now=clock.now())
+    epoch = leases.take(world.cluster, identity(), now=clock.now())
     assert epoch is not None
     [_first, second] = job.pods.order_by("index")
     stale = JobDecision(job.pk, version=1, revision=1, evictions={second.pk: Yield("preempt")})

@@ -7,7 +7,8 @@ import pytest
 
 from hekla.apps.jobs import services
 from hekla.controller import start_delays
-from hekla.controller.observations import LeaseContext, ReconcilerState
+from hekla.controller.lease_context import LeaseContext
+from hekla.controller.state import ReconcilerState
 from hekla.lib import clock
 
 FULL = "exceeded quota: {}, requested: pods=1, used: pods={}, limited: pods=9"

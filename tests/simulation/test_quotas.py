@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.controller.conftest import World
-from tests.controller.test_turns import phase
+from tests.controller.test_cluster_controller import phase
 from tests.simulation.conftest import POLICY, Found, begun, settle, spec, submit
 from tests.simulation.test_what_if import ask
 

@@ -19,7 +19,8 @@ from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.backends.base import BackendError, PodKey, StartRefused
 from hekla.backends.delegated import ActionUnsupported, DelegatedScheduling, JobReport, JobSize, PodReport, QueueOrder
-from hekla.controller.observations import LeaseContext, sighting
+from hekla.controller.lease_context import LeaseContext
+from hekla.controller.observations import sighting
 from hekla.domain.lifecycle.delegated import is_restart, pending_request
 from hekla.domain.phases import GangPhase, JobPhase
 from hekla.domain.policies import LifecycleAction

@@ -16,7 +16,8 @@ from hekla.apps.queues.models import Queue
 from hekla.backends.base import BackendError
 from hekla.backends.external_pods import DisplayedQueue, DisplayedQueues
 from hekla.controller.delegated import queue_order
-from hekla.controller.observations import DisplayedQueueState, LeaseContext
+from hekla.controller.lease_context import LeaseContext
+from hekla.controller.state import DisplayedQueueState
 from hekla.domain.phases import PLACED_POD_PHASES, GangPhase
 from hekla.domain.resources import Resources
 from hekla.scheduling.cache import ClusterCache

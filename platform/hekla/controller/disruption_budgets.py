@@ -12,7 +12,9 @@ from datetime import datetime
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Pod
 from hekla.controller import external_pods
-from hekla.controller.observations import LeaseContext, ProtectedPod, ReconcilerState, key_of
+from hekla.controller.lease_context import LeaseContext
+from hekla.controller.observations import key_of
+from hekla.controller.state import ProtectedPod, ReconcilerState
 from hekla.engine import model
 from hekla.engine.decisions import Decisions
 from hekla.scheduling.snapshot import Snapshot

@@ -22,7 +22,8 @@ from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.base import BackendError
 from hekla.backends.external_pods import EvictionRefused, ExternalPods
-from hekla.controller.observations import ExternalPodState, LeaseContext
+from hekla.controller.lease_context import LeaseContext
+from hekla.controller.state import ExternalPodState
 from hekla.domain.errors import HeklaError
 from hekla.domain.external_pods import ExternalPod, ExternalPodRules, GroupKind, GroupRef, PodGroup
 from hekla.domain.phases import GangPhase, PodPhase

@@ -18,7 +18,7 @@ from typing import Protocol
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.models import Job
 from hekla.backends.base import BackendError
-from hekla.controller.observations import LeaseContext
+from hekla.controller.lease_context import LeaseContext
 
 log = logging.getLogger(__name__)
 BATCH = 200

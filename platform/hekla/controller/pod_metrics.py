@@ -9,7 +9,8 @@ from hekla.apps.usage import services
 from hekla.apps.usage.levels import FINEST
 from hekla.apps.usage.services import Reading
 from hekla.backends.base import BackendError, Metrics
-from hekla.controller.observations import LeaseContext, key_of
+from hekla.controller.lease_context import LeaseContext
+from hekla.controller.observations import key_of
 from hekla.domain.phases import PodPhase
 
 log = logging.getLogger(__name__)

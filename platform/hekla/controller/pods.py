@@ -18,7 +18,8 @@ from hekla.apps.jobs.services.observations import Sighting
 from hekla.apps.secrets import selectors as secrets
 from hekla.backends.base import Environment, PodKey, PodOrder, PodPriority, StartDelayed, StartRefused
 from hekla.controller import disruption_budgets, external_pods, start_delays
-from hekla.controller.observations import LeaseContext, key_of, of_their_tenants
+from hekla.controller.lease_context import LeaseContext
+from hekla.controller.observations import key_of, of_their_tenants
 from hekla.domain.errors import NotFound
 from hekla.domain.frameworks import settings_for, shares_addresses
 from hekla.domain.phases import PodPhase

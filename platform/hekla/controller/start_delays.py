@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from hekla.apps.jobs import services
-from hekla.controller.observations import LeaseContext, StartDelay
+from hekla.controller.lease_context import LeaseContext
+from hekla.controller.state import StartDelay
 
 TOLD_AFTER_SECONDS = 5.0
 _IN_USE = re.compile(r", used: .*?(?=, limited: |$)")

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from hekla.apps.quotas import selectors as quotas
 from hekla.backends.base import BackendError
 from hekla.backends.tenancy import Tenancy, TenantOrder
-from hekla.controller.observations import LeaseContext
+from hekla.controller.lease_context import LeaseContext
 from hekla.scheduling.cache import ClusterCache
 
 log = logging.getLogger(__name__)
