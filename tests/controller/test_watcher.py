@@ -101,6 +101,6 @@ def test_a_cluster_with_work_is_due_and_one_without_keeps_its_lease(simulated: W
 def test_a_turn_that_stands_still_loses_its_lease(simulated: World, monkeypatch: pytest.MonkeyPatch) -> None:
     leases.take(simulated.cluster, identity(), now=clock.now() - timedelta(seconds=3))
     taken = Lease.objects.get()
-    monkeypatch.setattr(turns, "_turn", lambda cluster, _keeper: watcher._is_due(cluster))
+    monkeypatch.setattr(ClusterController, "_reconcile", lambda _self, cluster: watcher._is_due(cluster))
     controllers.reconcile(simulated.cluster)
     assert Lease.objects.get().expires_at == taken.expires_at

@@ -67,24 +67,24 @@ def _watch_all() -> None:
 
 
 def _is_due(cluster: Cluster) -> bool:
-    """Whether the rows call for a turn by this process."""
+    """Whether the rows call for a reconciliation by this process."""
     now = clock.now()
     lease = leases.of(cluster)
     if cluster.is_paused:
         return False
     if lease is None or not leases.is_held(lease, now=now):
         return True
-    if lease.holder != holder():
+    if lease.holder != identity():
         return False
     if jobs.has_work(cluster.pk):
         return True
-    if turns.is_at_rest(cluster.pk):  # one that stands still in the middle of a turn is to lose it
+    if controllers.get(cluster.pk).is_idle():  # one that stands still in the middle of a turn is to lose it
         leases.renew(cluster.pk, lease.epoch, now=now)
     return False
 
 
-def _ask_for_turn(cluster_id: int) -> None:
-    """Have one more turn of this cluster. One that follows another anyway need not be asked for again before that."""
+def _request_reconcile(cluster_id: int) -> None:
+    """Ask for a reconciliation. One that follows another anyway need not be asked for again before that."""
     if controllers.get(cluster_id).request_another():
         controllers.get(cluster_id).wait_until_idle(_TURNS_FOR_SECONDS)
     else:
@@ -100,13 +100,14 @@ def _watch(cluster_id: int) -> None:
         try:
             cluster = clusters.by_id(cluster_id)
             if backend_of(cluster).wait(pause) or _is_due(cluster):
-                _ask_for_turn(cluster_id)
+                _request_reconcile(cluster_id)
                 _stop.wait(_BREATH_SECONDS)
                 pause = _BUSY_SECONDS
             else:
                 pause = _QUIET_SECONDS
         except NotFound:
-            return  # it was removed
+            controllers.close(cluster_id)  # it was removed
+            return
         except (BackendError, HeklaError, OSError, Error) as error:
             log.warning("cannot watch cluster %s: %s", cluster_id, error)
             close_old_connections()
