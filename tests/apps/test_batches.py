@@ -22,7 +22,7 @@ from hekla.domain.errors import Forbidden, Invalid, NotFound, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.sweeps import SweepSpec
 from hekla.lib import clock
-from hekla.pages import live_views
+from hekla.pages.batches import live as live_views
 
 As = Callable[[User], Client]
 JOB = {"tasks": [{"name": "main", "command": ["train", "{{ lr }}"], "resources": {"cpu": "1"}}]}
