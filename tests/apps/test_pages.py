@@ -19,7 +19,7 @@ from hekla.apps.jobs.services.telling import tell
 from hekla.apps.queues import services as queues
 from hekla.domain import events
 from hekla.domain.frameworks import load_frameworks
-from hekla.engine.decisions import Barred, Cause, Reason, Victims
+from hekla.engine.decisions import Cause, Exclusion, PendingReason, VictimCounts
 from hekla.lib import clock
 from hekla.scheduling.reasons import as_data
 
@@ -312,8 +312,8 @@ def test_a_job_that_waits_says_who_was_considered_and_what_spared_them(
     people: People, as_: As, language: str, sentence: str
 ) -> None:
     job = people.submit()
-    spared = Victims({"priority": 12}, barred={Barred.NOT_PREEMPTABLE: 1}, nodes=1, of_nodes=1)
-    job.waiting = [as_data(Reason(Cause.PRIORITY, "preempt", "", "nobody_preempted", tasks=1, victims=spared))]
+    spared = VictimCounts({"priority": 12}, barred={Exclusion.NOT_PREEMPTABLE: 1}, nodes=1, of_nodes=1)
+    job.waiting = [as_data(PendingReason(Cause.PRIORITY, "preempt", "", "nobody_preempted", tasks=1, victims=spared))]
     job.save(update_fields=["waiting"])
     client = as_(people.alice)
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = language
@@ -333,8 +333,10 @@ def test_the_story_of_a_job_says_who_goes_by_whose_leave_and_who_was_spared(peop
         plugins=("gang",),
         shares=(shares,),
     )
-    full = as_data(Reason(Cause.CAPACITY, "allocate", "resources", "cluster_is_full"))
-    spared = as_data(Reason(Cause.PRIORITY, "preempt", "", "nobody_preempted", victims=Victims({"gang": 1})))
+    full = as_data(PendingReason(Cause.CAPACITY, "allocate", "resources", "cluster_is_full"))
+    spared = as_data(
+        PendingReason(Cause.PRIORITY, "preempt", "", "nobody_preempted", victims=VictimCounts({"gang": 1}))
+    )
     with unit_of_work():
         tell(job, evicted, actor=PLATFORM, now=clock.now())
         tell(job, events.JobUnschedulable(reasons=(full, spared)), actor=PLATFORM, now=clock.now())

@@ -8,7 +8,7 @@ from django.utils import translation
 
 from hekla.apps.job_history import labels, quota_messages, victims
 from hekla.apps.sentences import together
-from hekla.engine.decisions import Barred
+from hekla.engine.decisions import Exclusion
 from hekla.project.settings import CHECKOUT
 
 ENGINE = CHECKOUT / "platform" / "hekla" / "engine"
@@ -117,7 +117,7 @@ def test_every_plugin_that_spares_somebody_has_a_phrase() -> None:
     }
     assert len(speaking - {"rescheduling"}) > 8, "the search itself has broken"
     assert speaking - {"rescheduling"} <= set(victims.SPARED)
-    assert set(victims.BARRED) == set(Barred)
+    assert set(victims.BARRED) == set(Exclusion)
 
 
 def considered(**facts: object) -> dict[str, object]:

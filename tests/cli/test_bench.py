@@ -76,9 +76,9 @@ def test_every_scenario_decides_what_it_is_about(name: str) -> None:
 
 
 def test_distinct_pods_differ_in_what_they_ask_of_nodes_and_of_each_other() -> None:
-    tasks = [task for job in SCENARIOS["distinct"].build(8, 256).state.jobs for task in job.tasks]
-    assert len({(task.request, task.conditions) for task in tasks}) == 256
-    asked = [task.conditions for task in tasks]
+    tasks = [task for job in SCENARIOS["distinct"].build(8, 256).state.jobs for task in job.pods]
+    assert len({(task.request, task.constraints) for task in tasks}) == 256
+    asked = [task.constraints for task in tasks]
     kinds = ("node_terms", "preferred_nodes", "apart", "near", "preferred_pods")
     assert all(sum(bool(getattr(one, kind)) for one in asked) >= 64 for kind in kinds)
     assert sum(bool(task.node_selector) for task in tasks) == 128

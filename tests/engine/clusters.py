@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
-from hekla.engine.model import ClusterState, Job, Node, Queue, Taint, Task, TaskStatus, Toleration
+from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec, PodStatus, QueueSpec, Taint, Toleration
 
 CORE, GIB = 1000.0, 2.0**30
 TAINTS = (Taint("team", "a"), Taint("team", "b", "NoExecute"), Taint("soft", "", "PreferNoSchedule"))
 TOLERATIONS = (
     Toleration("team", value="a"), Toleration("team", "Exists"), Toleration("team", value="b", effect="NoSchedule"),
 )  # fmt: skip
-STATUSES = (TaskStatus.RUNNING,) * 4 + (TaskStatus.BOUND, TaskStatus.RELEASING)
+STATUSES = (PodStatus.RUNNING,) * 4 + (PodStatus.BOUND, PodStatus.RELEASING)
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ def clusters(draw: st.DrawFn, kind: Kind = ANY) -> ClusterState:
 
 
 @st.composite
-def _nodes(draw: st.DrawFn, kind: Kind) -> list[Node]:
+def _nodes(draw: st.DrawFn, kind: Kind) -> list[NodeSpec]:
     names = draw(st.permutations([f"n{at}" for at in range(draw(st.integers(1, kind.nodes)))]))
     taints = st.lists(st.sampled_from(TAINTS), max_size=int(kind.has_barriers))
     sizes = st.builds(amounts, st.integers(1, kind.cores), st.integers(4, 16), st.sampled_from(kind.pods))
     return [
-        Node(
+        NodeSpec(
             name,
             draw(sizes),
             labels={"zone": draw(st.sampled_from("xy"))},
@@ -66,11 +66,11 @@ def _nodes(draw: st.DrawFn, kind: Kind) -> list[Node]:
 
 
 @st.composite
-def _queues(draw: st.DrawFn) -> list[Queue]:
+def _queues(draw: st.DrawFn) -> list[QueueSpec]:
     guarantee = st.none() | st.builds(amounts, st.integers(0, 2), st.integers(0, 2))
     capability = st.none() | st.builds(amounts, st.integers(2, 8), st.integers(2, 16))
     return [
-        Queue(
+        QueueSpec(
             f"q{at}",
             weight=draw(st.integers(1, 4)),
             capability=draw(capability),
@@ -86,8 +86,8 @@ def _queues(draw: st.DrawFn) -> list[Queue]:
 
 @st.composite
 def _jobs(
-    draw: st.DrawFn, kind: Kind, number: int, is_early: bool, queues: list[Queue], room: dict[str, dict[str, float]]
-) -> Job:
+    draw: st.DrawFn, kind: Kind, number: int, is_early: bool, queues: list[QueueSpec], room: dict[str, dict[str, float]]
+) -> PodGroupSpec:
     name, priority = f"j{number}", draw(st.integers(0, 2))
     runs = is_early if kind.is_full else draw(st.booleans())
     grows = runs and kind.is_full
@@ -98,7 +98,7 @@ def _jobs(
     minimums = {role: draw(st.integers(0, 1 if grows else pods)) for role, pods in roles.items()}
     least = max(draw(st.sampled_from([sum(minimums.values()), 1, 1 if grows else len(tasks)])), 1)
     has_started = any(task.node for task in tasks)
-    return Job(
+    return PodGroupSpec(
         uid=f"ns/{name}",
         name=name,
         namespace="ns",
@@ -109,12 +109,12 @@ def _jobs(
         min_resources=tasks[0].request * least if draw(st.booleans()) else None,
         phase=GangPhase.RUNNING if has_started else draw(st.sampled_from([GangPhase.PENDING, GangPhase.INQUEUE])),
         created_at=float(draw(st.integers(0, 2))),
-        tasks=tuple(tasks),
+        pods=tuple(tasks),
     )
 
 
 @st.composite
-def _tasks(draw: st.DrawFn, kind: Kind, job: str, role: str, pods: int, priority: int) -> list[Task]:
+def _tasks(draw: st.DrawFn, kind: Kind, job: str, role: str, pods: int, priority: int) -> list[PodSpec]:
     """Equal tasks but for their priority."""
     request = draw(st.builds(amounts, st.sampled_from([0.5, 1, 2, 3]), st.sampled_from([0.5, 1, 2, 4])))
     if kind.free_riders and draw(st.integers(0, 3)) == 0:
@@ -128,13 +128,13 @@ def _tasks(draw: st.DrawFn, kind: Kind, job: str, role: str, pods: int, priority
     }
     names = [f"{job}-{role}-{at}" for at in range(pods)]
     return [
-        Task(name, name, role, request, priority=priority + draw(st.sampled_from([0, 0, 0, 1])), **more)
+        PodSpec(name, name, role, request, priority=priority + draw(st.sampled_from([0, 0, 0, 1])), **more)
         for name in names
     ]
 
 
 @st.composite
-def _seated(draw: st.DrawFn, kind: Kind, task: Task, room: dict[str, dict[str, float]]) -> Task:
+def _seated(draw: st.DrawFn, kind: Kind, task: PodSpec, room: dict[str, dict[str, float]]) -> PodSpec:
     """The task on a node that has room (in a full cluster any will do), or the task as it is."""
     first = draw(st.sampled_from([*room] if kind.is_full else ["", *room]))
     for node in [first, *room] if kind.is_full else [first]:

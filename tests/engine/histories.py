@@ -9,17 +9,17 @@ from tests.engine.clusters import amounts
 from hekla.domain.phases import GangPhase
 from hekla.engine import cycle
 from hekla.engine.decisions import Decisions
-from hekla.engine.model import ClusterState, Job, Node, Queue, Task, TaskStatus
-from hekla.engine.policy import Policy
+from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec, PodStatus, QueueSpec
+from hekla.engine.policy import SchedulerPolicy
 
-HOLDING = (TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.RELEASING)
+HOLDING = (PodStatus.RUNNING, PodStatus.BOUND, PodStatus.RELEASING)
 MAX_NODES, MAX_JOBS = 6, 14
 
 
 class History:
     """`state` is what the next cycle is asked about. Evicted pods go at once or a cycle later, and come again."""
 
-    def __init__(self, seed: int, policy: Policy) -> None:
+    def __init__(self, seed: int, policy: SchedulerPolicy) -> None:
         self.dice, self.policy = Random(seed), policy
         self.numbers = iter(range(10**9))
         self.state = ClusterState(
@@ -52,9 +52,9 @@ class History:
     # What happens.
 
     def _happen(self) -> None:
-        jobs = [job for job in self.state.jobs if job.tasks]
+        jobs = [job for job in self.state.jobs if job.pods]
         jobs = [self._with_ends(job) for job in jobs]
-        jobs = [job for job in jobs if not all(task.status is TaskStatus.SUCCEEDED for task in job.tasks)]
+        jobs = [job for job in jobs if not all(task.status is PodStatus.SUCCEEDED for task in job.pods)]
         if len(jobs) < MAX_JOBS:
             jobs += [self._job() for _ in range(self.dice.choice([0, 0, 1, 1, 2]))]
         nodes = list(self.state.nodes)
@@ -65,53 +65,53 @@ class History:
             jobs = [self._without(job, gone) for job in jobs]
         self.state = replace(self.state, nodes=tuple(nodes), jobs=tuple(jobs))
 
-    def _with_ends(self, job: Job) -> Job:
+    def _with_ends(self, job: PodGroupSpec) -> PodGroupSpec:
         """Pods that run succeed or fail now and then; one that failed comes again."""
         tasks = []
-        for task in job.tasks:
-            if task.status is TaskStatus.RUNNING and self.dice.random() < 0.12:
+        for task in job.pods:
+            if task.status is PodStatus.RUNNING and self.dice.random() < 0.12:
                 failed = self.dice.random() < 0.2
-                tasks.append(self._again(task) if failed else replace(task, status=TaskStatus.SUCCEEDED, node=""))
+                tasks.append(self._again(task) if failed else replace(task, status=PodStatus.SUCCEEDED, node=""))
             else:
                 tasks.append(task)
-        return replace(job, tasks=tuple(tasks))
+        return replace(job, pods=tuple(tasks))
 
-    def _without(self, job: Job, node: Node) -> Job:
-        tasks = tuple(self._again(task) if task.node == node.name else task for task in job.tasks)
-        return replace(job, tasks=tasks)
+    def _without(self, job: PodGroupSpec, node: NodeSpec) -> PodGroupSpec:
+        tasks = tuple(self._again(task) if task.node == node.name else task for task in job.pods)
+        return replace(job, pods=tasks)
 
-    def _again(self, task: Task) -> Task:
+    def _again(self, task: PodSpec) -> PodSpec:
         uid = f"{task.name}#{next(self.numbers)}"
-        return replace(task, uid=uid, status=TaskStatus.PENDING, node="", nominated_node="")
+        return replace(task, uid=uid, status=PodStatus.PENDING, node="", nominated_node="")
 
-    def _after(self, job: Job, decisions: Decisions) -> Job:
-        bound = {bind.task: bind.node for bind in decisions.binds}
-        evicted = {eviction.task for eviction in decisions.evictions}
+    def _after(self, job: PodGroupSpec, decisions: Decisions) -> PodGroupSpec:
+        bound = {bind.pod: bind.node for bind in decisions.binds}
+        evicted = {eviction.pod for eviction in decisions.evictions}
         tasks = []
-        for task in job.tasks:
+        for task in job.pods:
             if task.uid in bound:
-                tasks.append(replace(task, status=TaskStatus.RUNNING, node=bound[task.uid], nominated_node=""))
-            elif task.status is TaskStatus.RELEASING:
+                tasks.append(replace(task, status=PodStatus.RUNNING, node=bound[task.uid], nominated_node=""))
+            elif task.status is PodStatus.RELEASING:
                 tasks.append(self._again(task))
             elif task.uid in evicted:
                 is_slow = self.dice.random() < 0.5
-                tasks.append(replace(task, status=TaskStatus.RELEASING) if is_slow else self._again(task))
+                tasks.append(replace(task, status=PodStatus.RELEASING) if is_slow else self._again(task))
             else:
                 nominated = decisions.nominated.get(task.uid, task.nominated_node)
                 tasks.append(replace(task, nominated_node=nominated))
-        return replace(job, tasks=tuple(tasks), phase=decisions.phases[job.uid])
+        return replace(job, pods=tuple(tasks), phase=decisions.phases[job.uid])
 
     # What there is.
 
-    def _node(self) -> Node:
+    def _node(self) -> NodeSpec:
         dice = self.dice
         size = amounts(dice.randint(2, 8), dice.randint(4, 24), dice.choice([4, 110, 110]))
-        return Node(f"n{next(self.numbers):05}", size, labels={"zone": dice.choice("xy")})
+        return NodeSpec(f"n{next(self.numbers):05}", size, labels={"zone": dice.choice("xy")})
 
-    def _queues(self) -> tuple[Queue, ...]:
+    def _queues(self) -> tuple[QueueSpec, ...]:
         dice = self.dice
         return tuple(
-            Queue(
+            QueueSpec(
                 f"q{at}",
                 weight=dice.randint(1, 4),
                 capability=dice.choice([None, None, amounts(dice.randint(4, 12), dice.randint(8, 32))]),
@@ -121,14 +121,14 @@ class History:
             for at in range(dice.randint(1, 3))
         )
 
-    def _job(self) -> Job:
+    def _job(self) -> PodGroupSpec:
         dice, number = self.dice, next(self.numbers)
         pods, priority = dice.randint(1, 5), dice.randint(0, 2)
         request = amounts(dice.choice([0.5, 1, 1, 2]), dice.choice([0.5, 1, 2, 4]))
         least = dice.randint(1, pods)
         conditions = {"node_selector": dice.choice([{}, {}, {}, {"zone": "x"}]), "preemptable": dice.random() < 0.9}
         names = [f"j{number:05}-w-{at}" for at in range(pods)]
-        return Job(
+        return PodGroupSpec(
             uid=f"j{number:05}",
             name=f"j{number:05}",
             queue=dice.choice(self.state.queues).name,
@@ -138,5 +138,5 @@ class History:
             min_resources=request * least,
             phase=GangPhase.PENDING,
             created_at=float(number),
-            tasks=tuple(Task(name, name, "w", request, priority=priority, **conditions) for name in names),
+            pods=tuple(PodSpec(name, name, "w", request, priority=priority, **conditions) for name in names),
         )

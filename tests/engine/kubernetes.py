@@ -3,9 +3,9 @@
 from typing import Any
 
 from hekla.engine import registry, scenario
-from hekla.engine.places import Places
+from hekla.engine.node_fit import NodeFit
+from hekla.engine.scheduler_cache import SchedulerCache
 from hekla.engine.session import Session
-from hekla.engine.world import World
 
 Object = dict[str, Any]
 
@@ -35,11 +35,11 @@ def document(nodes: list[Object], pods: list[Object], *, plugins: list[Object], 
     return {"cluster": cluster, "actions": ["allocate"], "conf": {"tiers": [{"plugins": [{"name": "gang"}, *plugins]}]}}
 
 
-def places(document: Object) -> tuple[Session, Places]:
+def places(document: Object) -> tuple[Session, NodeFit]:
     """The session, opened, and the places of the pod that waits."""
     read = scenario.read(document)
-    session = Session(World.of(read.state), read.policy, 0.0)
+    session = Session(SchedulerCache.of(read.state), read.policy, 0.0)
     for option in read.policy.tiers[0]:
         registry.plugins()[option.name].open_session(session, option)
-    (gang,) = session.gangs.values()
-    return session, session.places(gang.members[0])
+    (job,) = session.jobs.values()
+    return session, session.node_fit(job.pods[0])

@@ -11,14 +11,14 @@ from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
 from hekla.engine import cycle
 from hekla.engine.decisions import Decisions
-from hekla.engine.model import Job, ResourceQuota
+from hekla.engine.model import PodGroupSpec, ResourceQuota
 from hekla.engine.policy import parse
 
 PENDING = {"phase": GangPhase.PENDING, "namespace": "team"}
 POLICY = "actions: 'enqueue, allocate'\ntiers: [{plugins: [{name: gang}, %s]}]\n%s"
 
 
-def quota(jobs: list[Job], quotas: list[ResourceQuota], compatibility: str = "hekla") -> Decisions:
+def quota(jobs: list[PodGroupSpec], quotas: list[ResourceQuota], compatibility: str = "hekla") -> Decisions:
     policy = parse(POLICY % ("{name: resourcequota}", f"compatibility: {compatibility}"))
     return cycle(replace(state([node("a", "16")], jobs), quotas=tuple(quotas)), policy, 0.0)
 
@@ -71,7 +71,9 @@ def test_as_volcano_does_it_names_with_requests_are_not_understood() -> None:
 # The extender.
 
 
-def extend(arguments: str, answer: Callable[[str, Mapping[str, Any]], Any] | None, jobs: list[Job]) -> Decisions:
+def extend(
+    arguments: str, answer: Callable[[str, Mapping[str, Any]], Any] | None, jobs: list[PodGroupSpec]
+) -> Decisions:
     plugin = f"{{name: extender, arguments: {{extender.urlPrefix: 'http://x/v1/', {arguments}}}}}"
 
     def call(address: str, document: Mapping[str, Any], _timeout: float) -> Any:

@@ -26,7 +26,7 @@ def test_together_they_decide_soundly(compatibility: str, cluster: ClusterState)
     assert not decisions.faults
     least = {one.uid: one.min_available for one in cluster.jobs}
     assert all(count >= least[uid] for uid, count in bound(decisions).items())
-    requests = {task.uid: task.request.amount("cpu") for one in cluster.jobs for task in one.tasks}
+    requests = {task.uid: task.request.amount("cpu") for one in cluster.jobs for task in one.pods}
     for node in cluster.nodes:
-        given_out = sum(requests[bind.task] for bind in decisions.binds if bind.node == node.name)
+        given_out = sum(requests[bind.pod] for bind in decisions.binds if bind.node == node.name)
         assert given_out <= node.allocatable.amount("cpu")

@@ -6,7 +6,7 @@ from tests.engine.worlds import bound, decide, job, node
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
-from hekla.engine.model import Node, Queue, Taint, TaskStatus
+from hekla.engine.model import NodeSpec, PodStatus, QueueSpec, Taint
 from hekla.engine.policy import parse
 
 POLICY = parse(
@@ -18,12 +18,12 @@ tiers:
 )
 
 
-def places(count: int) -> Node:
-    return Node("n", Resources.parse({"cpu": "1", "memory": "1Gi", "pods": str(count)}))
+def places(count: int) -> NodeSpec:
+    return NodeSpec("n", Resources.parse({"cpu": "1", "memory": "1Gi", "pods": str(count)}))
 
 
 def test_tasks_that_ask_for_nothing_go_onto_full_machines() -> None:
-    full = job("full", cpu="4", phase=GangPhase.RUNNING, task={"status": TaskStatus.RUNNING, "node": "a"})
+    full = job("full", cpu="4", phase=GangPhase.RUNNING, task={"status": PodStatus.RUNNING, "node": "a"})
     assert bound(decide([node("a", "4")], [full, job("free", 3, cpu="")], policy=POLICY)) == {"free": 3}
 
 
@@ -38,7 +38,7 @@ def test_a_gang_below_its_minimum_is_not_started() -> None:
 
 
 def test_queue_by_queue_then_job_by_job() -> None:
-    queues = [Queue("late", created_at=2.0), Queue("early", created_at=1.0)]
+    queues = [QueueSpec("late", created_at=2.0), QueueSpec("early", created_at=1.0)]
     jobs = [
         job("a", 2, cpu="", minimum=1, queue="late"),
         job("b", 2, cpu="", minimum=1, queue="early"),

@@ -6,9 +6,9 @@ from tests.engine.worlds import bound, decide, job, node, running
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
 from hekla.engine import queue_tree
-from hekla.engine.decisions import Cause, Decisions, Reason
-from hekla.engine.model import Queue
-from hekla.engine.policy import Policy, parse
+from hekla.engine.decisions import Cause, Decisions, PendingReason
+from hekla.engine.model import QueueSpec
+from hekla.engine.policy import SchedulerPolicy, parse
 
 _TEXT = """\
 actions: "{actions}"
@@ -29,34 +29,34 @@ tiers:
 
 def policy(
     actions: str = "enqueue, allocate", tree: bool = False, level: int = 0, compatibility: str = "hekla"
-) -> Policy:
+) -> SchedulerPolicy:
     return parse(_TEXT.format(actions=actions, tree=str(tree).lower(), level=level, compatibility=compatibility))
 
 
 FLAT, TREE, VOLCANOS_TREE = policy(), policy(tree=True), policy(tree=True, compatibility="volcano")
-ROOT = Queue("root", reclaimable=False)
+ROOT = QueueSpec("root", reclaimable=False)
 
 
 def cpu(amount: int) -> Resources:
     return Resources.parse({"cpu": str(amount)})
 
 
-def reason(decisions: Decisions, name: str) -> Reason:
+def reason(decisions: Decisions, name: str) -> PendingReason:
     return decisions.reasons[name][0]
 
 
 def test_a_queue_borrows_beyond_what_it_deserves() -> None:
-    queues = [Queue("q", deserved=cpu(2)), Queue("idle", deserved=cpu(6))]
+    queues = [QueueSpec("q", deserved=cpu(2)), QueueSpec("idle", deserved=cpu(6))]
     assert len(bound(decide([node("a", "8")], [job(str(n)) for n in range(8)], queues, FLAT))) == 8
 
 
 def test_what_is_guaranteed_to_another_is_not_lent() -> None:
-    queues = [Queue("q"), Queue("idle", guarantee=cpu(3))]
+    queues = [QueueSpec("q"), QueueSpec("idle", guarantee=cpu(3))]
     assert len(bound(decide([node("a", "8")], [job(str(n)) for n in range(8)], queues, FLAT))) == 5
 
 
 def test_who_holds_less_of_what_it_deserves_goes_first() -> None:
-    queues = [Queue("small", deserved=cpu(2)), Queue("large", deserved=cpu(6)), Queue("nothing")]
+    queues = [QueueSpec("small", deserved=cpu(2)), QueueSpec("large", deserved=cpu(6)), QueueSpec("nothing")]
     jobs = [job(f"{queue.name}-{n}", queue=queue.name) for queue in queues for n in range(8)]
     counts = bound(decide([node("a", "8")], jobs, queues, FLAT))
     by_queue = [sum(n for name, n in counts.items() if name.startswith(queue.name)) for queue in queues]
@@ -64,7 +64,7 @@ def test_who_holds_less_of_what_it_deserves_goes_first() -> None:
 
 
 def test_queues_of_higher_priority_go_first() -> None:
-    queues = [Queue("low", deserved=cpu(8)), Queue("high", priority=1)]
+    queues = [QueueSpec("low", deserved=cpu(8)), QueueSpec("high", priority=1)]
     jobs = [job("low", 4, queue="low"), job("high", 4, queue="high")]
     assert bound(decide([node("a", "4")], jobs, queues, FLAT)) == {"high": 4}
 
@@ -72,16 +72,16 @@ def test_queues_of_higher_priority_go_first() -> None:
 @pytest.mark.parametrize(
     ("queues", "code", "cause", "ever"),
     [
-        ([Queue("q", capability=cpu(4))], "queue_is_full", Cause.QUOTA, True),
-        ([Queue("q", capability=cpu(3))], "queue_is_full", Cause.QUOTA, False),
-        ([Queue("q")], "cluster_is_full", Cause.CAPACITY, True),
-        ([Queue("q", is_open=False)], "queue_closed", Cause.QUOTA, True),
+        ([QueueSpec("q", capability=cpu(4))], "queue_is_full", Cause.QUOTA, True),
+        ([QueueSpec("q", capability=cpu(3))], "queue_is_full", Cause.QUOTA, False),
+        ([QueueSpec("q")], "cluster_is_full", Cause.CAPACITY, True),
+        ([QueueSpec("q", is_open=False)], "queue_closed", Cause.QUOTA, True),
     ],
     ids=["now", "ever", "cluster", "closed"],
 )
 @pytest.mark.parametrize("phase", [GangPhase.PENDING, GangPhase.INQUEUE])
 def test_a_gang_that_its_queue_has_no_room_for_learns_what_it_needs_and_what_is_left(
-    phase: GangPhase, queues: list[Queue], code: str, cause: Cause, ever: bool
+    phase: GangPhase, queues: list[QueueSpec], code: str, cause: Cause, ever: bool
 ) -> None:
     jobs = [running("old", 2, "a"), job("new", 4, phase=phase)]
     found = reason(decide([node("a", "5")], jobs, queues, FLAT), "new")
@@ -92,15 +92,15 @@ def test_a_gang_that_its_queue_has_no_room_for_learns_what_it_needs_and_what_is_
 
 
 def test_more_tasks_of_a_job_that_runs_ask_for_one_more() -> None:
-    queues = [Queue("q", capability=cpu(3))]
+    queues = [QueueSpec("q", capability=cpu(3))]
     decisions = decide([node("a", "8")], [job("elastic", 6, minimum=2)], queues, FLAT)
     assert bound(decisions) == {"elastic": 3}
     found = reason(decisions, "elastic")
-    assert (found.need.amount("cpu"), found.have.amount("cpu"), found.tasks, found.ever) == (1000, 0, 3, True)
+    assert (found.need.amount("cpu"), found.have.amount("cpu"), found.pods, found.ever) == (1000, 0, 3, True)
 
 
 def test_a_queue_takes_back_what_it_deserves_and_no_more() -> None:
-    queues = [Queue("mine", deserved=cpu(3)), Queue("theirs", deserved=cpu(1))]
+    queues = [QueueSpec("mine", deserved=cpu(3)), QueueSpec("theirs", deserved=cpu(1))]
     jobs = [running(str(n), 1, "a", queue="theirs") for n in range(4)]
     jobs += [job(f"new-{n}", queue="mine") for n in range(4)]
     decisions = decide([node("a", "4")], jobs, queues, policy("reclaim"))
@@ -111,15 +111,15 @@ def test_a_queue_takes_back_what_it_deserves_and_no_more() -> None:
 
 
 def test_what_is_guaranteed_is_never_taken() -> None:
-    queues = [Queue("mine", deserved=cpu(4)), Queue("theirs", guarantee=cpu(2))]
+    queues = [QueueSpec("mine", deserved=cpu(4)), QueueSpec("theirs", guarantee=cpu(2))]
     jobs = [running("borrower", 4, "a", queue="theirs", minimum=1)]
     jobs += [job(f"new-{n}", queue="mine") for n in range(4)]
     assert len(decide([node("a", "4")], jobs, queues, policy("reclaim")).evictions) == 2
 
 
 def test_devices_claimed_by_class_stay_within_what_the_queue_may_claim() -> None:
-    queues = [Queue("q", capability=Resources.parse({"deviceclass/gpu": 2}))]
-    claims = {"claims": Resources.parse({"deviceclass/gpu": 1, "deviceclass/nic": 9})}
+    queues = [QueueSpec("q", capability=Resources.parse({"deviceclass/gpu": 2}))]
+    claims = {"claimed_devices": Resources.parse({"deviceclass/gpu": 1, "deviceclass/nic": 9})}
     decisions = decide([node("a", "8")], [job(str(n), task=claims) for n in range(3)], queues, FLAT)
     assert len(bound(decisions)) == 2
     found = reason(decisions, "2")
@@ -129,13 +129,16 @@ def test_devices_claimed_by_class_stay_within_what_the_queue_may_claim() -> None
 # A tree of queues.
 
 
-def tree(**bounds: Resources) -> list[Queue]:
+def tree(**bounds: Resources) -> list[QueueSpec]:
     """`a` with `a0` and `a1`, `b` with `b0`, all below the root."""
     names = {"a": "root", "b": "", "a0": "a", "a1": "a", "b0": "b"}
     deserved = {name: bounds.get(f"{name}_deserved") for name in names}
     return [
         ROOT,
-        *(Queue(name, parent=up, deserved=deserved[name], capability=bounds.get(name)) for name, up in names.items()),
+        *(
+            QueueSpec(name, parent=up, deserved=deserved[name], capability=bounds.get(name))
+            for name, up in names.items()
+        ),
     ]
 
 
@@ -164,9 +167,9 @@ def test_volcano_compares_branches_by_what_they_held_at_the_start() -> None:
 
 
 BROKEN = {
-    "queue_tree_cycle": [Queue("c", parent="d"), Queue("d", parent="c")],
-    "queue_parent_missing": [Queue("c", parent="nowhere")],
-    "queue_has_children": [Queue("c"), Queue("e", parent="c")],
+    "queue_tree_cycle": [QueueSpec("c", parent="d"), QueueSpec("d", parent="c")],
+    "queue_parent_missing": [QueueSpec("c", parent="nowhere")],
+    "queue_has_children": [QueueSpec("c"), QueueSpec("e", parent="c")],
 }
 
 
@@ -210,9 +213,9 @@ def test_with_a_level_a_queue_takes_back_what_its_parent_deserves(level: int, ev
 
 
 def test_a_line_leads_up_to_the_root_and_says_where_it_is_broken() -> None:
-    queues = {queue.name: queue for queue in [*tree(), Queue("c", parent="d"), Queue("d", parent="c")]}
-    grown = queue_tree.grow(queues)
-    assert grown.lines["a0"] == ("a0", "a", "root")
-    assert grown.lines["c"] == ("c", "root")
-    assert grown.broken == {"c": queue_tree.CYCLE, "d": queue_tree.CYCLE}
+    queues = {queue.name: queue for queue in [*tree(), QueueSpec("c", parent="d"), QueueSpec("d", parent="c")]}
+    grown = queue_tree.build(queues)
+    assert grown.paths["a0"] == ("a0", "a", "root")
+    assert grown.paths["c"] == ("c", "root")
+    assert grown.problems == {"c": queue_tree.CYCLE, "d": queue_tree.CYCLE}
     assert grown.inner == {"a", "b", "root"}

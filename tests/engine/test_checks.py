@@ -8,15 +8,15 @@ from tests.engine.worlds import POLICY, bound, decide, job, node, running, state
 
 from hekla.domain.errors import Invalid
 from hekla.domain.resources import Resources
-from hekla.engine import checks, cycle
-from hekla.engine.model import Queue
+from hekla.engine import cycle, validation
+from hekla.engine.model import QueueSpec
 
 GOOD = job("good")
 
 
 def asks(name: str, cpu: float) -> object:
     made = job(name)
-    return replace(made, tasks=tuple(replace(task, request=Resources({"cpu": cpu})) for task in made.tasks))
+    return replace(made, pods=tuple(replace(task, request=Resources({"cpu": cpu})) for task in made.pods))
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def asks(name: str, cpu: float) -> object:
     ],
 )
 def test_a_job_that_makes_no_sense_is_left_out_and_named(wrong: object, path: str, word: str) -> None:
-    queues = [Queue("q"), Queue("mad", weight=-1)]
+    queues = [QueueSpec("q"), QueueSpec("mad", weight=-1)]
     decisions = decide([node("a")], [wrong, GOOD], queues)
     assert bound(decisions) == {"good": 1}
     (problem,) = decisions.refused["bad"]
@@ -62,7 +62,7 @@ def test_a_machine_of_absurd_size_gets_nothing() -> None:
 
 def test_a_sound_state_is_taken_as_it_is() -> None:
     whole = state([node("a")], [GOOD])
-    checks.require(whole)
+    validation.validate(whole)
     assert not cycle(whole, POLICY, 0.0).refused
 
 
@@ -77,11 +77,11 @@ def test_a_sound_state_is_taken_as_it_is() -> None:
 )
 def test_who_hands_in_a_whole_state_is_told_everything(wrong: object, path: str, word: str) -> None:
     with pytest.raises(Invalid) as caught:
-        checks.require(state([node("a")], [wrong, GOOD]))
+        validation.validate(state([node("a")], [wrong, GOOD]))
     assert [p for p in caught.value.problems if p.path == path and word in p.message], caught.value.problems
 
 
 def test_names_that_are_there_twice_are_told() -> None:
     with pytest.raises(Invalid) as caught:
-        checks.require(state([node("a"), node("a")], [], [Queue("q"), Queue("q")]))
+        validation.validate(state([node("a"), node("a")], [], [QueueSpec("q"), QueueSpec("q")]))
     assert [problem.path for problem in caught.value.problems] == ["nodes.a", "queues.q"]

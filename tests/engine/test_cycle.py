@@ -6,7 +6,7 @@ from tests.engine.worlds import bound, decide, job, node, running
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
 from hekla.engine.decisions import Cause
-from hekla.engine.model import Queue, Taint, TaskStatus, Toleration
+from hekla.engine.model import PodStatus, QueueSpec, Taint, Toleration
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
 
 GIB = Resources.parse({"cpu": "1", "memory": "1Gi"})
@@ -39,7 +39,7 @@ def test_what_is_over_the_minimum_is_shared_between_jobs() -> None:
 
 
 def test_queues_share_by_weight() -> None:
-    queues = [Queue("light", weight=1), Queue("heavy", weight=3)]
+    queues = [QueueSpec("light", weight=1), QueueSpec("heavy", weight=3)]
     jobs = [job(f"{queue.name}-{n}", queue=queue.name) for queue in queues for n in range(8)]
     counts = bound(decide([node("a", "8")], jobs, queues))
     assert sum(n for name, n in counts.items() if name.startswith("heavy")) == 6
@@ -47,13 +47,13 @@ def test_queues_share_by_weight() -> None:
 
 
 def test_an_idle_queue_lends() -> None:
-    queues = [Queue("idle", weight=9), Queue("busy")]
+    queues = [QueueSpec("idle", weight=9), QueueSpec("busy")]
     jobs = [job(f"busy-{n}", queue="busy") for n in range(8)]
     assert len(bound(decide([node("a", "8")], jobs, queues))) == 8
 
 
 def test_a_capability_bounds_a_queue() -> None:
-    queues = [Queue("q", capability=Resources.parse({"cpu": "2"}))]
+    queues = [QueueSpec("q", capability=Resources.parse({"cpu": "2"}))]
     assert len(bound(decide([node("a", "8")], [job(str(n)) for n in range(5)], queues))) == 2
 
 
@@ -111,7 +111,7 @@ def test_a_job_is_let_in_only_when_its_least_fits() -> None:
 
 
 def test_a_closed_queue_lets_nobody_in() -> None:
-    decisions = decide([node("a")], [job("late", phase=GangPhase.PENDING)], [Queue("q", is_open=False)])
+    decisions = decide([node("a")], [job("late", phase=GangPhase.PENDING)], [QueueSpec("q", is_open=False)])
     assert decisions.phases["late"] is GangPhase.PENDING
     assert decisions.reasons["late"][0].code == "queue_closed"
 
@@ -120,14 +120,14 @@ def test_a_closed_queue_lets_nobody_in() -> None:
 def test_a_queue_that_is_drained_lets_nobody_in_and_serves_who_is_in(actions: str) -> None:
     text = DEFAULT_POLICY_TEXT.replace("enqueue, allocate, backfill", actions)
     jobs = [job("late", phase=GangPhase.PENDING), job("later", phase=GangPhase.PENDING), job("inside")]
-    decisions = decide([node("a")], jobs, [Queue("q", is_draining=True)], parse(text))
+    decisions = decide([node("a")], jobs, [QueueSpec("q", is_draining=True)], parse(text))
     assert bound(decisions) == {"inside": 1}
     assert decisions.phases["late"] is GangPhase.PENDING
     assert [decisions.reasons[name][0].code for name in ("late", "later")] == ["queue_draining"] * 2
 
 
 def test_what_ends_is_promised_but_not_given_yet() -> None:
-    leaving = job("old", 4, phase=GangPhase.RUNNING, task={"status": TaskStatus.RELEASING, "node": "a"})
+    leaving = job("old", 4, phase=GangPhase.RUNNING, task={"status": PodStatus.RELEASING, "node": "a"})
     decisions = decide([node("a", "4")], [leaving, job("new", 4)])
     assert bound(decisions) == {}
     assert set(decisions.pipelined.values()) == {"a"}

@@ -9,10 +9,10 @@ from tests.engine import worlds
 from hekla.domain.resources import Resources
 from hekla.engine import cycle
 from hekla.engine.decisions import Decisions
-from hekla.engine.model import ClusterState, Job, Node, Task, TaskStatus
+from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec, PodStatus
 from hekla.engine.plugins.deviceshare import links
 from hekla.engine.plugins.deviceshare.inventory import parse_links
-from hekla.engine.policy import Policy, parse
+from hekla.engine.policy import SchedulerPolicy, parse
 
 POLICY = """\
 actions: "{actions}"
@@ -30,35 +30,35 @@ SHARING, NUMBER, VIRTUAL = (
 )
 
 
-def policy(*arguments: str, actions: str = "allocate", compatibility: str = "hekla") -> Policy:
+def policy(*arguments: str, actions: str = "allocate", compatibility: str = "hekla") -> SchedulerPolicy:
     text = POLICY.format(actions=actions, arguments=", ".join(arguments))
     return replace(parse(text), compatibility=compatibility)
 
 
-def server(name: str, cards: int = 4, memory: int = 32, **more: object) -> Node:
+def server(name: str, cards: int = 4, memory: int = 32, **more: object) -> NodeSpec:
     amounts = {"cpu": "32", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": str(cards)}
     amounts |= {"volcano.sh/gpu-number": str(cards), "volcano.sh/gpu-memory": str(memory)}
-    return Node(name, Resources.parse(amounts), **more)
+    return NodeSpec(name, Resources.parse(amounts), **more)
 
 
-def virtual_server(name: str, *cards: str) -> Node:
+def virtual_server(name: str, *cards: str) -> NodeSpec:
     amounts = {"cpu": "32", "memory": "64Gi", "pods": "110", "volcano.sh/vgpu-number": "100"}
-    return Node(name, Resources.parse(amounts), annotations={"volcano.sh/node-vgpu-register": ":".join(cards)})
+    return NodeSpec(name, Resources.parse(amounts), annotations={"volcano.sh/node-vgpu-register": ":".join(cards)})
 
 
-def pods(name: str, count: int, *limits: dict[str, str], **more: object) -> Job:
+def pods(name: str, count: int, *limits: dict[str, str], **more: object) -> PodGroupSpec:
     """A job of equal pods, each of containers with these limits of cards."""
     parsed = tuple(Resources.parse({f"volcano.sh/{k}": v for k, v in one.items()}) for one in limits)
     request = sum(parsed, Resources.parse({"cpu": "1"}))
     tasks = tuple(
-        Task(f"{name}-{i}", f"{name}-w-{i}", "w", request, device_limits=parsed, **more) for i in range(count)
+        PodSpec(f"{name}-{i}", f"{name}-w-{i}", "w", request, device_limits=parsed, **more) for i in range(count)
     )
-    return replace(worlds.job(name, minimum=1), tasks=tasks, min_resources=None)
+    return replace(worlds.job(name, minimum=1), pods=tasks, min_resources=None)
 
 
 def given(decisions: Decisions, note: str = "volcano.sh/gpu-index") -> dict[str, tuple[str, str]]:
     """The node and the cards that each pod was given."""
-    return {bind.task: (bind.node, bind.annotations.get(note, "")) for bind in decisions.binds}
+    return {bind.pod: (bind.node, bind.annotations.get(note, "")) for bind in decisions.binds}
 
 
 def test_a_pod_gets_memory_of_one_card_and_is_told_which() -> None:
@@ -80,7 +80,7 @@ def test_whole_cards_are_those_without_any_pod_and_in_health() -> None:
 
 @pytest.mark.parametrize(("note", "expected"), [({"volcano.sh/gpu-index": "0,1"}, "2,3"), ({}, "2,3")])
 def test_pods_that_run_keep_their_cards(note: dict[str, str], expected: str) -> None:
-    old = pods("old", 1, {"gpu-number": "2"}, status=TaskStatus.RUNNING, node="a", annotations=note)
+    old = pods("old", 1, {"gpu-number": "2"}, status=PodStatus.RUNNING, node="a", annotations=note)
     decisions = worlds.decide([server("a")], [old, pods("new", 1, {"gpu-number": "2"})], policy=policy(NUMBER))
     assert given(decisions) == {"new-0": ("a", expected)}
 
@@ -88,9 +88,9 @@ def test_pods_that_run_keep_their_cards(note: dict[str, str], expected: str) -> 
 def test_cards_are_told_again_from_one_cycle_to_the_next() -> None:
     jobs, rules = [pods("j", 2, {"gpu-number": "1"})], policy(NUMBER)
     first = worlds.decide([server("a")], jobs, policy=rules)
-    told = {bind.task: bind.annotations for bind in first.binds}
-    ran = tuple(replace(t, status=TaskStatus.RUNNING, node="a", annotations=told[t.uid]) for t in jobs[0].tasks)
-    rest = replace(jobs[0], tasks=ran[1:])
+    told = {bind.pod: bind.annotations for bind in first.binds}
+    ran = tuple(replace(t, status=PodStatus.RUNNING, node="a", annotations=told[t.uid]) for t in jobs[0].pods)
+    rest = replace(jobs[0], pods=ran[1:])
     again = worlds.decide([server("a")], [rest, pods("k", 2, {"gpu-number": "1"})], policy=rules)
     assert given(again) == {"k-0": ("a", "0"), "k-1": ("a", "2")}
 
@@ -102,12 +102,12 @@ def test_a_gang_that_does_not_fit_leaves_no_card_taken() -> None:
 
 
 def test_who_preempts_is_promised_the_cards_of_its_victims() -> None:
-    old = pods("old", 1, {"gpu-memory": "8"}, status=TaskStatus.RUNNING, node="a")
+    old = pods("old", 1, {"gpu-memory": "8"}, status=PodStatus.RUNNING, node="a")
     new = replace(pods("new", 1, {"gpu-memory": "8"}, preemptable=False), priority=10)
     rules = policy(SHARING, actions="allocate, preempt")
     spread = replace(old, min_available=0, min_task_member={})
     decisions = worlds.decide([server("a", cards=1, memory=8)], [spread, new], policy=rules)
-    assert [eviction.task for eviction in decisions.evictions] == ["old-0"]
+    assert [eviction.pod for eviction in decisions.evictions] == ["old-0"]
     assert decisions.pipelined == {"new-0": "a"}
 
 
@@ -154,7 +154,7 @@ def test_a_card_whose_cores_are_all_given_takes_nobody_who_names_none() -> None:
     full = {"vgpu-number": "1", "vgpu-memory": "10", "vgpu-cores": "100"}
     jobs = [pods("j", 1, full), pods("k", 1, {"vgpu-number": "1", "vgpu-memory": "10"})]
     decisions = worlds.decide([virtual_server("a", card("x"))], jobs, policy=policy(VIRTUAL))
-    assert [bind.task for bind in decisions.binds] == ["j-0"]
+    assert [bind.pod for bind in decisions.binds] == ["j-0"]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_each_container_gets_its_own_part_and_wishes_are_met() -> None:
 
 def test_virtual_parts_are_read_back() -> None:
     note = {"volcano.sh/vgpu-ids-new": "y,V100,16000,0"}
-    old = pods("old", 1, {"vgpu-number": "1"}, status=TaskStatus.RUNNING, node="a", annotations=note)
+    old = pods("old", 1, {"vgpu-number": "1"}, status=PodStatus.RUNNING, node="a", annotations=note)
     node = virtual_server("a", card("x"), card("y"))
     decisions = worlds.decide([node], [old, pods("new", 2, {"vgpu-number": "1"})], policy=policy(VIRTUAL))
     assert given(decisions, "volcano.sh/vgpu-ids-new") == {"new-0": ("a", "x,V100,16000,0")}
@@ -252,7 +252,7 @@ def test_who_may_be_cut_up_in_no_known_way_is_not_given(rules: str) -> None:
 def test_pieces_are_read_back() -> None:
     note = {"volcano.sh/vgpu-ids-new": "x[g2-0],NVIDIA-A100-40GB,10240,0"}
     limits = {"vgpu-number": "1", "vgpu-memory": "9000"}
-    old = pods("old", 1, limits, status=TaskStatus.RUNNING, node="a", annotations=note)
+    old = pods("old", 1, limits, status=PodStatus.RUNNING, node="a", annotations=note)
     decisions = worlds.decide([virtual_server("a", CUT_UP)], [old, pods("new", 3, limits)],
                               policy=policy(VIRTUAL, GEOMETRIES))  # fmt: skip
     names = {task: devices.partition(",")[0] for task, (_, devices) in given(decisions, *note).items()}
@@ -263,7 +263,7 @@ def test_pieces_that_are_given_back_leave_the_card_whole() -> None:
     big = replace(pods("a-big", 8, {"vgpu-number": "1", "vgpu-memory": "5000"}), min_available=8, min_task_member={})
     whole = pods("b", 1, {"vgpu-number": "1"})
     decisions = worlds.decide([virtual_server("a", CUT_UP)], [big, whole], policy=policy(VIRTUAL, GEOMETRIES))
-    assert [bind.task for bind in decisions.binds] == ["b-0"]
+    assert [bind.pod for bind in decisions.binds] == ["b-0"]
 
 
 def test_containers_of_a_pod_get_pieces_of_their_own() -> None:
@@ -303,7 +303,7 @@ def test_pods_of_one_rule_do_not_share_a_card(first: dict[str, str], second: dic
 def test_of_one_rule_there_run_as_many_as_there_are_cards() -> None:
     limits, labels = {"vgpu-number": "1", "vgpu-memory": "1000"}, {"app": "serve"}
     note = {"volcano.sh/vgpu-ids-new": "x,V100,1000,0"}
-    old = pods("old", 1, limits, labels=labels, status=TaskStatus.RUNNING, node="a", annotations=note)
+    old = pods("old", 1, limits, labels=labels, status=PodStatus.RUNNING, node="a", annotations=note)
     node = virtual_server("a", card("x"), card("y"))
     decisions = worlds.decide([node], [old, pods("new", 3, limits, labels=labels)], policy=policy(VIRTUAL, RULES))
     assert given(decisions, "volcano.sh/vgpu-ids-new") == {"new-0": ("a", "y,V100,1000,0")}
@@ -323,7 +323,7 @@ PAIRS = [[0, 1, 9, 1], [1, 0, 1, 9], [9, 1, 0, 1], [1, 9, 1, 0]]
 """Cards 0 and 2, and cards 1 and 3, are linked best."""
 
 
-def linked(name: str, matrix: object = PAIRS) -> Node:
+def linked(name: str, matrix: object = PAIRS) -> NodeSpec:
     return server(name, annotations={"hekla.io/gpu-links": json.dumps(matrix)})
 
 
@@ -363,7 +363,7 @@ def test_the_weakest_link_counts_more_than_the_sum() -> None:
 
 
 def test_volcano_counts_no_cards_of_pods_that_do_not_say_which() -> None:
-    old = pods("old", 1, {"gpu-memory": "8"}, status=TaskStatus.RUNNING, node="a")
+    old = pods("old", 1, {"gpu-memory": "8"}, status=PodStatus.RUNNING, node="a")
     state = worlds.state([server("a")], [old, pods("new", 1, {"gpu-memory": "1"})])
     ours, volcanos = (cycle(state, policy(SHARING, compatibility=c), 0.0) for c in ("hekla", "volcano"))
     assert (given(ours)["new-0"], given(volcanos)["new-0"]) == (("a", "1"), ("a", "0"))

@@ -9,9 +9,18 @@ from tests.engine.worlds import bound, job, node, running, state
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
 from hekla.engine import cycle
-from hekla.engine.conditions import Conditions, PodSelector, PodTerm, Requirement
+from hekla.engine.constraints import PodAffinityTerm, PodConstraints, PodSelector, Requirement
 from hekla.engine.decisions import Decisions
-from hekla.engine.model import ClusterState, HyperNode, Job, NetworkTopology, Node, Queue, SubGroupPolicy, TaskStatus
+from hekla.engine.model import (
+    ClusterState,
+    HyperNode,
+    NetworkTopology,
+    NodeSpec,
+    PodGroupSpec,
+    PodStatus,
+    QueueSpec,
+    SubGroupPolicy,
+)
 from hekla.engine.policy import parse
 
 HOUR = 3600.0
@@ -31,7 +40,7 @@ def both(
 
 
 def evicted(pair: tuple[Decisions, Decisions]) -> tuple[list[str], list[str]]:
-    hekla, volcano = (sorted(eviction.task for eviction in one.evictions) for one in pair)
+    hekla, volcano = (sorted(eviction.pod for eviction in one.evictions) for one in pair)
     return hekla, volcano
 
 
@@ -58,7 +67,7 @@ def test_a_gang_does_not_fall_below_its_minimum() -> None:
 def test_of_a_job_the_last_tasks_go_first() -> None:
     world = state([node("a", "10")], [running("low", 10, "a", minimum=5), job("high", 2, priority=9)])
     mine, volcanos = both(world, "preempt", plugins("priority", "gang", "predicates"), plugins("drf"))
-    gone = [{eviction.task for eviction in decisions.evictions} for decisions in (mine, volcanos)]
+    gone = [{eviction.pod for eviction in decisions.evictions} for decisions in (mine, volcanos)]
     assert gone == [{"low/8", "low/9"}, {"low/3", "low/4"}]
 
 
@@ -112,11 +121,11 @@ def test_a_node_where_evictions_were_tried_in_vain_is_forgotten() -> None:
 
 def test_conditions_that_an_eviction_meets_are_seen() -> None:
     """The urgent pod must be apart from the one that runs: to evict that one is what helps."""
-    apart = Conditions(apart=(PodTerm(WEB, "name"),))
+    apart = PodConstraints(pod_anti_affinity=(PodAffinityTerm(WEB, "name"),))
     low = running("low", 1, "a", minimum=0, namespace="team")
-    low = replace(low, tasks=tuple(replace(task, labels={"app": "web"}) for task in low.tasks))
+    low = replace(low, pods=tuple(replace(task, labels={"app": "web"}) for task in low.pods))
     world = state(
-        [node("a", labels={"name": "a"})], [low, job("high", priority=9, namespace="team", task={"conditions": apart})]
+        [node("a", labels={"name": "a"})], [low, job("high", priority=9, namespace="team", task={"constraints": apart})]
     )
     text = plugins("priority", "gang") + ", {name: predicates, enablePreemptable: false}"
     least = "[{name: preempt, arguments: {enableTopologyAwarePreemption: true}}]"
@@ -133,7 +142,7 @@ CLOSE = NetworkTopology(highest_tier=1)
 def test_reclaim_leaves_gangs_that_must_be_close_to_gangreclaim() -> None:
     near = job("near", 1, queue="mine", topology=CLOSE)
     world = state([node("a", "4"), node("b", "4")], [running("a", 4, "a", minimum=0), running("b", 4, "b", minimum=0),
-                                                     near], [Queue("q"), Queue("mine")])  # fmt: skip
+                                                     near], [QueueSpec("q"), QueueSpec("mine")])  # fmt: skip
     pair = both(replace(world, hyper_nodes=RACK), "reclaim", plugins("gang", "predicates", "proportion"))
     mine, volcanos = evicted(pair)
     assert (mine, len(volcanos)) == ([], 1)
@@ -143,7 +152,7 @@ def test_gangreclaim_leaves_a_queue_what_it_deserves() -> None:
     jobs = [running("fair", 4, "a", minimum=0), running("more", 8, "b", minimum=0, queue="r")]
     own = job("own", 3, queue="mine", task={"node_selector": {"disk": "fast"}})
     nodes = [node("a", "4", labels={"disk": "fast"}), node("b", "8")]
-    world = state(nodes, [*jobs, own], [Queue("q"), Queue("r"), Queue("mine")])
+    world = state(nodes, [*jobs, own], [QueueSpec("q"), QueueSpec("r"), QueueSpec("mine")])
     mine, volcanos = evicted(both(world, "gangreclaim", plugins("gang", "predicates", "proportion")))
     assert mine == []
     assert "fair/0" in volcanos
@@ -164,9 +173,9 @@ def test_for_a_gang_nobody_goes_whose_room_it_does_not_use() -> None:
 
 def test_what_refused_one_task_of_a_role_may_take_the_next() -> None:
     gang = job("gang", 2)
-    tasks = tuple(replace(t, node_selector={"disk": name}) for t, name in zip(gang.tasks, "xy", strict=True))
+    tasks = tuple(replace(t, node_selector={"disk": name}) for t, name in zip(gang.pods, "xy", strict=True))
     nodes = [node(name, labels={"disk": name}) for name in "xy"]
-    hekla, volcano = both(state(nodes, [replace(gang, tasks=tasks)]), "allocate", plugins("gang", "predicates"))
+    hekla, volcano = both(state(nodes, [replace(gang, pods=tasks)]), "allocate", plugins("gang", "predicates"))
     assert (bound(hekla), bound(volcano)) == ({"gang": 2}, {})
 
 
@@ -176,7 +185,7 @@ PARTS = (SubGroupPolicy("p", keys=("part",), at_least=1, topology=CLOSE),)
 @pytest.mark.parametrize("terms", [{"topology": CLOSE}, {"sub_groups": PARTS}])
 def test_a_domain_with_room_now_goes_before_one_that_has_it_later(terms: dict[str, Any]) -> None:
     """What leaves the first rack, half of each machine, still makes it the fuller one: the better one by score."""
-    leaving = {"status": TaskStatus.RELEASING}
+    leaving = {"status": PodStatus.RELEASING}
     jobs = [job(f"on-{on}", cpu="2", phase=GangPhase.RUNNING, task={"node": on, **leaving}) for on in "ab"]
     gang = job("gang", cpu="4", task={"labels": {"part": "x"}}, **terms)
     racks = HyperNode("r0", 1, frozenset("ab")), HyperNode("r1", 1, frozenset("cd"))
@@ -192,14 +201,14 @@ LENT = "{name: tdm, arguments: {tdm.revocable-zone.night: '22:00-06:00'}}"
 ZONE = {"volcano.sh/revocable-zone": "night"}
 
 
-def lent(*jobs: Job, nodes: int = 1) -> ClusterState:
+def lent(*jobs: PodGroupSpec, nodes: int = 1) -> ClusterState:
     return state([node(f"n{at}", labels=ZONE) for at in range(nodes)], list(jobs))
 
 
-def revocable(name: str, pods: int, **annotations: str) -> Job:
+def revocable(name: str, pods: int, **annotations: str) -> PodGroupSpec:
     made = running(name, pods, "n0", minimum=0, annotations=annotations)
     mark = {"volcano.sh/preemptable": "true"}
-    return replace(made, tasks=tuple(replace(task, annotations=mark, preemptable=True) for task in made.tasks))
+    return replace(made, pods=tuple(replace(task, annotations=mark, preemptable=True) for task in made.pods))
 
 
 @pytest.mark.parametrize(("hour", "mine", "volcanos"), [(23, 1, 1), (3, 1, 0), (7, 0, 0)])
@@ -223,10 +232,10 @@ def test_a_job_that_has_less_than_it_needs_loses_nobody() -> None:
 def test_a_budget_is_one_for_all_zones() -> None:
     zones = ("east", "west")
     made = revocable("wide", 2, **{"volcano.sh/jdb-max-unavailable": "1"})
-    tasks = tuple(replace(task, node=zone) for task, zone in zip(made.tasks, zones, strict=True))
+    tasks = tuple(replace(task, node=zone) for task, zone in zip(made.pods, zones, strict=True))
     nodes = [node(zone, labels={"volcano.sh/revocable-zone": zone}) for zone in zones]
     shut = ", ".join(f"tdm.revocable-zone.{zone}: '22:00-23:00'" for zone in zones)
-    world = state(nodes, [replace(made, tasks=tasks)])
+    world = state(nodes, [replace(made, pods=tasks)])
     mine, volcanos = evicted(both(world, "shuffle", f"{{name: tdm, arguments: {{{shut}}}}}", now=7 * HOUR))
     assert (len(mine), len(volcanos)) == (1, 2)
 
@@ -240,14 +249,14 @@ def test_a_card_is_not_given_twice_when_its_pod_does_not_say_which_it_has() -> N
     gpu = Resources.parse({"volcano.sh/gpu-memory": "8"})
     card = Resources.parse({"cpu": "4", "pods": "110", "volcano.sh/gpu-memory": "8", "volcano.sh/gpu-number": "1"})
     old = running("old", 1, "a")
-    jobs = [replace(one, tasks=tuple(replace(t, limits=gpu) for t in one.tasks)) for one in (old, job("new", 1))]
-    hekla, volcano = both(state([Node("a", card)], jobs), "allocate", plugins("gang", "predicates") + ", " + SHARES)
+    jobs = [replace(one, pods=tuple(replace(t, limits=gpu) for t in one.pods)) for one in (old, job("new", 1))]
+    hekla, volcano = both(state([NodeSpec("a", card)], jobs), "allocate", plugins("gang", "predicates") + ", " + SHARES)
     assert (bound(hekla), bound(volcano)) == ({}, {"new": 1})
 
 
 def test_a_pod_goes_near_one_that_likes_it_and_was_just_placed() -> None:
-    wish = Conditions(preferred_pods=((5, PodTerm(WEB, "zone")),))
-    likes = {"node_selector": {"disk": "fast"}, "conditions": wish}
+    wish = PodConstraints(preferred_pod_affinity=((5, PodAffinityTerm(WEB, "zone")),))
+    likes = {"node_selector": {"disk": "fast"}, "constraints": wish}
     friend = job("friend", cpu="4", created_at=1.0, namespace="team", task=likes)
     new = job("new", created_at=2.0, namespace="team", task={"labels": {"app": "web"}})
     labels = {"a": {"zone": "1", "disk": "fast"}, "b": {"zone": "1"}, "0": {"zone": "2"}}

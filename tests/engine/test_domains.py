@@ -7,7 +7,7 @@ from tests.engine import worlds
 
 from hekla.engine import cycle
 from hekla.engine.decisions import Decisions
-from hekla.engine.model import ClusterState, HyperNode, Job, NetworkTopology, SubGroupPolicy, Task
+from hekla.engine.model import ClusterState, HyperNode, NetworkTopology, PodGroupSpec, PodSpec, SubGroupPolicy
 from hekla.engine.policy import parse
 
 POLICY = parse("""\
@@ -25,7 +25,7 @@ HALL = NetworkTopology(highest_tier=2)
 SOFT = NetworkTopology(is_hard=False)
 
 
-def decide(*jobs: Job, cpu: str = "2") -> Decisions:
+def decide(*jobs: PodGroupSpec, cpu: str = "2") -> Decisions:
     """Two racks in one hall and one in another, two nodes in each rack."""
     nodes = [worlds.node(name, cpu=cpu) for rack in RACKS.values() for name in rack]
     racks = [HyperNode(name, 1, frozenset(members), "rack") for name, members in RACKS.items()]
@@ -64,8 +64,8 @@ def test_the_fullest_domain_that_holds_it_is_taken() -> None:
 
 def test_pods_that_come_later_stay_in_the_domain() -> None:
     runs = worlds.running("j", 1, on="c0", minimum=1, topology=CLOSE)
-    more = worlds.job("j", 3, cpu="2").tasks[1:]
-    decisions = decide(replace(runs, tasks=(runs.tasks[0], *more)))
+    more = worlds.job("j", 3, cpu="2").pods[1:]
+    decisions = decide(replace(runs, pods=(runs.pods[0], *more)))
     assert nodes_of(decisions) == ["c1"]
 
 
@@ -75,20 +75,20 @@ def test_what_finds_no_domain_leaves_no_trace_and_has_a_reason() -> None:
     assert [reason.code for reason in decisions.reasons["j"]] == ["no_domain_fits"]
 
 
-def grouped(sizes: dict[str, int], minimum: int, **policy: object) -> Job:
-    tasks: tuple[Task, ...] = tuple(
+def grouped(sizes: dict[str, int], minimum: int, **policy: object) -> PodGroupSpec:
+    tasks: tuple[PodSpec, ...] = tuple(
         replace(task, uid=f"{label}/{i}", name=f"j-{label}-{i}", labels={"part": label})
         for label, size in sizes.items()
-        for i, task in enumerate(worlds.job("j", size, cpu="2").tasks)
+        for i, task in enumerate(worlds.job("j", size, cpu="2").pods)
     )
     job = worlds.job("j", minimum, cpu="2", sub_groups=(SubGroupPolicy("p", keys=("part",), **policy),))
-    return replace(job, tasks=tasks, min_task_member={})
+    return replace(job, pods=tasks, min_task_member={})
 
 
 def racks_by_part(decisions: Decisions) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for bind in decisions.binds:
-        found.setdefault(bind.task.split("/")[0], set()).add(bind.node[0])
+        found.setdefault(bind.pod.split("/")[0], set()).add(bind.node[0])
     return found
 
 
@@ -99,7 +99,7 @@ def test_each_sub_group_has_a_domain_of_its_own() -> None:
 
 def test_a_sub_group_that_fits_nowhere_does_not_hold_up_the_others() -> None:
     decisions = decide(grouped({"x": 3, "y": 2}, 2, size=2, at_least=1, topology=CLOSE))
-    assert [(bind.task, bind.node) for bind in decisions.binds if bind.task == "x/2"] == []
+    assert [(bind.pod, bind.node) for bind in decisions.binds if bind.pod == "x/2"] == []
     assert {part: len(racks) for part, racks in racks_by_part(decisions).items()} == {"x": 1, "y": 1}
 
 

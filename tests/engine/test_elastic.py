@@ -7,7 +7,7 @@ from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
 from hekla.engine import cycle
 from hekla.engine.decisions import Decisions
-from hekla.engine.model import Job, Queue, Task
+from hekla.engine.model import PodGroupSpec, PodSpec, QueueSpec
 from hekla.engine.policy import parse
 
 # The plugins and their tiers as in the examples; cpu stands for GPUs.
@@ -18,20 +18,20 @@ tiers:
 - plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}%s]
 compatibility: %s
 """
-QUEUES = [Queue("queue1"), Queue("queue2")]
+QUEUES = [QueueSpec("queue1"), QueueSpec("queue2")]
 COMPATIBILITY = pytest.mark.parametrize("compatibility", ["hekla", "volcano"])
 
 
-def decide(jobs: list[Job], compatibility: str, cpus: int = 10, more: str = "") -> Decisions:
+def decide(jobs: list[PodGroupSpec], compatibility: str, cpus: int = 10, more: str = "") -> Decisions:
     world = state([node("a", str(cpus))], jobs, QUEUES)
     return cycle(world, parse(TEXT % (more, compatibility)), 0.0)
 
 
-def elastic(name: str, queue: str = "queue1", minimum: int = 5, **more: object) -> Job:
+def elastic(name: str, queue: str = "queue1", minimum: int = 5, **more: object) -> PodGroupSpec:
     return job(name, 10, minimum=minimum, queue=queue, phase=GangPhase.PENDING, **more)
 
 
-def full(name: str = "job1-1") -> Job:
+def full(name: str = "job1-1") -> PodGroupSpec:
     return running(name, 10, "a", minimum=5, queue="queue1")
 
 
@@ -95,13 +95,13 @@ def test_two_jobs_of_four_workers_on_four_gpus_run_one_after_the_other(compatibi
     assert bound(decide([second], compatibility, 4)) == {"second": 4}
 
 
-def trains(name: str, at: float) -> Job:
+def trains(name: str, at: float) -> PodGroupSpec:
     """Two parameter servers and four workers, who talk to each other."""
     roles = [("ps", n) for n in range(2)] + [("worker", n) for n in range(4)]
     request = Resources.parse({"cpu": "1"})
-    tasks = tuple(Task(f"{name}/{role}-{n}", f"{name}-{role}-{n}", role, request) for role, n in roles)
+    tasks = tuple(PodSpec(f"{name}/{role}-{n}", f"{name}-{role}-{n}", role, request) for role, n in roles)
     wish = {"volcano.sh/task-topology-affinity": "ps,worker"}
-    return Job(name, name, queue="queue1", min_available=6, tasks=tasks, annotations=wish, created_at=at,
+    return PodGroupSpec(name, name, queue="queue1", min_available=6, pods=tasks, annotations=wish, created_at=at,
                phase=GangPhase.INQUEUE)  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from tests.engine import worlds
 
 from hekla.engine import cycle
 from hekla.engine.decisions import Decisions
-from hekla.engine.model import HyperNode, Job, NetworkTopology, Queue, TaskStatus
+from hekla.engine.model import HyperNode, NetworkTopology, PodGroupSpec, PodStatus, QueueSpec
 from hekla.engine.policy import parse
 
 
@@ -34,22 +34,22 @@ RACKS = (HyperNode("r0", 1, frozenset(("a0", "a1"))), HyperNode("r1", 1, frozens
 CLOSE = NetworkTopology(highest_tier=1)
 
 
-def decide(action: str, *jobs: Job, queues: list[Queue] | None = None, **more: str) -> Decisions:
+def decide(action: str, *jobs: PodGroupSpec, queues: list[QueueSpec] | None = None, **more: str) -> Decisions:
     """Two racks of two nodes; each node holds two of the pods used here."""
     nodes = [worlds.node(name, cpu="4") for name in ("a0", "a1", "b0", "b1")]
     state = replace(worlds.state(nodes, list(jobs), queues), hyper_nodes=RACKS)
     return cycle(state, policy(action, **more), 0.0)
 
 
-def filler(name: str, nodes: str, minimum: int, **more: object) -> Job:
+def filler(name: str, nodes: str, minimum: int, **more: object) -> PodGroupSpec:
     """A running gang of pods of two cores on these nodes, one a word."""
     job = worlds.job(name, len(nodes.split()), cpu="2", minimum=minimum, **more)
-    tasks = zip(job.tasks, nodes.split(), strict=True)
-    return replace(job, tasks=tuple(replace(task, node=node, status=TaskStatus.RUNNING) for task, node in tasks))
+    tasks = zip(job.pods, nodes.split(), strict=True)
+    return replace(job, pods=tuple(replace(task, node=node, status=PodStatus.RUNNING) for task, node in tasks))
 
 
 def evicted(decisions: Decisions) -> list[str]:
-    return sorted(eviction.task for eviction in decisions.evictions)
+    return sorted(eviction.pod for eviction in decisions.evictions)
 
 
 def test_the_surplus_of_a_less_urgent_gang_goes_first() -> None:
@@ -94,10 +94,10 @@ def test_the_next_cycle_binds_the_gang_where_room_was_made() -> None:
     high = worlds.job("high", 3, cpu="2", priority=10, topology=CLOSE)
     first = decide("gangpreempt", low, high)
     gone = set(evicted(first))
-    rest = replace(low, tasks=tuple(task for task in low.tasks if task.uid not in gone))
-    waits = replace(high, tasks=tuple(replace(t, nominated_node=first.nominated[t.uid]) for t in high.tasks))
+    rest = replace(low, pods=tuple(task for task in low.pods if task.uid not in gone))
+    waits = replace(high, pods=tuple(replace(t, nominated_node=first.nominated[t.uid]) for t in high.pods))
     second = decide("gangpreempt", rest, waits)
-    assert {bind.task: bind.node for bind in second.binds} == dict(first.nominated)
+    assert {bind.pod: bind.node for bind in second.binds} == dict(first.nominated)
 
 
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])
@@ -108,7 +108,7 @@ def test_what_takes_pods_one_by_one_leaves_out_gangs_that_must_be_close(action: 
     assert evicted(decide(f"gang{action}", low, high, queues=QUEUES))
 
 
-QUEUES = [Queue("q"), Queue("mine")]
+QUEUES = [QueueSpec("q"), QueueSpec("mine")]
 
 
 def test_a_queue_takes_back_its_share_for_a_whole_gang() -> None:
@@ -118,9 +118,9 @@ def test_a_queue_takes_back_its_share_for_a_whole_gang() -> None:
 
 
 @pytest.mark.parametrize(
-    "queues", [[Queue("q", reclaimable=False), Queue("mine")], [Queue("q", weight=9), Queue("mine")]]
+    "queues", [[QueueSpec("q", reclaimable=False), QueueSpec("mine")], [QueueSpec("q", weight=9), QueueSpec("mine")]]
 )
-def test_what_a_queue_deserves_or_protects_stays(queues: list[Queue]) -> None:
+def test_what_a_queue_deserves_or_protects_stays(queues: list[QueueSpec]) -> None:
     borrower = filler("borrower", "a0 a0 a1 a1 b0 b0 b1", minimum=2)
     own = worlds.job("own", 3, cpu="2", queue="mine")
     assert not evicted(decide("gangreclaim", borrower, own, queues=queues))

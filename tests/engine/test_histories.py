@@ -12,8 +12,8 @@ from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
 from hekla.engine import cycle
 from hekla.engine.decisions import Decisions
-from hekla.engine.model import ClusterState, Job, Node, Queue, Task, TaskStatus
-from hekla.engine.policy import DEFAULT_POLICY_TEXT, Policy, parse
+from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec, PodStatus, QueueSpec
+from hekla.engine.policy import DEFAULT_POLICY_TEXT, SchedulerPolicy, parse
 
 ALL_ACTIONS = "enqueue, allocate, preempt, reclaim, backfill"
 WITH_EVICTIONS = DEFAULT_POLICY_TEXT.replace("enqueue, allocate, backfill", ALL_ACTIONS)
@@ -33,11 +33,11 @@ SLACK = 0.2
 TIME_TO_SETTLE, QUIET = 30, 10
 
 
-def tasks_of(state: ClusterState) -> dict[str, Task]:
-    return {task.uid: task for job in state.jobs for task in job.tasks}
+def tasks_of(state: ClusterState) -> dict[str, PodSpec]:
+    return {task.uid: task for job in state.jobs for task in job.pods}
 
 
-def asks(task: Task) -> Resources:
+def asks(task: PodSpec) -> Resources:
     return task.request + {"pods": 1.0}
 
 
@@ -45,18 +45,18 @@ def on_nodes(state: ClusterState, *, leaving: bool) -> dict[str, Resources]:
     """What is used of each node; without what is on its way out where `leaving` is false."""
     used = {node.name: Resources() for node in state.nodes}
     for task in tasks_of(state).values():
-        if task.status in HOLDING and (leaving or task.status is not TaskStatus.RELEASING):
+        if task.status in HOLDING and (leaving or task.status is not PodStatus.RELEASING):
             used[task.node] += asks(task)
     return used
 
 
 def held(state: ClusterState, decisions: Decisions) -> dict[str, Resources]:
     """What each queue holds afterwards."""
-    bound = {bind.task for bind in decisions.binds}
+    bound = {bind.pod for bind in decisions.binds}
     found = {queue.name: Resources() for queue in state.queues}
     for job in state.jobs:
-        for task in job.tasks:
-            if task.status in (TaskStatus.RUNNING, TaskStatus.BOUND) or task.uid in bound:
+        for task in job.pods:
+            if task.status in (PodStatus.RUNNING, PodStatus.BOUND) or task.uid in bound:
                 found[job.queue] += asks(task)
     return found
 
@@ -65,10 +65,10 @@ def check_places(state: ClusterState, decisions: Decisions) -> None:
     """Only tasks that wait are bound, each once, where they may be, and no node holds more than it has."""
     tasks, nodes = tasks_of(state), {node.name: node for node in state.nodes}
     used = on_nodes(state, leaving=True)
-    assert len({bind.task for bind in decisions.binds}) == len(decisions.binds)
+    assert len({bind.pod for bind in decisions.binds}) == len(decisions.binds)
     for bind in decisions.binds:
-        task = tasks[bind.task]
-        assert task.status is TaskStatus.PENDING
+        task = tasks[bind.pod]
+        assert task.status is PodStatus.PENDING
         assert all(nodes[bind.node].labels.get(name) == value for name, value in task.node_selector.items())
         used[bind.node] += asks(task)
     for name, amount in used.items():
@@ -84,8 +84,8 @@ def check_gangs(state: ClusterState, decisions: Decisions) -> None:
     bound = Counter(bind.job for bind in decisions.binds)
     for job in state.jobs:
         if bound[job.uid]:
-            held_before = Counter(task.status for task in job.tasks)
-            there = held_before[TaskStatus.RUNNING] + held_before[TaskStatus.BOUND] + held_before[TaskStatus.SUCCEEDED]
+            held_before = Counter(task.status for task in job.pods)
+            there = held_before[PodStatus.RUNNING] + held_before[PodStatus.BOUND] + held_before[PodStatus.SUCCEEDED]
             assert there + bound[job.uid] >= job.min_available, job.uid
 
 
@@ -103,14 +103,14 @@ def check_queues(state: ClusterState, decisions: Decisions) -> None:
             assert have.amount(name) <= max(min(bound, others), own.amount(name)) + SLACK, (queue.name, name)
 
 
-def check_evictions(state: ClusterState, decisions: Decisions, policy: Policy) -> None:
+def check_evictions(state: ClusterState, decisions: Decisions, policy: SchedulerPolicy) -> None:
     """Each eviction is for a job that is promised a place there, and frees what was short: the node, or a share."""
     tasks, queues = tasks_of(state), {job.uid: job.queue for job in state.jobs}
     crowded = _crowded(state, decisions, pods_leaving_count=policy.follows_volcano)
     winners = {(uid_of_job(state, uid), node) for uid, node in decisions.pipelined.items()}
     for eviction in decisions.evictions:
-        assert tasks[eviction.task].status in (TaskStatus.RUNNING, TaskStatus.BOUND)
-        assert tasks[eviction.task].preemptable
+        assert tasks[eviction.pod].status in (PodStatus.RUNNING, PodStatus.BOUND)
+        assert tasks[eviction.pod].preemptable
         assert (eviction.for_job, eviction.node) in winners
         is_of_its_queue = queues[eviction.job] == queues[eviction.for_job]
         assert is_of_its_queue is (eviction.action == "preempt")
@@ -120,10 +120,10 @@ def check_evictions(state: ClusterState, decisions: Decisions, policy: Policy) -
 def _crowded(state: ClusterState, decisions: Decisions, *, pods_leaving_count: bool) -> set[str]:
     """The nodes on which not all would have room without evictions; all, where a job kept places it could not use."""
     nodes = {node.name: node for node in state.nodes}
-    if any(counts.get(TaskStatus.ALLOCATED) for counts in decisions.counts.values()):
+    if any(counts.get(PodStatus.ALLOCATED) for counts in decisions.counts.values()):
         return set(nodes)
     tasks, wanted = tasks_of(state), on_nodes(state, leaving=pods_leaving_count)
-    for uid, node in [*((bind.task, bind.node) for bind in decisions.binds), *decisions.pipelined.items()]:
+    for uid, node in [*((bind.pod, bind.node) for bind in decisions.binds), *decisions.pipelined.items()]:
         wanted[node] += asks(tasks[uid])
     return {name for name, amount in wanted.items() if over(amount, nodes[name].allocatable)}
 
@@ -133,7 +133,7 @@ def _is_short_of_share(decisions: Decisions, job: str) -> bool:
 
 
 def uid_of_job(state: ClusterState, task: str) -> str:
-    return next(job.uid for job in state.jobs for one in job.tasks if one.uid == task)
+    return next(job.uid for job in state.jobs for one in job.pods if one.uid == task)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -171,15 +171,15 @@ def test_evicting_comes_to_an_end(name: str, seed: int) -> None:
 def test_who_all_want_everything_share_by_weight(weights: list[int], nodes: int, least: int) -> None:
     """Within one task, where tasks are all of one size."""
     places = nodes * 8
-    queues = tuple(Queue(f"q{at}", weight=weight) for at, weight in enumerate(weights))
+    queues = tuple(QueueSpec(f"q{at}", weight=weight) for at, weight in enumerate(weights))
     jobs = tuple(_hungry(queue, places) for queue in queues)
-    state = ClusterState(tuple(Node(f"n{at}", amounts(8, 64, 110)) for at in range(nodes)), queues, jobs)
+    state = ClusterState(tuple(NodeSpec(f"n{at}", amounts(8, 64, 110)) for at in range(nodes)), queues, jobs)
     binds = Counter(bind.job for bind in cycle(state, DEFAULT, 0.0).binds)
     for queue in queues:
         assert abs(binds[queue.name] - places * queue.weight / sum(weights)) < 1
 
 
-def _hungry(queue: Queue, pods: int) -> Job:
+def _hungry(queue: QueueSpec, pods: int) -> PodGroupSpec:
     name = queue.name
-    tasks = tuple(Task(f"{name}-w-{at}", f"{name}-w-{at}", "w", amounts(1, 1)) for at in range(pods))
-    return Job(name, name, name, phase=GangPhase.INQUEUE, tasks=tasks)
+    tasks = tuple(PodSpec(f"{name}-w-{at}", f"{name}-w-{at}", "w", amounts(1, 1)) for at in range(pods))
+    return PodGroupSpec(name, name, name, phase=GangPhase.INQUEUE, pods=tasks)

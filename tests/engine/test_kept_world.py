@@ -15,10 +15,10 @@ from tests.engine.worlds import POLICY, job, node, running, state
 from hekla.domain.resources import Resources
 from hekla.engine import cycle
 from hekla.engine.audit import differences
-from hekla.engine.conditions import Conditions, PodSelector, PodTerm, Requirement
+from hekla.engine.constraints import PodAffinityTerm, PodConstraints, PodSelector, Requirement
 from hekla.engine.decisions import Decisions
-from hekla.engine.model import ClusterState, HyperNode, Job, Node, Queue, Taint, Task, TaskStatus
-from hekla.engine.world import World
+from hekla.engine.model import ClusterState, HyperNode, NodeSpec, PodGroupSpec, PodSpec, PodStatus, QueueSpec, Taint
+from hekla.engine.scheduler_cache import SchedulerCache
 
 Change = Callable[[ClusterState, Random], ClusterState]
 
@@ -38,10 +38,10 @@ class Both:
     """Decides on each state twice, and holds the answers against each other."""
 
     def __init__(self) -> None:
-        self.world = World()
+        self.world = SchedulerCache()
 
     def decide(self, asked: ClusterState, policy: object) -> Decisions:
-        kept = cycle(asked, policy, 0.0, world=self.world, is_detailed=True)
+        kept = cycle(asked, policy, 0.0, cache=self.world, is_detailed=True)
         assert kept == cycle(asked, policy, 0.0, is_detailed=True)
         assert differences(self.world) == []
         return kept
@@ -50,20 +50,20 @@ class Both:
 # What may change besides what the engine decides.
 
 
-def _with_node(asked: ClusterState, dice: Random, change: Callable[[Node], Node]) -> ClusterState:
+def _with_node(asked: ClusterState, dice: Random, change: Callable[[NodeSpec], NodeSpec]) -> ClusterState:
     at = dice.randrange(len(asked.nodes))
     return replace(asked, nodes=(*asked.nodes[:at], change(asked.nodes[at]), *asked.nodes[at + 1 :]))
 
 
-def _with_job(asked: ClusterState, dice: Random, change: Callable[[Job], Job]) -> ClusterState:
+def _with_job(asked: ClusterState, dice: Random, change: Callable[[PodGroupSpec], PodGroupSpec]) -> ClusterState:
     if not asked.jobs:
         return asked
     at = dice.randrange(len(asked.jobs))
     return replace(asked, jobs=(*asked.jobs[:at], change(asked.jobs[at]), *asked.jobs[at + 1 :]))
 
 
-def _with_task(one: Job, **more: object) -> Job:
-    return replace(one, tasks=(*one.tasks[:-1], replace(one.tasks[-1], **more)))
+def _with_task(one: PodGroupSpec, **more: object) -> PodGroupSpec:
+    return replace(one, pods=(*one.pods[:-1], replace(one.pods[-1], **more)))
 
 
 def a_node_is_cordoned(asked: ClusterState, dice: Random) -> ClusterState:
@@ -98,12 +98,12 @@ def a_queue_makes_no_sense(asked: ClusterState, _dice: Random) -> ClusterState:
 
 def a_queue_comes_or_goes(asked: ClusterState, _dice: Random) -> ClusterState:
     kept = tuple(queue for queue in asked.queues if queue.name != "extra")
-    return replace(asked, queues=kept if len(kept) < len(asked.queues) else (*kept, Queue("extra", weight=2)))
+    return replace(asked, queues=kept if len(kept) < len(asked.queues) else (*kept, QueueSpec("extra", weight=2)))
 
 
 def a_resource_is_new(asked: ClusterState, dice: Random) -> ClusterState:
     gpu = Resources({f"example.com/gpu-{dice.randint(0, 2)}": 1000.0})
-    return _with_job(asked, dice, lambda one: _with_task(one, request=one.tasks[-1].request + gpu))
+    return _with_job(asked, dice, lambda one: _with_task(one, request=one.pods[-1].request + gpu))
 
 
 def a_job_makes_no_sense(asked: ClusterState, dice: Random) -> ClusterState:
@@ -111,7 +111,7 @@ def a_job_makes_no_sense(asked: ClusterState, dice: Random) -> ClusterState:
 
 
 def a_task_is_there_twice(asked: ClusterState, dice: Random) -> ClusterState:
-    uid = asked.jobs[0].tasks[0].uid if asked.jobs else ""
+    uid = asked.jobs[0].pods[0].uid if asked.jobs else ""
     return _with_job(asked, dice, lambda one: _with_task(one, uid=uid))
 
 
@@ -121,8 +121,8 @@ def a_job_is_there_twice(asked: ClusterState, dice: Random) -> ClusterState:
 
 def pods_stay_apart(asked: ClusterState, dice: Random) -> ClusterState:
     one_of = PodSelector((Requirement("app", "In", (dice.choice("ab"),)),), frozenset({""}))
-    apart = Conditions(apart=(PodTerm(one_of, "zone"),))
-    return _with_job(asked, dice, lambda one: _with_task(one, labels={"app": dice.choice("ab")}, conditions=apart))
+    apart = PodConstraints(pod_anti_affinity=(PodAffinityTerm(one_of, "zone"),))
+    return _with_job(asked, dice, lambda one: _with_task(one, labels={"app": dice.choice("ab")}, constraints=apart))
 
 
 def the_network_changes(asked: ClusterState, dice: Random) -> ClusterState:
@@ -169,7 +169,7 @@ def test_through_the_life_of_a_cluster(name: str, seed: int) -> None:
 
 
 def test_what_is_kept_is_built_afresh_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hekla.engine.world._CHANGES_AT_LEAST", 5)
+    monkeypatch.setattr("hekla.engine.scheduler_cache._CHANGES_AT_LEAST", 5)
     for _asked, _decisions in Watched(1, POLICIES["default"]).live(40):
         pass
 
@@ -199,27 +199,27 @@ def test_changes_of_all_kinds(seed: int, order: list[Change]) -> None:
 
 
 def test_what_was_decided_counts_once_the_state_says_so() -> None:
-    world, asked = World(), state([node("a", "2")], [job("waits", 2), running("runs", 0, "a")])
-    first = cycle(asked, POLICY, 0.0, world=world)
+    world, asked = SchedulerCache(), state([node("a", "2")], [job("waits", 2), running("runs", 0, "a")])
+    first = cycle(asked, POLICY, 0.0, cache=world)
     assert first.binds
-    assert cycle(asked, POLICY, 0.0, world=world) == first
+    assert cycle(asked, POLICY, 0.0, cache=world) == first
 
 
 def test_a_job_that_is_gone_leaves_its_place() -> None:
-    world, big = World(), job("big", 2)
+    world, big = SchedulerCache(), job("big", 2)
     full = state([node("a", "2")], [running("old", 2, "a"), big])
-    assert not cycle(full, POLICY, 0.0, world=world).binds
-    assert len(cycle(replace(full, jobs=(big,)), POLICY, 0.0, world=world).binds) == 2
+    assert not cycle(full, POLICY, 0.0, cache=world).binds
+    assert len(cycle(replace(full, jobs=(big,)), POLICY, 0.0, cache=world).binds) == 2
 
 
 def test_a_failure_on_the_way_leaves_nothing_half_changed() -> None:
     """A state that cannot be read is an error of who gives it; the next is decided on as if it had not come."""
-    world, asked = World(), state([node("a")], [job("one")])
-    cycle(asked, POLICY, 0.0, world=world)
-    broken = replace(asked, jobs=(*asked.jobs, replace(job("two"), tasks=(Task("x", "x", "w", None),))))
+    world, asked = SchedulerCache(), state([node("a")], [job("one")])
+    cycle(asked, POLICY, 0.0, cache=world)
+    broken = replace(asked, jobs=(*asked.jobs, replace(job("two"), pods=(PodSpec("x", "x", "w", None),))))
     with pytest.raises(Exception, match="NoneType"):
-        cycle(broken, POLICY, 0.0, world=world)
-    assert cycle(asked, POLICY, 0.0, world=world) == cycle(asked, POLICY, 0.0)
+        cycle(broken, POLICY, 0.0, cache=world)
+    assert cycle(asked, POLICY, 0.0, cache=world) == cycle(asked, POLICY, 0.0)
     assert differences(world) == []
 
 
@@ -227,14 +227,17 @@ def test_a_failure_on_the_way_leaves_nothing_half_changed() -> None:
     ("spoil", "word"),
     [
         (lambda world: world.table.used.__setitem__((0, 0), 7.0), "what is used on the nodes"),
-        (lambda world: world.residents[0].clear(), "who is on node a"),
-        (lambda world: world.gangs["runs"].count.__setitem__(TaskStatus.RUNNING, 5), "job runs: how many tasks"),
-        (lambda world: world.ledger.add(world.gangs["runs"]), "the sums of queue q"),
-        (lambda world: world.unsettled.clear(), "which jobs there are"),
+        (lambda world: world.node_pods[0].clear(), "who is on node a"),
+        (
+            lambda world: world.jobs["runs"].count_by_status.__setitem__(PodStatus.RUNNING, 5),
+            "job runs: how many tasks",
+        ),
+        (lambda world: world.queue_totals.add(world.jobs["runs"]), "the sums of queue q"),
+        (lambda world: world.unsettled_jobs.clear(), "which jobs there are"),
     ],
 )
-def test_the_check_finds_what_is_wrong(spoil: Callable[[World], object], word: str) -> None:
-    world = World.of(state([node("a")], [running("runs", 2, "a"), job("waits", 9)]))
+def test_the_check_finds_what_is_wrong(spoil: Callable[[SchedulerCache], object], word: str) -> None:
+    world = SchedulerCache.of(state([node("a")], [running("runs", 2, "a"), job("waits", 9)]))
     assert differences(world) == []
     spoil(world)
     assert any(word in found for found in differences(world)), differences(world)

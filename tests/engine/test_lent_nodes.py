@@ -9,9 +9,9 @@ from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
 from hekla.engine import cycle
 from hekla.engine.decisions import Decisions
-from hekla.engine.model import ClusterState, Job, Node, TaskStatus
+from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodStatus
 from hekla.engine.plugins.tdm import is_open
-from hekla.engine.policy import Policy, parse
+from hekla.engine.policy import SchedulerPolicy, parse
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -33,26 +33,28 @@ tiers:
 """
 
 
-def policy(compatibility: str = "hekla") -> Policy:
+def policy(compatibility: str = "hekla") -> SchedulerPolicy:
     return replace(parse(LENDING), compatibility=compatibility)
 
 
-def at(hour: float, nodes: list[Node], jobs: list[Job], compatibility: str = "hekla", **more: object) -> Decisions:
+def at(
+    hour: float, nodes: list[NodeSpec], jobs: list[PodGroupSpec], compatibility: str = "hekla", **more: object
+) -> Decisions:
     state: ClusterState = replace(worlds.state(nodes, jobs), **more)
     return cycle(state, policy(compatibility), 20_000 * DAY + hour * HOUR)
 
 
-def lent(name: str, zone: str = "night") -> Node:
+def lent(name: str, zone: str = "night") -> NodeSpec:
     return worlds.node(name, labels={ZONE: zone})
 
 
-def revocable(name: str, pods: int = 1, **more: object) -> Job:
+def revocable(name: str, pods: int = 1, **more: object) -> PodGroupSpec:
     return worlds.job(name, pods, task=REVOCABLE, **more)
 
 
-def on_loan(name: str, pods: int, on: str, budget: dict[str, str] | None = None) -> Job:
+def on_loan(name: str, pods: int, on: str, budget: dict[str, str] | None = None) -> PodGroupSpec:
     """Revocable tasks that run."""
-    task = REVOCABLE | {"status": TaskStatus.RUNNING, "node": on}
+    task = REVOCABLE | {"status": PodStatus.RUNNING, "node": on}
     return worlds.job(name, pods, minimum=1, phase=GangPhase.RUNNING, task=task, annotations=budget or {})
 
 
@@ -119,14 +121,14 @@ def test_who_may_stay_stays() -> None:
 def test_nobody_leaves_again_before_a_period_is_over() -> None:
     world = [lent("a")], [on_loan("r", 4, "a")]
     now = 20_000 * DAY + 12 * HOUR
-    assert not at(12, *world, shuffled_at=now - 60).evictions
-    assert len(at(12, *world, shuffled_at=now - 121).evictions) == 1
+    assert not at(12, *world, last_shuffle_at=now - 60).evictions
+    assert len(at(12, *world, last_shuffle_at=now - 121).evictions) == 1
 
 
 def test_a_job_in_two_zones_has_one_budget_but_not_in_volcano() -> None:
     split = on_loan("r", 4, "a")
-    tasks = tuple(replace(task, node="ab"[i % 2]) for i, task in enumerate(split.tasks))
-    world = [lent("a"), lent("b", "day")], [replace(split, tasks=tasks)]
+    tasks = tuple(replace(task, node="ab"[i % 2]) for i, task in enumerate(split.pods))
+    world = [lent("a"), lent("b", "day")], [replace(split, pods=tasks)]
     assert len(at(7, *world).evictions) == 1
     assert len(at(7, *world, compatibility="volcano").evictions) == 2
 
@@ -141,7 +143,7 @@ def test_tasks_of_ones_own_take_from_those_that_may_be_evicted_within_their_budg
     other = worlds.running("other", 4, "a", minimum=1, annotations={"volcano.sh/jdb-min-available": "3"})
     mine = worlds.job("mine", 2, task={"preemptable": False})
     assert not at(12, [worlds.node("a")], [other, mine]).evictions
-    one = replace(mine, tasks=mine.tasks[:1], min_available=1, min_task_member={})
+    one = replace(mine, pods=mine.pods[:1], min_available=1, min_task_member={})
     decisions = at(12, [worlds.node("a")], [other, one])
     assert [(eviction.job, eviction.action) for eviction in decisions.evictions] == [("other", "preempt")]
 
@@ -160,11 +162,11 @@ tiers:
 """
 
 
-def waiting(arguments: str = "") -> Policy:
+def waiting(arguments: str = "") -> SchedulerPolicy:
     return parse(WAITING.format(arguments=arguments))
 
 
-def patient(name: str, created_at: float, wait: str = "") -> Job:
+def patient(name: str, created_at: float, wait: str = "") -> PodGroupSpec:
     """A job that may wait for so long."""
     notes = {"sla-waiting-time": wait} if wait else {}
     return worlds.job(name, 1, created_at=created_at, phase=GangPhase.PENDING, annotations=notes)

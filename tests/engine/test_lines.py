@@ -10,15 +10,15 @@ from tests.engine.test_kept_world import Both, recognised
 from tests.engine.worlds import POLICY, bound, job, node, state
 
 from hekla.domain.phases import GangPhase
-from hekla.engine import backlog, cycle
-from hekla.engine.aftermath import Aftermath
+from hekla.engine import cycle, job_queues
 from hekla.engine.audit import differences
 from hekla.engine.decisions import Decisions
-from hekla.engine.heap import Ranked
-from hekla.engine.in_vain import InVain
-from hekla.engine.model import ClusterState, Job, Node, Queue, TaskStatus
-from hekla.engine.policy import DEFAULT_POLICY_TEXT, Policy, parse
-from hekla.engine.world import World
+from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodStatus, QueueSpec
+from hekla.engine.policy import DEFAULT_POLICY_TEXT, SchedulerPolicy, parse
+from hekla.engine.preemption_cache import PreemptionCache
+from hekla.engine.preemption_diagnosis import PreemptionDiagnosis
+from hekla.engine.priority_queue import RankedQueue
+from hekla.engine.scheduler_cache import SchedulerCache
 
 WITH_EVICTIONS = parse(DEFAULT_POLICY_TEXT.replace("allocate,", "allocate, preempt, reclaim,"))
 WITHOUT_ENQUEUE = parse(DEFAULT_POLICY_TEXT.replace("enqueue, ", ""))
@@ -32,8 +32,8 @@ def crowds(draw: st.DrawFn) -> ClusterState:
     """Few kinds of jobs, many of each, more than there is room for."""
     nodes = [node(f"n{at}", str(draw(st.integers(1, 6)))) for at in range(draw(st.integers(1, 4)))]
     capability = st.none() | st.builds(amounts, st.integers(1, 6), st.integers(1, 64))
-    queues = [Queue(name, weight=draw(st.integers(1, 3)), capability=draw(capability)) for name in "pq"]
-    jobs: list[Job] = []
+    queues = [QueueSpec(name, weight=draw(st.integers(1, 3)), capability=draw(capability)) for name in "pq"]
+    jobs: list[PodGroupSpec] = []
     for kind in range(draw(st.integers(1, 4))):
         alike = draw(_kinds(f"k{kind}"))
         ages = draw(st.lists(st.integers(0, 5), min_size=1, max_size=8))
@@ -44,7 +44,7 @@ def crowds(draw: st.DrawFn) -> ClusterState:
 
 
 @st.composite
-def _kinds(draw: st.DrawFn, name: str) -> Job:
+def _kinds(draw: st.DrawFn, name: str) -> PodGroupSpec:
     pods = draw(st.integers(1, 3))
     return job(
         name,
@@ -58,9 +58,9 @@ def _kinds(draw: st.DrawFn, name: str) -> Job:
 
 
 @st.composite
-def _there(draw: st.DrawFn, name: str, nodes: list[Node]) -> Job:
+def _there(draw: st.DrawFn, name: str, nodes: list[NodeSpec]) -> PodGroupSpec:
     """One that holds places, perhaps more than it needs."""
-    status = draw(st.sampled_from([TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.RELEASING]))
+    status = draw(st.sampled_from([PodStatus.RUNNING, PodStatus.BOUND, PodStatus.RELEASING]))
     urgency = draw(st.integers(0, 1))
     task = {"status": status, "node": draw(st.sampled_from(nodes)).name, "priority": urgency}
     pods = draw(st.integers(1, 2))
@@ -75,22 +75,22 @@ def _there(draw: st.DrawFn, name: str, nodes: list[Node]) -> Job:
     )
 
 
-def _another(like: Job, name: str, age: int) -> Job:
-    tasks = tuple(replace(task, uid=f"{name}/{at}", name=f"{name}-w-{at}") for at, task in enumerate(like.tasks))
-    return replace(like, uid=name, name=name, created_at=float(age), tasks=tasks)
+def _another(like: PodGroupSpec, name: str, age: int) -> PodGroupSpec:
+    tasks = tuple(replace(task, uid=f"{name}/{at}", name=f"{name}-w-{at}") for at, task in enumerate(like.pods))
+    return replace(like, uid=name, name=name, created_at=float(age), pods=tasks)
 
 
-def _one_by_one(asked: ClusterState, policy: Policy) -> Decisions:
+def _one_by_one(asked: ClusterState, policy: SchedulerPolicy) -> Decisions:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(backlog, "_knows_lines", lambda _session: False)
-        patch.setattr(InVain, "unless", lambda _self, gang, attempt: attempt(gang))
-        patch.setattr(Aftermath, "is_told", lambda _self, _gang: False)
+        patch.setattr(job_queues, "_uses_classes", lambda _session: False)
+        patch.setattr(PreemptionCache, "try_once", lambda _self, job, attempt: attempt(job))
+        patch.setattr(PreemptionDiagnosis, "is_explained", lambda _self, _job: False)
         return cycle(asked, policy, 0.0)
 
 
 @given(asked=crowds(), policy=st.sampled_from(POLICIES))
 @settings(max_examples=400, deadline=None, derandomize=True)
-def test_decided_as_if_one_by_one(asked: ClusterState, policy: Policy) -> None:
+def test_decided_as_if_one_by_one(asked: ClusterState, policy: SchedulerPolicy) -> None:
     together, alone = cycle(asked, policy, 0.0), _one_by_one(asked, policy)
     assert replace(together, reasons={}) == replace(alone, reasons={})
     assert together.reasons.keys() == alone.reasons.keys()
@@ -112,18 +112,18 @@ def test_lines_follow_who_comes_and_goes(asked: ClusterState, gone: list[int], u
     alone=st.lists(st.integers(), max_size=6),
 )
 def test_the_first_of_all_lines_comes_out_first(lines: list[list[int]], alone: list[int]) -> None:
-    waiting: Ranked[int] = Ranked(lambda number: number, alone, lines)
+    waiting: RankedQueue[int] = RankedQueue(lambda number: number, alone, lines)
     everybody = sorted([*alone, *(number for line in lines for number in line)])
     assert [waiting.pop() for _ in everybody] == everybody
     assert not len(waiting)
 
 
 def test_those_behind_can_be_taken_out() -> None:
-    waiting: Ranked[int] = Ranked(lambda number: number, [2, 9], [[1, 4, 5], [3]])
+    waiting: RankedQueue[int] = RankedQueue(lambda number: number, [2, 9], [[1, 4, 5], [3]])
     assert waiting.pop() == 1
-    assert [*waiting.behind()] == [4, 5]
+    assert [*waiting.pop_equivalent()] == [4, 5]
     assert [waiting.pop() for _ in range(len(waiting))] == [2, 3, 9]
-    assert [*waiting.behind()] == []
+    assert [*waiting.pop_equivalent()] == []
 
 
 def test_who_is_not_let_in_is_told_why_with_all_that_are_alike() -> None:
@@ -135,9 +135,9 @@ def test_who_is_not_let_in_is_told_why_with_all_that_are_alike() -> None:
 
 
 def test_one_that_a_session_changed_is_back_in_its_line_afterwards() -> None:
-    world, jobs = World(), [job(f"j{at}", created_at=float(at)) for at in range(6)]
+    world, jobs = SchedulerCache(), [job(f"j{at}", created_at=float(at)) for at in range(6)]
     asked = state([node("n", "4")], jobs)
-    first = cycle(asked, POLICY, 0.0, world=world)
-    assert cycle(asked, POLICY, 0.0, world=world) == first
+    first = cycle(asked, POLICY, 0.0, cache=world)
+    assert cycle(asked, POLICY, 0.0, cache=world) == first
     assert differences(world) == []
-    assert [len(line) for line in world.lines] == [6]
+    assert [len(line) for line in world.equivalence_classes] == [6]

@@ -8,14 +8,14 @@ from tests.engine.worlds import bound, decide, job, node, running, state
 from hekla.domain.resources import Resources
 from hekla.engine import cycle
 from hekla.engine.decisions import Decisions
-from hekla.engine.model import Job, Node, NodeGroupAffinity, NodeUsage, Numa, NumaCell, Queue
-from hekla.engine.policy import Policy, parse
+from hekla.engine.model import NodeGroupAffinity, NodeSpec, NodeUsage, Numa, NumaCell, PodGroupSpec, QueueSpec
+from hekla.engine.policy import SchedulerPolicy, parse
 
 GROUP = "volcano.sh/nodegroup-name"
 LIMITS = "volcano.sh/nodegroup-resource-limits"
 
 
-def policy(plugin: str, more: str = "") -> Policy:
+def policy(plugin: str, more: str = "") -> SchedulerPolicy:
     return parse(f"actions: allocate\ntiers: [{{plugins: [{{name: gang}}, {{name: predicates}}, {plugin}]}}]\n{more}")
 
 
@@ -44,25 +44,25 @@ GROUPS = [node(f"n{group}", "2", labels={GROUP: group}) for group in "abc"] + [n
 def test_a_queue_uses_its_groups(affinity: NodeGroupAffinity | None, arguments: str, reached: set[str]) -> None:
     jobs = [job(f"j{n}") for n in range(8)]
     plugin = policy(f"{{name: nodegroup, arguments: {{{arguments}}}}}")
-    assert set(places(decide(GROUPS, jobs, [Queue("q", affinity=affinity)], plugin))) == reached
+    assert set(places(decide(GROUPS, jobs, [QueueSpec("q", affinity=affinity)], plugin))) == reached
 
 
 def test_in_volcano_who_rather_avoids_may_use_what_must_not_be_used() -> None:
-    queue = Queue("q", affinity=NodeGroupAffinity(anti_required=("a",), anti_preferred=("a",)))
+    queue = QueueSpec("q", affinity=NodeGroupAffinity(anti_required=("a",), anti_preferred=("a",)))
     plugin = policy("{name: nodegroup}", "compatibility: volcano")
     assert places(decide(GROUPS, [job("one")], [queue], plugin)) == ["na"]
 
 
 @pytest.mark.parametrize(("arguments", "best"), [("", "na"), ("enablePreferredOrder: true", "nc")])
 def test_preferred_groups_in_their_order(arguments: str, best: str) -> None:
-    queue = Queue("q", affinity=NodeGroupAffinity(preferred=("c", "a")))
+    queue = QueueSpec("q", affinity=NodeGroupAffinity(preferred=("c", "a")))
     plugin = policy(f"{{name: nodegroup, arguments: {{{arguments}}}}}")
     assert places(decide(GROUPS, [job("one")], [queue], plugin)) == [best]
 
 
 def test_a_queue_may_have_its_affinity_from_above() -> None:
-    queues = [Queue("top", affinity=NodeGroupAffinity(required=("b",))), Queue("mid", parent="top")]
-    queues.append(Queue("q", parent="mid"))
+    queues = [QueueSpec("top", affinity=NodeGroupAffinity(required=("b",))), QueueSpec("mid", parent="top")]
+    queues.append(QueueSpec("q", parent="mid"))
     plugin = policy("{name: nodegroup, enableHierarchy: true}")
     assert places(decide(GROUPS, [job("one")], queues, plugin)) == ["nb"]
 
@@ -73,7 +73,7 @@ def test_a_queue_may_have_its_affinity_from_above() -> None:
 )
 def test_a_queue_holds_no_more_of_a_group_than_it_may(limits: str, reached: list[str]) -> None:
     affinity = NodeGroupAffinity(required=("a", "b"), preferred=("a",))
-    queue = Queue("q", affinity=affinity, annotations={LIMITS: limits})
+    queue = QueueSpec("q", affinity=affinity, annotations={LIMITS: limits})
     jobs = [job(f"j{n}") for n in range(3)]
     assert places(decide(GROUPS, jobs, [queue], policy("{name: nodegroup}"))) == reached
 
@@ -81,11 +81,11 @@ def test_a_queue_holds_no_more_of_a_group_than_it_may(limits: str, reached: list
 # Real use.
 
 
-def measured(name: str, cpu: float, memory: float, at: float = 1000.0) -> Node:
+def measured(name: str, cpu: float, memory: float, at: float = 1000.0) -> NodeSpec:
     return node(name, "8", usage=NodeUsage(cpu, memory, at))
 
 
-def use(nodes: list[Node], jobs: list[Job], arguments: str = "", now: float = 1100.0) -> list[str]:
+def use(nodes: list[NodeSpec], jobs: list[PodGroupSpec], arguments: str = "", now: float = 1100.0) -> list[str]:
     return places(cycle(state(nodes, jobs), policy(f"{{name: usage, arguments: {{{arguments}}}}}"), now))
 
 
@@ -98,7 +98,7 @@ def use(nodes: list[Node], jobs: list[Job], arguments: str = "", now: float = 11
         (measured("a", 60, 60), 1100.0, "b"),
     ],
 )
-def test_busy_machines_get_nothing_and_idle_ones_are_liked(busy: Node, now: float, reached: str) -> None:
+def test_busy_machines_get_nothing_and_idle_ones_are_liked(busy: NodeSpec, now: float, reached: str) -> None:
     assert use([busy, measured("b", 50, 50)], [job("one")], now=now) == [reached]
 
 
@@ -122,13 +122,15 @@ def test_what_was_just_placed_counts_before_it_is_measured() -> None:
 BEST = "best-effort"
 
 
-def cells(name: str, *free: int, policy_name: str = "single-numa-node", cpu_policy: str = "static") -> Node:
+def cells(name: str, *free: int, policy_name: str = "single-numa-node", cpu_policy: str = "static") -> NodeSpec:
     whole = Resources.parse({"cpu": "8"})
     made = tuple(NumaCell(whole, Resources.parse({"cpu": str(cpu)})) for cpu in free)
     return node(name, str(sum(free)), numa=Numa(policy_name, cpu_policy, made))
 
 
-def bind_near(nodes: list[Node], cpu: str, wish: str = "single-numa-node", pods: int = 1, limit: str = "") -> list[str]:
+def bind_near(
+    nodes: list[NodeSpec], cpu: str, wish: str = "single-numa-node", pods: int = 1, limit: str = ""
+) -> list[str]:
     limits = Resources.parse({"cpu": limit or cpu})
     task = {"annotations": {"volcano.sh/numa-topology-policy": wish}, "limits": limits}
     return places(decide(nodes, [job("near", pods, cpu, task=task)], policy=policy("{name: numaaware}")))
@@ -149,7 +151,7 @@ def bind_near(nodes: list[Node], cpu: str, wish: str = "single-numa-node", pods:
         ([node("a")], "4", "", ["a"]),
     ],
 )  # fmt: skip
-def test_cpus_lie_near_each_other(nodes: list[Node], cpu: str, wish: str, reached: list[str]) -> None:
+def test_cpus_lie_near_each_other(nodes: list[NodeSpec], cpu: str, wish: str, reached: list[str]) -> None:
     assert bind_near(nodes, cpu, wish) == reached
 
 
@@ -165,14 +167,14 @@ def test_what_the_session_places_is_taken_from_the_cells() -> None:
 # Strategies by resource.
 
 
-def gpus(name: str, cpu: str, count: int) -> Node:
-    return Node(name, Resources.parse({"cpu": cpu, "memory": "64Gi", "pods": "110", "gpu": str(count)}))
+def gpus(name: str, cpu: str, count: int) -> NodeSpec:
+    return NodeSpec(name, Resources.parse({"cpu": cpu, "memory": "64Gi", "pods": "110", "gpu": str(count)}))
 
 
-def asks(name: str, **more: object) -> Job:
+def asks(name: str, **more: object) -> PodGroupSpec:
     made = job(name, task=more.pop("task", {}))
     request = Resources.parse({"cpu": "1", "gpu": "1"})
-    return replace(made, tasks=tuple(replace(task, request=request) for task in made.tasks))
+    return replace(made, pods=tuple(replace(task, request=request) for task in made.pods))
 
 
 STRATEGY = "{name: resource-strategy-fit, arguments: {resources: {gpu: {type: %s, weight: 1}}}}"
@@ -231,8 +233,10 @@ def test_work_goes_to_its_data() -> None:
 FULL = [running(f"old-{name}", 2, name) for name in "abc"]
 
 
-def keep(jobs: list[Job], now: float = 1000.0, nodes: tuple[Node, ...] = (), more: str = ", {name: proportion}"):
-    queues = [Queue("q", weight=3), Queue("other")]
+def keep(
+    jobs: list[PodGroupSpec], now: float = 1000.0, nodes: tuple[NodeSpec, ...] = (), more: str = ", {name: proportion}"
+):
+    queues = [QueueSpec("q", weight=3), QueueSpec("other")]
     world = state(list(nodes) or [node(name, "4") for name in "abc"], jobs, queues)
     return cycle(world, policy("{name: reservation}" + more), now)
 
@@ -249,7 +253,7 @@ def test_a_large_job_that_waits_gets_machines_kept_for_it() -> None:
 @pytest.mark.parametrize(("on", "count"), [("d", 0), ("a", 1)])
 def test_the_other_jobs_of_its_queue_leave_it_its_share(on: str, count: int) -> None:
     """What ends on the machines that are kept is share that comes back."""
-    queues = [Queue("q", capability=Resources.parse({"cpu": "9"})), Queue("other")]
+    queues = [QueueSpec("q", capability=Resources.parse({"cpu": "9"})), QueueSpec("other")]
     busy = [running(f"busy-{name}", 1, name, queue="other") for name in "abcd" if name != on]
     small = [job(f"s{n}", created_at=900.0) for n in range(6)]
     jobs = [*busy, running("old", 1, on), job("large", 2, "4", created_at=1.0), *small]
@@ -280,6 +284,6 @@ def test_nothing_is_kept_for_a_job_that_could_never_start(wrong: dict) -> None:
 
 def test_a_gang_that_has_its_minimum_has_nothing_kept() -> None:
     elastic = replace(running("elastic", 3, "a", minimum=1, created_at=1.0))
-    more = tuple(replace(t, status="pending", node="") if n else t for n, t in enumerate(elastic.tasks))
-    jobs = [replace(elastic, tasks=more), job("s", 4, created_at=990.0)]
+    more = tuple(replace(t, status="pending", node="") if n else t for n, t in enumerate(elastic.pods))
+    jobs = [replace(elastic, pods=more), job("s", 4, created_at=990.0)]
     assert bound(keep(jobs, nodes=(node("a", "5"),)))["s"] == 4

@@ -19,7 +19,7 @@ def scores(
     weights = {f"{name}.weight": int(name == scorer) for name in ALL}
     plugins = [{"name": "predicates"}, {"name": "nodeorder", "arguments": weights}]
     _, found = places(document(nodes, [waiting, *(others or [])], plugins=plugins))
-    return list(found.scores(found.allowed))
+    return list(found.scores(found.feasible))
 
 
 def prefer_nodes(*terms: tuple[int, str, str]) -> Object:

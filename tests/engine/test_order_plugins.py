@@ -3,16 +3,16 @@
 import pytest
 from tests.engine.worlds import bound, decide, job, node, running
 
-from hekla.engine.model import Job, Queue
+from hekla.engine.model import PodGroupSpec, QueueSpec
 from hekla.engine.policy import parse
 
 POLICY = "actions: allocate\ntiers: [{plugins: [%s, {name: priority}, {name: gang}, {name: drf}]}]"
 
 
-def first(plugin: str, jobs: list[Job], queue: Queue | None = None) -> str:
+def first(plugin: str, jobs: list[PodGroupSpec], queue: QueueSpec | None = None) -> str:
     """The job that gets the only place."""
-    held = sum(len(one.tasks) for one in jobs if one.tasks[0].node)
-    decisions = decide([node("a", str(held + 1))], jobs, [queue or Queue("q")], parse(POLICY % plugin))
+    held = sum(len(one.pods) for one in jobs if one.pods[0].node)
+    decisions = decide([node("a", str(held + 1))], jobs, [queue or QueueSpec("q")], parse(POLICY % plugin))
     (name,) = bound(decisions)
     return name
 
@@ -57,11 +57,11 @@ def test_each_queue_has_its_own_order(order: str, winner: str) -> None:
         job("poor", namespace="poor", created_at=4.0),
     ]
     annotations = {"hekla.io/job-order": order} if order else {}
-    assert first("{name: queue-policy}", jobs, Queue("q", annotations=annotations)) == winner
+    assert first("{name: queue-policy}", jobs, QueueSpec("q", annotations=annotations)) == winner
 
 
 def test_the_default_order_is_an_argument_and_an_unknown_one_is_none() -> None:
     jobs = [job("early", created_at=1.0), job("urgent", created_at=2.0, priority=9)]
     assert first("{name: queue-policy, arguments: {default: fifo}}", jobs) == "early"
-    odd = Queue("q", annotations={"hekla.io/job-order": "dice"})
+    odd = QueueSpec("q", annotations={"hekla.io/job-order": "dice"})
     assert first("{name: queue-policy, arguments: {default: fifo}}", jobs, odd) == "urgent"

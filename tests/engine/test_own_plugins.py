@@ -14,7 +14,7 @@ from hekla.domain.errors import Invalid
 from hekla.domain.phases import GangPhase
 from hekla.engine import cycle, registry
 from hekla.engine.decisions import Decisions
-from hekla.engine.points import Point, Vote
+from hekla.engine.extension_points import ExtensionPoint, Vote
 from hekla.engine.policy import parse
 
 
@@ -25,14 +25,14 @@ class Alphabet:
         weight = option.number("weight", 1.0)
         refused = str(option.arguments.get("refuses", ""))
 
-        def score(_member, table, rows):
+        def score(_pod, table, rows):
             return np.array([ord(one.name[0]) * weight for one in table.nodes])[rows]
 
-        def enqueueable(gang) -> Vote:
-            return Vote.REJECT if gang.job.name == refused else Vote.ABSTAIN
+        def enqueueable(job) -> Vote:
+            return Vote.REJECT if job.group.name == refused else Vote.ABSTAIN
 
-        session.register(Point.NODE_ORDER, option, score)
-        session.register(Point.JOB_ENQUEUEABLE, option, enqueueable)
+        session.register(ExtensionPoint.NODE_ORDER, option, score)
+        session.register(ExtensionPoint.JOB_ENQUEUEABLE, option, enqueueable)
 
 
 def fails(*_: object) -> None:
@@ -48,14 +48,14 @@ class Failing:
             fails()
         if how == "change":
             session.on_change.append(fails)
-        answers: dict[str, tuple[Point, Callable]] = {
-            "score": (Point.NODE_ORDER, fails),
-            "no number": (Point.NODE_ORDER, lambda _m, table, rows: np.full(len(table.used[rows]), np.nan)),
-            "too few": (Point.NODE_ORDER, lambda _m, _table, _rows: np.zeros(99)),
-            "order": (Point.JOB_ORDER, fails),
-            "vote": (Point.JOB_READY, fails),
-            "predicate": (Point.CHANGING_PREDICATE, lambda _m, _table: fails),
-            "bit by bit": (Point.PREDICATE, lambda _m, _table: (fails() for _ in range(1))),
+        answers: dict[str, tuple[ExtensionPoint, Callable]] = {
+            "score": (ExtensionPoint.NODE_ORDER, fails),
+            "no number": (ExtensionPoint.NODE_ORDER, lambda _m, table, rows: np.full(len(table.used[rows]), np.nan)),
+            "too few": (ExtensionPoint.NODE_ORDER, lambda _m, _table, _rows: np.zeros(99)),
+            "order": (ExtensionPoint.JOB_ORDER, fails),
+            "vote": (ExtensionPoint.JOB_READY, fails),
+            "predicate": (ExtensionPoint.CHANGING_PREDICATE, lambda _m, _table: fails),
+            "bit by bit": (ExtensionPoint.PREDICATE, lambda _m, _table: (fails() for _ in range(1))),
         }
         if how in answers:
             session.register(answers[how][0], option, answers[how][1])
@@ -65,8 +65,8 @@ class Grasping:
     """Names victims that nobody offered."""
 
     def open_session(self, session, option) -> None:
-        everybody = [member for gang in session.gangs.values() for member in gang.members]
-        session.register(Point.PREEMPTABLE, option, lambda _member, _candidates: everybody)
+        everybody = [pod for job in session.jobs.values() for pod in job.pods]
+        session.register(ExtensionPoint.PREEMPTABLE, option, lambda _pod, _candidates: everybody)
 
 
 class Stumbling:
@@ -94,10 +94,10 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         for group, entries in values.items()
     }
     monkeypatch.setattr(registry, "entry_points", lambda group: made[group])
-    registry.forget()
+    registry.reload()
     yield
     monkeypatch.undo()
-    registry.forget()
+    registry.reload()
 
 
 class _Instance(EntryPoint):

@@ -7,10 +7,10 @@ from tests.engine.worlds import POLICY, job, node, state
 
 from hekla.engine import registry
 from hekla.engine.columns import fits
-from hekla.engine.model import TaskStatus
-from hekla.engine.places import Places
+from hekla.engine.model import PodStatus
+from hekla.engine.node_fit import NodeFit
+from hekla.engine.scheduler_cache import SchedulerCache
 from hekla.engine.session import Session
-from hekla.engine.world import World
 
 SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=6)
 
@@ -20,17 +20,19 @@ SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=6)
 def test_the_best_place_is_the_same_as_on_a_fresh_look(nodes: list[int], choices: list[tuple[int, bool]]) -> None:
     """Tasks of three classes are placed one after another, and some are taken back at once."""
     jobs = [job(f"j{number}", 40, cpu=f"{number + 1}") for number in range(3)]
-    session = Session(World.of(state([node(f"n{at}", str(size)) for at, size in enumerate(nodes)], jobs)), POLICY, 0.0)
+    session = Session(
+        SchedulerCache.of(state([node(f"n{at}", str(size)) for at, size in enumerate(nodes)], jobs)), POLICY, 0.0
+    )
     for option in (option for tier in POLICY.tiers for option in tier):
         registry.plugins()[option.name].open_session(session, option)
-    waiting = {number: list(session.gangs[f"j{number}"].members) for number in range(3)}
+    waiting = {number: list(session.jobs[f"j{number}"].pods) for number in range(3)}
     for number, is_kept in choices:
         member = waiting[number].pop()
-        kept, fresh = session.places(member), Places(member, session.table, session.answers)
-        assert kept.best() == fresh.best()
-        assert kept.standing(session.dimensions) == fresh.standing(session.dimensions)
-        if best := kept.best():
-            session.place(member, best[0], TaskStatus.ALLOCATED if best[1] else TaskStatus.PIPELINED)
+        kept, fresh = session.node_fit(member), NodeFit(member, session.table, session.functions)
+        assert kept.best_node() == fresh.best_node()
+        assert kept.fit_error(session.dimensions) == fresh.fit_error(session.dimensions)
+        if best := kept.best_node():
+            session.place(member, best[0], PodStatus.ALLOCATED if best[1] else PodStatus.PIPELINED)
             if not is_kept:
                 session.unplace(member)
 

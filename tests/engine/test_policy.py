@@ -3,8 +3,8 @@
 import pytest
 
 from hekla.domain.errors import Invalid
-from hekla.engine.heap import Heap
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
+from hekla.engine.priority_queue import HeapQueue
 
 
 def test_the_default_is_a_policy() -> None:
@@ -50,5 +50,5 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 def test_the_heap_gives_the_least_first_and_follows_changed_order() -> None:
     rank = {name: place for place, name in enumerate("dbcae")}
-    heap = Heap(lambda left, right: rank[left] < rank[right], "abcde")
+    heap = HeapQueue(lambda left, right: rank[left] < rank[right], "abcde")
     assert [heap.pop() for _ in range(len(heap))] == list("dbcae")

@@ -16,7 +16,7 @@ def allowed(waiting: Object, others: list[Object] | None = None, nodes: list[Obj
     """The names of the nodes that the pod may land on, with blanks between them."""
     plugin = {"name": "predicates", "arguments": more.pop("arguments", {})}
     session, found = places(document(nodes, [waiting, *(others or [])], plugins=[plugin], **more))
-    return " ".join(node.name for node, is_open in zip(session.table.nodes, found.allowed, strict=True) if is_open)
+    return " ".join(node.name for node, is_open in zip(session.table.nodes, found.feasible, strict=True) if is_open)
 
 
 def node_affinity(*terms: Object) -> Object:
@@ -248,7 +248,7 @@ def test_pods_apart_are_placed_apart_in_one_cycle() -> None:
 def test_only_pods_that_a_condition_tells_apart_are_of_different_classes() -> None:
     pods = [pod(f"p{i}", labels={"index": str(i)}) for i in range(3)]
     plain, _ = places(document(NODES, pods, plugins=[{"name": "predicates"}]))
-    assert len({member.shape for gang in plain.gangs.values() for member in gang.members}) == 1
+    assert len({one.class_number for job in plain.jobs.values() for one in job.pods}) == 1
     pods.append(pod("q", affinity=near("podAntiAffinity", "zone", {"matchLabels": {"index": "1"}})))
     mixed, _ = places(document(NODES, pods, plugins=[{"name": "predicates"}]))
-    assert len({member.shape for gang in mixed.gangs.values() for member in gang.members}) == 3
+    assert len({one.class_number for job in mixed.jobs.values() for one in job.pods}) == 3

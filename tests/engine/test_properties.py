@@ -6,14 +6,14 @@ from tests.engine.worlds import POLICY, bound, job, node, state
 
 from hekla.domain.phases import GangPhase
 from hekla.engine import cycle
-from hekla.engine.model import ClusterState, Queue
+from hekla.engine.model import ClusterState, QueueSpec
 
 
 @st.composite
 def clusters(draw: st.DrawFn) -> ClusterState:
     nodes = [node(f"n{i}", str(draw(st.integers(1, 8)))) for i in range(draw(st.integers(1, 5)))]
     queues = [
-        Queue(f"q{i}", weight=draw(st.integers(1, 4)), created_at=float(i)) for i in range(draw(st.integers(1, 3)))
+        QueueSpec(f"q{i}", weight=draw(st.integers(1, 4)), created_at=float(i)) for i in range(draw(st.integers(1, 3)))
     ]
     jobs = []
     for number in range(draw(st.integers(1, 8))):
@@ -36,10 +36,10 @@ def clusters(draw: st.DrawFn) -> ClusterState:
 @given(clusters())
 @settings(max_examples=200, deadline=None)
 def test_no_node_holds_more_than_it_has(cluster: ClusterState) -> None:
-    requests = {task.uid: task.request for one in cluster.jobs for task in one.tasks}
+    requests = {task.uid: task.request for one in cluster.jobs for task in one.pods}
     used: dict[str, float] = {}
     for bind in cycle(cluster, POLICY, 0.0).binds:
-        used[bind.node] = used.get(bind.node, 0.0) + requests[bind.task].amount("cpu")
+        used[bind.node] = used.get(bind.node, 0.0) + requests[bind.pod].amount("cpu")
     for one in cluster.nodes:
         assert used.get(one.name, 0.0) <= one.allocatable.amount("cpu")
 
@@ -50,7 +50,7 @@ def test_no_gang_starts_below_its_minimum_and_no_pod_twice(cluster: ClusterState
     decisions = cycle(cluster, POLICY, 0.0)
     least = {one.uid: one.min_available for one in cluster.jobs}
     assert all(count >= least[uid] for uid, count in bound(decisions).items())
-    assert len({bind.task for bind in decisions.binds}) == len(decisions.binds)
+    assert len({bind.pod for bind in decisions.binds}) == len(decisions.binds)
 
 
 @given(clusters())
@@ -60,7 +60,7 @@ def test_whoever_waits_is_told_why(cluster: ClusterState) -> None:
     placed = bound(decisions)
     for one in cluster.jobs:
         was_let_in_now = one.phase is GangPhase.PENDING and decisions.phases[one.uid] is GangPhase.INQUEUE
-        is_promised = any(task.uid in decisions.pipelined for task in one.tasks)
+        is_promised = any(task.uid in decisions.pipelined for task in one.pods)
         if not placed.get(one.uid) and not was_let_in_now and not is_promised:
             assert decisions.reasons.get(one.uid), one.uid
 

@@ -8,10 +8,10 @@ from tests.engine.clusters import FREE_RIDERS, FULL, clusters
 from hekla.engine import cycle
 from hekla.engine.decisions import Decisions
 from hekla.engine.model import ClusterState
-from hekla.engine.policy import Policy, parse
+from hekla.engine.policy import SchedulerPolicy, parse
 
 
-def policy(actions: str, *tiers: str) -> Policy:
+def policy(actions: str, *tiers: str) -> SchedulerPolicy:
     """Tiers of plugin names; an option is written behind a colon, as in `drf:enablePreemptable=false`."""
     lines = [f'actions: "{actions}"', "compatibility: volcano", "tiers:"]
     for tier in tiers:
@@ -29,15 +29,15 @@ def policy(actions: str, *tiers: str) -> Policy:
 def told(decisions: Decisions) -> dict[str, object]:
     """What counts of the answer of either."""
     return {
-        "binds": {bind.task: bind.node for bind in decisions.binds},
-        "evicted": {one.task: (one.node, one.action, one.for_job) for one in decisions.evictions},
+        "binds": {bind.pod: bind.node for bind in decisions.binds},
+        "evicted": {one.pod: (one.node, one.action, one.for_job) for one in decisions.evictions},
         "promised": dict(decisions.pipelined),
         "nominated": dict(decisions.nominated),
         "phases": {uid: str(phase) for uid, phase in decisions.phases.items()},
     }
 
 
-def agree(state: ClusterState, asked: Policy) -> None:
+def agree(state: ClusterState, asked: SchedulerPolicy) -> None:
     decisions = cycle(state, asked, 0.0)
     assert not decisions.faults
     assert told(decisions) == told(reference.decide(state, asked))

@@ -7,7 +7,7 @@ from tests.engine.clusters import amounts
 from tests.engine.worlds import bound, decide, job, node, running
 
 from hekla.domain.phases import GangPhase
-from hekla.engine.model import Node, Queue, TaskStatus
+from hekla.engine.model import NodeSpec, PodStatus, QueueSpec
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
 
 ACTIONS = 'actions: "enqueue, allocate, preempt, reclaim, backfill"\n'
@@ -20,23 +20,23 @@ both = pytest.mark.parametrize("behaviour", ["hekla", "volcano"])
 def test_who_was_evicted_does_not_take_the_room_back(behaviour: str) -> None:
     """Its queue comes first, and yet the room goes to the gang for which it was made."""
     policy = parse(f"{FAIR_JOBS}compatibility: {behaviour}\n")
-    here = {"status": TaskStatus.RUNNING, "node": "a"}
+    here = {"status": PodStatus.RUNNING, "node": "a"}
     elastic = job("elastic", 4, minimum=2, queue="first", phase=GangPhase.RUNNING, task=here)
-    gang, queues = job("gang", 2, queue="second"), [Queue("first"), Queue("second")]
+    gang, queues = job("gang", 2, queue="second"), [QueueSpec("first"), QueueSpec("second")]
     made = decide([node("a", "4")], [elastic, gang], queues, policy)
     assert len(made.evictions) == len(made.nominated) == 2
-    evicted = {eviction.task for eviction in made.evictions}
-    again = tuple(replace(t, status=TaskStatus.PENDING, node="") if t.uid in evicted else t for t in elastic.tasks)
-    waiting = tuple(replace(t, nominated_node="a") for t in gang.tasks)
-    jobs = [replace(elastic, tasks=again), replace(gang, tasks=waiting)]
+    evicted = {eviction.pod for eviction in made.evictions}
+    again = tuple(replace(t, status=PodStatus.PENDING, node="") if t.uid in evicted else t for t in elastic.pods)
+    waiting = tuple(replace(t, nominated_node="a") for t in gang.pods)
+    jobs = [replace(elastic, pods=again), replace(gang, pods=waiting)]
     winner = "gang" if behaviour == "hekla" else "elastic"
     assert bound(decide([node("a", "4")], jobs, queues, policy)) == {winner: 2}
 
 
 @both
 def test_nobody_is_evicted_for_a_slot_that_is_about_to_be_free(behaviour: str) -> None:
-    machine = Node("a", amounts(8, 8, pods=2))
-    leaving = job("old", phase=GangPhase.RUNNING, task={"status": TaskStatus.RELEASING, "node": "a"})
+    machine = NodeSpec("a", amounts(8, 8, pods=2))
+    leaving = job("old", phase=GangPhase.RUNNING, task={"status": PodStatus.RELEASING, "node": "a"})
     jobs = [leaving, running("idle", 1, "a", minimum=0), job("new", priority=1)]
     decisions = decide([machine], jobs, policy=parse(f"{DEFAULT}compatibility: {behaviour}\n"))
     assert dict(decisions.pipelined) == {"new/0": "a"}

@@ -6,15 +6,15 @@ import pytest
 from tests.engine.worlds import POLICY, job, node, running, state
 
 from hekla.engine import cycle
-from hekla.engine.model import Node, Shard, TaskStatus
+from hekla.engine.model import NodeSpec, PodStatus, Shard
 
 
-def reached(nodes: list[Node], shard: Shard, *jobs: object) -> str:
+def reached(nodes: list[NodeSpec], shard: Shard, *jobs: object) -> str:
     decisions = cycle(replace(state(nodes, [*jobs, job("new", 1, cpu="2")]), shard=shard), POLICY, 0.0)
     return next((f"{bind.node} now" for bind in decisions.binds), "") or " ".join(decisions.pipelined.values())
 
 
-ENDS = job("ends", 1, cpu="4", task={"status": TaskStatus.RELEASING, "node": "b"})
+ENDS = job("ends", 1, cpu="4", task={"status": PodStatus.RELEASING, "node": "b"})
 
 
 @pytest.mark.parametrize(

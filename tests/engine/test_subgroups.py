@@ -4,8 +4,8 @@ import pytest
 from tests.engine.kubernetes import Object, document, node, pod
 
 from hekla.engine import scenario
-from hekla.engine.subgroups import subgroups
-from hekla.engine.world import World
+from hekla.engine.scheduler_cache import SchedulerCache
+from hekla.engine.subjobs import subjobs_of
 
 PODS = {
     "ps": {"role": "ps", "part": "0"},
@@ -22,8 +22,8 @@ def formed(**policy: object) -> list[str]:
     world = document([node("n")], [pod(name, labels=labels) for name, labels in PODS.items()], plugins=[])
     world["cluster"]["podGroups"][0]["spec"]["subGroupPolicy"] = [{"name": "p", **policy}]
     read = scenario.read(world)
-    (gang,) = World.of(read.state).gangs.values()
-    return [" ".join(sorted(m.task.name for m in group.members)) for group in subgroups(gang) if group.policy]
+    (info,) = SchedulerCache.of(read.state).jobs.values()
+    return [" ".join(sorted(m.spec.name for m in group.pods)) for group in subjobs_of(info) if group.policy]
 
 
 def expression(key: str, operator: str, *values: str) -> Object:

@@ -7,7 +7,7 @@ from tests.engine import worlds
 
 from hekla.domain.resources import Resources
 from hekla.engine.decisions import Decisions
-from hekla.engine.model import Job, Task, TaskStatus
+from hekla.engine.model import PodGroupSpec, PodSpec, PodStatus
 from hekla.engine.plugins.task_topology.relations import Relations
 from hekla.engine.policy import parse
 
@@ -23,16 +23,18 @@ tiers:
 NOTE = "volcano.sh/task-topology-"
 
 
-def roles(together: str = "", apart: str = "", order: str = "", minimum: int | None = None, **counts: int) -> Job:
+def roles(
+    together: str = "", apart: str = "", order: str = "", minimum: int | None = None, **counts: int
+) -> PodGroupSpec:
     """A job of pods of one core, so many of each role."""
     one = Resources.parse({"cpu": "1"})
-    tasks = tuple(Task(f"{role}-{i}", f"j-{role}-{i}", role, one) for role, n in counts.items() for i in range(n))
+    tasks = tuple(PodSpec(f"{role}-{i}", f"j-{role}-{i}", role, one) for role, n in counts.items() for i in range(n))
     notes = {f"{NOTE}affinity": together, f"{NOTE}anti-affinity": apart, f"{NOTE}task-order": order}
     job = worlds.job("j", minimum=len(tasks) if minimum is None else minimum)
-    return replace(job, tasks=tasks, min_task_member={}, annotations={k: v for k, v in notes.items() if v})
+    return replace(job, pods=tasks, min_task_member={}, annotations={k: v for k, v in notes.items() if v})
 
 
-def decide(job: Job, nodes: int = 3, cpu: str = "4") -> Decisions:
+def decide(job: PodGroupSpec, nodes: int = 3, cpu: str = "4") -> Decisions:
     return worlds.decide([worlds.node("abcdef"[i], cpu) for i in range(nodes)], [job], policy=POLICY)
 
 
@@ -40,7 +42,7 @@ def by_node(decisions: Decisions) -> list[list[str]]:
     """The roles on each node, as they are when nobody cares for the names of nodes and pods."""
     places: dict[str, list[str]] = {}
     for bind in decisions.binds:
-        places.setdefault(bind.node, []).append(bind.task.partition("-")[0])
+        places.setdefault(bind.node, []).append(bind.pod.partition("-")[0])
     return sorted(sorted(there) for there in places.values())
 
 
@@ -54,7 +56,7 @@ def by_node(decisions: Decisions) -> list[list[str]]:
         (roles(apart="ps,worker", ps=2, worker=2), [["ps", "ps"], ["worker", "worker"]]),
     ],
 )
-def test_roles_come_to_be_where_they_want(job: Job, expected: list[list[str]]) -> None:
+def test_roles_come_to_be_where_they_want(job: PodGroupSpec, expected: list[list[str]]) -> None:
     assert by_node(decide(job)) == expected
 
 
@@ -66,18 +68,18 @@ def test_a_bucket_goes_where_all_of_it_fits() -> None:
 
 def test_the_largest_bucket_is_placed_first_and_roles_in_their_order() -> None:
     job = roles(together="a,b", order="b,a", minimum=1, c=1, a=1, b=2)
-    assert [bind.task for bind in decide(job).binds] == ["b-0", "b-1", "a-0", "c-0"]
+    assert [bind.pod for bind in decide(job).binds] == ["b-0", "b-1", "a-0", "c-0"]
 
 
 def test_tasks_that_run_draw_the_others() -> None:
     job = roles(together="ps,worker", minimum=1, ps=1, worker=2)
-    ran = replace(job.tasks[0], status=TaskStatus.RUNNING, node="b")
-    decisions = decide(replace(job, tasks=(ran, *job.tasks[1:])))
+    ran = replace(job.pods[0], status=PodStatus.RUNNING, node="b")
+    decisions = decide(replace(job, pods=(ran, *job.pods[1:])))
     assert {bind.node for bind in decisions.binds} == {"b"}
 
 
 def test_what_was_tried_in_vain_counts_for_nothing() -> None:
-    first = replace(roles(together="worker", worker=4), uid="a", tasks=roles(together="worker", worker=9).tasks)
+    first = replace(roles(together="worker", worker=4), uid="a", pods=roles(together="worker", worker=9).pods)
     decisions = decide(replace(first, min_available=9), nodes=2)
     assert not decisions.binds
 

@@ -7,13 +7,13 @@ import pytest
 from tests.engine.worlds import bound, job, node, running, state
 
 from hekla.engine import cycle, registry
-from hekla.engine.conditions import Requirement
+from hekla.engine.constraints import Requirement
 from hekla.engine.decisions import Decisions
-from hekla.engine.model import ClusterState, DisruptionBudget, Job, Node, NodeUsage, TaskStatus
-from hekla.engine.points import Point
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.model import ClusterState, DisruptionBudget, NodeSpec, NodeUsage, PodGroupSpec, PodStatus
 from hekla.engine.policy import parse
+from hekla.engine.scheduler_cache import SchedulerCache
 from hekla.engine.session import Session
-from hekla.engine.world import World
 
 POLICY = (
     "actions: 'allocate, preempt'\ncompatibility: %s\n"
@@ -30,20 +30,20 @@ def preempt(world: ClusterState, plugin: str, compatibility: str = "hekla", now:
 def leaving(world: ClusterState, plugin: str, now: float = 1000.0) -> list[str]:
     """The tasks that the plugin names when it is asked for victims."""
     policy = parse(f"actions: allocate\ntiers: [{{plugins: [{{name: gang}}, {{name: predicates}}, {plugin}]}}]")
-    session = Session(World.of(world), policy, now)
+    session = Session(SchedulerCache.of(world), policy, now)
     for option in policy.tiers[0]:
         registry.plugins()[option.name].open_session(session, option)
-    members = [m for gang in session.gangs.values() for m in gang.members if m.status is TaskStatus.RUNNING]
-    named = [victim.task.uid for answer in session.answers(Point.VICTIM_TASKS) for victim in answer(members)]
+    running = [pod for job in session.jobs.values() for pod in job.pods if pod.status is PodStatus.RUNNING]
+    named = [victim.spec.uid for answer in session.functions(ExtensionPoint.VICTIM_TASKS) for victim in answer(running)]
     return sorted(named)
 
 
 # Budgets.
 
 
-def labelled(name: str, labels: Mapping[str, str], **more: object) -> Job:
+def labelled(name: str, labels: Mapping[str, str], **more: object) -> PodGroupSpec:
     made = running(name, 1, "a", minimum=0, namespace="team", **more)
-    return replace(made, tasks=tuple(replace(task, labels=labels) for task in made.tasks))
+    return replace(made, pods=tuple(replace(task, labels=labels) for task in made.pods))
 
 
 APP = (Requirement("app", "In", ("web",)),)
@@ -89,8 +89,8 @@ def test_nobody_is_evicted_because_of_having_no_budget() -> None:
 @pytest.mark.parametrize("where", ["labels", "annotations"])
 def test_who_was_just_placed_stays_a_while(cooldown: str, now: float, goes: bool, where: str) -> None:
     fresh = running("fresh", 1, "a", minimum=0)
-    task = replace(fresh.tasks[0], scheduled_at=900.0, **{where: {"volcano.sh/cooldown-time": cooldown}})
-    world = state([node("a", "1")], [replace(fresh, tasks=(task,)), job("urgent", priority=9)])
+    task = replace(fresh.pods[0], scheduled_at=900.0, **{where: {"volcano.sh/cooldown-time": cooldown}})
+    world = state([node("a", "1")], [replace(fresh, pods=(task,)), job("urgent", priority=9)])
     assert preempt(world, "cdp", now=now) == ({"fresh"} if goes else set())
 
 
@@ -100,12 +100,12 @@ OFFLINE = {"annotations": {"volcano.sh/qos-level": "BE"}}
 WIDE = node("a", "4", annotations={"volcano.sh/oversubscription-cpu": "2"})
 
 
-def offline(name: str, pods: int = 1, on: str = "", **more: object) -> Job:
+def offline(name: str, pods: int = 1, on: str = "", **more: object) -> PodGroupSpec:
     made = running(name, pods, on, **more) if on else job(name, pods, **more)
-    return replace(made, tasks=tuple(replace(task, **OFFLINE) for task in made.tasks))
+    return replace(made, pods=tuple(replace(task, **OFFLINE) for task in made.pods))
 
 
-def colocated(nodes: list[Node], jobs: list[Job]) -> Decisions:
+def colocated(nodes: list[NodeSpec], jobs: list[PodGroupSpec]) -> Decisions:
     text = "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}, {name: colocation}]}]"
     decisions = cycle(state(nodes, jobs), parse(text), 0.0)
     assert not decisions.faults
@@ -121,7 +121,7 @@ def colocated(nodes: list[Node], jobs: list[Job]) -> Decisions:
         ([offline("a-off", 6, minimum=1, priority=1), job("on", 4)], {"on": 4, "a-off": 2}),
     ],
 )
-def test_only_offline_work_uses_what_is_given_out_twice(jobs: list[Job], counts: dict[str, int]) -> None:
+def test_only_offline_work_uses_what_is_given_out_twice(jobs: list[PodGroupSpec], counts: dict[str, int]) -> None:
     assert bound(colocated([WIDE], jobs)) == counts
 
 
@@ -147,9 +147,9 @@ def test_offline_work_leaves_when_there_is_less_to_give_out() -> None:
 
 def test_offline_work_that_is_not_preemptable_stays_and_other_leaves_in_its_stead() -> None:
     off = offline("off", 4, on="a", minimum=0)
-    kept = replace(off, tasks=tuple(replace(task, preemptable=number > 1) for number, task in enumerate(off.tasks)))
+    kept = replace(off, pods=tuple(replace(task, preemptable=number > 1) for number, task in enumerate(off.pods)))
     left = leaving(state([WIDE], [running("on", 4, "a"), kept]), "{name: colocation}")
-    assert left == sorted(task.uid for task in kept.tasks[2:])
+    assert left == sorted(task.uid for task in kept.pods[2:])
 
 
 # Machines that are evened out.
@@ -171,7 +171,7 @@ def test_the_least_important_leave_the_busy_machine() -> None:
 
 @pytest.mark.parametrize(("last", "count"), [(None, 4), (900.0, 0), (600.0, 4)])
 def test_not_more_often_than_the_interval(last: float | None, count: int) -> None:
-    assert len(leaving(uneven(shuffled_at=last), EVEN)) == count
+    assert len(leaving(uneven(last_shuffle_at=last), EVEN)) == count
 
 
 def test_nobody_leaves_without_an_idle_machine() -> None:

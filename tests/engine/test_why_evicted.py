@@ -7,14 +7,14 @@ from tests.engine.worlds import job, node, running, state
 
 from hekla.domain.resources import Resources
 from hekla.engine import cycle, registry
-from hekla.engine.decisions import Decisions, Eviction, Holder, Shares, Shift
-from hekla.engine.model import ClusterState, Queue
-from hekla.engine.points import Point
+from hekla.engine.decisions import Decisions, Eviction, ShareHolder, ShareImpact, ShareShift
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.model import ClusterState, QueueSpec
 from hekla.engine.policy import PluginOption, parse
 from hekla.engine.session import Session
 
 TWO_CORES = Resources.parse({"cpu": "2"})
-OWNED = [Queue("q", deserved=TWO_CORES), Queue("mine", deserved=TWO_CORES)]
+OWNED = [QueueSpec("q", deserved=TWO_CORES), QueueSpec("mine", deserved=TWO_CORES)]
 
 
 def decide(world: ClusterState, actions: str, *tiers: str, more: str = "") -> Decisions:
@@ -36,12 +36,12 @@ def in_one_queue() -> ClusterState:
     return state([node("a")], [running("low", 4, "a", minimum=1), job("high", 2, priority=9)])
 
 
-def in_two_queues(queues: list[Queue]) -> ClusterState:
+def in_two_queues(queues: list[QueueSpec]) -> ClusterState:
     jobs = [running("low", 4, "a", minimum=1), job("own", 2, queue="mine")]
     return state([node("a")], jobs, queues)
 
 
-PLAIN = [Queue("q"), Queue("mine")]
+PLAIN = [QueueSpec("q"), QueueSpec("mine")]
 LEAST = "configurations: [{name: preempt, arguments: {enableTopologyAwarePreemption: true}}]"
 
 
@@ -54,13 +54,13 @@ class Case:
     tiers: tuple[str, ...]
     for_job: str
     plugins: tuple[str, ...]
-    shares: tuple[Shares, ...] = ()
+    shares: tuple[ShareImpact, ...] = ()
     more: str = ""
 
 
-JOBS_OF_DRF = Shares("drf", Holder.JOB, Shift(1.0, 0.5), Shift(0.0, 0.5))
-ONE_QUEUE = Shares("proportion", Holder.QUEUE, Shift(1.0, 1.0), Shift(1.0, 1.0))
-TWO_QUEUES = Shares("proportion", Holder.QUEUE, Shift(2.0, 1.0), Shift(0.0, 1.0))
+JOBS_OF_DRF = ShareImpact("drf", ShareHolder.JOB, ShareShift(1.0, 0.5), ShareShift(0.0, 0.5))
+ONE_QUEUE = ShareImpact("proportion", ShareHolder.QUEUE, ShareShift(1.0, 1.0), ShareShift(1.0, 1.0))
+TWO_QUEUES = ShareImpact("proportion", ShareHolder.QUEUE, ShareShift(2.0, 1.0), ShareShift(0.0, 1.0))
 TWO_OWNERS = replace(TWO_QUEUES, plugin="capacity")
 CASES = {
     "preempt": Case(in_one_queue(), "preempt", ("priority gang", "predicates"), "high", ("priority", "gang")),
@@ -101,9 +101,9 @@ def test_each_eviction_says_by_whose_leave_and_how_shares_move(name: str) -> Non
     case = CASES[name]
     found = decide(case.world, case.action, *case.tiers, more=case.more).evictions
     assert len(found) == 2
-    assert {eviction.task[:4] for eviction in found} == {"low/"}
+    assert {eviction.pod[:4] for eviction in found} == {"low/"}
     for eviction in found:
-        task = eviction.task
+        task = eviction.pod
         assert eviction == Eviction("low", task, "a", case.action, case.for_job, case.plugins, case.shares)
 
 
@@ -123,7 +123,7 @@ EVEN = (
 
 def test_who_is_moved_goes_for_nobody() -> None:
     world = state([node("a", "8"), node("b", "8")], [running("gang", 8, "a", minimum=6)])
-    shares = (Shares("proportion", Holder.QUEUE, Shift(1.0, 0.75)),)
+    shares = (ShareImpact("proportion", ShareHolder.QUEUE, ShareShift(1.0, 0.75)),)
     found = cycle(world, parse(EVEN), 0.0).evictions
     assert [(e.action, e.for_job, e.plugins, e.shares) for e in found] == [
         ("shuffle", "", ("rescheduling",), shares)
@@ -137,14 +137,14 @@ class Halves:
         self.answer = answer
 
     def open_session(self, session: Session, option: PluginOption) -> None:
-        session.register(Point.QUEUE_SHARE, option, lambda _queue, _more, _less: self.answer)
+        session.register(ExtensionPoint.QUEUE_SHARE, option, lambda _queue, _more, _less: self.answer)
 
 
 def test_plugins_of_ones_own_may_count_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {**registry.plugins(), "halves": Halves(0.5), "broken": Halves(float("inf"))}
     monkeypatch.setattr(registry, "plugins", lambda: known)
     found = decide(in_one_queue(), "preempt", "priority gang halves").evictions
-    half = Shift(0.5, 0.5)
-    assert {eviction.shares for eviction in found} == {(Shares("halves", Holder.QUEUE, half, half),)}
+    half = ShareShift(0.5, 0.5)
+    assert {eviction.shares for eviction in found} == {(ShareImpact("halves", ShareHolder.QUEUE, half, half),)}
     broken = parse("actions: preempt\ntiers: [{plugins: [{name: priority}, {name: gang}, {name: broken}]}]")
     assert [fault.name for fault in cycle(in_one_queue(), broken, 0.0).faults] == ["broken"]

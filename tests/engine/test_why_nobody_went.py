@@ -9,33 +9,33 @@ from tests.engine.test_why_evicted import decide
 from tests.engine.worlds import job, node, running, state
 
 from hekla.domain.resources import Resources
-from hekla.engine import aftermath
-from hekla.engine.conditions import Requirement
-from hekla.engine.decisions import Barred, Decisions, Reason, Victims
-from hekla.engine.model import ClusterState, DisruptionBudget, Job, NetworkTopology, Queue, TaskStatus
+from hekla.engine import preemption_diagnosis
+from hekla.engine.constraints import Requirement
+from hekla.engine.decisions import Decisions, Exclusion, PendingReason, VictimCounts
+from hekla.engine.model import ClusterState, DisruptionBudget, NetworkTopology, PodGroupSpec, PodStatus, QueueSpec
 
 CODES = {"nobody_preempted", "nobody_reclaimed", "never_evicts", "queue_takes_nothing", "victims_not_counted"}
 ALL_OF_IT = Resources.parse({"cpu": "4"})
-TWO = [Queue("q"), Queue("mine")]
-OWNERS = [Queue("q", deserved=ALL_OF_IT), Queue("mine", deserved=ALL_OF_IT)]
-KEEPS = [Queue("q", reclaimable=False), Queue("mine")]
-THREE = [*TWO, Queue("other", reclaimable=False)]
+TWO = [QueueSpec("q"), QueueSpec("mine")]
+OWNERS = [QueueSpec("q", deserved=ALL_OF_IT), QueueSpec("mine", deserved=ALL_OF_IT)]
+KEEPS = [QueueSpec("q", reclaimable=False), QueueSpec("mine")]
+THREE = [*TWO, QueueSpec("other", reclaimable=False)]
 BUDGET = DisruptionBudget("team", (Requirement("app", "In", ("web",)),), 1)
 
 
-def told(decisions: Decisions, uid: str = "new") -> list[Reason]:
+def told(decisions: Decisions, uid: str = "new") -> list[PendingReason]:
     """The reasons that are about evictions."""
     return [reason for reason in decisions.reasons.get(uid, ()) if reason.code in CODES]
 
 
-def low(minimum: int = 0, *, fixed: int = 0, pods: int = 4, **more: object) -> Job:
+def low(minimum: int = 0, *, fixed: int = 0, pods: int = 4, **more: object) -> PodGroupSpec:
     """Pods that run, the first of them not to be evicted. `task`: further fields of each."""
     task = more.pop("task", {})
     made = running("low", pods, "a", minimum=minimum, namespace="team", **more)
-    return replace(made, tasks=tuple(replace(t, preemptable=at >= fixed, **task) for at, t in enumerate(made.tasks)))
+    return replace(made, pods=tuple(replace(t, preemptable=at >= fixed, **task) for at, t in enumerate(made.pods)))
 
 
-def world(*others: Job, pods: int = 2, queues: list[Queue] | None = None, **more: object) -> ClusterState:
+def world(*others: PodGroupSpec, pods: int = 2, queues: list[QueueSpec] | None = None, **more: object) -> ClusterState:
     """A node of four cores that others fill, and a job that wants some of them; in a queue of its own if there are."""
     new = job("new", pods, **{"priority": 9, "queue": "mine" if queues else "q"} | more)
     return replace(state([node("a")], [*others, new], queues), budgets=(BUDGET,))
@@ -55,19 +55,19 @@ class Case:
     spared: dict[str, int] = field(default_factory=dict)
     too_little: int = 0
     in_vain: int = 0
-    barred: dict[Barred, int] = field(default_factory=dict)
+    barred: dict[Exclusion, int] = field(default_factory=dict)
     more: str = ""
 
     def check(self, action: str, code: str) -> None:
         decisions = decide(self.world, action, *self.tiers, more=self.more)
         assert not decisions.evictions
         (reason,) = told(decisions)
-        victims = Victims(self.spared, self.too_little, self.in_vain, self.barred, nodes=1, of_nodes=1)
+        victims = VictimCounts(self.spared, self.too_little, self.in_vain, self.barred, nodes=1, candidate_nodes=1)
         assert (reason.action, reason.code, reason.victims) == (action, code, victims)
-        assert victims.considered + sum(victims.barred.values()) == sum(one.uid != "new" for one in self._running())
+        assert victims.considered + sum(victims.excluded.values()) == sum(one.uid != "new" for one in self._running())
 
-    def _running(self) -> list[Job]:
-        return [one for one in self.world.jobs for task in one.tasks if task.status is TaskStatus.RUNNING]
+    def _running(self) -> list[PodGroupSpec]:
+        return [one for one in self.world.jobs for task in one.pods if task.status is PodStatus.RUNNING]
 
 
 PREEMPT = {
@@ -89,7 +89,7 @@ PREEMPT = {
     ),
     "all of them are too little": Case(world(low(), pods=1, cpu="5"), ("priority gang",), too_little=4),
     "not room for all that start together": Case(world(low(), pods=5), ("priority gang",), in_vain=4),
-    "some must not be evicted": Case(world(low(fixed=3)), ("priority gang",), {}, 0, 1, {Barred.NOT_PREEMPTABLE: 3}),
+    "some must not be evicted": Case(world(low(fixed=3)), ("priority gang",), {}, 0, 1, {Exclusion.NOT_PREEMPTABLE: 3}),
     "in Volcano the first tier that says no": Case(
         world(low(4, priority=9)), ("priority", "gang"), {"priority": 4}, more="compatibility: volcano"
     ),
@@ -102,7 +102,7 @@ RECLAIM = {
     "a gang keeps its minimum": Case(world(low(3), queues=TWO), ("gang", "proportion"), {"gang": 3}, in_vain=1),
     "a queue keeps its share": Case(
         world(low(pods=1), running("other", 3, "a", queue="other"), pods=1, queues=THREE),
-        ("gang:enableReclaimable proportion",), {"proportion": 1}, barred={Barred.QUEUE_NOT_RECLAIMABLE: 3},
+        ("gang:enableReclaimable proportion",), {"proportion": 1}, barred={Exclusion.QUEUE_NOT_RECLAIMABLE: 3},
     ),
     "a queue keeps what it owns": Case(world(low(), queues=OWNERS), ("gang capacity",), {"capacity": 4}),
     "the cluster needs them": Case(world(low(task=NEEDED), queues=TWO), ("gang conformance",), {"conformance": 4}),
@@ -110,9 +110,11 @@ RECLAIM = {
     "no plugin lets anybody go": Case(world(low(), queues=TWO), ("gang:enableReclaimable",), {"": 4}),
     "all of them are too little": Case(world(low(), pods=1, cpu="5", queues=TWO), ("gang",), too_little=4),
     "their queue gives nothing back": Case(
-        world(low(), queues=KEEPS), ("gang",), barred={Barred.QUEUE_NOT_RECLAIMABLE: 4}
+        world(low(), queues=KEEPS), ("gang",), barred={Exclusion.QUEUE_NOT_RECLAIMABLE: 4}
     ),
-    "some must not be evicted": Case(world(low(fixed=3), queues=TWO), ("gang",), {}, 0, 1, {Barred.NOT_PREEMPTABLE: 3}),
+    "some must not be evicted": Case(
+        world(low(fixed=3), queues=TWO), ("gang",), {}, 0, 1, {Exclusion.NOT_PREEMPTABLE: 3}
+    ),
 }  # fmt: skip
 
 
@@ -136,19 +138,19 @@ FIXED = filler("low", EIGHT, minimum=1, annotations={"volcano.sh/preemptable": "
 CRITICAL = filler("low", EIGHT, minimum=1, namespace="kube-system")
 SAFE_ONLY = {"arguments": "{allowWholeBundle: false}"}
 GANGS = {
-    "all of them are too little": ("gangpreempt", [EVERYWHERE], 9, {}, Victims(too_little=8)),
-    "they are not less urgent": ("gangpreempt", [URGENT], 5, {}, Victims(barred={Barred.NOT_LESS_URGENT: 8})),
-    "they must not be evicted": ("gangpreempt", [FIXED], 5, {}, Victims(barred={Barred.NOT_PREEMPTABLE: 8})),
-    "the cluster needs them": ("gangpreempt", [CRITICAL], 5, {}, Victims({"conformance": 8})),
+    "all of them are too little": ("gangpreempt", [EVERYWHERE], 9, {}, VictimCounts(insufficient=8)),
+    "they are not less urgent": ("gangpreempt", [URGENT], 5, {}, VictimCounts(excluded={Exclusion.NOT_LESS_URGENT: 8})),
+    "they must not be evicted": ("gangpreempt", [FIXED], 5, {}, VictimCounts(excluded={Exclusion.NOT_PREEMPTABLE: 8})),
+    "the cluster needs them": ("gangpreempt", [CRITICAL], 5, {}, VictimCounts({"conformance": 8})),
     "they go together or not at all": (
-        "gangpreempt", [RIGID], 5, SAFE_ONLY, Victims(too_little=2, barred={Barred.GANG_NOT_WHOLE: 6})
+        "gangpreempt", [RIGID], 5, SAFE_ONLY, VictimCounts(insufficient=2, excluded={Exclusion.GANG_NOT_WHOLE: 6})
     ),
     "their queue gives nothing back": (
-        "gangreclaim", [EVERYWHERE], 4, {"queues": KEEPS}, Victims(barred={Barred.QUEUE_NOT_RECLAIMABLE: 8})
+        "gangreclaim", [EVERYWHERE], 4, {"queues": KEEPS}, VictimCounts(excluded={Exclusion.QUEUE_NOT_RECLAIMABLE: 8})
     ),
     "a queue keeps its share": (
         "gangreclaim", [filler("low", "a0 a0", minimum=0), filler("big", EIGHT[6:], minimum=0, queue="other")], 2,
-        {"queues": THREE}, Victims({"proportion": 2}, barred={Barred.QUEUE_NOT_RECLAIMABLE: 6}),
+        {"queues": THREE}, VictimCounts({"proportion": 2}, excluded={Exclusion.QUEUE_NOT_RECLAIMABLE: 6}),
     ),
 }  # fmt: skip
 
@@ -162,33 +164,35 @@ def test_who_was_spared_when_no_gang_gave_way(name: str, topology: NetworkTopolo
     assert not decisions.evictions
     (reason,) = told(decisions)
     if topology is None or pods <= RACK:
-        assert reason.victims == replace(victims, nodes=4, of_nodes=4)
+        assert reason.victims == replace(victims, nodes=4, candidate_nodes=4)
     else:
-        assert reason.victims == Victims()
+        assert reason.victims == VictimCounts()
 
 
 def test_classes_are_counted_apart() -> None:
     """Of a large pod and two small ones that start together; there is room for one of them alone."""
     new = job("new", 3, priority=9)
-    large = replace(new.tasks[0], request=Resources.parse({"cpu": "5"}))
-    cluster = state([node("a")], [low(), replace(new, tasks=(large, *new.tasks[1:]))])
+    large = replace(new.pods[0], request=Resources.parse({"cpu": "5"}))
+    cluster = state([node("a")], [low(), replace(new, pods=(large, *new.pods[1:]))])
     found = told(decide(cluster, "preempt", "priority gang"))
     counts = [
-        (r.tasks, r.need.quantities()["cpu"], r.victims.too_little, r.victims.in_vain) for r in found if r.victims
+        (r.pods, r.need.quantities()["cpu"], r.victims.insufficient, r.victims.not_enough_for_job)
+        for r in found
+        if r.victims
     ]
     assert sorted(counts) == [(1, "5", 4, 0), (2, "1", 0, 4)]
 
 
 def test_tasks_that_never_preempt_say_so() -> None:
     (reason,) = told(decide(world(low(), task={"never_preempts": True}), "preempt", "priority gang"))
-    assert (reason.code, reason.tasks, reason.victims) == ("never_evicts", 2, None)
+    assert (reason.code, reason.pods, reason.victims) == ("never_evicts", 2, None)
 
 
 @pytest.mark.parametrize("action", ["reclaim", "gangreclaim"])
 def test_a_queue_that_holds_its_share_takes_nothing(action: str) -> None:
     others = running("own", 2, "a", queue="mine"), low(pods=2)
     (reason,) = told(decide(world(*others, queues=TWO), action, "gang proportion"))
-    assert (reason.code, reason.tasks, reason.victims) == ("queue_takes_nothing", 2, None)
+    assert (reason.code, reason.pods, reason.victims) == ("queue_takes_nothing", 2, None)
 
 
 @pytest.mark.parametrize("action", ["preempt", "reclaim", "gangpreempt", "gangreclaim"])
@@ -208,13 +212,13 @@ def test_who_finds_room_in_the_end_hears_nothing_of_it() -> None:
 
 
 def test_what_was_not_counted_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aftermath, "MOST_COUNTS", 1)
-    monkeypatch.setattr(aftermath, "MOST_NODES", 2)
+    monkeypatch.setattr(preemption_diagnosis, "MAX_COUNTS", 1)
+    monkeypatch.setattr(preemption_diagnosis, "MAX_NODES", 2)
     nodes = [node(name) for name in "abc"]
     jobs = [running(f"low-{name}", 4, name, priority=9) for name in "abc"]
     cluster = state(nodes, [*jobs, job("new", priority=9), job("later", 3, priority=5)])
     decisions = decide(cluster, "preempt", "priority gang")
     (counted,) = told(decisions)
-    assert counted.victims == Victims({"gang": 8}, nodes=2, of_nodes=3)
+    assert counted.victims == VictimCounts({"gang": 8}, nodes=2, candidate_nodes=3)
     (reason,) = told(decisions, "later")
-    assert (reason.code, reason.tasks, reason.victims) == ("victims_not_counted", 3, None)
+    assert (reason.code, reason.pods, reason.victims) == ("victims_not_counted", 3, None)

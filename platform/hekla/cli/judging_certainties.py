@@ -6,12 +6,12 @@ from typing import Any
 
 from hekla.domain.resources import Resources
 from hekla.engine import scenario
-from hekla.engine.model import Job, Task, TaskStatus
+from hekla.engine.model import PodGroupSpec, PodSpec, PodStatus
 
 Document = Mapping[str, Any]
 _GROUP = "scheduling.k8s.io/group-name"
 _TOLERANCE = 0.1
-_HOLDING = (TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.RELEASING)
+_HOLDING = (PodStatus.BOUND, PodStatus.RUNNING, PodStatus.RELEASING)
 
 
 def job_of(document: Document) -> dict[str, str]:
@@ -27,7 +27,7 @@ def job_of(document: Document) -> dict[str, str]:
 def hold(document: Document, answer: list[dict[str, Any]]) -> bool:
     """Whether the answer keeps to them, over all its cycles."""
     state = scenario.read(document).state
-    tasks = {f"{job.namespace}/{task.name}": (job, task) for job in state.jobs for task in job.tasks}
+    tasks = {f"{job.namespace}/{task.name}": (job, task) for job in state.jobs for task in job.pods}
     bound = [pod for cycle in answer for pod in cycle.get("binds") or ()]
     evicted = [pod for cycle in answer for pod in cycle.get("evicted") or ()]
     return (
@@ -39,7 +39,7 @@ def hold(document: Document, answer: list[dict[str, Any]]) -> bool:
 
 
 def _are_whole(
-    document: Document, tasks: Mapping[str, tuple[Job, Task]], answer: list[dict[str, Any]]
+    document: Document, tasks: Mapping[str, tuple[PodGroupSpec, PodSpec]], answer: list[dict[str, Any]]
 ) -> Iterator[bool]:
     """Per cycle and gang that something was bound of: whether its minimum had a place."""
     if not any(p["name"] == "gang" for tier in document["conf"].get("tiers", ()) for p in tier.get("plugins", ())):
@@ -47,7 +47,7 @@ def _are_whole(
     placed = Counter(
         job.uid
         for job, task in tasks.values()
-        if task.status in (TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED)
+        if task.status in (PodStatus.BOUND, PodStatus.RUNNING, PodStatus.SUCCEEDED)
     )
     for cycle in answer:
         fresh = Counter(tasks[pod][0].uid for pod in cycle.get("binds") or ())
@@ -57,7 +57,7 @@ def _are_whole(
         yield all(placed[job.uid] + free[job.uid] >= job.min_available for job, _ in tasks.values() if fresh[job.uid])
 
 
-def _has_room(nodes: Any, tasks: Mapping[str, tuple[Job, Task]], answer: list[dict[str, Any]]) -> bool:  # noqa: ANN401
+def _has_room(nodes: Any, tasks: Mapping[str, tuple[PodGroupSpec, PodSpec]], answer: list[dict[str, Any]]) -> bool:  # noqa: ANN401
     where = {pod: task.node for pod, (_, task) in tasks.items() if task.status in _HOLDING}
     for cycle in answer:
         where |= cycle.get("binds") or {}

@@ -42,8 +42,8 @@ from hekla.controller.pods import apply_decisions
 from hekla.controller.state import ReconcilerState
 from hekla.domain.phases import GangPhase, JobPhase
 from hekla.engine.audit import differences
-from hekla.engine.decisions import Decisions, Fault
-from hekla.engine.world import World
+from hekla.engine.decisions import Decisions, ExtensionFault
+from hekla.engine.scheduler_cache import SchedulerCache
 from hekla.lib import clock
 from hekla.scheduling import policies
 from hekla.scheduling.cache import CacheEntry, ClusterCache
@@ -79,8 +79,8 @@ class ClusterController:
         self._idle = Event()
         self._idle.set()
         self._again = False
-        self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), World()
-        self._faults: tuple[Fault, ...] = ()
+        self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), SchedulerCache()
+        self._faults: tuple[ExtensionFault, ...] = ()
         self._acted_on = -1
         self._nodes = Timer(timedelta(seconds=10))
         self.full_look = Timer(timedelta(seconds=5))
@@ -124,7 +124,7 @@ class ClusterController:
     def close(self) -> None:
         """Drop what is remembered. Nothing is asked of it afterwards."""
         with self._lock:
-            self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), World()
+            self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), SchedulerCache()
 
     def _reconcile(self, cluster: Cluster) -> None:
         now = clock.now()
@@ -168,7 +168,7 @@ class ClusterController:
 
     def _start_over(self, epoch: int) -> None:
         self.epoch, self._acted_on = epoch, -1
-        self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), World()
+        self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), SchedulerCache()
 
     def _measure(self, lease: LeaseContext, now: datetime) -> None:
         """Record what pods use, where the backend can tell, and thin out old records."""
@@ -235,14 +235,14 @@ class ClusterController:
         """What the engine decides. A plugin's fault is logged when it begins, not at every decision."""
         engine_state = disruption_budgets.mark_protected(snapshot.state, self.state)
         policy = policies.in_force(cluster)
-        decided = metrics.cycle(cluster.name, engine_state, policy, now, world=self.engine_cache)
+        decided = metrics.cycle(cluster.name, engine_state, policy, now, cache=self.engine_cache)
         for fault in decided.faults:
             if fault not in self._faults:
                 log.error("cluster %s: %s failed at %s: %s", cluster, fault.name, fault.point, fault.error)
         self._faults = decided.faults
         if settings.CHECK_ENGINE and (found := differences(self.engine_cache)):
             log.error("cluster %s: the engine's cache differs from the rows: %s", cluster, "; ".join(found[:10]))
-            self.engine_cache = World()
+            self.engine_cache = SchedulerCache()
         return decided
 
     def _collect_garbage(self, lease: LeaseContext, now: datetime) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from hekla.apps.jobs.services.decisions import JobDecision, Waiting, Yield
 from hekla.domain import events
 from hekla.domain.phases import GangPhase, PodPhase
-from hekla.engine.decisions import Decisions, Eviction, Reason, Shares, Shift
+from hekla.engine.decisions import Decisions, Eviction, PendingReason, ShareImpact, ShareShift
 from hekla.scheduling.reasons import as_data, distinct
 from hekla.scheduling.snapshot import Snapshot
 
@@ -19,9 +19,9 @@ def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
     binds: dict[str, dict[int, str]] = defaultdict(dict)
     evictions: dict[str, dict[int, Yield]] = defaultdict(dict)
     for bind in decisions.binds:
-        binds[bind.job][int(bind.task)] = bind.node
+        binds[bind.job][int(bind.pod)] = bind.node
     for eviction in decisions.evictions:
-        evictions[eviction.job][int(eviction.task)] = _yield(eviction)
+        evictions[eviction.job][int(eviction.pod)] = _yield(eviction)
     starting = _starting(snapshot, decisions)
     found = (
         JobDecision(
@@ -43,12 +43,12 @@ def _yield(eviction: Eviction) -> Yield:
     return Yield(eviction.action, gainer, eviction.plugins, tuple(map(_shares, eviction.shares)))
 
 
-def _shares(shares: Shares) -> events.EvictionShares:
+def _shares(shares: ShareImpact) -> events.EvictionShares:
     taker = None if shares.taker is None else _shift(shares.taker)
-    return events.EvictionShares(plugin=shares.plugin, of=shares.of.value, giver=_shift(shares.giver), taker=taker)
+    return events.EvictionShares(plugin=shares.plugin, of=shares.holder.value, giver=_shift(shares.giver), taker=taker)
 
 
-def _shift(shift: Shift) -> events.ShareChange:
+def _shift(shift: ShareShift) -> events.ShareChange:
     return events.ShareChange(before=round(shift.before, _DIGITS), after=round(shift.after, _DIGITS))
 
 
@@ -63,7 +63,7 @@ def still_nominated(snapshot: Snapshot, decisions: Decisions, before: Mapping[st
     kept = {**before, **decisions.nominated}
     if not kept:
         return {}
-    bound = {bind.task for bind in decisions.binds}
+    bound = {bind.pod for bind in decisions.binds}
     waiting = {uid for uid, pod in snapshot.pods.items() if pod.phase == PodPhase.PENDING} - bound
     return {uid: node for uid, node in kept.items() if uid in waiting}
 
@@ -79,7 +79,7 @@ def _new_phase(old: GangPhase, new: GangPhase | None) -> GangPhase | None:
     return None if new is None or new is old else new
 
 
-def _waiting(reasons: tuple[Reason, ...]) -> Waiting | None:
+def _waiting(reasons: tuple[PendingReason, ...]) -> Waiting | None:
     if not reasons:
         return None
     kept = distinct(reasons)

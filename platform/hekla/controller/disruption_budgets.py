@@ -26,7 +26,7 @@ _TOLD_FOR_SECONDS = 3600.0
 
 def protects_victims(lease: LeaseContext, snapshot: Snapshot, decisions: Decisions, *, now: datetime) -> bool:
     """Whether a budget keeps some that are to go by these decisions: others are to be looked for then."""
-    pods = [snapshot.pods[eviction.task] for eviction in decisions.evictions]
+    pods = [snapshot.pods[eviction.pod] for eviction in decisions.evictions]
     whys = _kept(lease, pods) | external_pods.protected_pods(lease, pods) if pods else {}
     protect(lease, whys, now=now)
     return bool(whys)
@@ -71,8 +71,8 @@ def mark_protected(state: model.ClusterState, own: ReconcilerState) -> model.Clu
     return replace(state, jobs=tuple(_with_kept(job, kept) for job in state.jobs)) if kept else state
 
 
-def _with_kept(job: model.Job, kept: set[str]) -> model.Job:
-    if not any(task.uid in kept for task in job.tasks):
+def _with_kept(job: model.PodGroupSpec, kept: set[str]) -> model.PodGroupSpec:
+    if not any(task.uid in kept for task in job.pods):
         return job
-    tasks = (replace(task, preemptable=False) if task.uid in kept else task for task in job.tasks)
-    return replace(job, tasks=tuple(tasks))
+    tasks = (replace(task, preemptable=False) if task.uid in kept else task for task in job.pods)
+    return replace(job, pods=tuple(tasks))

@@ -8,22 +8,22 @@ from prometheus_client import REGISTRY, Counter, Histogram, Metric
 from prometheus_client.registry import Collector
 
 from hekla import engine
-from hekla.engine import standing
+from hekla.engine import queue_shares
 from hekla.engine.decisions import Decisions
-from hekla.engine.faults import Failed
+from hekla.engine.faults import ExtensionFailed
 from hekla.engine.model import ClusterState
-from hekla.engine.policy import Policy
+from hekla.engine.policy import SchedulerPolicy
+from hekla.engine.queue_shares import QueueShares
+from hekla.engine.scheduler_cache import SchedulerCache
 from hekla.engine.session import Session
-from hekla.engine.standing import Standing
-from hekla.engine.world import World
 from hekla.lib.exposition import resource_gauges
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _LOOK_EVERY_SECONDS = 10.0
 _HOLDS_SECONDS = 60.0
 """Who did not decide for so long decides no more: the cluster is paused, or another process has taken over."""
-_NO_LINE = ""
-"""No queue is called so: nobody's line is asked for, which would take longer than all the rest."""
+_NO_QUEUE = ""
+"""No queue has this name: the order of waiting jobs, which takes longer than all the rest, is not asked for."""
 
 RECONCILE_SECONDS = Histogram(
     "hekla_controller_reconcile_duration_seconds", "Reconciliations of clusters.", ["cluster"], buckets=_BUCKETS
@@ -37,7 +37,7 @@ class Standings(Collector):
     """How the queues of the clusters stood when a cycle began, not oftener than every ten seconds."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[float, Mapping[str, Standing]]] = {}
+        self._known: dict[str, tuple[float, Mapping[str, QueueShares]]] = {}
 
     def look(self, cluster: str) -> Callable[[Session], None] | None:
         """What is to look at the next cycle's session; None where somebody looked just now."""
@@ -48,8 +48,8 @@ class Standings(Collector):
 
     def _take(self, cluster: str, session: Session) -> None:
         try:
-            found = standing.of_all(session, line_of=_NO_LINE)
-        except Failed:  # the cycle finds out by itself, and says so
+            found = queue_shares.queue_shares(session, waiting_in=_NO_QUEUE)
+        except ExtensionFailed:  # the cycle finds out by itself, and says so
             found = {}
         self._known[cluster] = time.monotonic(), found
 
@@ -60,7 +60,7 @@ class Standings(Collector):
             ((cluster, queue), one.deserved.in_base_units())
             for cluster, (at, standings) in sorted(self._known.copy().items())
             for queue, one in sorted(standings.items())
-            if one.divided_by and now - at < _HOLDS_SECONDS
+            if one.plugin and now - at < _HOLDS_SECONDS
         ]
         yield from resource_gauges("hekla_queue_deserved", "What a queue deserves", ["cluster", "queue"], found)
 
@@ -69,10 +69,12 @@ standings = Standings()
 REGISTRY.register(standings)
 
 
-def cycle(cluster: str, state: ClusterState, policy: Policy, now: datetime, *, world: World) -> Decisions:
+def cycle(
+    cluster: str, state: ClusterState, policy: SchedulerPolicy, now: datetime, *, cache: SchedulerCache
+) -> Decisions:
     """A cycle of the engine, measured."""
     with CYCLE_SECONDS.labels(cluster).time():
-        decided = engine.cycle(state, policy, now.timestamp(), world=world, opened=standings.look(cluster))
+        decided = engine.cycle(state, policy, now.timestamp(), cache=cache, on_open=standings.look(cluster))
     BINDS.labels(cluster).inc(len(decided.binds))
     EVICTIONS.labels(cluster).inc(len(decided.evictions))
     return decided

@@ -1,4 +1,4 @@
-"""The scheduler as a library: a state and a policy in, decisions and reasons out. numpy only; no Django, no I/O."""
+"""The scheduler as a library: state and policy in, decisions and reasons out. numpy only; no Django, no I/O."""
 
 from hekla.engine.cycle import cycle
 

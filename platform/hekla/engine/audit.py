@@ -1,72 +1,71 @@
-"""Holds what is kept between cycles against what would be built afresh from the same state."""
+"""Compares the scheduler cache with one built afresh from the same state."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from hekla.engine.columns import EPSILON, Vector
-from hekla.engine.gangs import Gang
-from hekla.engine.sums import Sums
-from hekla.engine.world import World
+from hekla.engine.job_info import JobInfo
+from hekla.engine.scheduler_cache import SchedulerCache
 
-_COLUMNS = ("allocatable", "used", "releasing", "surplus")
-_AMOUNTS = ("allocated", "claimed", "request", "minimum")
-_FACTS = ("job", "phase", "size", "ready_count", "valid_count", "pending_best_effort", "is_settled", "is_nominated")
+_COLUMNS = ("allocatable", "used", "releasing", "nonzero_surplus")
+_AMOUNTS = ("allocated", "claimed", "request", "min_resources")
+_FACTS = ("group", "phase", "size", "ready_count", "valid_count", "pending_best_effort", "is_settled", "is_nominated")
 _SUMS = ("allocated", "request", "elastic", "inqueue", "claimed")
 
 
-def differences(world: World) -> list[str]:
-    """What is not the same, in words; nothing where all is well. What the last session did is taken back first."""
-    world.rewind()
-    return list(_Comparison(world, World.of(world.state)).all())
+def differences(cache: SchedulerCache) -> list[str]:
+    """The differences in words; empty if there are none. Rolls back the last session first."""
+    cache.roll_back()
+    return list(_Comparison(cache, SchedulerCache.of(cache.state)).all())
 
 
 class _Comparison:
-    def __init__(self, kept: World, fresh: World) -> None:
-        self._kept, self._fresh = kept, fresh
-        known = {name: at for at, name in enumerate(kept.dimensions.names)}
+    def __init__(self, cached: SchedulerCache, fresh: SchedulerCache) -> None:
+        self._cached, self._fresh = cached, fresh
+        known = {name: at for at, name in enumerate(cached.dimensions.names)}
         self._same = [known[name] for name in fresh.dimensions.names]
-        """The places of the fresh one's resources among those that are known; there may be more of these."""
+        """The fresh dimensions as columns of the cached ones, which may be more."""
 
     def all(self) -> Iterator[str]:
-        kept, fresh = self._kept, self._fresh
+        cached, fresh = self._cached, self._fresh
         for name in ("queues", "refused"):
-            if getattr(kept, name) != getattr(fresh, name):
+            if getattr(cached, name) != getattr(fresh, name):
                 yield name
-        if [*kept.gangs] != [*fresh.gangs] or [*kept.unsettled] != [*fresh.unsettled]:
+        if [*cached.jobs] != [*fresh.jobs] or [*cached.unsettled_jobs] != [*fresh.unsettled_jobs]:
             yield "which jobs there are"
         yield from self._nodes()
-        for uid in kept.gangs.keys() & fresh.gangs.keys():
-            yield from (f"job {uid}: {what}" for what in self._gang(kept.gangs[uid], fresh.gangs[uid]))
+        for uid in cached.jobs.keys() & fresh.jobs.keys():
+            yield from (f"job {uid}: {what}" for what in self._job(cached.jobs[uid], fresh.jobs[uid]))
         yield from self._classes()
-        if _standing(kept) != _standing(fresh):
+        if _class_members(cached) != _class_members(fresh):
             yield "who stands in which line"
         yield from self._sums()
 
     def _nodes(self) -> Iterator[str]:
-        kept, fresh = self._kept.table, self._fresh.table
-        if kept.nodes != fresh.nodes or (kept.listed != fresh.listed).any():
+        cached, fresh = self._cached.table, self._fresh.table
+        if cached.nodes != fresh.nodes or (cached.given_order != fresh.given_order).any():
             yield "which nodes there are"
             return
         for name in _COLUMNS:
-            mine = getattr(kept, name)
-            mine = mine if name == "surplus" else mine[:, self._same]
+            mine = getattr(cached, name)
+            mine = mine if name == "nonzero_surplus" else mine[:, self._same]
             if not np.allclose(mine, getattr(fresh, name), atol=EPSILON / 2):
                 yield f"what is {name} on the nodes"
-        for node, mine, other in zip(kept.nodes, self._kept.residents, self._fresh.residents, strict=True):
-            if {m.task.uid: m.status for m in mine.values()} != {m.task.uid: m.status for m in other.values()}:
+        for node, mine, other in zip(cached.nodes, self._cached.node_pods, self._fresh.node_pods, strict=True):
+            if {m.spec.uid: m.status for m in mine.values()} != {m.spec.uid: m.status for m in other.values()}:
                 yield f"who is on node {node.name}"
-        if [domain.rows.tolist() for domain in self._kept.domains.all] != [
-            domain.rows.tolist() for domain in self._fresh.domains.all
+        if [hypernode.rows.tolist() for hypernode in self._cached.hypernodes.all] != [
+            hypernode.rows.tolist() for hypernode in self._fresh.hypernodes.all
         ]:
             yield "the network's domains"
 
-    def _gang(self, kept: Gang, fresh: Gang) -> Iterator[str]:
-        yield from (name for name in _FACTS if getattr(kept, name) != getattr(fresh, name))
-        yield from (name for name in _AMOUNTS if not self._are_equal(getattr(kept, name), getattr(fresh, name)))
-        if _counted(kept) != _counted(fresh):
+    def _job(self, cached: JobInfo, fresh: JobInfo) -> Iterator[str]:
+        yield from (name for name in _FACTS if getattr(cached, name) != getattr(fresh, name))
+        yield from (name for name in _AMOUNTS if not self._are_equal(getattr(cached, name), getattr(fresh, name)))
+        if _counted(cached) != _counted(fresh):
             yield "how many tasks are in which status"
-        if any(m.status is not m.task.status or m.node != m.task.node for m in kept.made):
+        if any(m.status is not m.spec.status or m.node != m.spec.node for m in cached.built_pods):
             yield "where its tasks are"
 
     def _are_equal(self, mine: Vector | None, other: Vector | None) -> bool:
@@ -75,34 +74,32 @@ class _Comparison:
         return bool(np.allclose(mine[self._same], other, atol=EPSILON / 2))
 
     def _classes(self) -> Iterator[str]:
-        """Tasks are of one class here where they are there."""
+        """Two pods must share a class in both or in neither."""
         pairs = {
             (mine, other)
-            for uid in self._kept.gangs.keys() & self._fresh.gangs.keys()
-            for mine, other in zip(_shapes(self._kept.gangs[uid]), _shapes(self._fresh.gangs[uid]), strict=False)
+            for uid in self._cached.jobs.keys() & self._fresh.jobs.keys()
+            for mine, other in zip(_shapes(self._cached.jobs[uid]), _shapes(self._fresh.jobs[uid]), strict=False)
         }
         if len({mine for mine, _ in pairs}) != len(pairs) or len({other for _, other in pairs}) != len(pairs):
             yield "which tasks are of one class"
 
     def _sums(self) -> Iterator[str]:
-        mine, other = self._kept.ledger.of_queue, self._fresh.ledger.of_queue
+        mine, other = self._cached.queue_totals.by_queue, self._fresh.queue_totals.by_queue
         if mine.keys() != other.keys():
             yield "which queues have jobs"
         for name in mine.keys() & other.keys():
-            if mine[name].jobs != other[name].jobs or not self._hold_the_same(mine[name], other[name]):
+            pairs = ((getattr(mine[name], one), getattr(other[name], one)) for one in _SUMS)
+            if mine[name].jobs != other[name].jobs or not all(self._are_equal(*pair) for pair in pairs):
                 yield f"the sums of queue {name}"
 
-    def _hold_the_same(self, mine: Sums, other: Sums) -> bool:
-        return all(self._are_equal(getattr(mine, name), getattr(other, name)) for name in _SUMS)
+
+def _counted(job: JobInfo) -> dict[str, int]:
+    return {str(status): count for status, count in job.count_by_status.items() if count}
 
 
-def _counted(gang: Gang) -> dict[str, int]:
-    return {str(status): count for status, count in gang.count.items() if count}
+def _class_members(cache: SchedulerCache) -> set[frozenset[str]]:
+    return {frozenset(one.jobs) for one in cache.equivalence_classes}
 
 
-def _standing(world: World) -> set[frozenset[str]]:
-    return {frozenset(line.gangs) for line in world.lines}
-
-
-def _shapes(gang: Gang) -> list[int]:
-    return [member.shape for member in gang.members]
+def _shapes(job: JobInfo) -> list[int]:
+    return [pod.class_number for pod in job.pods]

@@ -1,7 +1,7 @@
-"""Whom a whole gang may push out of a domain, in pieces that make sense to evict (`volcano-spec` §4, gangpreempt).
+"""Victims of gang evictions in units that make sense to evict (`volcano-spec` §4, gangpreempt).
 
-A *safe* bundle is one task that its gang can do without. A *whole* bundle is all the rest of a gang, inside the domain
-and outside: a gang that loses one task of its minimum has lost them all.
+A *safe* bundle is one pod above its job's minimum. A *whole* bundle is all the rest of a job, inside the hypernode and
+outside: a job that falls below its minimum has lost all.
 """
 
 from collections import Counter
@@ -11,54 +11,54 @@ from dataclasses import dataclass
 import numpy as np
 
 from hekla.engine.columns import Vector
-from hekla.engine.gangs import ALLOCATED, Gang, Member
-from hekla.engine.subgroups import SubGroup, subgroups
+from hekla.engine.job_info import ALLOCATED, JobInfo, PodInfo
+from hekla.engine.subjobs import SubJobInfo, subjobs_of
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Tasks that go together. `local`: what goes from inside the domain; `plugins`: by whose leave."""
+    """Pods that are evicted together. `freed_here`: freed in the hypernode; `plugins`: those that allowed it."""
 
-    gang: Gang
-    victims: tuple[Member, ...]
-    local: Vector
+    job: JobInfo
+    victims: tuple[PodInfo, ...]
+    freed_here: Vector
     is_safe: bool
     plugins: tuple[str, ...] = ()
 
-    def worth(self, need: Vector) -> float:
-        """How much of what is needed it frees in the domain, for what it costs everywhere."""
-        asked = need > 0
+    def efficiency(self, need: Vector) -> float:
+        """The part of `need` that it frees in the hypernode, divided by what it frees everywhere."""
+        requested = need > 0
         whole: Vector = sum((victim.request for victim in self.victims), np.zeros_like(need))
-        gain = np.minimum(self.local[asked] / need[asked], 1.0).sum()
-        cost = (whole[asked] / need[asked]).sum()
+        gain = np.minimum(self.freed_here[requested] / need[requested], 1.0).sum()
+        cost = (whole[requested] / need[requested]).sum()
         return float(gain / cost) if cost else 0.0
 
 
-def bundles(gang: Gang, candidates: Iterable[Member], inside: Callable[[Member], bool]) -> list[Bundle]:
-    """The bundles of one gang; its whole one only where all that it still holds may go."""
-    may_go = sorted(candidates, key=lambda member: (member.task.priority, member.task.uid))
-    local = [member for member in may_go if inside(member)]
-    safe = local if not gang.is_ready else _spare(gang, local)
-    found = [Bundle(gang, (member,), member.request, is_safe=True) for member in safe]
-    spared = {member.task.uid for member in safe}
-    rest = [member for member in may_go if member.task.uid not in spared]
-    held = [m for m in gang.members if m.status in ALLOCATED and m.task.uid not in spared]
-    here = [member.request for member in rest if inside(member)]
+def bundles(job: JobInfo, candidates: Iterable[PodInfo], inside: Callable[[PodInfo], bool]) -> list[Bundle]:
+    """The bundles of one job; its whole bundle only if all that it still holds may be evicted."""
+    may_go = sorted(candidates, key=lambda pod: (pod.spec.priority, pod.spec.uid))
+    local = [pod for pod in may_go if inside(pod)]
+    safe = local if not job.is_ready else _surplus(job, local)
+    found = [Bundle(job, (pod,), pod.request, is_safe=True) for pod in safe]
+    spared = {pod.spec.uid for pod in safe}
+    rest = [pod for pod in may_go if pod.spec.uid not in spared]
+    held = [m for m in job.pods if m.status in ALLOCATED and m.spec.uid not in spared]
+    here = [pod.request for pod in rest if inside(pod)]
     if here and len(rest) == len(held):
-        found.append(Bundle(gang, tuple(rest), np.sum(here, axis=0), is_safe=False))
+        found.append(Bundle(job, tuple(rest), np.sum(here, axis=0), is_safe=False))
     return found
 
 
-def _spare(gang: Gang, local: Sequence[Member]) -> list[Member]:
-    """Those above the minimum of the gang, of their role and of their sub-group, the least urgent first."""
-    ready, roles = gang.ready_count, Counter(m.task.role for m in gang.members if m.status in ALLOCATED)
-    groups: Counter[SubGroup] = Counter(subgroups(gang).of(m) for m in gang.members if m.status in ALLOCATED)
+def _surplus(job: JobInfo, local: Sequence[PodInfo]) -> list[PodInfo]:
+    """Pods above the minimums of job, role and sub-job, the lowest priority first."""
+    ready, roles = job.ready_count, Counter(m.spec.role for m in job.pods if m.status in ALLOCATED)
+    groups: Counter[SubJobInfo] = Counter(subjobs_of(job).of_pod(m) for m in job.pods if m.status in ALLOCATED)
     chosen = []
-    for member in local:
-        role, group = member.task.role, subgroups(gang).of(member)
-        is_needed = roles[role] <= gang.job.min_task_member.get(role, 0)
-        is_needed |= group.policy is not None and groups[group] <= group.least
-        if ready > gang.job.min_available and not is_needed:
-            chosen.append(member)
+    for pod in local:
+        role, group = pod.spec.role, subjobs_of(job).of_pod(pod)
+        is_needed = roles[role] <= job.group.min_task_member.get(role, 0)
+        is_needed |= group.policy is not None and groups[group] <= group.min_available
+        if ready > job.group.min_available and not is_needed:
+            chosen.append(pod)
             ready, roles[role], groups[group] = ready - 1, roles[role] - 1, groups[group] - 1
     return chosen

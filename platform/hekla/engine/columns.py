@@ -1,6 +1,6 @@
-"""Nodes as columns: one row a node (in order of their names), one column a resource, in float64.
+"""Nodes as columns: one row a node (sorted by name), one column a resource, in float64.
 
-`future = idle + releasing - pipelined` is what a node will have once what ends has ended. A placement touches one row.
+`future_idle = idle + releasing - pipelined`, as in Volcano's NodeInfo. A placement changes one row.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hekla.domain.resources import Resources
-from hekla.engine.conditions import LITTLE
-from hekla.engine.model import Node, TaskStatus
+from hekla.engine.constraints import NONZERO_DEFAULTS
+from hekla.engine.model import NodeSpec, PodStatus
 
 Vector = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -22,39 +22,39 @@ Rows = npt.NDArray[np.intp] | slice
 EPSILON = 0.1
 """Amounts that differ by less count as equal (`volcano-spec` §3.5)."""
 _MANY = 256
-"""From so many rows on it is faster to go through the columns one by one."""
-OF_CARDS = frozenset({"volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores"})
-"""What is asked of a card and not of a node, which does not offer it (`volcano-spec` §5.7)."""
+"""From so many rows on it is faster to compare column by column."""
+CARD_RESOURCES = frozenset({"volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores"})
+"""Resources of single cards, which nodes do not publish (`volcano-spec` §5.7)."""
 Request = tuple[Vector, Vector, bool]
-"""A request as a row, what scorers count beyond it, and whether it asks for nothing at all."""
+"""A request as a row, its non-zero surplus, and whether it is empty (best effort)."""
 
 
 class Dimensions:
-    """The resource names of a session, in a fixed order; what is asked of single cards is none."""
+    """The resource names of a session in a fixed order, without those of single cards."""
 
     def __init__(self, amounts: Iterable[Iterable[str]]) -> None:
-        names = {name for amount in amounts for name in amount} - OF_CARDS
+        names = {name for amount in amounts for name in amount} - CARD_RESOURCES
         self.names = ("cpu", "memory", "pods", *sorted(names - {"cpu", "memory", "pods"}))
-        self._place = {name: at for at, name in enumerate(self.names)}
+        self._column = {name: at for at, name in enumerate(self.names)}
         self._requests: dict[Hashable, Request] = {}
         self._by_value: dict[bytes, Request] = {}
         self._rows: dict[tuple[tuple[str, float], ...], Vector] = {}
 
-    def know(self, amounts: Iterable[Iterable[str]]) -> bool:
-        """Whether all of these names are among them."""
-        known = OF_CARDS.union(self.names)
+    def covers(self, amounts: Iterable[Iterable[str]]) -> bool:
+        """Whether it has all of these names."""
+        known = CARD_RESOURCES.union(self.names)
         return all(known.issuperset(amount) for amount in amounts)
 
     def vector(self, amounts: Mapping[str, float]) -> Vector:
         """The amounts as a row."""
         row = np.zeros(len(self.names))
         for name, amount in amounts.items():
-            if name not in OF_CARDS:
-                row[self._place[name]] = amount
+            if name not in CARD_RESOURCES:
+                row[self._column[name]] = amount
         return row
 
     def row(self, amounts: Mapping[str, float]) -> Vector:
-        """As `vector`. Equal amounts are one and the same row, which nobody may write to."""
+        """As `vector`; equal amounts give the same object, which must not be written to."""
         key = tuple(amounts.items())
         found = self._rows.get(key)
         if found is None:
@@ -67,26 +67,29 @@ class Dimensions:
         return rows.reshape(len(amounts), len(self.names))
 
     def request(self, amounts: Mapping[str, float], counted: Mapping[str, float] | None = None) -> "Request":
-        """What a task asks for, as a row with its one pod, and the cpu and memory that scorers count beyond that.
+        """A pod's request as a row (1 in dimension `pods`) and its non-zero surplus (`NodeResources`).
 
-        Equal requests (of which equal amounts are counted) are one and the same row.
+        Equal requests give the same object.
         """
         key = tuple(amounts.items()), None if counted is None else tuple(counted.items())
         found = self._requests.get(key)
         if found is None:
             row = self.vector(amounts)
-            row[self._place["pods"]] = row[self._place["pods"]] or 1.0
-            surplus = np.array([self._counted(amounts, counted, name) for name in LITTLE]) - row[: len(LITTLE)]
+            row[self._column["pods"]] = row[self._column["pods"]] or 1.0
+            surplus = (
+                np.array([self._nonzero(amounts, counted, name) for name in NONZERO_DEFAULTS])
+                - row[: len(NONZERO_DEFAULTS)]
+            )
             is_empty = not any(name != "pods" for name in amounts)
             request = self._by_value.setdefault(row.tobytes() + surplus.tobytes(), (row, surplus, is_empty))
             found = self._requests[key] = request
         return found
 
-    def _counted(self, amounts: Mapping[str, float], counted: Mapping[str, float] | None, name: str) -> float:
-        return (amounts.get(name) or LITTLE[name]) if counted is None else counted.get(name, 0.0)
+    def _nonzero(self, amounts: Mapping[str, float], counted: Mapping[str, float] | None, name: str) -> float:
+        return (amounts.get(name) or NONZERO_DEFAULTS[name]) if counted is None else counted.get(name, 0.0)
 
     def resources(self, row: Vector) -> Resources:
-        """A row as amounts; what is below zero shows as nothing."""
+        """A row as amounts; negative ones become 0."""
         return Resources({name: max(0.0, float(n)) for name, n in zip(self.names, row, strict=True)})
 
     @property
@@ -96,16 +99,16 @@ class Dimensions:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
-    """What nodes have and what is used of it, a row each: `used` by what holds a place, `expected` as scorers count.
+class NodeResources:
+    """Resources of some nodes, one row each. `used`: of pods that hold a place; `expected`: as scorers count.
 
-    `surplus`: cpu and memory that some scorers count beyond that, for containers that ask for nothing.
+    `nonzero_surplus`: cpu and memory that some scorers count on top, for containers without requests.
     """
 
     allocatable: Vector
     used: Vector
     expected: Vector
-    surplus: Vector
+    nonzero_surplus: Vector
 
 
 def fits(request: Vector, room: Vector) -> Mask:
@@ -114,12 +117,12 @@ def fits(request: Vector, room: Vector) -> Mask:
         answer: Mask = np.all(request < room + EPSILON, axis=-1)
     else:
         columns = zip(request.T, room.T, strict=True)
-        answer = np.logical_and.reduce([asked < there + EPSILON for asked, there in columns])
+        answer = np.logical_and.reduce([requested < there + EPSILON for requested, there in columns])
     return answer
 
 
-def parts(amounts: Vector, whole: Vector, *, otherwise: float) -> Vector:
-    """What part of the whole these are; `otherwise` where there is nothing of it."""
+def fractions(amounts: Vector, whole: Vector, *, otherwise: float) -> Vector:
+    """`amounts / whole`; `otherwise` where `whole` is 0."""
     if whole.all():  # the rule, and much quicker for a few rows
         return amounts / whole
     found: Vector = np.divide(amounts, whole, out=np.full_like(whole, otherwise), where=whole > 0)
@@ -127,75 +130,75 @@ def parts(amounts: Vector, whole: Vector, *, otherwise: float) -> Vector:
 
 
 def share(part: Vector, whole: Vector) -> float:
-    """The largest ratio over all dimensions; use of what there is none of counts as all of it."""
+    """The dominant share: the largest ratio over all dimensions; 1 where `whole` is 0 and `part` is not."""
     ratios = np.divide(part, whole, out=np.where(part > 0, 1.0, 0.0), where=whole > 0)
     return float(ratios.max(initial=0.0))
 
 
-class Held(Protocol):
-    """A task that holds a place."""
+class PlacedPod(Protocol):
+    """A pod that holds a place on a node."""
 
     request: Vector
-    surplus: Vector
-    status: TaskStatus
+    nonzero_surplus: Vector
+    status: PodStatus
 
 
 class NodeTable:
-    """The nodes of a cluster and what they have left. What is kept is copied for each session (`for_session`)."""
+    """The nodes of a cluster and their resources. Each session gets a copy (`for_session`)."""
 
-    def __init__(self, nodes: Sequence[Node], dimensions: Dimensions) -> None:
+    def __init__(self, nodes: Sequence[NodeSpec], dimensions: Dimensions) -> None:
         self.nodes = sorted(nodes, key=lambda node: node.name)
         self.row_of = {node.name: row for row, node in enumerate(self.nodes)}
-        self.listed = np.array([self.row_of[node.name] for node in nodes], dtype=np.intp)
-        """The rows in the order in which the nodes were given."""
+        self.given_order = np.array([self.row_of[node.name] for node in nodes], dtype=np.intp)
+        """Rows in the order of the state."""
         self.allocatable = dimensions.matrix([node.allocatable for node in self.nodes])
         self.used, self.releasing = np.zeros_like(self.allocatable), np.zeros_like(self.allocatable)
-        self.surplus = np.zeros((len(self.nodes), len(LITTLE)))
-        """What some scorers count beyond `used` (`Use`); within a session it is kept by who asks for it."""
-        self._begin()
+        self.nonzero_surplus = np.zeros((len(self.nodes), len(NONZERO_DEFAULTS)))
+        """See `NodeResources`. Within a session the plugin that needs it keeps it up to date."""
+        self._start_session()
 
-    def _begin(self) -> None:
-        """What holds at the beginning of a session."""
+    def _start_session(self) -> None:
+        """Reset the columns that only sessions change."""
         self.idle = self.allocatable - self.used
         self.pipelined = np.zeros_like(self.used)
         self.expected = self.used.copy()
-        """What Kubernetes' scorers count: `used` without whom the session evicts and with whom it promises a place."""
-        self.changes = np.zeros(len(self.nodes), dtype=np.int64)
-        """How often each row was changed."""
-        self.touched: list[tuple[int, Vector | None]] = []
-        """Every change in order: the row, and what was taken from it (None: something else happened)."""
+        """As Kubernetes' scorers count: `used` without evicted and with pipelined pods."""
+        self.change_counts = np.zeros(len(self.nodes), dtype=np.int64)
+        """Per row the number of changes."""
+        self.change_log: list[tuple[int, Vector | None]] = []
+        """Every change in order: the row and, if it was an allocation, the request."""
 
     def for_session(self) -> "NodeTable":
-        """A table to change at will, which begins as this one."""
+        """A copy for one session."""
         found = copy(self)
-        for column in ("allocatable", "used", "releasing", "surplus"):
+        for column in ("allocatable", "used", "releasing", "nonzero_surplus"):
             setattr(found, column, getattr(self, column).copy())
-        found._begin()
+        found._start_session()
         return found
 
-    def count(self, rows: Sequence[int], held: Iterable[tuple[int, "Held"]]) -> None:
-        """Reckon anew what is used of these rows: all that holds a place on one of them, with its row."""
-        for column in (self.used, self.releasing, self.surplus):
+    def recount(self, rows: Sequence[int], held: Iterable[tuple[int, "PlacedPod"]]) -> None:
+        """Recompute these rows from the pods on them, given with their rows."""
+        for column in (self.used, self.releasing, self.nonzero_surplus):
             column[rows] = 0.0
         pairs = list(held)
         if not pairs:
             return
         at = np.array([row for row, _ in pairs])
         amounts = np.array([one.request for _, one in pairs])
-        leaving = np.array([one.status is TaskStatus.RELEASING for _, one in pairs])
+        leaving = np.array([one.status is PodStatus.RELEASING for _, one in pairs])
         np.add.at(self.used, at, amounts)
         np.add.at(self.releasing, at[leaving], amounts[leaving])
-        np.add.at(self.surplus, at, np.array([one.surplus for _, one in pairs]))
+        np.add.at(self.nonzero_surplus, at, np.array([one.nonzero_surplus for _, one in pairs]))
 
-    def inherit(self, before: "NodeTable") -> None:
-        """What is used of the nodes that were there before."""
+    def copy_usage(self, before: "NodeTable") -> None:
+        """Take over usage from the table before, for nodes in both."""
         names = self.row_of.keys() & before.row_of.keys()
         mine, old = [self.row_of[name] for name in names], [before.row_of[name] for name in names]
-        for column in ("used", "releasing", "surplus"):
+        for column in ("used", "releasing", "nonzero_surplus"):
             getattr(self, column)[mine] = getattr(before, column)[old]
 
-    def renew(self, node: Node, dimensions: Dimensions) -> None:
-        """A node of the same name offers something else, or says something else of itself."""
+    def update_node(self, node: NodeSpec, dimensions: Dimensions) -> None:
+        """Replace a node by one of the same name."""
         row = self.row_of[node.name]
         self.nodes[row] = node
         self.allocatable[row] = dimensions.vector(node.allocatable)
@@ -203,37 +206,37 @@ class NodeTable:
     def __len__(self) -> int:
         return len(self.nodes)
 
-    def use(self, rows: Rows) -> Use:
-        """What these rows have and what is used of it."""
-        return Use(self.allocatable[rows], self.used[rows], self.expected[rows], self.surplus[rows])
+    def resources(self, rows: Rows) -> NodeResources:
+        """The resources of these rows."""
+        return NodeResources(self.allocatable[rows], self.used[rows], self.expected[rows], self.nonzero_surplus[rows])
 
-    def future(self, rows: Rows | int = slice(None)) -> Vector:
-        """What will be free once everything that ends has ended."""
+    def future_idle(self, rows: Rows | int = slice(None)) -> Vector:
+        """Idle once all releasing pods are gone, without what is promised of it."""
         return self.idle[rows] + self.releasing[rows] - self.pipelined[rows]
 
-    def take(self, row: int, request: Vector, sign: int = 1) -> None:
-        """A pod takes its place (or, with sign -1, gives it back)."""
+    def allocate(self, row: int, request: Vector, sign: int = 1) -> None:
+        """Allocate idle resources of a row (sign -1: undo)."""
         self.idle[row] -= sign * request
         self.used[row] += sign * request
         self.expected[row] += sign * request
-        self._touch(row, request if sign > 0 else None)
+        self._log_change(row, request if sign > 0 else None)
 
-    def _touch(self, row: int, taken: Vector | None) -> None:
-        self.changes[row] += 1
-        self.touched.append((row, taken))
+    def _log_change(self, row: int, allocated: Vector | None) -> None:
+        self.change_counts[row] += 1
+        self.change_log.append((row, allocated))
 
-    def promise(self, row: int, request: Vector, sign: int = 1) -> None:
-        """A pod is promised what will be released (or not any more)."""
+    def pipeline(self, row: int, request: Vector, sign: int = 1) -> None:
+        """Promise resources of a row that are being released (sign -1: undo)."""
         self.pipelined[row] += sign * request
         self.expected[row] += sign * request
-        self._touch(row, None)
+        self._log_change(row, None)
 
     def release(self, row: int, request: Vector, sign: int = 1, *, counts: bool = True) -> None:
-        """A pod on this node is on its way out (or not any more); it still holds its place.
+        """Mark resources of a row as releasing (sign -1: undo); they stay used.
 
-        `counts`: scorers have counted it, or will again.
+        `counts`: whether `expected` changes too.
         """
         self.releasing[row] += sign * request
         if counts:
             self.expected[row] -= sign * request
-        self._touch(row, None)
+        self._log_change(row, None)

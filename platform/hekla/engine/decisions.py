@@ -1,4 +1,4 @@
-"""What the engine answers: who goes where, who must yield, who is let in, and why the others wait."""
+"""The output of a cycle: binds, evictions, admissions, and the reasons of jobs that wait."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,66 +7,66 @@ from enum import StrEnum
 from hekla.domain.errors import Problem
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
-from hekla.engine.model import TaskStatus
+from hekla.engine.model import PodStatus
 
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Start this task on this node, with these annotations (the cards it was given) on its pod."""
+    """Bind this pod to this node and set these annotations on it, for example its cards."""
 
     job: str
-    task: str
+    pod: str
     node: str
     annotations: Mapping[str, str] = field(default_factory=dict)
 
 
-class Holder(StrEnum):
-    """Whose share it is."""
+class ShareHolder(StrEnum):
+    """Whether a share is that of a queue or of a job."""
 
     QUEUE = "queue"
     JOB = "job"
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
-    """A share before and after: 1.0 is all that its holder deserves, or for a job all of the cluster."""
+class ShareShift:
+    """A share before and after an eviction: 1.0 is all that the queue deserves, or for a job the whole cluster."""
 
     before: float
     after: float
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
-    """What an eviction did to the shares of who lost and who gained, as one plugin counts them.
+class ShareImpact:
+    """How an eviction changed the shares of victim and beneficiary, as one plugin counts them.
 
-    Evictions that were committed together are counted together, with the promises that they were for. `taker` is None
-    where nobody gains, and the same as `giver` where both are one.
+    All evictions of one statement are counted together, with the placements they were for. `taker` is None if nobody
+    gains, and equals `giver` if both are the same queue or job.
     """
 
     plugin: str
-    of: Holder
-    giver: Shift
-    taker: Shift | None = None
+    holder: ShareHolder
+    giver: ShareShift
+    taker: ShareShift | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """Stop this task, for whom, by which action, and by which plugins' leave.
+    """Evict this pod, for which job, by which action, and which plugins allowed it.
 
-    `shares`: those of the two queues and, within one queue, of the two jobs, where plugins count them.
+    `shares`: those of the two queues and, within one queue, of the two jobs, if a plugin counts them.
     """
 
     job: str
-    task: str
+    pod: str
     node: str
     action: str
     for_job: str = ""
     plugins: tuple[str, ...] = ()
-    shares: tuple[Shares, ...] = ()
+    shares: tuple[ShareImpact, ...] = ()
 
 
 class Cause(StrEnum):
-    """Who says no: the colour of a reason on the timeline."""
+    """The kind of a pending reason."""
 
     CAPACITY = "capacity"
     QUOTA = "quota"
@@ -77,8 +77,8 @@ class Cause(StrEnum):
     POLICY = "policy"
 
 
-class Barred(StrEnum):
-    """Why an action may not even consider somebody whom it otherwise would."""
+class Exclusion(StrEnum):
+    """Why an action may not consider an otherwise possible victim."""
 
     NOT_PREEMPTABLE = "not_preemptable"
     NOT_LESS_URGENT = "not_less_urgent"
@@ -87,37 +87,36 @@ class Barred(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Victims:
-    """Whom an action might have evicted for such tasks, and why none of them went: each of them counts once.
+class VictimCounts:
+    """Possible victims for some pods, and why none was evicted. Each victim counts once.
 
-    spared      by plugin those that it does not let go; under no name those that no plugin lets go
-    too_little  those that may go and would still leave no room for one such task where they are
-    in_vain     those that could make room for one such task, but not so that the job can start
-    barred      beside the others: those that the action might not even consider
-    nodes       how many nodes were looked at, of `of_nodes` on which evictions might have helped
+    spared               by the plugin that did not allow it; under "" those that no plugin named
+    insufficient         allowed, but all such victims of the node make no room for one pod
+    not_enough_for_job   they make room for one pod, but not enough for the job to start
+    excluded             in addition: pods that the action may not consider
+    nodes                how many nodes were examined, of `candidate_nodes` where evictions might help
     """
 
     spared: Mapping[str, int] = field(default_factory=dict)
-    too_little: int = 0
-    in_vain: int = 0
-    barred: Mapping[Barred, int] = field(default_factory=dict)
+    insufficient: int = 0
+    not_enough_for_job: int = 0
+    excluded: Mapping[Exclusion, int] = field(default_factory=dict)
     nodes: int = 0
-    of_nodes: int = 0
+    candidate_nodes: int = 0
 
     @property
     def considered(self) -> int:
-        """How many there were."""
-        return sum(self.spared.values()) + self.too_little + self.in_vain
+        """How many victims were considered."""
+        return sum(self.spared.values()) + self.insufficient + self.not_enough_for_job
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
-    """Why a job (or some of its tasks) does not start, in facts; sentences are made elsewhere.
+class PendingReason:
+    """Why a job, or some of its pods, waits. Facts only; the wording is made elsewhere.
 
-    `need` and `have` are amounts of the same resources; `nodes` counts nodes by the refusal they gave
-    (`{"insufficient cpu": 3, "taint gpu=true": 1}`); `ever` is False where no change of load can help: the job asks
-    for more than the cluster, its queue or any single node has. `victims`: who might have been evicted for it.
-    `most` and `used`: of a bound that is met, what it is and what is used of it.
+    `need` and `have`: amounts of the same resources. `nodes`: number of nodes by refusal, for example
+    `{"insufficient cpu": 3, "taint gpu=true": 1}`. `ever` is False if less load cannot help: the job needs more than
+    the cluster, its queue or any node has. `victims`: see `VictimCounts`. `limit` and `used`: of a quota that is full.
     """
 
     cause: Cause
@@ -126,17 +125,17 @@ class Reason:
     code: str
     need: Resources = field(default_factory=Resources)
     have: Resources = field(default_factory=Resources)
-    tasks: int = 0
+    pods: int = 0
     nodes: Mapping[str, int] = field(default_factory=dict)
     ever: bool = True
-    victims: Victims | None = None
-    most: Resources = field(default_factory=Resources)
+    victims: VictimCounts | None = None
+    limit: Resources = field(default_factory=Resources)
     used: Resources = field(default_factory=Resources)
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """A plugin or an action that failed: at which point, how, and whether the cycle went on without it."""
+class ExtensionFault:
+    """A plugin or action that failed: at which point, the error, and whether the cycle went on without it."""
 
     name: str
     point: str
@@ -146,13 +145,12 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """The outcome of one cycle. `phases` holds every job's gang phase after the session closed.
+    """The outcome of one cycle. `phases`: the phase of every job after the session closed.
 
-    `pipelined`: task to the node that it is promised. `nominated`: those of them for which others were evicted (in
-    Volcano also those for which it was tried in vain); the caller gives them back as `Task.nominated_node` until they
-    are bound. `phases_before_close` names the gangs whose phase closing changed; `counts` says how many tasks of each
-    gang ended in which status.
-    `faults`: what failed meanwhile. `refused`: jobs that make no sense, and were left out.
+    `pipelined`: pod to the node that it is promised. `nominated`: those of them for which others were evicted (in
+    Volcano also after a failed try); the caller returns them as `PodSpec.nominated_node` until the pod is bound.
+    `phases_before_close`: jobs whose phase changed at close. `counts`: pods of each job by status.
+    `faults`: plugins and actions that failed. `refused`: invalid jobs with their problems.
     """
 
     binds: tuple[Bind, ...] = ()
@@ -161,7 +159,7 @@ class Decisions:
     nominated: Mapping[str, str] = field(default_factory=dict)
     phases: Mapping[str, GangPhase] = field(default_factory=dict)
     phases_before_close: Mapping[str, GangPhase] = field(default_factory=dict)
-    counts: Mapping[str, Mapping[TaskStatus, int]] = field(default_factory=dict)
-    reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
-    faults: tuple[Fault, ...] = ()
+    counts: Mapping[str, Mapping[PodStatus, int]] = field(default_factory=dict)
+    reasons: Mapping[str, tuple[PendingReason, ...]] = field(default_factory=dict)
+    faults: tuple[ExtensionFault, ...] = ()
     refused: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)

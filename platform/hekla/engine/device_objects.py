@@ -1,22 +1,23 @@
-"""Devices, their classes and the claims on them, read from Kubernetes' objects of `resource.k8s.io`."""
+"""Reads devices, device classes and resource claims from Kubernetes objects of `resource.k8s.io`."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from hekla.domain.resources import parse_quantity
-from hekla.engine.conditions import NodeTerm, Requirement
-from hekla.engine.devices import Alike, ByDomain, Device, DeviceClaim, DeviceRequest, Devices, Value
-from hekla.engine.pod_conditions import node_terms
+from hekla.domain.resources import Resources, parse_quantity
+from hekla.engine.constraints import NodeSelectorTerm, Requirement
+from hekla.engine.devices import ByDomain, Device, DeviceClaim, DeviceRequest, Devices, MatchAttribute, Value
+from hekla.engine.pod_objects import node_terms
+from hekla.engine.queue_attributes import DEVICE_CLASS_PREFIX
 
 Object = Mapping[str, Any]
-_NOWHERE: tuple[NodeTerm, ...] = ()
+_NOWHERE: tuple[NodeSelectorTerm, ...] = ()
 _KINDS = ("bool", "int", "string", "version")
 _MODES = ("", "ExactCount", "All")
 
 
 def devices(cluster: Object) -> Devices:
-    """All there is of it in a cluster."""
+    """All devices and claims of a cluster."""
     classes = {one["metadata"]["name"]: _selectors(one["spec"]) for one in cluster.get("deviceClasses") or ()}
     claims = cluster.get("resourceClaims") or ()
     return Devices(
@@ -25,21 +26,21 @@ def devices(cluster: Object) -> Devices:
     )
 
 
-def not_understood(cluster: Object) -> list[str]:
-    """What claims and devices rest on and the engine does not have."""
-    found = [word for slice_ in cluster.get("resourceSlices") or () for word in _unknown_of_slice(slice_["spec"])]
+def unsupported_fields(cluster: Object) -> list[str]:
+    """Fields used by claims and devices that the engine does not support."""
+    found = [word for slice_ in cluster.get("resourceSlices") or () for word in _unsupported_in_slice(slice_["spec"])]
     specs = [one["spec"].get("devices") or {} for one in cluster.get("resourceClaims") or ()]
-    found += [word for spec in specs for word in _unknown_of_claim(spec)]
+    found += [word for spec in specs for word in _unsupported_in_claim(spec)]
     return found
 
 
-def _unknown_of_slice(spec: Object) -> Iterator[str]:
+def _unsupported_in_slice(spec: Object) -> Iterator[str]:
     for device in map(_basic, spec.get("devices") or ()):
         words = ("consumesCounters", "allowMultipleAllocations", "taints", "bindingConditions", "nodeSelector")
         yield from (f"{word} of devices" for word in words if device.get(word))
 
 
-def _unknown_of_claim(spec: Object) -> Iterator[str]:
+def _unsupported_in_claim(spec: Object) -> Iterator[str]:
     for request in spec.get("requests") or ():
         exactly = _exactly(request)
         yield from (f"{word} of claims" for word in ("firstAvailable",) if request.get(word))
@@ -54,7 +55,7 @@ def _selectors(spec: Object) -> tuple[str, ...]:
 
 
 def _devices(slices: Iterable[Object]) -> Iterator[Device]:
-    """Of each pool the newest generation, once all its slices are there."""
+    """The devices of the newest generation of each pool, if all its slices are there."""
     pools: dict[tuple[str, str], dict[int, list[Object]]] = defaultdict(lambda: defaultdict(list))
     for spec in (one["spec"] for one in slices):
         pool = spec["pool"]
@@ -73,23 +74,25 @@ def _device(spec: Object, device: Object) -> Device:
         driver=spec["driver"],
         pool=spec["pool"]["name"],
         name=device["name"],
-        node_terms=_reach({**spec, **({name: basic[name] for name in ("nodeName", "allNodes") if name in basic})}),
+        node_terms=_reachable_from(
+            {**spec, **({name: basic[name] for name in ("nodeName", "allNodes") if name in basic})}
+        ),
         attributes=_by_domain(spec["driver"], attributes),
         capacity=_by_domain(spec["driver"], capacity),
     )
 
 
 def _basic(device: Object) -> Object:
-    """Older versions of the API wrap what a device is like."""
+    """The attributes of a device; older versions of the API wrap them in `basic`."""
     basic: Object = device.get("basic") or device
     return basic
 
 
-def _reach(spec: Object) -> tuple[NodeTerm, ...] | None:
+def _reachable_from(spec: Object) -> tuple[NodeSelectorTerm, ...] | None:
     if spec.get("allNodes"):
         return None
     if name := spec.get("nodeName"):
-        return (NodeTerm(fields=(Requirement("metadata.name", "In", (name,)),)),)
+        return (NodeSelectorTerm(fields=(Requirement("metadata.name", "In", (name,)),)),)
     return node_terms(spec["nodeSelector"]) if spec.get("nodeSelector") else _NOWHERE
 
 
@@ -112,18 +115,20 @@ def _thousandths(written: Object | str) -> float:
 
 def _claim(claim: Object, classes: Mapping[str, tuple[str, ...]]) -> DeviceClaim:
     spec = claim["spec"].get("devices") or {}
-    given = (claim.get("status") or {}).get("allocation")
-    results = ((given or {}).get("devices") or {}).get("results") or ()
+    allocation = (claim.get("status") or {}).get("allocation")
+    results = ((allocation or {}).get("devices") or {}).get("results") or ()
     return DeviceClaim(
         requests=tuple(_request(request, classes) for request in spec.get("requests") or ()),
-        alike=tuple(_alike(one) for one in spec.get("constraints") or () if "matchAttribute" in one),
-        allocated=None if given is None else tuple((one["driver"], one["pool"], one["device"]) for one in results),
-        node_terms=node_terms((given or {}).get("nodeSelector")),
+        match_attributes=tuple(
+            _match_attribute(one) for one in spec.get("constraints") or () if "matchAttribute" in one
+        ),
+        allocated=None if allocation is None else tuple((one["driver"], one["pool"], one["device"]) for one in results),
+        node_terms=node_terms((allocation or {}).get("nodeSelector")),
     )
 
 
 def _exactly(request: Object) -> Object:
-    """Older versions of the API do not wrap what is asked for."""
+    """The request itself; newer versions of the API wrap it in `exactly`."""
     exactly: Object = request.get("exactly") or request
     return exactly
 
@@ -138,6 +143,27 @@ def _request(request: Object, classes: Mapping[str, tuple[str, ...]]) -> DeviceR
     )
 
 
-def _alike(constraint: Object) -> Alike:
+def _match_attribute(constraint: Object) -> MatchAttribute:
     domain, _, name = constraint["matchAttribute"].rpartition("/")
-    return Alike((domain, name), frozenset(constraint.get("requests") or ()))
+    return MatchAttribute((domain, name), frozenset(constraint.get("requests") or ()))
+
+
+def claimed_devices(cluster: Object, pod: Object) -> Resources:
+    """The devices that a pod claims, by class; claims without an object count for nothing."""
+    if not (own := pod["spec"].get("resourceClaims")):
+        return Resources()
+    wanted = {(pod["metadata"]["namespace"], claim.get("resourceClaimName")) for claim in own}
+    claims = cluster.get("resourceClaims", ())
+    return sum(
+        (_device_counts(c) for c in claims if (c["metadata"]["namespace"], c["metadata"]["name"]) in wanted),
+        Resources(),
+    )
+
+
+def _device_counts(claim: Object) -> Resources:
+    total = Resources()
+    for request in claim["spec"].get("devices", {}).get("requests", ()):
+        exactly = request.get("exactly", request)
+        if "deviceClassName" in exactly:
+            total += Resources.parse({DEVICE_CLASS_PREFIX + exactly["deviceClassName"]: exactly.get("count", 1)})
+    return total

@@ -1,7 +1,7 @@
-"""The conditions of device classes and claims: expressions in CEL about one device, as Kubernetes defines them.
+"""Selectors of device classes and claims: CEL expressions about one device, as Kubernetes defines them.
 
-They are the text of strangers. What evaluates them bounds their size, their depth and how often they may go round, and
-knows nothing but the device. It is large, and loaded when the first expression comes.
+The text is untrusted. The evaluator limits size, depth and iterations and sees nothing but the device. It is large, so
+it is imported with the first expression.
 """
 
 import re
@@ -18,7 +18,7 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z
 
 
 class SelectorError(Exception):
-    """The expression is none, or says nothing about this device."""
+    """The expression is invalid or cannot be evaluated for this device."""
 
 
 def selects(expression: str, device: Device) -> bool:
@@ -40,7 +40,7 @@ def selects(expression: str, device: Device) -> bool:
 
 
 def _with_empty(expression: str, field: str, known: ByDomain) -> ByDomain:
-    """A domain of which the device says nothing is empty to whoever looks into it."""
+    """The attributes with an empty mapping for each domain that the expression indexes and the device lacks."""
     named = (double or single for where, double, single in _INDEXED.findall(expression) if where == field)
     return {domain: {} for domain in named} | dict(known)
 
@@ -52,7 +52,7 @@ def _compiled(expression: str) -> Any:  # noqa: ANN401  (the library has no type
 
 @cache
 def _environment() -> Any:  # noqa: ANN401
-    """CEL with `device`, `quantity`, `semver` and what one does with them; quantities are numbers, versions texts."""
+    """CEL with `device`, `quantity` and `semver` and their methods; quantities are numbers, versions are strings."""
     from cel_expr_python import cel  # noqa: PLC0415
     from cel_expr_python.ext import ext_bindings, ext_strings  # noqa: PLC0415
 
@@ -101,7 +101,7 @@ def _parts(version: str) -> tuple[int, int, int, str]:
 
 
 def _order(left: str, right: str) -> int:
-    """By number and then by what comes before the release, which goes before it (Semantic Versioning, 11)."""
+    """Below, at or above zero, by Semantic Versioning §11."""
     one, other = _sortable(left), _sortable(right)
     return (one > other) - (one < other)
 

@@ -1,29 +1,29 @@
-"""Devices that are chosen one by one (Kubernetes' dynamic resource allocation): which there are, and who wants which.
+"""Devices and claims of Kubernetes' dynamic resource allocation.
 
-A pod names claims, a claim has requests, and a request asks for devices of a class. Pods may share a claim, and so its
+A pod names claims, a claim has requests, and a request asks for devices of a class. Pods may share a claim and its
 devices.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hekla.engine.conditions import NodeTerm
+from hekla.engine.constraints import NodeSelectorTerm
 
 Key = tuple[str, str, str]
-"""Driver, pool and name: what tells a device from all others."""
+"""Driver, pool and name: unique per device."""
 Value = bool | int | float | str
 ByDomain = Mapping[str, Mapping[str, Value]]
-"""By domain and name; what its driver named without a domain is in that of the driver."""
+"""By domain and name; the driver's name is the default domain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """`node_terms`: from where it can be reached; None: from anywhere. `capacity` in thousandths."""
+    """A device. `node_terms`: the nodes that can use it; None: all. `capacity` in thousandths."""
 
     driver: str
     pool: str
     name: str
-    node_terms: tuple[NodeTerm, ...] | None = None
+    node_terms: tuple[NodeSelectorTerm, ...] | None = None
     attributes: ByDomain = field(default_factory=dict)
     capacity: ByDomain = field(default_factory=dict)
 
@@ -34,7 +34,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class DeviceRequest:
-    """`count` devices, or all there are (None), that meet every selector; None: there is no such class."""
+    """A request for `count` devices (None: all) that meet every selector. `selectors` None: unknown class."""
 
     name: str
     selectors: tuple[str, ...] | None = ()
@@ -42,8 +42,8 @@ class DeviceRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
-    """All devices of these requests (of all, where none is named) have the same value of the attribute."""
+class MatchAttribute:
+    """A constraint: all devices of these requests (of all, if none is named) share the value of the attribute."""
 
     attribute: tuple[str, str]
     requests: frozenset[str] = frozenset()
@@ -51,17 +51,17 @@ class Alike:
 
 @dataclass(frozen=True, slots=True)
 class DeviceClaim:
-    """`allocated`: the devices that it has got, for pods on the nodes of `node_terms`; None: it has none yet."""
+    """A resource claim. `allocated`: its devices, usable on the nodes of `node_terms`; None: not allocated."""
 
     requests: tuple[DeviceRequest, ...] = ()
-    alike: tuple[Alike, ...] = ()
+    match_attributes: tuple[MatchAttribute, ...] = ()
     allocated: tuple[Key, ...] | None = None
-    node_terms: tuple[NodeTerm, ...] | None = None
+    node_terms: tuple[NodeSelectorTerm, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Devices:
-    """Devices in the order in which they are tried; claims by namespace/name."""
+    """All devices in the order in which they are tried, and claims by namespace/name."""
 
     devices: tuple[Device, ...] = ()
     claims: Mapping[str, DeviceClaim] = field(default_factory=dict)

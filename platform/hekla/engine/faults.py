@@ -1,8 +1,8 @@
-"""Plugins and actions that fail.
+"""Failures of plugins and actions.
 
-Whatever a plugin says is asked for through `guarded`, so that a failure carries its plugin's name. The cycle then
-decides anew from the same state, without the plugin or not at all: nothing that was half done counts. What plugins of
-others answer is also looked at: a score that is no number or a victim that nobody offered is a failure as well.
+`guarded` wraps each registered function, so that an exception carries its plugin. The cycle then starts again from the
+same state, without the plugin, or decides nothing; half-done work is dropped. Results of external plugins are checked
+too: a score that is not finite, or a victim that was no candidate, is a failure.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,97 +12,107 @@ from typing import Any
 import numpy as np
 
 from hekla.engine import registry
-from hekla.engine.decisions import Fault
-from hekla.engine.points import Point
+from hekla.engine.decisions import ExtensionFault
+from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.policy import PluginOption
 
-Answer = Callable[..., Any]
-_VOICES = frozenset({
-    Point.PREDICATE, Point.CHANGING_PREDICATE, Point.WIDE_PREDICATE, Point.USE_ORDER, Point.WIDE_NODE_ORDER,
-})  # fmt: skip
-_SCORES = frozenset({Point.USE_ORDER, Point.NODE_ORDER, Point.WIDE_NODE_ORDER})
-_SHARES = frozenset({Point.QUEUE_SHARE, Point.JOB_SHARE})
-_VICTIMS = frozenset({Point.PREEMPTABLE, Point.RECLAIMABLE})
+Function = Callable[..., Any]
+_FACTORIES = frozenset(
+    {
+        ExtensionPoint.PREDICATE,
+        ExtensionPoint.CHANGING_PREDICATE,
+        ExtensionPoint.WIDE_PREDICATE,
+        ExtensionPoint.USE_ORDER,
+        ExtensionPoint.WIDE_NODE_ORDER,
+    }
+)
+"""Points whose functions return functions or iterators: those are guarded too."""
+_SCORES = frozenset({ExtensionPoint.USE_ORDER, ExtensionPoint.NODE_ORDER, ExtensionPoint.WIDE_NODE_ORDER})
+_SHARES = frozenset({ExtensionPoint.QUEUE_SHARE, ExtensionPoint.JOB_SHARE})
+_VICTIMS = frozenset({ExtensionPoint.PREEMPTABLE, ExtensionPoint.RECLAIMABLE})
 SKIP, STOP = "skip", "stop"
 
 
-class Failed(Exception):
-    """Something of the policy failed. `option` is its plugin, None for an action."""
+class ExtensionFailed(Exception):
+    """A plugin or action of the policy failed. `option` is the plugin's; None for an action."""
 
     def __init__(self, name: str, point: str, option: PluginOption | None, cause: Exception) -> None:
         super().__init__(f"{name} failed at {point}")
         self.option = option
-        self._said = name, point, _describe(cause)
+        last = extract_tb(cause.__traceback__)[-1]
+        where = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
+        self._description = name, point, f"{type(cause).__name__}: {cause} ({where})"[:500]
 
-    def fault(self, *, is_skipped: bool) -> Fault:
-        """What to tell about it."""
-        return Fault(*self._said, is_skipped)
+    def fault(self, *, is_skipped: bool) -> ExtensionFault:
+        """The fault to report."""
+        return ExtensionFault(*self._description, is_skipped)
 
 
-def guarded(option: PluginOption, point: Point, answer: Answer) -> Answer:
-    """The same answer; a failure says whose it is."""
-    if registry.is_foreign(option.name):
-        answer = _checked(point, answer)
-    if point in _VOICES:
-        answer = _with_voices(option, point, answer)
+def guarded(option: PluginOption, point: ExtensionPoint, function: Function) -> Function:
+    """The function with exceptions turned into ExtensionFailed; results of external plugins are checked."""
+    if registry.is_external(option.name):
+        function = _checked(point, function)
+    if point in _FACTORIES:
+        function = _with_guarded_result(option, point, function)
 
-    def ask(*arguments: Any) -> Any:  # noqa: ANN401
+    def call(*arguments: Any) -> Any:  # noqa: ANN401
         try:
-            return answer(*arguments)
-        except Failed:
+            return function(*arguments)
+        except ExtensionFailed:
             raise
         except Exception as error:
-            raise Failed(option.name, point.name.lower(), option, error) from error
+            raise ExtensionFailed(option.name, point.name.lower(), option, error) from error
 
-    return ask
+    return call
 
 
-def _checked(point: Point, answer: Answer) -> Answer:
-    def ask(*arguments: Any) -> Any:  # noqa: ANN401
-        result = answer(*arguments)
+def _checked(point: ExtensionPoint, function: Function) -> Function:
+    def call(*arguments: Any) -> Any:  # noqa: ANN401
+        result = function(*arguments)
         _check(point, arguments, result)
         return result
 
-    return ask
+    return call
 
 
-def _with_voices(option: PluginOption, point: Point, answer: Answer) -> Answer:
-    return lambda *arguments: _voice(option, point, answer(*arguments))
+def _with_guarded_result(option: PluginOption, point: ExtensionPoint, function: Function) -> Function:
+    """The factory, whose result is guarded in turn if it is a function; an iterator becomes a list."""
+
+    def call(*arguments: Any) -> Any:  # noqa: ANN401
+        result = function(*arguments)
+        if callable(result):
+            return guarded(option, point, result)
+        return list(result) if isinstance(result, Iterator) else result
+
+    return call
 
 
-def _voice(option: PluginOption, point: Point, result: Any) -> Any:  # noqa: ANN401
-    """What a factory gave: its function is guarded in turn, and what comes bit by bit is made whole here."""
-    if callable(result):
-        return guarded(option, point, result)
-    return list(result) if isinstance(result, Iterator) else result
+def guarded_listener(option: PluginOption, point: str, listener: Function) -> Function:
+    """A listener with exceptions turned into ExtensionFailed."""
 
-
-def guarded_listener(option: PluginOption, point: str, listener: Answer) -> Answer:
-    """A listener, likewise."""
-
-    def hear(*arguments: Any) -> None:  # noqa: ANN401
+    def update(*arguments: Any) -> None:  # noqa: ANN401
         try:
             listener(*arguments)
         except Exception as error:
-            raise Failed(option.name, point, option, error) from error
+            raise ExtensionFailed(option.name, point, option, error) from error
 
-    return hear
+    return update
 
 
-def is_skipped(option: PluginOption, spoke_at: frozenset[Point]) -> bool:
-    """Whether the cycle may go on without a plugin: as its argument `onError` says, else if all it does is score."""
-    wish = option.arguments.get("onError")
-    if wish in (SKIP, STOP):
-        return wish == SKIP
-    return bool(spoke_at) and spoke_at <= _SCORES | {Point.TASK_CLASS}
+def is_skipped(option: PluginOption, points: frozenset[ExtensionPoint]) -> bool:
+    """Whether the cycle may go on without a failed plugin: by its argument `onError`, else if it only scores."""
+    on_error = option.arguments.get("onError")
+    if on_error in (SKIP, STOP):
+        return on_error == SKIP
+    return bool(points) and points <= _SCORES | {ExtensionPoint.TASK_CLASS}
 
 
 def is_action_skipped(arguments: Mapping[str, Any]) -> bool:
-    """An action that fails ends the cycle, unless its configuration says otherwise."""
+    """Whether the cycle goes on without a failed action: only if its configuration says so."""
     return arguments.get("onError") == SKIP
 
 
-def _check(point: Point, arguments: Sequence[Any], result: Any) -> None:  # noqa: ANN401
+def _check(point: ExtensionPoint, arguments: Sequence[Any], result: Any) -> None:  # noqa: ANN401
     if point in _SCORES and result is not None and not callable(result):
         count = _rows_asked(point, arguments)
         scores = np.asarray(result, dtype=float)
@@ -111,17 +121,12 @@ def _check(point: Point, arguments: Sequence[Any], result: Any) -> None:  # noqa
     if point in _SHARES and not np.isfinite(float(result)):
         raise ValueError("A share is a finite number.")
     if point in _VICTIMS and result:
-        offered = {member.task.uid for member in arguments[1]}
-        if any(victim.task.uid not in offered for victim in result):
+        offered = {pod.spec.uid for pod in arguments[1]}
+        if any(victim.spec.uid not in offered for victim in result):
             raise ValueError("Only candidates may be victims.")
 
 
-def _rows_asked(point: Point, arguments: Sequence[Any]) -> int:
-    if point is Point.NODE_ORDER:
+def _rows_asked(point: ExtensionPoint, arguments: Sequence[Any]) -> int:
+    if point is ExtensionPoint.NODE_ORDER:
         return len(arguments[1].used[arguments[2]])
-    return len(arguments[0].used) if point is Point.USE_ORDER else len(arguments[0])
-
-
-def _describe(error: Exception) -> str:
-    last = extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({last.filename.rpartition('/')[2]}:{last.lineno})"[:500]
+    return len(arguments[0].used) if point is ExtensionPoint.USE_ORDER else len(arguments[0])

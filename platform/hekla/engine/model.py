@@ -1,6 +1,6 @@
-"""What the engine is told: nodes, queues and jobs with their tasks, as they stand at one instant.
+"""The input of a cycle: nodes, queues and pod groups with their pods at one instant.
 
-Names are Volcano's: a *Job* here is a PodGroup (a gang), a *Task* is one pod. `hekla.domain.resources` gives the units.
+All objects are immutable. `hekla.domain.resources` defines the units.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
-from hekla.engine.conditions import NOTHING, Conditions, Selector
+from hekla.engine.constraints import NO_CONSTRAINTS, PodConstraints, Selector
 from hekla.engine.devices import Devices
 from hekla.engine.storage import Storage
 
@@ -19,17 +19,17 @@ _NO_TEXTS: Mapping[str, str] = MappingProxyType({})
 _NO_AMOUNTS = Resources()
 
 
-def _no_texts() -> Mapping[str, str]:
-    """One object for all who have none: there may be a million of them."""
+def _empty_texts() -> Mapping[str, str]:
+    """One shared object: there may be a million pods without labels."""
     return _NO_TEXTS
 
 
-def _no_amounts() -> Resources:
+def _empty_amounts() -> Resources:
     return _NO_AMOUNTS
 
 
-class TaskStatus(StrEnum):
-    """Where a pod stands for the scheduler (`volcano-spec` §3.6)."""
+class PodStatus(StrEnum):
+    """The status of a pod for the scheduler; Volcano's TaskStatus (`volcano-spec` §3.6)."""
 
     __hash__ = str.__hash__  # that of enumerations is in Python, and statuses are counted at every placement
 
@@ -62,20 +62,20 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class NodeUsage:
-    """What a machine really uses, as a mean over ten minutes: per cent of its cpu and of its memory."""
+    """Measured usage of a node, the mean over ten minutes: per cent of cpu and of memory."""
 
     cpu: float
     memory: float
     measured_at: float
 
     def is_fresh(self, now: float) -> bool:
-        """Whether it may be relied on: it was measured in the last five minutes (`volcano-spec` §5.5)."""
+        """Whether it was measured in the last five minutes (`volcano-spec` §5.5)."""
         return self.measured_at > 0 and now - self.measured_at <= _MAX_USAGE_AGE
 
 
 @dataclass(frozen=True, slots=True)
 class NumaCell:
-    """One NUMA node of a machine: what it has for pods that are bound to it, and what of that is free."""
+    """One NUMA cell of a node: its resources for pinned pods, and what of them is free."""
 
     allocatable: Resources
     free: Resources
@@ -83,7 +83,7 @@ class NumaCell:
 
 @dataclass(frozen=True, slots=True)
 class Numa:
-    """How the kubelet of a machine binds pods to NUMA nodes."""
+    """How the kubelet of a node pins pods to NUMA cells."""
 
     topology_policy: str = "none"
     cpu_policy: str = "none"
@@ -91,8 +91,8 @@ class Numa:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """A machine. `allocatable` must hold `pods`: a node without it can hold none. `images`: bytes of those it has."""
+class NodeSpec:
+    """A node. Without `pods` in `allocatable` it can hold none. `images`: size in bytes by name."""
 
     name: str
     allocatable: Resources
@@ -107,7 +107,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class NodeGroupAffinity:
-    """The node groups that a queue's pods must, may rather, must not and may rather not use."""
+    """The node groups that a queue's pods must, should, must not and should not use."""
 
     required: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
@@ -116,11 +116,11 @@ class NodeGroupAffinity:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
-    """A share of the cluster. `capability`, `guarantee`, `deserved`: None where no bound was set.
+class QueueSpec:
+    """A queue. `capability`, `guarantee`, `deserved`: None if not set.
 
-    `is_draining`: it lets no more jobs in, whatever plugins say; those that are in go on. (Where `is_open` is False
-    plugins give it nothing more at all, as in Volcano.)
+    `is_draining`: no job is admitted any more, under every policy; admitted ones go on. `is_open` False: plugins
+    allocate nothing more to it, as in Volcano.
     """
 
     name: str
@@ -139,20 +139,19 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """One pod: what it asks for, where it is, and what it may land on.
+class PodSpec:
+    """One pod of the state: request, place and constraints.
 
-    `limits`: of all containers together; `device_limits`: of each container that asks for cards. Where both are empty
-    cards are read from the request.
-    `namespace`: that of its job where empty. `counted`: the cpu and memory that Kubernetes' scorers reckon with, where
-    containers that name none count for a little; None: reckoned from `request`, as one container.
+    `limits`: of all containers together; `device_limits`: of each container that asks for cards. If both are empty,
+    cards are read from `request`. `namespace`: empty means that of its job. `nonzero_request`: cpu and memory as
+    Kubernetes' scorers count them, with defaults for containers without requests; None: computed from `request`.
     """
 
     uid: str
     name: str
     role: str
     request: Resources
-    status: TaskStatus = TaskStatus.PENDING
+    status: PodStatus = PodStatus.PENDING
     node: str = ""
     priority: int = 1
     preemptable: bool = True
@@ -160,26 +159,26 @@ class Task:
     priority_class: str = ""
     nominated_node: str = ""
     created_at: float = 0.0
-    node_selector: Mapping[str, str] = field(default_factory=_no_texts)
+    node_selector: Mapping[str, str] = field(default_factory=_empty_texts)
     tolerations: tuple[Toleration, ...] = ()
-    conditions: Conditions = NOTHING
+    constraints: PodConstraints = NO_CONSTRAINTS
     namespace: str = ""
-    counted: Resources | None = None
-    labels: Mapping[str, str] = field(default_factory=_no_texts)
-    annotations: Mapping[str, str] = field(default_factory=_no_texts)
-    claims: Resources = field(default_factory=_no_amounts)
-    """Devices claimed by class, under the names by which queues bound them: `deviceclass/<class>`."""
-    limits: Resources = field(default_factory=_no_amounts)
+    nonzero_request: Resources | None = None
+    labels: Mapping[str, str] = field(default_factory=_empty_texts)
+    annotations: Mapping[str, str] = field(default_factory=_empty_texts)
+    claimed_devices: Resources = field(default_factory=_empty_amounts)
+    """Claimed devices by class, named as in capabilities: `deviceclass/<class>`."""
+    limits: Resources = field(default_factory=_empty_amounts)
     device_limits: tuple[Resources, ...] = ()
     scheduled_at: float = 0.0
-    """When it got its node; 0 where that is not known."""
+    """When it was bound to its node; 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkTopology:
-    """How close together pods must be: in one hypernode of at most this tier. Not hard: as close as it goes.
+    """Pods must be in one hypernode of at most this tier; if not hard, as close as possible.
 
-    The tier is given by number or by name; neither, or a name that no tier has: any tier.
+    The tier is given by number or name; with neither, or an unknown name, any tier will do.
     """
 
     is_hard: bool = True
@@ -189,9 +188,9 @@ class NetworkTopology:
 
 @dataclass(frozen=True, slots=True)
 class SubGroupPolicy:
-    """Pods that the selector matches, with equal values of the labels `keys`, form a gang within the gang.
+    """Pods that match the selector and have equal values of the labels `keys` form a sub-job.
 
-    `size`: its minimum; `at_least`: how many such groups must have theirs. Without keys, and with the selector None, it
+    `size`: its minimum; `at_least`: how many such sub-jobs must reach theirs. Without keys, or with selector None, it
     matches nothing.
     """
 
@@ -205,7 +204,7 @@ class SubGroupPolicy:
 
 @dataclass(frozen=True, slots=True)
 class HyperNode:
-    """Nodes that are close to each other in the network; the lower the tier, the closer. `nodes`: all below it."""
+    """Nodes close to each other in the network: the lower the tier, the closer. `nodes`: all below it."""
 
     name: str
     tier: int
@@ -214,8 +213,8 @@ class HyperNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """A gang. `min_resources` None means that no least amount was stated (enqueue then always admits)."""
+class PodGroupSpec:
+    """A job: a pod group with its pods. `min_resources` None: enqueue always admits it."""
 
     uid: str
     name: str
@@ -228,44 +227,42 @@ class Job:
     phase: GangPhase = GangPhase.PENDING
     preemptable: bool = False
     created_at: float = 0.0
-    tasks: tuple[Task, ...] = ()
+    pods: tuple[PodSpec, ...] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)
     topology: NetworkTopology | None = None
     sub_groups: tuple[SubGroupPolicy, ...] = ()
     owner: str = ""
-    """Who counts for it beside its namespace (`Bound`)."""
+    """The owner whose quota it counts for, beside its namespace (`TenantQuota`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceQuota:
-    """What the jobs of a namespace may ask for together; zero is a bound too.
-
-    `used` None: the engine counts it itself.
-    """
+    """Kubernetes' quota of a namespace; 0 is a limit too. `used` None: the engine counts it."""
 
     namespace: str
     hard: Mapping[str, float]
     used: Resources | None = None
 
 
-EACH = "*"
+EACH_OWNER = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
-    """The most that jobs may hold together of what it names, whatever the policy says; zero is a bound too.
+class TenantQuota:
+    """Limits on what jobs hold together, under every policy; 0 is a limit too.
 
-    Those of all of a namespace; or of one `owner` there; or, for `EACH`, of every owner who has no bound of their own.
+    It counts all jobs of a namespace, those of one `owner` in it, or with `EACH_OWNER` those of each owner without a
+    quota of their own.
     """
 
     namespace: str
-    most: Mapping[str, float]
+    limits: Mapping[str, float]
     owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class DisruptionBudget:
-    """How many more pods of a kind may be evicted now."""
+    """How many more of the selected pods may be evicted now."""
 
     namespace: str
     selector: Selector
@@ -274,7 +271,7 @@ class DisruptionBudget:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The nodes of this scheduler where several share a cluster. `is_hard`: it uses no others."""
+    """The nodes of this scheduler if several share a cluster. `is_hard`: it uses no others."""
 
     nodes: frozenset[str]
     is_hard: bool = True
@@ -282,17 +279,17 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """Everything one cycle decides on. Order is meaningful: it is the canonical order of ties."""
+    """The input of one cycle. The order of nodes, queues and jobs breaks ties."""
 
-    nodes: tuple[Node, ...]
-    queues: tuple[Queue, ...]
-    jobs: tuple[Job, ...]
-    shuffled_at: float | None = None
-    """When tasks were last evicted in order to be better placed; None: not yet."""
+    nodes: tuple[NodeSpec, ...]
+    queues: tuple[QueueSpec, ...]
+    jobs: tuple[PodGroupSpec, ...]
+    last_shuffle_at: float | None = None
+    """When pods were last evicted for a better placement; None: never."""
     storage: Storage = field(default_factory=Storage)
     devices: Devices = field(default_factory=Devices)
     hyper_nodes: tuple[HyperNode, ...] = ()
     quotas: tuple[ResourceQuota, ...] = ()
     budgets: tuple[DisruptionBudget, ...] = ()
-    bounds: tuple[Bound, ...] = ()
+    tenant_quotas: tuple[TenantQuota, ...] = ()
     shard: Shard | None = None

@@ -1,4 +1,4 @@
-"""Scheduler configurations in Volcano's format: which actions run, and which plugins have a say, tier by tier."""
+"""Scheduler policies in Volcano's configuration format: actions, and plugins tier by tier."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ tiers:
 """
 MAX_POLICY_BYTES = 100_000
 COMPATIBILITY = ("hekla", "volcano")
-"""Whose behaviour counts where Volcano's hurts people; the first is the default."""
+"""Whose behaviour applies where they differ (decision 0010); the first is the default."""
 
 SWITCHES = frozenset(
     {
@@ -43,13 +43,13 @@ _OFF_BY_DEFAULT = frozenset({"enableHierarchy", "enabledClusterOrder"})
 
 Argument = bool | int | float | str | Sequence["Argument"] | Mapping[str, "Argument"]
 MAX_DEPTH = 6
-"""How deep lists and mappings of a plugin's arguments may lie in each other."""
+"""How deep lists and mappings of arguments may be nested."""
 _TRUTHS = dict.fromkeys(("1", "t", "true"), True) | dict.fromkeys(("0", "f", "false"), False)
 
 
 @dataclass(frozen=True, slots=True)
 class PluginOption:
-    """A plugin in a tier. `switches` holds only what was written; `default_on` says what the others are."""
+    """A plugin in a tier. `switches` holds only those written; `default_on` is the value of the others."""
 
     name: str
     switches: Mapping[str, bool] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class PluginOption:
     default_on: bool = True
 
     def has(self, switch: str) -> bool:
-        """Whether the plugin has a say at this point."""
+        """Whether a switch is on."""
         return self.switches.get(switch, self.default_on and switch not in _OFF_BY_DEFAULT)
 
     def number(self, name: str, default: float) -> float:
@@ -70,19 +70,19 @@ class PluginOption:
         return value if isinstance(value, int) and not isinstance(value, bool) else default
 
     def truth(self, name: str, *, default: bool) -> bool:
-        """A truth, or a text that says one."""
+        """A boolean argument, or a text that means one."""
         return is_true(self.arguments.get(name), default=default)
 
     def inner(self, name: str) -> Mapping[str, Argument]:
-        """A mapping among the arguments: written as one, or with dotted names (`thresholds.cpu`)."""
+        """A mapping argument, written as one or with dotted names (`thresholds.cpu`)."""
         value = self.arguments.get(name)
         dotted = {key[len(name) + 1 :]: one for key, one in self.arguments.items() if key.startswith(f"{name}.")}
         return dotted | dict(value) if isinstance(value, Mapping) else dotted
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """The configuration as the session needs it."""
+class SchedulerPolicy:
+    """A parsed policy."""
 
     actions: tuple[str, ...]
     tiers: tuple[tuple[PluginOption, ...], ...]
@@ -91,24 +91,24 @@ class Policy:
 
     @property
     def follows_volcano(self) -> bool:
-        """Whether Volcano is followed also where its behaviour hurts people (decision 0010)."""
+        """Whether Volcano's behaviour applies where Hekla differs (decision 0010)."""
         return self.compatibility == "volcano"
 
 
 def is_true(value: Argument | None, *, default: bool) -> bool:
-    """Texts count as well (`volcano-spec` §3.1)."""
+    """A boolean, or a text that means one (`volcano-spec` §3.1)."""
     if isinstance(value, str):
         return _TRUTHS.get(value.lower(), default)
     return value if isinstance(value, bool) else default
 
 
 def number(value: Argument | None, default: float) -> float:
-    """A number; what is none counts as absent."""
+    """The number, or the default if it is none."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
 
 
-def parse(text: str) -> Policy:
-    """The policy that this YAML describes. Raises Invalid with every problem and its place."""
+def parse(text: str) -> SchedulerPolicy:
+    """Parse a YAML policy. Raises Invalid with every problem and its place."""
     document = _load(text)
     problems: list[Problem] = []
     actions = _actions(document.get("actions", ""), problems)
@@ -120,11 +120,11 @@ def parse(text: str) -> Policy:
             Problem("compatibility", translate("This is one of {choices}.", choices=", ".join(COMPATIBILITY)))
         )
     for key in sorted(set(document) - {"actions", "tiers", "configurations", "compatibility"}, key=str):
-        told = translate("A policy has actions, tiers, configurations and compatibility, no more.")
-        problems.append(Problem(str(key), told))
+        message = translate("A policy has actions, tiers, configurations and compatibility, no more.")
+        problems.append(Problem(str(key), message))
     if problems:
         raise Invalid(problems)
-    return Policy(actions, tiers, configurations, str(compatibility))
+    return SchedulerPolicy(actions, tiers, configurations, str(compatibility))
 
 
 def _load(text: str) -> dict[str, Any]:
@@ -135,8 +135,8 @@ def _load(text: str) -> dict[str, Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        told = translate("This is not YAML: {problem}.", problem=getattr(error, "problem", error))
-        raise Invalid([Problem(where, told)]) from error
+        message = translate("This is not YAML: {problem}.", problem=getattr(error, "problem", error))
+        raise Invalid([Problem(where, message)]) from error
     if not isinstance(document, dict):
         raise Invalid([Problem("", translate("A policy is a YAML mapping with actions and tiers."))])
     return document
@@ -153,14 +153,14 @@ def _list(document: Mapping[str, Any], name: str, problems: list[Problem]) -> li
 def _actions(value: object, problems: list[Problem]) -> tuple[str, ...]:
     names = tuple(name.strip() for name in str(value or "").split(",") if name.strip())
     if not names:
-        told = translate("Name at least one action, for example “enqueue, allocate, backfill”.")
-        problems.append(Problem("actions", told))
+        message = translate("Name at least one action, for example “enqueue, allocate, backfill”.")
+        problems.append(Problem("actions", message))
     known = registry.actions()
     for name in names:
         if name not in known:
             those = ", ".join(sorted(known))
-            told = translate("There is no action “{name}”. Known: {names}.", name=name[:40], names=those)
-            problems.append(Problem("actions", told))
+            message = translate("There is no action “{name}”. Known: {names}.", name=name[:40], names=those)
+            problems.append(Problem("actions", message))
     return names
 
 
@@ -178,8 +178,8 @@ def _plugin(value: object, path: str, problems: list[Problem]) -> PluginOption:
     name = value["name"]
     if name not in registry.plugins():
         known = ", ".join(sorted(registry.plugins()))
-        told = translate("There is no plugin “{name}”. Known: {names}.", name=name[:40], names=known)
-        problems.append(Problem(f"{path}.name", told))
+        message = translate("There is no plugin “{name}”. Known: {names}.", name=name[:40], names=known)
+        problems.append(Problem(f"{path}.name", message))
     switches = {}
     for key in sorted(set(value) - {"name", "arguments"}, key=str):
         if key not in SWITCHES:
@@ -205,14 +205,14 @@ def _arguments(value: object, path: str, problems: list[Problem]) -> dict[str, A
 
 
 def _check_argument(value: object, path: str, problems: list[Problem], depth: int = 0) -> None:
-    """A number, a text, a truth, or lists and mappings of these."""
+    """Check for a number, text, boolean, or lists and mappings of these."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
     if inner is not None and depth < MAX_DEPTH:
         for name, one in inner:
             _check_argument(one, f"{path}.{name}", problems, depth + 1)
     elif not isinstance(value, bool | int | float | str):
-        told = translate("An argument is a number, a text, true or false, or a list or mapping of these.")
-        problems.append(Problem(path, told))
+        message = translate("An argument is a number, a text, true or false, or a list or mapping of these.")
+        problems.append(Problem(path, message))
 
 
 def _configurations(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, dict[str, Argument]]:

@@ -1,8 +1,8 @@
-"""The actions and plugins there are: those of the engine, and one's own by entry point.
+"""The registry of actions and plugins: the engine's own, and external ones by entry point.
 
-A package adds its own under the groups `hekla.actions` and `hekla.plugins`; the name of the entry point is the name in
-a policy. Each is a module or object with one function: `execute(session, arguments)` for an action,
-`open_session(session, option)` for a plugin. One that cannot be loaded fails where a policy uses it, and only there.
+Entry points are in the groups `hekla.actions` and `hekla.plugins`; their name is the name in a policy. Each is a module
+or object with one function: `execute(session, arguments)` for an action, `open_session(session, option)` for a plugin.
+One that cannot be imported fails only where a policy uses it.
 """
 
 from collections.abc import Mapping
@@ -25,44 +25,46 @@ _PLUGINS = (
 )  # fmt: skip
 
 
-class Action(Protocol):
+class SchedulerAction(Protocol):
     """One step of a cycle."""
 
     def execute(self, session: "Session", arguments: "Mapping[str, Argument]") -> None:
-        """Decide on the session what this step is about."""
+        """Run the action on the session."""
 
 
 class Plugin(Protocol):
-    """A voice in the decisions."""
+    """A plugin registers functions at extension points."""
 
     def open_session(self, session: "Session", option: "PluginOption") -> None:
-        """Register what this plugin has to say in this session."""
+        """Register the plugin's functions."""
 
 
 @cache
-def actions() -> Mapping[str, Action]:
-    """Every action by its name."""
-    own = {name: cast(Action, _module("actions", name)) for name in _ACTIONS}
-    return MappingProxyType(own | {entry.name: cast(Action, _load(entry)) for entry in _entries("hekla.actions")})
+def actions() -> Mapping[str, SchedulerAction]:
+    """All actions by name."""
+    own = {name: cast(SchedulerAction, _module("actions", name)) for name in _ACTIONS}
+    return MappingProxyType(
+        own | {entry.name: cast(SchedulerAction, _load(entry)) for entry in _entries("hekla.actions")}
+    )
 
 
 @cache
 def plugins() -> Mapping[str, Plugin]:
-    """Every plugin by its name."""
+    """All plugins by name."""
     own = {name: cast(Plugin, _module("plugins", name)) for name in _PLUGINS}
     return MappingProxyType(own | {entry.name: cast(Plugin, _load(entry)) for entry in _entries("hekla.plugins")})
 
 
 @cache
-def is_foreign(name: str) -> bool:
-    """Whether a plugin is not one of the engine's own."""
+def is_external(name: str) -> bool:
+    """Whether a plugin comes from another package."""
     return name not in _PLUGINS or any(entry.name == name for entry in _entries("hekla.plugins"))
 
 
-def forget() -> None:
-    """Look again at what there is."""
-    for kept in (actions, plugins, is_foreign, _entries):
-        kept.cache_clear()
+def reload() -> None:
+    """Clear the caches, so that entry points are read again."""
+    for cached in (actions, plugins, is_external, _entries):
+        cached.cache_clear()
 
 
 def _module(kind: str, name: str) -> object:
@@ -82,7 +84,7 @@ def _load(entry: EntryPoint) -> object:
 
 
 class _Broken:
-    """In place of what could not be loaded: fails in the same way whenever it is used."""
+    """Stands for an entry point that cannot be imported: raises its error on use."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error

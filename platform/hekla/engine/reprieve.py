@@ -1,40 +1,40 @@
-"""Preemption that removes all victims of a node in thought, and then lets stay whom it can (`volcano-spec` §4).
+"""Topology-aware preemption: remove all victims of a node tentatively, then reprieve as many as possible.
 
-Conditions that look at other pods (affinity, spread) are met this way also where evicting the last first would not meet
-them. Of the nodes on which it works some are compared, and the one is taken whose victims matter least.
+So constraints on other pods (affinity, spread) can be met where evicting victim by victim would not meet them. Some
+candidate nodes are compared, and the one with the least important victims is chosen (`volcano-spec` §4).
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from hekla.engine.gangs import Member
-from hekla.engine.heap import Heap
+from hekla.engine.job_info import PodInfo
 from hekla.engine.policy import Argument
+from hekla.engine.priority_queue import HeapQueue
 from hekla.engine.statement import Statement
 
 _OFFSET = 2**31
-"""Makes every priority positive, so that more victims weigh more."""
+"""Makes every priority positive, so that more victims cost more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node, who would have to go from it, and by which plugins' leave."""
+    """A candidate node with its victims and the plugins that allowed them."""
 
     row: int
-    victims: tuple[Member, ...]
+    victims: tuple[PodInfo, ...]
     plugins: tuple[str, ...]
 
     @property
     def cost(self) -> tuple[int, int, int, float]:
-        """Least wins: the highest priority, all priorities together, the number, and how long the first has run."""
-        priorities = [victim.task.priority for victim in self.victims]
+        """The sort key, least first: highest priority, sum of priorities, number, and age of the oldest victim."""
+        priorities = [victim.spec.priority for victim in self.victims]
         highest = max(priorities, default=-_OFFSET)
-        began = min((v.task.created_at for v in self.victims if v.task.priority == highest), default=0.0)
+        began = min((v.spec.created_at for v in self.victims if v.spec.priority == highest), default=0.0)
         return highest, sum(priority + _OFFSET for priority in priorities), len(priorities), -began
 
 
-def how_many(nodes: int, arguments: Mapping[str, Argument]) -> int:
-    """How many nodes on which it works are compared."""
+def candidate_limit(nodes: int, arguments: Mapping[str, Argument]) -> int:
+    """How many candidate nodes are compared."""
 
     def number(name: str, default: int) -> int:
         value = arguments.get(name, default)
@@ -45,12 +45,12 @@ def how_many(nodes: int, arguments: Mapping[str, Argument]) -> int:
     return min(max(part, least), number("maxCandidateNodesAbsolute", 100), nodes)
 
 
-def on_node(
-    statement: Statement, row: int, order: Heap[Member], plugins: tuple[str, ...], has_room: Callable[[], bool]
+def select_victims_on_node(
+    statement: Statement, row: int, order: HeapQueue[PodInfo], plugins: tuple[str, ...], has_room: Callable[[], bool]
 ) -> Candidate | None:
-    """Who has to go from this node, when it works at all; the statement is left as it was.
+    """The victims on this node, or None if all of them are not enough. The statement is left as it was.
 
-    Evicted are all, in their order, and let stay from the last of it: those that are worth most.
+    All are evicted tentatively; then victims are reprieved, the most important first.
     """
     mark = len(statement)
     gone = [order.pop() for _ in range(len(order))][::-1]

@@ -1,7 +1,7 @@
-"""Recorded scenarios in Kubernetes' own objects: read as a state and a policy, played for as many cycles as they say.
+"""Recorded scenarios of Kubernetes objects: read as state and policy, and played for some cycles.
 
-A pod finds its gang by annotation and namespace, as Volcano's do. What a scenario uses and the engine does not have is
-named by `Unsupported` instead of being passed over, so that no answer rests on an ignored condition.
+A pod belongs to its pod group by annotation and namespace, as in Volcano. Unsupported fields raise `Unsupported`, so
+that no result rests on an ignored field.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,24 +11,24 @@ from typing import Any
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
-from hekla.engine import claims, device_objects, registry, scenario_extras
+from hekla.engine import device_objects, registry, scenario_objects
 from hekla.engine.cycle import cycle
 from hekla.engine.decisions import Bind, Decisions
 from hekla.engine.model import (
     ClusterState,
     HyperNode,
-    Job,
     NetworkTopology,
-    Node,
-    Queue,
+    NodeSpec,
+    PodGroupSpec,
+    PodSpec,
+    PodStatus,
+    QueueSpec,
     SubGroupPolicy,
     Taint,
-    Task,
-    TaskStatus,
     Toleration,
 )
-from hekla.engine.pod_conditions import conditions, counted, label_selector
-from hekla.engine.policy import SWITCHES, PluginOption, Policy
+from hekla.engine.pod_objects import label_selector, nonzero_request, pod_constraints
+from hekla.engine.policy import SWITCHES, PluginOption, SchedulerPolicy
 from hekla.engine.storage_objects import storage
 
 Object = Mapping[str, Any]
@@ -36,34 +36,34 @@ Object = Mapping[str, Any]
 
 MAX_CYCLES = 100
 RECORDED_AT = datetime(2026, 8, 1, tzinfo=UTC).timestamp()
-"""The time of every recorded cycle. All jobs were made in January 2024; the waiting times they name are long over then
-or end in a hundred years, so that any instant between gives the same answers (`conformance/FORMAT` §3)."""
+"""The time of every recorded cycle. Jobs are of January 2024, and their waiting times are over by then or end in a
+hundred years, so the exact instant does not matter (`conformance/FORMAT` §3)."""
 _GROUP = "scheduling.k8s.io/group-name"
 _ROLE = "volcano.sh/task-spec"
 _TASK_PRIORITY = "volcano.sh/task-priority"
 _PREEMPTABLE = "volcano.sh/preemptable"
-_OUTSIDERS = ""
-_STATUS = {"Running": TaskStatus.RUNNING, "Succeeded": TaskStatus.SUCCEEDED, "Failed": TaskStatus.FAILED}
+_UNGROUPED = ""
+_STATUS = {"Running": PodStatus.RUNNING, "Succeeded": PodStatus.SUCCEEDED, "Failed": PodStatus.FAILED}
 _CLAIMS_SWITCH = "predicate.DynamicResourceAllocationEnable"
 
 
 class Unsupported(Exception):
-    """The scenario rests on something that the engine does not have; the text names it."""
+    """The scenario uses fields, plugins or actions that the engine does not support."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
-    """A state, a policy, and how many cycles to play."""
+class ReplayScenario:
+    """State, policy, and the number of cycles to play."""
 
     state: ClusterState
-    policy: Policy
+    policy: SchedulerPolicy
     cycles: int
 
 
-def read(document: Object) -> Scenario:
-    """Raises Unsupported, or KeyError, TypeError and ValueError where the document is no scenario."""
+def read(document: Object) -> ReplayScenario:
+    """Read a scenario. Raises Unsupported; KeyError, TypeError or ValueError if the document is invalid."""
     cluster = document["cluster"]
-    _refuse_unknown(document)
+    _refuse_unsupported(document)
     cycles = int(document.get("cycles", 1))
     if not 1 <= cycles <= MAX_CYCLES:
         raise ValueError(f"A scenario has 1 to {MAX_CYCLES} cycles.")
@@ -74,15 +74,15 @@ def read(document: Object) -> Scenario:
         storage=storage(cluster),
         devices=device_objects.devices(cluster),
         hyper_nodes=tuple(_hyper_nodes(cluster)),
-        quotas=scenario_extras.quotas(cluster),
-        budgets=scenario_extras.budgets(cluster),
-        shard=scenario_extras.shard(document.get("options") or {}),
+        quotas=scenario_objects.quotas(cluster),
+        budgets=scenario_objects.budgets(cluster),
+        shard=scenario_objects.shard(document.get("options") or {}),
     )
-    return Scenario(state, _policy(document), cycles)
+    return ReplayScenario(state, _policy(document), cycles)
 
 
-def play(scenario: Scenario) -> Iterator[dict[str, Any]]:
-    """The outcome of each cycle; what was bound runs in the next one, what was evicted is gone."""
+def play(scenario: ReplayScenario) -> Iterator[dict[str, Any]]:
+    """The outcome of each cycle. Bound pods run in the next one; evicted pods are gone."""
     state = scenario.state
     for _ in range(scenario.cycles):
         decisions = cycle(state, scenario.policy, RECORDED_AT, is_detailed=True)
@@ -93,16 +93,16 @@ def play(scenario: Scenario) -> Iterator[dict[str, Any]]:
 
 
 def _outcome(state: ClusterState, decisions: Decisions) -> dict[str, Any]:
-    names = {task.uid: f"{job.namespace}/{task.name}" for job in state.jobs for task in job.tasks}
+    names = {pod_spec.uid: f"{job.namespace}/{pod_spec.name}" for job in state.jobs for pod_spec in job.pods}
     return {
-        "binds": {names[bind.task]: bind.node for bind in decisions.binds},
-        "evicted": sorted(names[eviction.task] for eviction in decisions.evictions),
-        "pipelined": {names[task]: node for task, node in decisions.pipelined.items()},
-        "podGroups": {job.uid: _group_outcome(job, decisions) for job in state.jobs if job.uid != _OUTSIDERS},
+        "binds": {names[bind.pod]: bind.node for bind in decisions.binds},
+        "evicted": sorted(names[eviction.pod] for eviction in decisions.evictions),
+        "pipelined": {names[pod_spec]: node for pod_spec, node in decisions.pipelined.items()},
+        "podGroups": {job.uid: _group_outcome(job, decisions) for job in state.jobs if job.uid != _UNGROUPED},
     }
 
 
-def _group_outcome(job: Job, decisions: Decisions) -> dict[str, Any]:
+def _group_outcome(job: PodGroupSpec, decisions: Decisions) -> dict[str, Any]:
     counts = decisions.counts.get(job.uid, {})
     outcome: dict[str, Any] = {"phase": str(decisions.phases.get(job.uid, job.phase)).capitalize()}
     if job.uid in decisions.phases_before_close:
@@ -111,33 +111,37 @@ def _group_outcome(job: Job, decisions: Decisions) -> dict[str, Any]:
 
 
 def _after(state: ClusterState, decisions: Decisions) -> ClusterState:
-    bound = {bind.task: bind for bind in decisions.binds}
-    gone = {eviction.task for eviction in decisions.evictions}
+    bound = {bind.pod: bind for bind in decisions.binds}
+    gone = {eviction.pod for eviction in decisions.evictions}
     jobs = tuple(
         replace(
             job,
             phase=decisions.phases.get(job.uid, job.phase),
-            tasks=tuple(_moved(task, bound, decisions.nominated) for task in job.tasks if task.uid not in gone),
+            pods=tuple(
+                _after_decision(pod_spec, bound, decisions.nominated)
+                for pod_spec in job.pods
+                if pod_spec.uid not in gone
+            ),
         )
         for job in state.jobs
     )
     return replace(state, jobs=jobs)
 
 
-def _moved(task: Task, bound: Mapping[str, Bind], nominated: Mapping[str, str]) -> Task:
-    if task.uid in bound:
-        bind = bound[task.uid]
-        annotations = {**task.annotations, **bind.annotations}
-        return replace(task, status=TaskStatus.RUNNING, node=bind.node, nominated_node="", annotations=annotations)
-    return replace(task, nominated_node=nominated[task.uid]) if task.uid in nominated else task
+def _after_decision(pod_spec: PodSpec, bound: Mapping[str, Bind], nominated: Mapping[str, str]) -> PodSpec:
+    if pod_spec.uid in bound:
+        bind = bound[pod_spec.uid]
+        annotations = {**pod_spec.annotations, **bind.annotations}
+        return replace(pod_spec, status=PodStatus.RUNNING, node=bind.node, nominated_node="", annotations=annotations)
+    return replace(pod_spec, nominated_node=nominated[pod_spec.uid]) if pod_spec.uid in nominated else pod_spec
 
 
 # Objects.
 
 
-def _node(node: Object) -> Node:
+def _node(node: Object) -> NodeSpec:
     spec, metadata = node.get("spec", {}), node["metadata"]
-    return Node(
+    return NodeSpec(
         name=metadata["name"],
         allocatable=Resources.parse(node["status"].get("allocatable", {})),
         labels=metadata.get("labels", {}),
@@ -145,14 +149,14 @@ def _node(node: Object) -> Node:
         taints=tuple(Taint(t["key"], t.get("value", ""), t["effect"]) for t in spec.get("taints", ())),
         unschedulable=bool(spec.get("unschedulable", False)),
         images={name: float(i["sizeBytes"]) for i in node["status"].get("images", ()) for name in i.get("names", ())},
-        usage=scenario_extras.usage(node["status"]),
-        numa=scenario_extras.numa(node["status"]),
+        usage=scenario_objects.usage(node["status"]),
+        numa=scenario_objects.numa(node["status"]),
     )
 
 
-def _queue(queue: Object) -> Queue:
+def _queue(queue: Object) -> QueueSpec:
     spec, metadata = queue.get("spec", {}), queue["metadata"]
-    return Queue(
+    return QueueSpec(
         name=metadata["name"],
         weight=int(spec.get("weight", 0)),
         capability=_amounts(spec.get("capability")),
@@ -164,30 +168,30 @@ def _queue(queue: Object) -> Queue:
         is_open=queue.get("status", {}).get("state", "Open") == "Open",
         created_at=_time(metadata),
         annotations=metadata.get("annotations", {}),
-        affinity=scenario_extras.affinity(spec),
+        affinity=scenario_objects.affinity(spec),
     )
 
 
-def _jobs(cluster: Object) -> Iterator[Job]:
-    """One job a pod group, and one without a queue for the pods that belong to none: they hold their places."""
+def _jobs(cluster: Object) -> Iterator[PodGroupSpec]:
+    """One job per pod group, and one without a queue for pods without a group, which only hold their places."""
     values = {c["metadata"]["name"]: int(c.get("value", 0)) for c in cluster.get("priorityClasses", ())}
     default = next((int(c.get("value", 0)) for c in cluster.get("priorityClasses", ()) if c.get("globalDefault")), 0)
     groups = {_key(group["metadata"]): group for group in cluster.get("podGroups", ())}
-    tasks: dict[str, list[Task]] = {key: [] for key in (*groups, _OUTSIDERS)}
+    tasks: dict[str, list[PodSpec]] = {key: [] for key in (*groups, _UNGROUPED)}
     for pod in cluster.get("pods", ()):
         metadata = pod["metadata"]
         key = f"{metadata['namespace']}/{metadata.get('annotations', {}).get(_GROUP, '')}"
-        task = replace(_task(pod), claims=claims.of_pod(cluster, pod))
-        tasks[key if key in groups else _OUTSIDERS].append(task)
+        pod_spec = replace(_task(pod), claimed_devices=device_objects.claimed_devices(cluster, pod))
+        tasks[key if key in groups else _UNGROUPED].append(pod_spec)
     for key, group in groups.items():
         yield _job(key, group, values.get(group["spec"].get("priorityClassName", ""), default), tasks[key])
-    if tasks[_OUTSIDERS]:
-        yield Job(_OUTSIDERS, _OUTSIDERS, queue="", tasks=tuple(tasks[_OUTSIDERS]))
+    if tasks[_UNGROUPED]:
+        yield PodGroupSpec(_UNGROUPED, _UNGROUPED, queue="", pods=tuple(tasks[_UNGROUPED]))
 
 
-def _job(key: str, group: Object, priority: int, tasks: Sequence[Task]) -> Job:
+def _job(key: str, group: Object, priority: int, tasks: Sequence[PodSpec]) -> PodGroupSpec:
     spec, metadata = group["spec"], group["metadata"]
-    return Job(
+    return PodGroupSpec(
         uid=key,
         name=metadata["name"],
         namespace=metadata["namespace"],
@@ -199,7 +203,7 @@ def _job(key: str, group: Object, priority: int, tasks: Sequence[Task]) -> Job:
         phase=GangPhase(group.get("status", {}).get("phase", "Pending").lower()),
         preemptable=_is_preemptable(metadata.get("annotations", {}), metadata.get("labels", {}), "false"),
         created_at=_time(metadata),
-        tasks=tuple(tasks),
+        pods=tuple(tasks),
         annotations=metadata.get("annotations", {}),
         topology=_topology(spec),
         sub_groups=tuple(_sub_group(policy) for policy in spec.get("subGroupPolicy", ())),
@@ -218,29 +222,29 @@ def _sub_group(policy: Object) -> SubGroupPolicy:
 
 
 def _topology(spec: Object) -> NetworkTopology | None:
-    wish = spec.get("networkTopology")
-    if wish is None:
+    topology = spec.get("networkTopology")
+    if topology is None:
         return None
     return NetworkTopology(
-        is_hard=wish.get("mode", "hard") != "soft",
-        highest_tier=wish.get("highestTierAllowed"),
-        highest_tier_name=wish.get("highestTierName", ""),
+        is_hard=topology.get("mode", "hard") != "soft",
+        highest_tier=topology.get("highestTierAllowed"),
+        highest_tier_name=topology.get("highestTierName", ""),
     )
 
 
 def _hyper_nodes(cluster: Object) -> Iterator[HyperNode]:
-    """Those that the tiers name; the objects, where they are given, know what a tier is called."""
+    """The hypernodes by tier; names of tiers come from the objects, if given."""
     names = {h["name"]: h["hyperNode"]["spec"].get("tierName", "") for h in cluster.get("hyperNodes", ())}
     nodes = cluster.get("hyperNodeRealNodes", {})
-    for tier, members in cluster.get("hyperNodesByTier", {}).items():
-        for name in members:
+    for tier, pods in cluster.get("hyperNodesByTier", {}).items():
+        for name in pods:
             yield HyperNode(name, int(tier), frozenset(nodes.get(name, ())), names.get(name, ""))
 
 
-def _task(pod: Object) -> Task:
+def _task(pod: Object) -> PodSpec:
     spec, metadata = pod["spec"], pod["metadata"]
     annotations, labels = metadata.get("annotations", {}), metadata.get("labels", {})
-    return Task(
+    return PodSpec(
         uid=metadata.get("uid") or _key(metadata),
         name=metadata["name"],
         role=annotations.get(_ROLE) or labels.get(_ROLE, ""),
@@ -260,12 +264,12 @@ def _task(pod: Object) -> Task:
             Toleration(t.get("key", ""), t.get("operator", "Equal"), t.get("value", ""), t.get("effect", ""))
             for t in spec.get("tolerations", ())
         ),
-        conditions=conditions(pod),
+        constraints=pod_constraints(pod),
         namespace=metadata["namespace"],
-        counted=counted(spec, Resources.parse(spec.get("overhead", {}))),
+        nonzero_request=nonzero_request(spec, Resources.parse(spec.get("overhead", {}))),
         labels=labels,
         annotations=annotations,
-        scheduled_at=scenario_extras.scheduled_at(pod),
+        scheduled_at=scenario_objects.scheduled_at(pod),
     )
 
 
@@ -273,17 +277,17 @@ def _is_preemptable(annotations: Object, labels: Object, default: str = "true") 
     return str(annotations.get(_PREEMPTABLE, labels.get(_PREEMPTABLE, default))).lower() in ("true", "1", "t")
 
 
-def _status(pod: Object) -> TaskStatus:
+def _status(pod: Object) -> PodStatus:
     phase = pod.get("status", {}).get("phase", "Pending")
     if phase in ("Running", "Pending") and "deletionTimestamp" in pod["metadata"]:
-        return TaskStatus.RELEASING
+        return PodStatus.RELEASING
     if phase == "Pending":
-        return TaskStatus.BOUND if pod["spec"].get("nodeName") else TaskStatus.PENDING
-    return _STATUS.get(phase, TaskStatus.UNKNOWN)
+        return PodStatus.BOUND if pod["spec"].get("nodeName") else PodStatus.PENDING
+    return _STATUS.get(phase, PodStatus.UNKNOWN)
 
 
 def _amount_of(spec: Object, kind: str) -> Resources:
-    """What the containers need together, or the most that one of the first steps needs."""
+    """The sum over containers, or the maximum of an init container if that is more."""
     together = sum((_amounts_in(container, kind) for container in spec.get("containers", ())), Resources())
     first = [_amounts_in(container, kind) for container in spec.get("initContainers", ())]
     names = {name for request in (together, *first) for name in request}
@@ -312,10 +316,10 @@ def _time(metadata: Object) -> float:
     return datetime.fromisoformat(stamp).timestamp() if stamp else 0.0
 
 
-# The policy, and what is not there.
+# The policy, and unsupported fields.
 
 
-def _policy(document: Object) -> Policy:
+def _policy(document: Object) -> SchedulerPolicy:
     absent = frozenset(document.get("unregisteredPlugins", ()))
     default_on = bool(document["conf"].get("enabledDefault", True))
     tiers = tuple(
@@ -323,7 +327,7 @@ def _policy(document: Object) -> Policy:
         for tier in document["conf"].get("tiers", ())
     )
     steps = {step["name"]: step.get("arguments", {}) for step in document["conf"].get("configurations") or ()}
-    return Policy(tuple(document["actions"]), tiers, steps, compatibility="volcano")
+    return SchedulerPolicy(tuple(document["actions"]), tiers, steps, compatibility="volcano")
 
 
 def _option(plugin: Object, default_on: bool) -> PluginOption:
@@ -331,7 +335,7 @@ def _option(plugin: Object, default_on: bool) -> PluginOption:
     return PluginOption(plugin["name"], switches, plugin.get("arguments") or {}, default_on)
 
 
-def _refuse_unknown(document: Object) -> None:
+def _refuse_unsupported(document: Object) -> None:
     absent = frozenset(document.get("unregisteredPlugins", ()))
     options = [p for tier in document["conf"].get("tiers", ()) for p in tier.get("plugins", ())]
     missing = [f"action {name}" for name in document["actions"] if name not in registry.actions()]
@@ -339,6 +343,6 @@ def _refuse_unknown(document: Object) -> None:
         f"plugin {p['name']}" for p in options if p["name"] not in registry.plugins() and p["name"] not in absent
     ]
     if any(_option(p, default_on=True).truth(_CLAIMS_SWITCH, default=False) for p in options):
-        missing += device_objects.not_understood(document["cluster"])
+        missing += device_objects.unsupported_fields(document["cluster"])
     if missing:
         raise Unsupported(", ".join(dict.fromkeys(missing)))

@@ -1,7 +1,7 @@
-"""One cycle's working state: columns of nodes, gangs, queues, and what each plugin has to say at each point.
+"""The working state of one cycle: nodes, jobs, queues, and the functions that plugins registered.
 
-Plugins register functions under an extension point; `session.ask…` combines their answers by Volcano's rules
-(`volcano-spec` §3.2): tiers in order, plugins in order, each only where its switch is on.
+The session combines the results of an extension point by Volcano's rules (`volcano-spec` §3.2): tiers in order, plugins
+in order, each only if its switch is on.
 """
 
 from collections import defaultdict
@@ -14,132 +14,134 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hekla.engine import registry, shards, verdicts
-from hekla.engine.census import Census
+from hekla.engine import registry, shards, victim_selection
 from hekla.engine.columns import Mask, Vector
-from hekla.engine.decisions import Bind, Cause, Eviction, Reason
-from hekla.engine.domains import Domain
+from hekla.engine.decisions import Bind, Cause, Eviction, PendingReason
+from hekla.engine.extension_points import ExtensionPoint, Vote
 from hekla.engine.faults import guarded
-from hekla.engine.gangs import Gang, Member
-from hekla.engine.model import Queue, TaskStatus
-from hekla.engine.places import Places
-from hekla.engine.points import Point, Vote
-from hekla.engine.policy import PluginOption, Policy
-from hekla.engine.subgroups import SubGroup
-from hekla.engine.verdicts import Verdict, Voice
-from hekla.engine.world import World
+from hekla.engine.hypernodes import HyperNodeInfo
+from hekla.engine.job_info import JobInfo, PodInfo
+from hekla.engine.model import PodStatus, QueueSpec
+from hekla.engine.node_fit import NodeFit
+from hekla.engine.policy import PluginOption, SchedulerPolicy
+from hekla.engine.scheduler_cache import SchedulerCache
+from hekla.engine.subjobs import SubJobInfo
+from hekla.engine.topology_counts import TopologyCounts
+from hekla.engine.victim_selection import NamedFunction, VictimSelection
 
 Answer = Callable[..., Any]
-_UID: Callable[[Gang], str] = attrgetter("job.uid")
+_UID: Callable[[JobInfo], str] = attrgetter("group.uid")
 Call = Callable[[str, Mapping[str, Any], float], Any]
-"""Asks another program: address, document, seconds to wait at most; the answer's document. Raises what it likes."""
+"""Posts a document to another program: address, document, timeout in seconds. Returns its document; may raise."""
 
 
 class Session:
-    """See the module. `reasons` collects why jobs wait; `binds` and `evictions` what was decided."""
+    """See the module. `reasons`: why jobs wait; `binds` and `evictions`: what was decided."""
 
-    def __init__(self, world: World, policy: Policy, now: float, call: Call | None = None) -> None:
-        self.world, self.state, self.policy, self.now, self.call = world, world.state, policy, now, call
-        self.dimensions = world.dimensions
-        self.table = world.table.for_session()
-        self.total: Vector = self.table.allocatable.sum(axis=0)
-        self.queues, self.gangs, self.unsettled = world.queues, world.gangs, world.unsettled
-        self.residents = world.residents
-        """For each row the tasks that hold or are promised something there, by uid."""
-        self.sums = world.ledger.of_queue
-        """What the jobs of each queue held and asked for before the session."""
-        self.storage, self.devices = world.state.storage, world.state.devices
-        self.nodes, self.domains = world.nodes, world.domains
+    def __init__(self, cache: SchedulerCache, policy: SchedulerPolicy, now: float, call: Call | None = None) -> None:
+        self.cache, self.state, self.policy, self.now, self.call = cache, cache.state, policy, now, call
+        self.dimensions = cache.dimensions
+        self.table = cache.table.for_session()
+        self.total_resources: Vector = self.table.allocatable.sum(axis=0)
+        self.queues, self.jobs, self.unsettled_jobs = cache.queues, cache.jobs, cache.unsettled_jobs
+        self.node_pods = cache.node_pods
+        """Per row the pods that are allocated or pipelined there, by uid."""
+        self.queue_totals = cache.queue_totals.by_queue
+        """Totals of each queue's jobs before the session."""
+        self.storage, self.devices = cache.state.storage, cache.state.devices
+        self.node_index, self.hypernodes = cache.node_index, cache.hypernodes
         self.binds: list[Bind] = []
         self.evictions: list[Eviction] = []
-        self.ranks_shift = False
-        """Whether a plugin ranks jobs by more than what they are and hold themselves; it says so when it opens."""
-        self.taken_back = 0
-        """How many evictions were taken back."""
-        self.woken = 0
-        """How many of them were of tasks that did not run yet, and count as running since then."""
+        self.job_order_changes = False
+        """Whether job order depends on more than the job itself; a plugin sets it when it opens."""
+        self.reverted_evictions = 0
+        """Number of evictions that were undone."""
+        self.revived_pods = 0
+        """Number of those whose pod did not run before, and counts as running since."""
         self.nominated: dict[str, str] = {}
-        """Task to node: what evictions of this session make room for."""
-        self.looked_at: set[str] = set()
-        """Tasks for which an action has looked for a place."""
-        self._lost: set[str] = set()
-        """Tasks that were to go and stay: Volcano's scorers do not count them any more."""
-        self.reasons: dict[str, tuple[Reason, ...]] = defaultdict(tuple)
-        self.on_change: list[Callable[[Member, int, int], None]] = []
-        """Told after each change: member, row of its node, and 1 for a place taken, -1 for one given back."""
-        self.bound_by: Callable[[Gang], Hashable] = _by_nothing
-        """Which bounds a gang counts for, beside its queue's (`bounds`)."""
-        self.notes: dict[str, Mapping[str, str]] = {}
-        """Task to the annotations that it gets when it is bound."""
+        """Pod to the node where evictions of this session make room for it."""
+        self.attempted_pods: set[str] = set()
+        """Pods for which an action looked for a node."""
+        self._reverted_uids: set[str] = set()
+        """Pods whose eviction was undone: Volcano's scorers no longer count them."""
+        self.reasons: dict[str, tuple[PendingReason, ...]] = defaultdict(tuple)
+        self.on_change: list[Callable[[PodInfo, int, int], None]] = []
+        """Called after each change with pod, row, and sign: 1 if a place was taken, -1 if it was given back."""
+        self.quotas_of: Callable[[JobInfo], Hashable] = _no_quotas
+        """The tenant quotas that a job counts for."""
+        self.bind_annotations: dict[str, Mapping[str, str]] = {}
+        """Pod to the annotations that it gets with its bind."""
         self.on_close: list[Callable[[], None]] = []
         self._token = object()
-        """What tells this session from others."""
-        self._answers: dict[Point, dict[int, Answer]] = defaultdict(dict)
-        self._standing: dict[Point, list[Answer]] = defaultdict(list)
-        """What is said under every policy, before all plugins."""
-        self._listed: dict[Point, list[Answer]] = {}
-        self._fleeting: set[Point] = set()
-        self._voices: dict[Point, list[list[Voice]]] = {}
-        self._places: dict[Hashable, Places] = {}
+        """Identity of this session, for sort keys cached in jobs."""
+        self._functions: dict[ExtensionPoint, dict[int, Answer]] = defaultdict(dict)
+        self._builtin: dict[ExtensionPoint, list[Answer]] = defaultdict(list)
+        """Functions that run before all plugins under every policy."""
+        self._flattened: dict[ExtensionPoint, list[Answer]] = {}
+        self._uncacheable: set[ExtensionPoint] = set()
+        self._named_functions: dict[ExtensionPoint, list[list[NamedFunction]]] = {}
+        self._node_fits: dict[Hashable, NodeFit] = {}
         self._classes: dict[str, Hashable] = {}
-        self.census = Census(self.residents, world.sights)
-        self.on_change.append(self.census.hear)
-        self._shard = shards.of_session(world.state, self.table)
+        self.topology_counts = TopologyCounts(self.node_pods, cache.selector_index)
+        self.on_change.append(self.topology_counts.update)
+        self._shard = shards.of_session(cache.state, self.table)
 
-    # What plugins say.
+    # Registered functions.
 
-    def register(self, point: Point, option: PluginOption, answer: Answer, *, is_lasting: bool = False) -> None:
-        """Let a plugin speak at a point, unless its switch is off.
+    def register(
+        self, point: ExtensionPoint, option: PluginOption, function: Answer, *, is_cacheable: bool = False
+    ) -> None:
+        """Register a plugin's function, unless its switch is off.
 
-        `is_lasting`: its no to one is a no to all that are alike (`lines`), as long as nothing is given back; where
-        jobs are ordered, those that are alike differ in nothing but their age.
+        `is_cacheable`: its no to one job holds for all equal ones (`equivalence`) until something is given back; at
+        JOB_ORDER: it orders equal jobs by age alone.
         """
         if not point.switch or option.has(point.switch):
-            self._answers[point][id(option)] = guarded(option, point, answer)
-            if not is_lasting:
-                self._fleeting.add(point)
-            self.ranks_shift |= point is Point.JOB_ORDER and registry.is_foreign(option.name)
-            self._listed.clear()
-            self._voices.clear()
+            self._functions[point][id(option)] = guarded(option, point, function)
+            if not is_cacheable:
+                self._uncacheable.add(point)
+            self.job_order_changes |= point is ExtensionPoint.JOB_ORDER and registry.is_external(option.name)
+            self._flattened.clear()
+            self._named_functions.clear()
 
-    def always(self, point: Point, answer: Answer) -> None:
-        """Say something at a point under every policy. A no lasts, as that of a plugin may (`register`)."""
-        self._standing[point].append(answer)
+    def register_builtin(self, point: ExtensionPoint, function: Answer) -> None:
+        """Register a cacheable function under every policy, before all plugins."""
+        self._builtin[point].append(function)
 
-    def is_lasting(self, point: Point) -> bool:
-        """Whether a no at this point lasts (`register`)."""
-        return point not in self._fleeting
+    def is_cacheable(self, point: ExtensionPoint) -> bool:
+        """Whether all functions of a point are cacheable (`register`)."""
+        return point not in self._uncacheable
 
-    def points_of(self, option: PluginOption) -> frozenset[Point]:
-        """Where a plugin speaks."""
-        return frozenset(point for point, answers in self._answers.items() if id(option) in answers)
+    def points_used_by(self, option: PluginOption) -> frozenset[ExtensionPoint]:
+        """The points at which a plugin registered."""
+        return frozenset(point for point, functions in self._functions.items() if id(option) in functions)
 
-    def _in_tiers(self, point: Point) -> Iterator[list[Answer]]:
-        answers = self._answers[point]
-        if point in self._standing:
-            yield self._standing[point]
+    def _by_tier(self, point: ExtensionPoint) -> Iterator[list[Answer]]:
+        functions = self._functions[point]
+        if point in self._builtin:
+            yield self._builtin[point]
         for tier in self.policy.tiers:
-            yield [answers[id(option)] for option in tier if id(option) in answers]
+            yield [functions[id(option)] for option in tier if id(option) in functions]
 
-    def answers(self, point: Point) -> list[Answer]:
-        """Everything registered at a point, in order."""
-        found = self._listed.get(point)
+    def functions(self, point: ExtensionPoint) -> list[Answer]:
+        """All functions of a point, in order."""
+        found = self._flattened.get(point)
         if found is None:
-            found = self._listed[point] = [answer for tier in self._in_tiers(point) for answer in tier]
+            found = self._flattened[point] = [function for tier in self._by_tier(point) for function in tier]
         return found
 
-    def all_agree(self, point: Point, *arguments: object) -> bool:
-        """No plugin says no."""
-        return all(answer(*arguments) for answer in self.answers(point))
+    def all_agree(self, point: ExtensionPoint, *arguments: object) -> bool:
+        """Whether all functions return true."""
+        return all(function(*arguments) for function in self.functions(point))
 
-    def any_says(self, point: Point, *arguments: object) -> bool:
-        """Some plugin says yes."""
-        return any(answer(*arguments) for answer in self.answers(point))
+    def any_agrees(self, point: ExtensionPoint, *arguments: object) -> bool:
+        """Whether any function returns true."""
+        return any(function(*arguments) for function in self.functions(point))
 
-    def is_permitted(self, point: Point, *arguments: object) -> bool:
-        """Votes: one rejection ends it, a tier with a permission decides, abstentions pass on."""
-        for tier in self._in_tiers(point):
-            votes = [answer(*arguments) for answer in tier]
+    def is_permitted(self, point: ExtensionPoint, *arguments: object) -> bool:
+        """The result of a vote: any REJECT denies, a tier with a PERMIT permits; permitted if all abstain."""
+        for tier in self._by_tier(point):
+            votes = [function(*arguments) for function in tier]
             if Vote.REJECT in votes:
                 return False
             if Vote.PERMIT in votes:
@@ -148,292 +150,292 @@ class Session:
 
     # Order.
 
-    def compare(self, point: Point, *sides: object) -> float:
-        """What the first plugin that makes a difference says: below zero when the left side goes first."""
-        return next((sign for answer in self.answers(point) if (sign := answer(*sides))), 0)
+    def compare(self, point: ExtensionPoint, *sides: object) -> float:
+        """The first non-zero result: below zero if the left side goes first."""
+        return next((sign for function in self.functions(point) if (sign := function(*sides))), 0)
 
-    def job_before(self, left: Gang, right: Gang) -> bool:
+    def job_before(self, left: JobInfo, right: JobInfo) -> bool:
         """Job order: plugins, then age, then name."""
         return self.rank(left) < self.rank(right)
 
-    def compare_jobs(self, left: Gang, right: Gang) -> int:
-        """Job order by the plugins alone: below zero when the left one goes first."""
+    def compare_jobs(self, left: JobInfo, right: JobInfo) -> int:
+        """Job order by plugins alone: below zero if the left one goes first."""
         mine, other = self.rank(left)[:-2], self.rank(right)[:-2]
         return (mine > other) - (mine < other)
 
-    def rank(self, gang: Gang) -> tuple[Any, ...]:
-        """What jobs are ordered by: what each plugin says, then age and name. It holds until the job changes."""
-        stamp = len(self.table.touched) if self.ranks_shift else gang.version
-        if gang.rank is None or gang.rank[1] != stamp or gang.rank[0] is not self._token:
-            said = [answer(gang) for answer in self.answers(Point.JOB_ORDER)]
-            gang.rank = self._token, stamp, (*said, gang.job.created_at, gang.job.uid)
-        return gang.rank[2]
+    def rank(self, job: JobInfo) -> tuple[Any, ...]:
+        """The sort key of a job: plugins, then age, then uid. Cached until the job changes."""
+        stamp = len(self.table.change_log) if self.job_order_changes else job.version
+        if job.rank is None or job.rank[1] != stamp or job.rank[0] is not self._token:
+            keys = [function(job) for function in self.functions(ExtensionPoint.JOB_ORDER)]
+            job.rank = self._token, stamp, (*keys, job.group.created_at, job.group.uid)
+        return job.rank[2]
 
-    def queue_before(self, left: Queue, right: Queue) -> bool:
+    def queue_before(self, left: QueueSpec, right: QueueSpec) -> bool:
         """Queue order: plugins, then age, then name."""
-        if sign := self.compare(Point.QUEUE_ORDER, left, right):
+        if sign := self.compare(ExtensionPoint.QUEUE_ORDER, left, right):
             return sign < 0
         return (left.created_at, left.name) < (right.created_at, right.name)
 
-    def task_before(self, left: Member, right: Member) -> bool:
-        """Task order: plugins, then the number at the end of the name, then age, then id."""
-        for answer in self.answers(Point.TASK_ORDER):
-            if sign := answer(left, right):
+    def pod_before(self, left: PodInfo, right: PodInfo) -> bool:
+        """Pod order (Volcano's TaskOrderFn): plugins, then the number at the end of the name, age, uid."""
+        for function in self.functions(ExtensionPoint.TASK_ORDER):
+            if sign := function(left, right):
                 return bool(sign < 0)
-        return left.key < right.key
+        return left.order_key < right.order_key
 
-    def in_task_order(self, members: Iterable[Member]) -> list[Member]:
-        """All of them, the first one first."""
-        by_name = sorted(members, key=attrgetter("key"))
-        if not self.answers(Point.TASK_ORDER):
+    def sort_pods(self, pods: Iterable[PodInfo]) -> list[PodInfo]:
+        """The pods in pod order."""
+        by_name = sorted(pods, key=attrgetter("order_key"))
+        if not self.functions(ExtensionPoint.TASK_ORDER):
             return by_name
 
-        def compare(left: Member, right: Member) -> int:
-            sign = self.compare(Point.TASK_ORDER, left, right)
+        def compare(left: PodInfo, right: PodInfo) -> int:
+            sign = self.compare(ExtensionPoint.TASK_ORDER, left, right)
             return (sign > 0) - (sign < 0)
 
         return sorted(by_name, key=cmp_to_key(compare))
 
-    def subgroup_before(self, left: SubGroup, right: SubGroup) -> bool:
-        """Sub-group order: plugins, then the order of policies, then the values of their labels."""
-        if sign := self.compare(Point.SUBJOB_ORDER, left, right):
+    def subjob_before(self, left: SubJobInfo, right: SubJobInfo) -> bool:
+        """Sub-job order: plugins, then the order of policies, then label values."""
+        if sign := self.compare(ExtensionPoint.SUBJOB_ORDER, left, right):
             return sign < 0
-        return (left.index, left.values) < (right.index, right.values)
+        return (left.policy_index, left.label_values) < (right.policy_index, right.label_values)
 
-    # Questions.
+    # Queries.
 
-    def is_ready(self, gang: Gang) -> bool:
-        """Enough of the gang has a place for it to start."""
-        return self.all_agree(Point.JOB_READY, gang)
+    def is_ready(self, job: JobInfo) -> bool:
+        """Volcano's JobReady: enough pods are allocated for the job to start."""
+        return self.all_agree(ExtensionPoint.JOB_READY, job)
 
-    def is_pipelined(self, gang: Gang) -> bool:
-        """Enough of the gang has a place, or is promised one."""
-        return self.is_permitted(Point.JOB_PIPELINED, gang)
+    def is_pipelined(self, job: JobInfo) -> bool:
+        """Volcano's JobPipelined: enough pods are allocated or pipelined."""
+        return self.is_permitted(ExtensionPoint.JOB_PIPELINED, job)
 
-    def is_subgroup_ready(self, group: SubGroup) -> bool:
-        """Enough of the sub-group has a place for it to start."""
-        return self.is_ready(group.gang) if group.is_whole else self.all_agree(Point.SUBJOB_READY, group)
+    def is_subjob_ready(self, group: SubJobInfo) -> bool:
+        """Volcano's SubJobReady."""
+        return self.is_ready(group.job) if group.is_whole else self.all_agree(ExtensionPoint.SUBJOB_READY, group)
 
-    def is_subgroup_pipelined(self, group: SubGroup) -> bool:
-        """Enough of the sub-group has a place, or is promised one."""
+    def is_subjob_pipelined(self, group: SubJobInfo) -> bool:
+        """Volcano's SubJobPipelined."""
         if group.is_whole:
-            return self.is_pipelined(group.gang)
-        return self.is_permitted(Point.SUBJOB_PIPELINED, group)
+            return self.is_pipelined(group.job)
+        return self.is_permitted(ExtensionPoint.SUBJOB_PIPELINED, group)
 
-    def places(self, member: Member) -> Places:
-        """The places of the task's class."""
-        key = self.class_of(member)
-        found = self._places.get(key)
+    def node_fit(self, pod: PodInfo) -> NodeFit:
+        """Feasible nodes and scores for the pod's class."""
+        key = self.class_of(pod)
+        found = self._node_fits.get(key)
         if found is None:
-            found = Places(member, self.table, self.answers)
-            self._places[key] = found
+            found = NodeFit(pod, self.table, self.functions)
+            self._node_fits[key] = found
         return found
 
-    def class_of(self, member: Member) -> Hashable:
-        """What tasks have in common that may go to the same places and like them equally."""
-        if not self._answers[Point.TASK_CLASS]:
-            return member.shape
-        uid = member.task.uid
+    def class_of(self, pod: PodInfo) -> Hashable:
+        """The key of the pod's class: equal keys have the same feasible nodes and scores."""
+        if not self._functions[ExtensionPoint.TASK_CLASS]:
+            return pod.class_number
+        uid = pod.spec.uid
         if uid not in self._classes:
-            self._classes[uid] = (member.shape, *(answer(member) for answer in self.answers(Point.TASK_CLASS)))
+            self._classes[uid] = (
+                pod.class_number,
+                *(function(pod) for function in self.functions(ExtensionPoint.TASK_CLASS)),
+            )
         return self._classes[uid]
 
-    def examples(self, gang: Gang) -> list[Member]:
-        """Of those of its tasks that wait for a place and ask for something, one of each class."""
-        if not self._answers[Point.TASK_CLASS]:
-            return gang.examples()
-        return list({self.class_of(member): member for member in gang.pending()}.values())
+    def representatives(self, job: JobInfo) -> list[PodInfo]:
+        """One pending pod with requests of each class of the job."""
+        if not self._functions[ExtensionPoint.TASK_CLASS]:
+            return job.representatives()
+        return list({self.class_of(pod): pod for pod in job.pending()}.values())
 
-    def best_place(self, member: Member, within: Mask | None = None) -> tuple[int, bool] | None:
-        """The node that evictions made room on for it, if it is there; else the best of all (as `Places.best`)."""
-        places, row = self.places(member), self.table.row_of.get(member.task.nominated_node)
-        if row is not None and (now := places.room_on(row)) is not None:
+    def best_node(self, pod: PodInfo, within: Mask | None = None) -> tuple[int, bool] | None:
+        """The nominated node if it has room, else the best of all; as `NodeFit.best_node`."""
+        node_fit, row = self.node_fit(pod), self.table.row_of.get(pod.spec.nominated_node)
+        if row is not None and (now := node_fit.has_room_now(row)) is not None:
             return row, now
         if self._shard is not None:
-            return shards.best(places, self._shard, within)
-        return places.best(within)
+            return shards.best_node(node_fit, self._shard, within)
+        return node_fit.best_node(within)
 
-    def best_place_in(self, member: Member, domain: Domain) -> tuple[int, bool] | None:
-        """As `best_place`, of the nodes of a domain."""
-        places, row = self.places(member), self.table.row_of.get(member.task.nominated_node)
-        if row is not None and row in domain.rows and (now := places.room_on(row)) is not None:
+    def best_node_in(self, pod: PodInfo, hypernode: HyperNodeInfo) -> tuple[int, bool] | None:
+        """As `best_node`, among the nodes of a hypernode."""
+        node_fit, row = self.node_fit(pod), self.table.row_of.get(pod.spec.nominated_node)
+        if row is not None and row in hypernode.rows and (now := node_fit.has_room_now(row)) is not None:
             return row, now
-        scorers = self.answers(Point.DOMAIN_NODE_ORDER)
+        scorers = self.functions(ExtensionPoint.DOMAIN_NODE_ORDER)
 
         def more(rows: npt.NDArray[np.intp]) -> Vector:
-            return sum((scorer(member, rows) for scorer in scorers), np.zeros(len(rows)))
+            return sum((scorer(pod, rows) for scorer in scorers), np.zeros(len(rows)))
 
-        return places.best_of(domain.rows, more)
+        return node_fit.best_of(hypernode.rows, more)
 
-    def gradient(self, claim: Gang | SubGroup, domain: Domain, purpose: str = "allocate") -> list[list[Domain]]:
-        """The domains below one that come into question, the best list first: the first plugin decides."""
-        answer = next(iter(self.answers(Point.HYPERNODE_GRADIENT)), None)
-        return [[domain]] if answer is None else answer(claim, domain, purpose)
+    def hypernode_gradient(
+        self, claim: JobInfo | SubJobInfo, hypernode: HyperNodeInfo, purpose: str = "allocate"
+    ) -> list[list[HyperNodeInfo]]:
+        """Lists of candidate descendants of a hypernode, the best list first. The first plugin decides."""
+        function = next(iter(self.functions(ExtensionPoint.HYPERNODE_GRADIENT)), None)
+        return [[hypernode]] if function is None else function(claim, hypernode, purpose)
 
-    def domain_scores(self, group: SubGroup, domains: Sequence[Domain]) -> Vector:
-        """What each domain is worth for a sub-group."""
-        answers = self.answers(Point.HYPERNODE_ORDER)
-        return sum((answer(group, domains) for answer in answers), np.zeros(len(domains)))
+    def hypernode_scores(self, group: SubJobInfo, hypernodes: Sequence[HyperNodeInfo]) -> Vector:
+        """The score of each hypernode for a sub-job."""
+        functions = self.functions(ExtensionPoint.HYPERNODE_ORDER)
+        return sum((function(group, hypernodes) for function in functions), np.zeros(len(hypernodes)))
 
     @property
-    def candidates(self) -> Iterable[Gang]:
-        """Gangs that may have something left to do; all, where the last tie must be Volcano's: there the others take
-        part in the order of those that wait.
-        """
-        return self.gangs.values() if self.policy.follows_volcano else self.unsettled.values()
+    def candidate_jobs(self) -> Iterable[JobInfo]:
+        """Jobs with something left to decide. In Volcano all jobs, because they take part in the order of ties."""
+        return self.jobs.values() if self.policy.follows_volcano else self.unsettled_jobs.values()
 
-    def valid_gangs(self, *, among: Iterable[Gang] | None = None) -> list[Gang]:
-        """Of the candidates, or `among` others, those that were let in and may be placed, in order of their ids.
+    def valid_jobs(self, *, among: Iterable[JobInfo] | None = None) -> list[JobInfo]:
+        """The admitted and valid jobs among the candidates (or `among`), by uid. Records why others are invalid."""
+        candidates = self.candidate_jobs if among is None else among
+        admitted = (job for job in candidates if job.is_admitted)
+        return [job for job in sorted(admitted, key=_UID) if self.is_valid(job)]
 
-        What makes the others invalid is noted.
-        """
-        asked = self.candidates if among is None else among
-        admitted = (gang for gang in asked if gang.is_admitted)
-        return [gang for gang in sorted(admitted, key=_UID) if self.is_valid(gang)]
-
-    def is_valid(self, gang: Gang) -> bool:
-        """Whether it may be placed; if not, why is noted."""
-        for answer in self.answers(Point.JOB_VALID):
-            if (problem := answer(gang)) is not None:
-                if problem not in self.reasons[gang.job.uid]:
-                    self.reasons[gang.job.uid] += (problem,)
+    def is_valid(self, job: JobInfo) -> bool:
+        """Volcano's JobValid; records the reason if it is not."""
+        for function in self.functions(ExtensionPoint.JOB_VALID):
+            if (problem := function(job)) is not None:
+                if problem not in self.reasons[job.group.uid]:
+                    self.reasons[job.group.uid] += (problem,)
                 return False
         return True
 
-    def note_alike(self, gang: Gang, others: Iterable[Gang]) -> None:
-        """What was noted about a gang is true of these as well."""
-        self.reasons.update(dict.fromkeys(map(_UID, others), self.reasons[gang.job.uid]))
+    def copy_reasons(self, job: JobInfo, others: Iterable[JobInfo]) -> None:
+        """Give these jobs the reasons of another."""
+        self.reasons.update(dict.fromkeys(map(_UID, others), self.reasons[job.group.uid]))
 
-    def is_starving(self, gang: Gang) -> bool:
-        """Whether it may evict others: in the first tier that has an opinion, all agree."""
-        for tier in self._in_tiers(Point.JOB_STARVING):
+    def is_starving(self, job: JobInfo) -> bool:
+        """Volcano's JobStarving: whether it may evict others. The first tier with functions decides."""
+        for tier in self._by_tier(ExtensionPoint.JOB_STARVING):
             if tier:
-                return all(answer(gang) for answer in tier)
+                return all(function(job) for function in tier)
         return False
 
-    def voices(self, point: Point) -> list[list[Voice]]:
-        """Tier by tier who speaks at a point."""
-        found = self._voices.get(point)
+    def named_functions(self, point: ExtensionPoint) -> list[list[NamedFunction]]:
+        """The functions of a point with their plugins' names, by tier."""
+        found = self._named_functions.get(point)
         if found is None:
-            answers, tiers = self._answers[point], self.policy.tiers
-            found = [[(one.name, answers[id(one)]) for one in tier if id(one) in answers] for tier in tiers]
-            self._voices[point] = found
+            functions, tiers = self._functions[point], self.policy.tiers
+            found = [[(one.name, functions[id(one)]) for one in tier if id(one) in functions] for tier in tiers]
+            self._named_functions[point] = found
         return found
 
-    def victims(self, point: Point, member: Member, candidates: Sequence[Member]) -> Verdict:
-        """Who of the candidates may be evicted for the member (`verdicts`).
+    def select_victims(self, point: ExtensionPoint, pod: PodInfo, candidates: Sequence[PodInfo]) -> VictimSelection:
+        """Volcano's Preemptable or Reclaimable: the victims among the candidates, for one pod.
 
-        Unless the policy asks for Volcano's behaviour, whom a plugin spares is no candidate in any tier.
+        A pod that any plugin spares is no candidate; not so in Volcano.
         """
         if self.policy.follows_volcano:
-            return verdicts.by_tiers(self.voices(point), (member, candidates), candidates)
-        protectors = chain.from_iterable(self.voices(Point.SPARED))
-        kept, spared = verdicts.without_spared(protectors, member, candidates)
-        found = verdicts.by_tiers(self.voices(point), (member, kept), candidates)
-        return found._replace(spared=spared) if spared else found
+            return victim_selection.by_tiers(self.named_functions(point), (pod, candidates), candidates)
+        protectors = chain.from_iterable(self.named_functions(ExtensionPoint.SPARED))
+        remaining, spared = victim_selection.without_spared(protectors, pod, candidates)
+        found = victim_selection.by_tiers(self.named_functions(point), (pod, remaining), candidates)
+        return found._replace(spared_trail=spared) if spared else found
 
-    def evictable(self, gang: Gang, candidates: Sequence[Member], action: str) -> Verdict:
-        """Who may be evicted for a whole gang. As `victims`; unless Volcano is followed all plugins must agree."""
-        voices = self.voices(Point.EVICTABLE)
+    def select_gang_victims(self, job: JobInfo, candidates: Sequence[PodInfo], action: str) -> VictimSelection:
+        """The victims for a whole job; all plugins must agree. In Volcano the first tier decides."""
+        functions = self.named_functions(ExtensionPoint.EVICTABLE)
         if self.policy.follows_volcano:
-            return verdicts.by_tiers(voices, (gang, candidates, action), candidates)
-        return verdicts.in_turn(chain.from_iterable(voices), gang, candidates, action)
+            return victim_selection.by_tiers(functions, (job, candidates, action), candidates)
+        return victim_selection.by_all(chain.from_iterable(functions), job, candidates, action)
 
-    def victim_tasks(self) -> list[tuple[Member, tuple[str, ...]]]:
-        """Who is to go in any case, and which plugins say so: those of the first tier that names anybody."""
-        running = [m for gang in self.gangs.values() for m in gang.members if m.status is TaskStatus.RUNNING]
-        for tier in self.voices(Point.VICTIM_TASKS):
-            found: dict[str, tuple[Member, tuple[str, ...]]] = {}
-            for name, answer in tier:
-                for member in answer(running):
-                    _, others = found.get(member.task.uid, (member, ()))
-                    found[member.task.uid] = member, (*others, name)
+    def victim_pods(self) -> list[tuple[PodInfo, tuple[str, ...]]]:
+        """Volcano's VictimTasks: pods to evict in any case, and the plugins of the first tier that names any."""
+        running = [m for job in self.jobs.values() for m in job.pods if m.status is PodStatus.RUNNING]
+        for tier in self.named_functions(ExtensionPoint.VICTIM_TASKS):
+            found: dict[str, tuple[PodInfo, tuple[str, ...]]] = {}
+            for name, function in tier:
+                for pod in function(running):
+                    _, others = found.get(pod.spec.uid, (pod, ()))
+                    found[pod.spec.uid] = pod, (*others, name)
             if found:
                 return list(found.values())
         return []
 
-    def is_kept_out(self, gang: Gang) -> bool:
-        """Whether its queue lets nobody in any more; if so, that is noted."""
-        if not self.queues[gang.job.queue].is_draining:
+    def is_queue_draining(self, job: JobInfo) -> bool:
+        """Whether its queue is draining; records that as the reason."""
+        if not self.queues[job.group.queue].is_draining:
             return False
-        self.reasons[gang.job.uid] = (Reason(Cause.QUOTA, "enqueue", "", "queue_draining"),)
+        self.reasons[job.group.uid] = (PendingReason(Cause.QUOTA, "enqueue", "", "queue_draining"),)
         return True
 
     # Changes.
 
-    def place(self, member: Member, row: int, status: TaskStatus) -> None:
-        """Allocate or pipeline a task."""
-        if status is TaskStatus.PIPELINED:
-            self.table.promise(row, member.request)
+    def place(self, pod: PodInfo, row: int, status: PodStatus) -> None:
+        """Allocate or pipeline a pod."""
+        if status is PodStatus.PIPELINED:
+            self.table.pipeline(row, pod.request)
         else:
-            self.table.take(row, member.request)
-            member.job.allocated = member.job.allocated + member.request
-        member.job.claimed = member.job.claimed + member.request
-        self._move(member, status, self.table.nodes[row].name)
-        self.residents[row][member.task.uid] = member
-        self._tell(member, row, 1)
+            self.table.allocate(row, pod.request)
+            pod.job.allocated = pod.job.allocated + pod.request
+        pod.job.claimed = pod.job.claimed + pod.request
+        self._update_status(pod, status, self.table.nodes[row].name)
+        self.node_pods[row][pod.spec.uid] = pod
+        self._notify(pod, row, 1)
 
-    def unplace(self, member: Member) -> None:
-        """Take back what `place` did."""
-        row = self.table.row_of[member.node]
-        if member.status is TaskStatus.PIPELINED:
-            self.table.promise(row, member.request, -1)
+    def unplace(self, pod: PodInfo) -> None:
+        """Undo `place`."""
+        row = self.table.row_of[pod.node]
+        if pod.status is PodStatus.PIPELINED:
+            self.table.pipeline(row, pod.request, -1)
         else:
-            self.table.take(row, member.request, -1)
-            member.job.allocated = member.job.allocated - member.request
-        member.job.claimed = member.job.claimed - member.request
-        self._move(member, TaskStatus.PENDING, "")
-        del self.residents[row][member.task.uid]
-        self._tell(member, row, -1)
+            self.table.allocate(row, pod.request, -1)
+            pod.job.allocated = pod.job.allocated - pod.request
+        pod.job.claimed = pod.job.claimed - pod.request
+        self._update_status(pod, PodStatus.PENDING, "")
+        del self.node_pods[row][pod.spec.uid]
+        self._notify(pod, row, -1)
 
-    def evict(self, member: Member) -> None:
-        """A task that holds a place is on its way out: it still holds it, and nothing counts on it any more."""
-        row = self.table.row_of[member.node]
-        self.table.release(row, member.request, counts=member.task.uid not in self._lost)
-        member.job.allocated = member.job.allocated - member.request
-        member.job.claimed = member.job.claimed - member.request
-        self._move(member, TaskStatus.RELEASING, member.node)
-        self._tell(member, row, -1)
+    def evict(self, pod: PodInfo) -> None:
+        """Set a placed pod to releasing: it holds its place, but no longer counts for its job."""
+        row = self.table.row_of[pod.node]
+        self.table.release(row, pod.request, counts=pod.spec.uid not in self._reverted_uids)
+        pod.job.allocated = pod.job.allocated - pod.request
+        pod.job.claimed = pod.job.claimed - pod.request
+        self._update_status(pod, PodStatus.RELEASING, pod.node)
+        self._notify(pod, row, -1)
 
-    def unevict(self, member: Member) -> None:
-        """Take back what `evict` did; the task counts as running, whatever it was (`volcano-spec` §3.4)."""
-        row = self.table.row_of[member.node]
-        self.taken_back += 1
-        self.woken += member.task.status is not TaskStatus.RUNNING
+    def unevict(self, pod: PodInfo) -> None:
+        """Undo `evict`; the pod counts as running, whatever it was before (`volcano-spec` §3.4)."""
+        row = self.table.row_of[pod.node]
+        self.reverted_evictions += 1
+        self.revived_pods += pod.spec.status is not PodStatus.RUNNING
         if self.policy.follows_volcano:
-            self._lost.add(member.task.uid)
-        self.table.release(row, member.request, -1, counts=not self.policy.follows_volcano)
-        member.job.allocated = member.job.allocated + member.request
-        member.job.claimed = member.job.claimed + member.request
-        self._move(member, TaskStatus.RUNNING, member.node)
-        self._tell(member, row, 1)
+            self._reverted_uids.add(pod.spec.uid)
+        self.table.release(row, pod.request, -1, counts=not self.policy.follows_volcano)
+        pod.job.allocated = pod.job.allocated + pod.request
+        pod.job.claimed = pod.job.claimed + pod.request
+        self._update_status(pod, PodStatus.RUNNING, pod.node)
+        self._notify(pod, row, 1)
 
-    def bind(self, member: Member) -> None:
-        """The placement is final."""
-        notes = self.notes.get(member.task.uid, {})
-        self.binds.append(Bind(member.job.job.uid, member.task.uid, member.node, notes))
-        self._move(member, TaskStatus.BINDING, member.node)
+    def bind(self, pod: PodInfo) -> None:
+        """Bind an allocated pod."""
+        notes = self.bind_annotations.get(pod.spec.uid, {})
+        self.binds.append(Bind(pod.job.group.uid, pod.spec.uid, pod.node, notes))
+        self._update_status(pod, PodStatus.BINDING, pod.node)
 
-    def admit(self, gang: Gang) -> None:
-        """The job is let in."""
-        self.world.touch(gang)
-        gang.admit()
+    def admit(self, job: JobInfo) -> None:
+        """Admit a job: phase Inqueue."""
+        self.cache.mark_changed(job)
+        job.admit()
 
-    def _move(self, member: Member, status: TaskStatus, node: str) -> None:
-        self.world.touch(member.job)
-        member.job.move(member, status, node)
+    def _update_status(self, pod: PodInfo, status: PodStatus, node: str) -> None:
+        self.cache.mark_changed(pod.job)
+        pod.job.update_status(pod, status, node)
 
-    def _tell(self, member: Member, row: int, sign: int) -> None:
+    def _notify(self, pod: PodInfo, row: int, sign: int) -> None:
         for heard in self.on_change:
-            heard(member, row, sign)
+            heard(pod, row, sign)
 
 
-def _by_nothing(_gang: Gang) -> Hashable:
+def _no_quotas(_job: JobInfo) -> Hashable:
     return ()
 
 
-def infinite_where_absent(session: Session, amounts: Any) -> Vector:  # noqa: ANN401
-    """A bound as a row: what is not named has no limit."""
+def limit_vector(session: Session, amounts: Any) -> Vector:  # noqa: ANN401
+    """Limits as a row; infinite where none is given."""
     row = np.full(len(session.dimensions.names), np.inf)
     for at, name in enumerate(session.dimensions.names):
         if amounts and name in amounts:

@@ -1,59 +1,59 @@
-"""Tentative placements and evictions of one gang: committed together or taken back together (`volcano-spec` §3.4)."""
+"""Volcano's Statement: tentative placements and evictions, committed or discarded together (`volcano-spec` §3.4)."""
 
-from hekla.engine import shares
+from hekla.engine import eviction_shares
 from hekla.engine.decisions import Eviction
-from hekla.engine.gangs import Member
-from hekla.engine.model import TaskStatus
+from hekla.engine.job_info import PodInfo
+from hekla.engine.model import PodStatus
 from hekla.engine.session import Session
 
-Step = tuple[Member, Eviction | None, str, TaskStatus]
+Operation = tuple[PodInfo, Eviction | None, str, PodStatus]
 
 
 class Statement:
-    """What was tried so far. `marks` (`len`) name a point to go back to."""
+    """The operations so far. `len()` gives a mark to return to."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._done: list[tuple[Member, Eviction | None]] = []
+        self._operations: list[tuple[PodInfo, Eviction | None]] = []
 
     def __len__(self) -> int:
-        return len(self._done)
+        return len(self._operations)
 
-    def place(self, member: Member, row: int, *, now: bool) -> None:
-        """Give a task a place: room that is there now, or that will be."""
-        self._session.place(member, row, TaskStatus.ALLOCATED if now else TaskStatus.PIPELINED)
-        self._done.append((member, None))
+    def place(self, pod: PodInfo, row: int, *, now: bool) -> None:
+        """Allocate a pod on a row, or pipeline it if not `now`."""
+        self._session.place(pod, row, PodStatus.ALLOCATED if now else PodStatus.PIPELINED)
+        self._operations.append((pod, None))
 
-    def evict(self, member: Member, action: str, for_job: str, plugins: tuple[str, ...] = ()) -> None:
-        """Ask a task to go, by these plugins' leave."""
-        eviction = Eviction(member.job.job.uid, member.task.uid, member.node, action, for_job, plugins)
-        self._session.evict(member)
-        self._done.append((member, eviction))
+    def evict(self, pod: PodInfo, action: str, for_job: str, plugins: tuple[str, ...] = ()) -> None:
+        """Evict a pod; `plugins` allowed it."""
+        eviction = Eviction(pod.job.group.uid, pod.spec.uid, pod.node, action, for_job, plugins)
+        self._session.evict(pod)
+        self._operations.append((pod, eviction))
 
     def commit(self) -> None:
-        """Bind what was allocated, evict what was asked to go. What is only promised is promised for this session."""
-        for member, eviction in self._done:
-            if eviction is None and member.status is TaskStatus.ALLOCATED:
-                self._session.bind(member)
-        self._session.evictions += shares.told(self._session, self._done)
+        """Bind allocated pods and record evictions. Pipelined pods keep their promise for this session only."""
+        for pod, eviction in self._operations:
+            if eviction is None and pod.status is PodStatus.ALLOCATED:
+                self._session.bind(pod)
+        self._session.evictions += eviction_shares.with_shares(self._session, self._operations)
 
-    def save(self, mark: int = 0) -> list[Step]:
-        """What was done since the mark, to do it again after `discard`."""
-        return [(member, eviction, member.node, member.status) for member, eviction in self._done[mark:]]
+    def save(self, mark: int = 0) -> list[Operation]:
+        """The operations since the mark, for `recover`."""
+        return [(pod, eviction, pod.node, pod.status) for pod, eviction in self._operations[mark:]]
 
-    def recover(self, steps: list[Step]) -> None:
-        """Do again what was saved."""
-        for member, eviction, node, status in steps:
+    def recover(self, steps: list[Operation]) -> None:
+        """Repeat saved operations."""
+        for pod, eviction, node, status in steps:
             if eviction is None:
-                self.place(member, self._session.table.row_of[node], now=status is TaskStatus.ALLOCATED)
+                self.place(pod, self._session.table.row_of[node], now=status is PodStatus.ALLOCATED)
             else:
-                self.evict(member, eviction.action, eviction.for_job, eviction.plugins)
+                self.evict(pod, eviction.action, eviction.for_job, eviction.plugins)
 
     def discard(self, mark: int = 0) -> None:
-        """Take back everything since the mark, the last first."""
-        while len(self._done) > mark:
-            member, eviction = self._done.pop()
+        """Undo everything since the mark, the last first."""
+        while len(self._operations) > mark:
+            pod, eviction = self._operations.pop()
             if eviction is None:
-                self._session.unplace(member)
+                self._session.unplace(pod)
             else:
-                self._session.unevict(member)
+                self._session.unevict(pod)

@@ -1,16 +1,16 @@
-"""Persistent volumes, the claims on them and the classes they are made from, as far as they decide about nodes."""
+"""Persistent volumes, claims and storage classes, as far as they constrain nodes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hekla.engine.conditions import NodeTerm
+from hekla.engine.constraints import NodeSelectorTerm
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A pod's claim. `volume`: the one it is bound to, empty while it is not bound. `size` in bytes."""
+class PersistentVolumeClaim:
+    """A persistent volume claim. `volume`: the bound one; empty if unbound. `size` in bytes."""
 
     storage_class: str = ""
     volume: str = ""
@@ -19,31 +19,31 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Volume:
-    """`claim`: namespace/name of the one it is kept for. `node_terms`: from where it can be reached; None: anywhere."""
+class PersistentVolume:
+    """A persistent volume. `claim`: namespace/name it is bound to. `node_terms`: nodes that reach it; None: all."""
 
     name: str
     storage_class: str = ""
     size: float = 0.0
     access_modes: frozenset[str] = frozenset()
     claim: str = ""
-    node_terms: tuple[NodeTerm, ...] | None = None
+    node_terms: tuple[NodeSelectorTerm, ...] | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class StorageClass:
-    """`waits`: binds when a pod has its node (WaitForFirstConsumer). `topologies`: where it can make volumes."""
+    """A storage class. `waits_for_consumer`: WaitForFirstConsumer. `topologies`: where it provisions; None: all."""
 
     provisioner: str = NO_PROVISIONER
-    waits: bool = False
-    topologies: tuple[NodeTerm, ...] | None = None
+    waits_for_consumer: bool = False
+    topologies: tuple[NodeSelectorTerm, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Claims by namespace/name, classes by name."""
+    """All volumes, claims by namespace/name, and classes by name."""
 
-    claims: Mapping[str, Claim] = field(default_factory=dict)
-    volumes: tuple[Volume, ...] = ()
+    claims: Mapping[str, PersistentVolumeClaim] = field(default_factory=dict)
+    volumes: tuple[PersistentVolume, ...] = ()
     classes: Mapping[str, StorageClass] = field(default_factory=dict)

@@ -1,18 +1,18 @@
-"""Persistent volumes, claims and storage classes read from their Kubernetes objects."""
+"""Reads persistent volumes, claims and storage classes from Kubernetes objects."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from hekla.domain.resources import parse_quantity
-from hekla.engine.conditions import NodeTerm, Requirement
-from hekla.engine.pod_conditions import node_terms
-from hekla.engine.storage import NO_PROVISIONER, Claim, Storage, StorageClass, Volume
+from hekla.engine.constraints import NodeSelectorTerm, Requirement
+from hekla.engine.pod_objects import node_terms
+from hekla.engine.storage import NO_PROVISIONER, PersistentVolume, PersistentVolumeClaim, Storage, StorageClass
 
 Object = Mapping[str, Any]
 
 
 def storage(cluster: Object) -> Storage:
-    """All there is of it in a cluster."""
+    """The storage of a cluster."""
     claims = cluster.get("persistentVolumeClaims") or ()
     return Storage(
         claims={f"{claim['metadata']['namespace']}/{claim['metadata']['name']}": _claim(claim) for claim in claims},
@@ -21,10 +21,10 @@ def storage(cluster: Object) -> Storage:
     )
 
 
-def _claim(claim: Object) -> Claim:
+def _claim(claim: Object) -> PersistentVolumeClaim:
     spec = claim.get("spec") or {}
     requests = (spec.get("resources") or {}).get("requests") or {}
-    return Claim(
+    return PersistentVolumeClaim(
         storage_class=spec.get("storageClassName") or "",
         volume=spec.get("volumeName") or "",
         size=_bytes(requests.get("storage", 0)),
@@ -32,10 +32,10 @@ def _claim(claim: Object) -> Claim:
     )
 
 
-def _volume(volume: Object) -> Volume:
+def _volume(volume: Object) -> PersistentVolume:
     spec, metadata = volume.get("spec") or {}, volume["metadata"]
     claim = spec.get("claimRef")
-    return Volume(
+    return PersistentVolume(
         name=metadata["name"],
         storage_class=spec.get("storageClassName") or "",
         size=_bytes((spec.get("capacity") or {}).get("storage", 0)),
@@ -50,14 +50,14 @@ def _class(one: Object) -> StorageClass:
     topologies = one.get("allowedTopologies")
     return StorageClass(
         provisioner=one.get("provisioner") or NO_PROVISIONER,
-        waits=one.get("volumeBindingMode") == "WaitForFirstConsumer",
+        waits_for_consumer=one.get("volumeBindingMode") == "WaitForFirstConsumer",
         topologies=tuple(_topology(term) for term in topologies) if topologies else None,
     )
 
 
-def _topology(term: Object) -> NodeTerm:
+def _topology(term: Object) -> NodeSelectorTerm:
     labels = term.get("matchLabelExpressions") or ()
-    return NodeTerm(tuple(Requirement(label["key"], "In", tuple(label["values"])) for label in labels))
+    return NodeSelectorTerm(tuple(Requirement(label["key"], "In", tuple(label["values"])) for label in labels))
 
 
 def _bytes(quantity: str | int | float) -> float:

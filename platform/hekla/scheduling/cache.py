@@ -39,7 +39,7 @@ class CacheEntry:
     job: Job
     pods: list[Pod]
     nominated: dict[str, str]
-    job_info: model.Job
+    job_info: model.PodGroupSpec
     is_timed: bool
     is_ordered: bool
     by_attempt: Mapping[tuple[str, int, int], Pod]
@@ -56,8 +56,8 @@ class ClusterCache:
     _entries: dict[int, CacheEntry] = field(default_factory=dict)
     _ids: dict[str, int] = field(default_factory=dict)
     """Of the jobs, by their uids as backends write them."""
-    _nodes: dict[str, tuple[object, model.Node]] = field(default_factory=dict)
-    _nodes_snapshot: tuple[model.Node, ...] | None = None
+    _nodes: dict[str, tuple[object, model.NodeSpec]] = field(default_factory=dict)
+    _nodes_snapshot: tuple[model.NodeSpec, ...] | None = None
     """None: they are to be read again."""
     _invalid: set[int] = field(default_factory=set)
     _dirty: set[int] = field(default_factory=set)
@@ -193,13 +193,13 @@ class ClusterCache:
         if self._snapshot is None or _around(self._snapshot.state) != (self._nodes_snapshot, known, bounds):
             job_info = tuple(entry.job_info for entry in self._entries.values())
             self._snapshot = Snapshot(
-                model.ClusterState(nodes=self._nodes_snapshot, queues=known, jobs=job_info, bounds=bounds),
+                model.ClusterState(nodes=self._nodes_snapshot, queues=known, jobs=job_info, tenant_quotas=bounds),
                 {str(pk): entry.job for pk, entry in self._entries.items() if not entry.job.is_final},
                 [entry.pods for entry in self._entries.values()],
             )
         return self._snapshot
 
-    def _node(self, node: Node) -> model.Node:
+    def _node(self, node: Node) -> model.NodeSpec:
         """The same object for a node that is as it was."""
         facts = (node.allocatable, node.labels, node.is_cordoned, node.is_ready)
         known = self._nodes.get(node.name)
@@ -217,7 +217,7 @@ def read_snapshot(cluster: Cluster, *, now: datetime) -> Snapshot:
 
 def _around(state: model.ClusterState) -> tuple[object, ...]:
     """All that there is but the jobs."""
-    return state.nodes, state.queues, state.bounds
+    return state.nodes, state.queues, state.tenant_quotas
 
 
 def _is_late(job: Job, now: datetime) -> bool:

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from hekla.apps.clusters import selectors
 from hekla.apps.clusters.models import Cluster, PolicyVersion
-from hekla.engine.policy import DEFAULT_POLICY_TEXT, Policy, parse
+from hekla.engine.policy import DEFAULT_POLICY_TEXT, SchedulerPolicy, parse
 
 _parsed = lru_cache(maxsize=64)(parse)
 """One text is parsed once: the engine knows a policy again by being the very same object."""
@@ -20,6 +20,6 @@ def text_in_force(cluster: Cluster) -> str:
     return selectors.policy_text(cluster) or DEFAULT_POLICY_TEXT
 
 
-def in_force(cluster: Cluster) -> Policy:
+def in_force(cluster: Cluster) -> SchedulerPolicy:
     """As the engine takes it."""
     return _parsed(text_in_force(cluster))

@@ -1,15 +1,14 @@
 """The engine's reasons as they are stored, sent and told."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any
 
-from hekla.engine.decisions import Reason
+from hekla.engine.decisions import PendingReason, VictimCounts
 
 _KEPT = 8
 
 
-def distinct(reasons: Iterable[Reason]) -> list[Reason]:
+def distinct(reasons: Iterable[PendingReason]) -> list[PendingReason]:
     """The first reason of each kind: two plugins that met the same bound say nothing more than one.
 
     Who was considered for eviction is said for each size of pods.
@@ -17,12 +16,12 @@ def distinct(reasons: Iterable[Reason]) -> list[Reason]:
     return list({_kind(reason): reason for reason in reversed([*reasons])}.values())[::-1][:_KEPT]
 
 
-def _kind(reason: Reason) -> tuple[str, ...]:
+def _kind(reason: PendingReason) -> tuple[str, ...]:
     size = str(reason.need.quantities()) if reason.victims else ""
     return reason.code, size
 
 
-def as_data(reason: Reason) -> dict[str, Any]:
+def as_data(reason: PendingReason) -> dict[str, Any]:
     """A reason as it is stored and sent: amounts as Kubernetes quantities."""
     data = {
         "cause": str(reason.cause),
@@ -31,10 +30,22 @@ def as_data(reason: Reason) -> dict[str, Any]:
         "code": reason.code,
         "need": reason.need.quantities(),
         "have": reason.have.quantities(),
-        "tasks": reason.tasks,
+        "tasks": reason.pods,
         "nodes": dict(sorted(reason.nodes.items(), key=lambda item: -item[1])[:10]),
         "ever": reason.ever,
     }
     if reason.plugin == "quota":
-        data |= {"most": reason.most.quantities(), "used": reason.used.quantities()}
-    return data | {"victims": asdict(reason.victims)} if reason.victims else data
+        data |= {"most": reason.limit.quantities(), "used": reason.used.quantities()}
+    return data | {"victims": _victims(reason.victims)} if reason.victims else data
+
+
+def _victims(counts: VictimCounts) -> dict[str, Any]:
+    """The counts under the names of the stored format."""
+    return {
+        "spared": dict(counts.spared),
+        "too_little": counts.insufficient,
+        "in_vain": counts.not_enough_for_job,
+        "barred": {str(exclusion): number for exclusion, number in counts.excluded.items()},
+        "nodes": counts.nodes,
+        "of_nodes": counts.candidate_nodes,
+    }

@@ -17,13 +17,13 @@ from hekla.domain.resources import Resources, parse_quantity
 from hekla.engine import model
 
 _STATUS = {
-    PodPhase.PENDING: model.TaskStatus.PENDING,
-    PodPhase.BOUND: model.TaskStatus.BOUND,
-    PodPhase.PREPARING: model.TaskStatus.BOUND,
-    PodPhase.RUNNING: model.TaskStatus.RUNNING,
-    PodPhase.SUCCEEDED: model.TaskStatus.SUCCEEDED,
-    PodPhase.FAILED: model.TaskStatus.FAILED,
-    PodPhase.LOST: model.TaskStatus.FAILED,
+    PodPhase.PENDING: model.PodStatus.PENDING,
+    PodPhase.BOUND: model.PodStatus.BOUND,
+    PodPhase.PREPARING: model.PodStatus.BOUND,
+    PodPhase.RUNNING: model.PodStatus.RUNNING,
+    PodPhase.SUCCEEDED: model.PodStatus.SUCCEEDED,
+    PodPhase.FAILED: model.PodStatus.FAILED,
+    PodPhase.LOST: model.PodStatus.FAILED,
 }
 _PREEMPTABLE = "volcano.sh/preemptable"
 _OF_PODS = frozenset(
@@ -62,9 +62,9 @@ class _Role:
     annotations: Mapping[str, str]
 
 
-def node(node: Node) -> model.Node:
+def node(node: Node) -> model.NodeSpec:
     """A machine, as the engine is told of it."""
-    return model.Node(
+    return model.NodeSpec(
         name=node.name,
         allocatable=Resources.parse(node.allocatable),
         labels=node.labels,
@@ -72,9 +72,9 @@ def node(node: Node) -> model.Node:
     )
 
 
-def queue(queue: Queue) -> model.Queue:
+def queue(queue: Queue) -> model.QueueSpec:
     """A queue, likewise."""
-    return model.Queue(
+    return model.QueueSpec(
         name=queue.name,
         weight=queue.weight,
         capability=Resources.parse(queue.capability) if queue.capability else None,
@@ -89,17 +89,17 @@ def queue(queue: Queue) -> model.Queue:
     )
 
 
-_OWNER = {Quota.Of.TENANT: "", Quota.Of.EACH: model.EACH}
+_OWNER = {Quota.Of.TENANT: "", Quota.Of.EACH: model.EACH_OWNER}
 
 
-def bound(quota: Quota) -> model.Bound:
+def bound(quota: Quota) -> model.TenantQuota:
     """What a tenant or its members may hold at once; a tenant is a namespace."""
     owner = _OWNER.get(Quota.Of(quota.of), str(quota.user_id))
     most = {name: parse_quantity(name, text) for name, text in quota.resources.items()}
-    return model.Bound(str(quota.tenant_id), most, owner)
+    return model.TenantQuota(str(quota.tenant_id), most, owner)
 
 
-def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Job:
+def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.PodGroupSpec:
     """A job with these pods. `nominated`: the nodes that are kept for some of them.
 
     Its gang is what is not held back by a dependency; for admission to the queue it is asked for all of it.
@@ -110,7 +110,7 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Jo
     roles = {task.name: _Role(task.request + _ONE_POD, task.node_selector, carried) for task in spec.tasks}
     latest = _latest([pod for pod in pods if pod.version == job.version or not pod.is_final])
     least, least_of_each = _minimums(spec, stage, latest)
-    return model.Job(
+    return model.PodGroupSpec(
         uid=str(job.pk),
         name=job.name,
         namespace=str(job.tenant_id),
@@ -124,7 +124,7 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Jo
         preemptable=_says(spec.annotations, default="false"),
         annotations=spec.annotations,
         owner=str(job.owner_id),
-        tasks=tuple(_task(pod, job, roles[pod.task], nominated) for pod in latest),
+        pods=tuple(_task(pod, job, roles[pod.task], nominated) for pod in latest),
     )
 
 
@@ -134,7 +134,7 @@ def _minimums(spec: JobSpec, stage: GangStage, pods: Sequence[Pod]) -> tuple[int
     A pod that has failed stays so where no policy says otherwise. A gang that asked for it would find no place for any
     pod that is replaced beside it.
     """
-    failed = Counter(pod.task for pod in pods if _STATUS[PodPhase(pod.phase)] is model.TaskStatus.FAILED)
+    failed = Counter(pod.task for pod in pods if _STATUS[PodPhase(pod.phase)] is model.PodStatus.FAILED)
     if not failed:
         return stage.minimum, stage.minimums
     gone = failed + Counter(slot.task for slot in stage.held)
@@ -154,14 +154,14 @@ def _latest(pods: Iterable[Pod]) -> list[Pod]:
     return [pod for pod in pods if not pod.is_final or (last[pod.task, pod.index] == pod.pk and not pod.stopping)]
 
 
-def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> model.Task:
+def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> model.PodSpec:
     ending = pod.stopping and not pod.is_final
-    return model.Task(
+    return model.PodSpec(
         uid=str(pod.pk),
         name=f"{job.name}-{pod.task}-{pod.index}",
         role=pod.task,
         request=role.request,
-        status=model.TaskStatus.RELEASING if ending else _STATUS[PodPhase(pod.phase)],
+        status=model.PodStatus.RELEASING if ending else _STATUS[PodPhase(pod.phase)],
         node=pod.node,
         priority=job.priority,
         never_preempts=job.never_preempts,

@@ -13,8 +13,8 @@ from hekla import engine
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs.models import Job
 from hekla.domain.phases import GangPhase
-from hekla.engine.decisions import Decisions, Fault
-from hekla.engine.policy import Policy
+from hekla.engine.decisions import Decisions, ExtensionFault
+from hekla.engine.policy import SchedulerPolicy
 from hekla.scheduling import cache
 from hekla.scheduling.snapshot import Snapshot
 
@@ -42,11 +42,11 @@ class Trial:
     """What differs, by job; what of the new policy failed; and how many jobs were looked at."""
 
     differences: tuple[Difference, ...]
-    faults: tuple[Fault, ...]
+    faults: tuple[ExtensionFault, ...]
     jobs: int
 
 
-def try_policy(cluster: Cluster, in_force: Policy, other: Policy, *, now: datetime) -> Trial:
+def try_policy(cluster: Cluster, in_force: SchedulerPolicy, other: SchedulerPolicy, *, now: datetime) -> Trial:
     """The next cycle of this cluster under both."""
     taken = cache.read_snapshot(cluster, now=now)
     before, after = (engine.cycle(taken.state, policy, now.timestamp()) for policy in (in_force, other))

@@ -27,7 +27,7 @@ class Line:
 def line(here: Present, queue: Queue, sees: Callable[[Job], bool]) -> Line:
     """The jobs of a queue that are not over, of which those are told that somebody `sees`."""
     standing = here.standings.get(queue.name)
-    waiting = [int(uid) for uid in standing.line] if standing else []
+    waiting = [int(uid) for uid in standing.waiting_jobs] if standing else []
     own = {job.pk: job for job in here.snapshot.jobs.values() if job.queue_id == queue.pk}
     visible = {pk for pk, job in own.items() if sees(job)}
     places = {pk: place for place, pk in enumerate(waiting, start=1) if pk in visible}

@@ -12,12 +12,12 @@ from datetime import datetime
 from hekla import engine
 from hekla.apps.jobs.models import Job
 from hekla.apps.queues.models import Queue
-from hekla.engine import model, standing
+from hekla.engine import model, queue_shares
 from hekla.engine.decisions import Decisions
-from hekla.engine.faults import Failed
-from hekla.engine.policy import Policy
+from hekla.engine.faults import ExtensionFailed
+from hekla.engine.policy import SchedulerPolicy
+from hekla.engine.queue_shares import QueueShares
 from hekla.engine.session import Session
-from hekla.engine.standing import Standing
 from hekla.scheduling import snapshot
 from hekla.scheduling.snapshot import Snapshot
 from hekla.simulation.snapshot_cache import Outlook, looking_at
@@ -32,9 +32,9 @@ class Present:
 
     number: int
     snapshot: Snapshot
-    policy: Policy
+    policy: SchedulerPolicy
     now: datetime
-    standings: Mapping[str, Standing]
+    standings: Mapping[str, QueueShares]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ class Loss:
 class Forecast:
     """The queues before and after a change, and who would lose pods that nobody takes from them as it is."""
 
-    before: Mapping[str, Standing]
-    after: Mapping[str, Standing]
+    before: Mapping[str, QueueShares]
+    after: Mapping[str, QueueShares]
     losses: tuple[Loss, ...] = field(default=())
 
 
@@ -61,11 +61,11 @@ def present(queue: Queue) -> Present:
         return Present(outlook.number, outlook.taken, outlook.policy, outlook.now, standings)
 
 
-def _standings(outlook: Outlook, queue: Queue) -> Mapping[str, Standing]:
+def _standings(outlook: Outlook, queue: Queue) -> Mapping[str, QueueShares]:
     """By name; empty where nothing can be decided either."""
     try:
-        return standing.of_all(outlook.session(), line_of=queue.name)
-    except Failed:
+        return queue_shares.queue_shares(outlook.session(), waiting_in=queue.name)
+    except ExtensionFailed:
         return {}
 
 
@@ -79,17 +79,19 @@ def forecast(changed: Queue) -> Forecast:
     return Forecast(here.standings, after, tuple(_losses(here.snapshot, as_it_is, as_it_would_be)))
 
 
-def _asked(state: model.ClusterState, policy: Policy, now: datetime) -> tuple[dict[str, Standing], Decisions]:
+def _asked(
+    state: model.ClusterState, policy: SchedulerPolicy, now: datetime
+) -> tuple[dict[str, QueueShares], Decisions]:
     """The standings at the beginning of a cycle, and what it decides."""
-    found: dict[str, Standing] = {}
+    found: dict[str, QueueShares] = {}
 
     def look(session: Session) -> None:
-        found.update(standing.of_all(session))
+        found.update(queue_shares.queue_shares(session))
 
-    return found, engine.cycle(state, policy, now.timestamp(), opened=look)
+    return found, engine.cycle(state, policy, now.timestamp(), on_open=look)
 
 
-def _with(queues: tuple[model.Queue, ...], changed: model.Queue) -> tuple[model.Queue, ...]:
+def _with(queues: tuple[model.QueueSpec, ...], changed: model.QueueSpec) -> tuple[model.QueueSpec, ...]:
     if all(queue.name != changed.name for queue in queues):
         return (*queues, changed)
     return tuple(changed if queue.name == changed.name else queue for queue in queues)
@@ -97,6 +99,6 @@ def _with(queues: tuple[model.Queue, ...], changed: model.Queue) -> tuple[model.
 
 def _losses(taken: Snapshot, before: Decisions, after: Decisions) -> Iterable[Loss]:
     """A cycle evicts pods one by one for the same reasons each time: those that go only after the change count."""
-    gone_anyway = {eviction.task for eviction in before.evictions}
-    lost = Counter(eviction.job for eviction in after.evictions if eviction.task not in gone_anyway)
+    gone_anyway = {eviction.pod for eviction in before.evictions}
+    lost = Counter(eviction.job for eviction in after.evictions if eviction.pod not in gone_anyway)
     return (Loss(taken.jobs[uid], pods) for uid, pods in lost.items() if uid in taken.jobs)

@@ -15,11 +15,11 @@ from hekla.apps.queues import selectors as queues
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
 from hekla.engine import model
-from hekla.engine.cycle import opened_session
-from hekla.engine.faults import Failed
-from hekla.engine.gangs import ALLOCATED, Gang, Member
-from hekla.engine.points import Point
-from hekla.engine.policy import Policy
+from hekla.engine.cycle import open_session
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.faults import ExtensionFailed
+from hekla.engine.job_info import ALLOCATED, JobInfo, PodInfo
+from hekla.engine.policy import SchedulerPolicy
 from hekla.engine.session import Session
 from hekla.scheduling import cache, policies
 
@@ -70,14 +70,14 @@ def of(job: Job, *, now: datetime) -> Exposure:
         return Exposure(is_safe=safe)
     state = cache.read_snapshot(job.cluster, now=now).state
     try:
-        session = opened_session(state, policy, now.timestamp())
-        busy = opened_session(_with_work(state, job.queue.name), policy, now.timestamp())
-    except Failed:
+        session = open_session(state, policy, now.timestamp())
+        busy = open_session(_with_work(state, job.queue.name), policy, now.timestamp())
+    except ExtensionFailed:
         return Exposure(is_safe="no_shares")
     return _found(session, busy, str(job.pk))
 
 
-def _safe(job: Job, policy: Policy) -> str:
+def _safe(job: Job, policy: SchedulerPolicy) -> str:
     """Why nothing is ever taken back of it."""
     if job.is_final:
         return "no_place"
@@ -89,47 +89,49 @@ def _safe(job: Job, policy: Policy) -> str:
 
 
 def _found(session: Session, busy: Session, uid: str) -> Exposure:
-    gang = session.gangs.get(uid)
-    held = _held(session, gang) if gang else []
-    if gang is None or not held:
+    job = session.jobs.get(uid)
+    held = _held(session, job) if job else []
+    if job is None or not held:
         return Exposure(is_safe="no_place")
-    if not session.answers(Point.QUEUE_SHARE):
+    if not session.functions(ExtensionPoint.QUEUE_SHARE):
         return Exposure(pods=len(held), is_safe="no_shares")
-    share = _share(session, gang.job.queue)
-    most = _given(busy, _held(busy, busy.gangs[uid]))
-    return Exposure(len(held), _beyond(session, held), most, share, "", _claimants(session, gang.job.queue, share))
+    share = _share(session, job.group.queue)
+    most = _given(busy, _held(busy, busy.jobs[uid]))
+    return Exposure(len(held), _beyond(session, held), most, share, "", _claimants(session, job.group.queue, share))
 
 
-def _held(session: Session, gang: Gang) -> list[Member]:
+def _held(session: Session, job: JobInfo) -> list[PodInfo]:
     """Those that hold a place, the last first: so they would go."""
-    return session.in_task_order([member for member in gang.members if member.status in ALLOCATED])[::-1]
+    return session.sort_pods([pod for pod in job.pods if pod.status in ALLOCATED])[::-1]
 
 
-def _beyond(session: Session, held: Sequence[Member]) -> int:
+def _beyond(session: Session, held: Sequence[PodInfo]) -> int:
     """How many of these pods would have to go until the queue holds no more than it deserves."""
-    queue = held[0].job.job.queue
+    queue = held[0].job.group.queue
     wanted = (count for count in range(len(held)) if _share(session, queue, held[:count]) <= _WHOLE)
     return next(wanted, len(held))
 
 
-def _given(busy: Session, held: Sequence[Member]) -> int:
+def _given(busy: Session, held: Sequence[PodInfo]) -> int:
     """How many of these pods all plugins would let go for the work of another queue."""
-    claims = [gang.members[0] for uid, gang in busy.gangs.items() if uid.startswith(_WORK)]
-    return max((len(busy.victims(Point.RECLAIMABLE, claim, held).victims) for claim in claims), default=0)
+    claims = [job.pods[0] for uid, job in busy.jobs.items() if uid.startswith(_WORK)]
+    return max(
+        (len(busy.select_victims(ExtensionPoint.RECLAIMABLE, claim, held).victims) for claim in claims), default=0
+    )
 
 
-def _share(session: Session, queue: str, without: Sequence[Member] = ()) -> float:
+def _share(session: Session, queue: str, without: Sequence[PodInfo] = ()) -> float:
     """As the first plugin counts it that does."""
-    return float(session.answers(Point.QUEUE_SHARE)[0](session.queues[queue], (), without))
+    return float(session.functions(ExtensionPoint.QUEUE_SHARE)[0](session.queues[queue], (), without))
 
 
 def _claimants(session: Session, own: str, share: float) -> tuple[Claimant, ...]:
     """The neediest first."""
     waiting: dict[str, int] = {}
-    for gang in session.gangs.values():
-        count = sum(member.status is model.TaskStatus.PENDING for member in gang.members)
-        if count and gang.job.queue != own:
-            waiting[gang.job.queue] = waiting.get(gang.job.queue, 0) + count
+    for job in session.jobs.values():
+        count = sum(pod.status is model.PodStatus.PENDING for pod in job.pods)
+        if count and job.group.queue != own:
+            waiting[job.group.queue] = waiting.get(job.group.queue, 0) + count
     found = [Claimant(queue, _share(session, queue), pods) for queue, pods in waiting.items()]
     needy = sorted((one for one in found if one.share < min(share, 1.0)), key=lambda one: (one.share, one.queue))
     return tuple(needy[:MOST_CLAIMANTS])
@@ -142,9 +144,9 @@ def _with_work(state: model.ClusterState, own: str) -> model.ClusterState:
     return replace(state, jobs=(*state.jobs, *(_work(queue, whole) for queue in others)))
 
 
-def _work(queue: str, whole: Resources) -> model.Job:
-    task = model.Task(uid=f"{_WORK}{queue}", name=f"{_WORK}{queue}-0", role="work", request=whole)
-    return model.Job(
+def _work(queue: str, whole: Resources) -> model.PodGroupSpec:
+    task = model.PodSpec(uid=f"{_WORK}{queue}", name=f"{_WORK}{queue}-0", role="work", request=whole)
+    return model.PodGroupSpec(
         uid=f"{_WORK}{queue}",
         name=f"{_WORK}{queue}",
         namespace="work",
@@ -152,5 +154,5 @@ def _work(queue: str, whole: Resources) -> model.Job:
         min_available=1,
         min_resources=whole,
         phase=GangPhase.INQUEUE,
-        tasks=(task,),
+        pods=(task,),
     )

@@ -19,16 +19,16 @@ from hekla.domain.phases import GangPhase
 from hekla.domain.policies import PARTIAL_ACTIONS, LifecycleAction, LifecycleEvent
 from hekla.engine import cycle, model
 from hekla.engine.decisions import Decisions, Eviction
-from hekla.engine.model import TaskStatus
-from hekla.engine.policy import Policy
-from hekla.engine.world import World
+from hekla.engine.model import PodStatus
+from hekla.engine.policy import SchedulerPolicy
+from hekla.engine.scheduler_cache import SchedulerCache
 from hekla.scheduling import snapshot
 from hekla.scheduling.snapshot import Snapshot
 
 _MAX_ROUNDS = 8
 """As many as the controller takes in one turn."""
-_PLACED = frozenset({TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED})
-_ENDING = frozenset({TaskStatus.RELEASING})
+_PLACED = frozenset({PodStatus.BOUND, PodStatus.RUNNING, PodStatus.SUCCEEDED})
+_ENDING = frozenset({PodStatus.RELEASING})
 _GO_ON = frozenset({LifecycleAction.SYNC_JOB, *PARTIAL_ACTIONS})
 """After these the job itself goes on when a pod of it was evicted."""
 
@@ -36,13 +36,13 @@ _GO_ON = frozenset({LifecycleAction.SYNC_JOB, *PARTIAL_ACTIONS})
 class Course:
     """See the module. `decided`: what the last cycle said; `evictions`: whom all of them evicted."""
 
-    def __init__(self, taken: Snapshot, policy: Policy, world: World, now: datetime) -> None:
+    def __init__(self, taken: Snapshot, policy: SchedulerPolicy, world: SchedulerCache, now: datetime) -> None:
         self.now, self.decided, self.evictions = now, Decisions(), list[Eviction]()
         self._policy, self._world, self._taken = policy, world, taken
         self._jobs = {job.uid: job for job in taken.state.jobs}
         self._rows = dict(taken.jobs)
         self._leaving: dict[str, LifecycleAction] = {
-            job.uid: LifecycleAction.SYNC_JOB for job in taken.state.jobs if any(t.status in _ENDING for t in job.tasks)
+            job.uid: LifecycleAction.SYNC_JOB for job in taken.state.jobs if any(t.status in _ENDING for t in job.pods)
         }
         self._pod_ids = count(-1, -1)
 
@@ -63,7 +63,7 @@ class Course:
         """Go on until nothing changes by itself, or this job has begun. Returns whether it has."""
         for _ in range(_MAX_ROUNDS):
             state = replace(self._taken.state, jobs=tuple(self._jobs.values()))
-            self.decided = cycle(state, self._policy, self.now.timestamp(), world=self._world)
+            self.decided = cycle(state, self._policy, self.now.timestamp(), cache=self._world)
             is_restless = self._follow() | self._move_on()
             if self.has_begun(until) or not is_restless:
                 break
@@ -76,7 +76,7 @@ class Course:
             self._jobs.pop(uid, None)
             self._leaving.pop(uid, None)
 
-    def job(self, uid: str) -> model.Job | None:
+    def job(self, uid: str) -> model.PodGroupSpec | None:
         """A job as it stands."""
         return self._jobs.get(uid)
 
@@ -99,7 +99,7 @@ class Course:
     def nodes(self, uid: str) -> dict[str, int]:
         """How many pods of a job are on which node."""
         job = self._jobs.get(uid)
-        return dict(Counter(task.node for task in job.tasks if task.status in _PLACED)) if job else {}
+        return dict(Counter(task.node for task in job.pods if task.status in _PLACED)) if job else {}
 
     # What a cycle decided.
 
@@ -108,9 +108,9 @@ class Course:
         binds: dict[str, dict[str, str]] = defaultdict(dict)
         evicted: dict[str, set[str]] = defaultdict(set)
         for bind in decided.binds:
-            binds[bind.job][bind.task] = bind.node
+            binds[bind.job][bind.pod] = bind.node
         for eviction in decided.evictions:
-            evicted[eviction.job].add(eviction.task)
+            evicted[eviction.job].add(eviction.pod)
         self.evictions += decided.evictions
         for uid, places in binds.items():
             self._each(uid, lambda task, places=places: self._bound(task, places))  # type: ignore[misc]
@@ -121,20 +121,20 @@ class Course:
             self._jobs[uid] = replace(self._jobs[uid], phase=decided.phases[uid])
         return bool(binds or evicted or moved)
 
-    def _each(self, uid: str, change: Callable[[model.Task], model.Task]) -> None:
+    def _each(self, uid: str, change: Callable[[model.PodSpec], model.PodSpec]) -> None:
         job = self._jobs[uid]
-        self._jobs[uid] = replace(job, tasks=tuple(change(task) for task in job.tasks))
+        self._jobs[uid] = replace(job, pods=tuple(change(task) for task in job.pods))
 
-    def _bound(self, task: model.Task, places: dict[str, str]) -> model.Task:
+    def _bound(self, task: model.PodSpec, places: dict[str, str]) -> model.PodSpec:
         if task.uid not in places:
             return task
         at = self.now.timestamp()
-        return replace(task, status=TaskStatus.RUNNING, node=places[task.uid], nominated_node="", scheduled_at=at)
+        return replace(task, status=PodStatus.RUNNING, node=places[task.uid], nominated_node="", scheduled_at=at)
 
     def _evict(self, uid: str, tasks: set[str]) -> None:
         """They end, and with them all of the job where its policies say so."""
         row = self._rows.get(uid)
-        roles = {task.role for task in self._jobs[uid].tasks if task.uid in tasks}
+        roles = {task.role for task in self._jobs[uid].pods if task.uid in tasks}
         actions = [_answer(row, role) for role in sorted(roles)] if row else []
         action = next((one for one in actions if one not in _GO_ON), LifecycleAction.SYNC_JOB)
         self._leaving[uid] = action
@@ -155,19 +155,19 @@ class Course:
     def _let_go(self, uid: str, action: LifecycleAction) -> None:
         job = self._jobs[uid]
         if action in _GO_ON:
-            tasks = (self._replaced(task) if task.status in _ENDING else task for task in job.tasks)
-            self._jobs[uid] = replace(job, tasks=tuple(task for task in tasks if task is not None))
+            tasks = (self._replaced(task) if task.status in _ENDING else task for task in job.pods)
+            self._jobs[uid] = replace(job, pods=tuple(task for task in tasks if task is not None))
         elif action is LifecycleAction.RESTART_JOB:
-            self._jobs[uid] = replace(job, tasks=(), phase=GangPhase.PENDING)
+            self._jobs[uid] = replace(job, pods=(), phase=GangPhase.PENDING)
         else:
             del self._jobs[uid]
 
-    def _replaced(self, task: model.Task) -> model.Task | None:
+    def _replaced(self, task: model.PodSpec) -> model.PodSpec | None:
         """The next attempt of a pod that was evicted; one that was ended for another reason has none."""
         pod = self._taken.pods.get(task.uid)
         if pod is not None and pod.stopping and not pod.evicted:
             return None
-        return replace(task, status=TaskStatus.PENDING, node="", scheduled_at=0.0)
+        return replace(task, status=PodStatus.PENDING, node="", scheduled_at=0.0)
 
     def _make_pods(self, uid: str) -> None:
         row = copy(self._rows[uid])
@@ -188,24 +188,24 @@ def _like(pod: Pod, pk: int, ref: PodRef) -> Pod:
     return other
 
 
-def _lacks_pods(job: model.Job) -> bool:
-    return not job.tasks and job.phase is not GangPhase.PENDING
+def _lacks_pods(job: model.PodGroupSpec) -> bool:
+    return not job.pods and job.phase is not GangPhase.PENDING
 
 
-def has_begun(job: model.Job) -> bool:
+def has_begun(job: model.PodGroupSpec) -> bool:
     """Whether so many of its pods have a place that it can work."""
-    placed = sum(task.status in _PLACED for task in job.tasks)
+    placed = sum(task.status in _PLACED for task in job.pods)
     return placed >= max(1, job.min_available)
 
 
-def begun_at(job: model.Job) -> datetime | None:
+def begun_at(job: model.PodGroupSpec) -> datetime | None:
     """When it had the first of the places that it has."""
-    times = [task.scheduled_at for task in job.tasks if task.status in _PLACED and task.scheduled_at]
+    times = [task.scheduled_at for task in job.pods if task.status in _PLACED and task.scheduled_at]
     return datetime.fromtimestamp(min(times), UTC) if times else None
 
 
-def _leaving(task: model.Task) -> model.Task:
-    return replace(task, status=TaskStatus.RELEASING) if task.node else task
+def _leaving(task: model.PodSpec) -> model.PodSpec:
+    return replace(task, status=PodStatus.RELEASING) if task.node else task
 
 
 def _answer(row: Job, role: str) -> LifecycleAction:

@@ -12,10 +12,10 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from hekla.apps.clusters.models import Cluster
-from hekla.engine.cycle import opened_session
-from hekla.engine.policy import Policy
+from hekla.engine.cycle import open_session
+from hekla.engine.policy import SchedulerPolicy
+from hekla.engine.scheduler_cache import SchedulerCache
 from hekla.engine.session import Session
-from hekla.engine.world import World
 from hekla.lib import clock
 from hekla.scheduling import policies
 from hekla.scheduling.cache import ClusterCache
@@ -35,7 +35,7 @@ class _Derived:
     """What follows from a picture and a policy at an instant, by what was asked."""
 
     taken: Snapshot
-    policy: Policy
+    policy: SchedulerPolicy
     now: datetime
     found: dict[Hashable, Any] = field(default_factory=dict)
 
@@ -44,8 +44,8 @@ class _Derived:
 class _Kept:
     lock: Lock = field(default_factory=Lock)
     picture: ClusterCache = field(default_factory=ClusterCache)
-    world: World = field(default_factory=World)
-    empty: World = field(default_factory=World)
+    world: SchedulerCache = field(default_factory=SchedulerCache)
+    empty: SchedulerCache = field(default_factory=SchedulerCache)
     run_times: tuple[datetime, RunTimes] | None = None
     derived: _Derived | None = None
 
@@ -56,7 +56,7 @@ class Outlook:
 
     number: int
     taken: Snapshot
-    policy: Policy
+    policy: SchedulerPolicy
     now: datetime
     _cluster: Cluster
     _kept: _Kept
@@ -89,7 +89,7 @@ class Outlook:
 
     def session(self) -> Session:
         """A cycle at its beginning, to ask the plugins of the policy; nothing is decided. Raises Failed."""
-        return opened_session(self.taken.state, self.policy, self.now.timestamp(), world=self._kept.world)
+        return open_session(self.taken.state, self.policy, self.now.timestamp(), cache=self._kept.world)
 
     def empty(self) -> Course:
         """The same machines and queues without a job."""

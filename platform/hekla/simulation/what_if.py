@@ -25,7 +25,7 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.spec_changes import SpecChange, SpecField
-from hekla.engine.model import TaskStatus
+from hekla.engine.model import PodStatus
 from hekla.lib import clock
 from hekla.scheduling import reasons
 from hekla.simulation import eta, suggestions
@@ -35,7 +35,7 @@ from hekla.simulation.simulator import Course
 from hekla.simulation.snapshot_cache import Outlook, looking_at
 from hekla.simulation.suggestions import Changes, Offer, Trial
 
-_HOLDING = frozenset({TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.RELEASING})
+_HOLDING = frozenset({PodStatus.BOUND, PodStatus.RUNNING, PodStatus.RELEASING})
 _DRAFT = -1
 """The row id of a job that is not submitted; every row of the database has a greater one."""
 
@@ -212,7 +212,7 @@ def _too_much(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook:
 
 def _load(spec: JobSpec, outlook: Outlook) -> float:
     state = outlook.taken.state
-    held = [task.request for job in state.jobs for task in job.tasks if task.status in _HOLDING]
+    held = [task.request for job in state.jobs for task in job.pods if task.status in _HOLDING]
     parts = [0.0]
     for name in spec.minimum_resources():
         whole = sum(node.allocatable.amount(name) for node in state.nodes)
@@ -323,7 +323,7 @@ def _elsewhere(spec: JobSpec, own: Queue, others: Sequence[Queue], row: RowOf) -
 
 def _victims(course: Course, uid: str, user: User) -> Others:
     """Whose pods are evicted for this job."""
-    pods = {(one.job, one.task) for one in course.evictions if one.for_job == uid}
+    pods = {(one.job, one.pod) for one in course.evictions if one.for_job == uid}
     return _others(course, Counter(job for job, _task in pods), user)
 
 

@@ -9,7 +9,7 @@ from tests.engine.reference.world import OVER, Job, S
 from hekla.domain.phases import GangPhase
 from hekla.engine.decisions import Decisions
 from hekla.engine.model import ClusterState
-from hekla.engine.policy import Policy
+from hekla.engine.policy import SchedulerPolicy
 
 ACTIONS: dict[str, Callable[[Run], None]] = {
     "enqueue": placing.enqueue,
@@ -20,7 +20,7 @@ ACTIONS: dict[str, Callable[[Run], None]] = {
 }
 
 
-def decide(state: ClusterState, policy: Policy) -> Decisions:
+def decide(state: ClusterState, policy: SchedulerPolicy) -> Decisions:
     run = Run(state, policy)
     for name in policy.actions:
         ACTIONS[name](run)

@@ -7,7 +7,7 @@ from tests.engine.reference.heaps import GoHeap
 from tests.engine.reference.run import Run, Statement
 from tests.engine.reference.world import Job, Node, S, Task
 
-from hekla.engine.model import Queue
+from hekla.engine.model import QueueSpec
 
 
 def _pending(run: Run, job: Job) -> GoHeap:
@@ -37,7 +37,7 @@ def preempt(run: Run) -> None:
             _take_inside(run, queue, job)
 
 
-def _take_from_other_jobs(run: Run, queue: Queue, job: Job) -> None:
+def _take_from_other_jobs(run: Run, queue: QueueSpec, job: Job) -> None:
     statement, tasks = Statement(run), _pending(run, job)
     while run.voices.is_starving(job) and tasks:
         _preempt(run, statement, queue, tasks.pop(), lambda one: one.job is not job and one.job.queue == queue.name)
@@ -47,7 +47,7 @@ def _take_from_other_jobs(run: Run, queue: Queue, job: Job) -> None:
         statement.discard()
 
 
-def _take_inside(run: Run, queue: Queue, job: Job) -> None:
+def _take_inside(run: Run, queue: QueueSpec, job: Job) -> None:
     tasks = _pending(run, job)
     while tasks:
         statement = Statement(run)
@@ -57,7 +57,7 @@ def _take_inside(run: Run, queue: Queue, job: Job) -> None:
         statement.commit("preempt", job)
 
 
-def _preempt(run: Run, statement: Statement, queue: Queue, task: Task, may: Callable[[Task], bool]) -> bool:
+def _preempt(run: Run, statement: Statement, queue: QueueSpec, task: Task, may: Callable[[Task], bool]) -> bool:
     if task.spec.never_preempts or not _is_eligible(run, task):
         return False
     run.looked_at.add(task.uid)
@@ -88,7 +88,7 @@ def _is_preemptable(task: Task, one: Task) -> bool:
     return one.status in (S.BOUND, S.RUNNING) and one.spec.preemptable and is_equal_kind
 
 
-def _evict_until(run: Run, statement: Statement, queue: Queue, task: Task, node: Node, victims: list[Task]) -> bool:
+def _evict_until(run: Run, statement: Statement, queue: QueueSpec, task: Task, node: Node, victims: list[Task]) -> bool:
     def fits() -> bool:
         return run.voices.is_allocatable(queue, task) and run.may_hold(task, node)
 
@@ -120,7 +120,7 @@ def reclaim(run: Run) -> None:
         queues.push(queue)
 
 
-def _reclaim_for(run: Run, queue: Queue, job: Job) -> None:
+def _reclaim_for(run: Run, queue: QueueSpec, job: Job) -> None:
     statement, tasks = Statement(run), _pending(run, job)
     while run.voices.is_starving(job) and tasks:
         task = tasks.pop()

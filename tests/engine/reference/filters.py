@@ -1,9 +1,9 @@
 """Kubernetes' filters of nodes, as far as a state tells (`volcano-spec` §5.5)."""
 
-from hekla.engine.model import Node, Taint, Task, Toleration
+from hekla.engine.model import NodeSpec, PodSpec, Taint, Toleration
 
 
-def refuses(task: Task, node: Node) -> bool:
+def refuses(task: PodSpec, node: NodeSpec) -> bool:
     if node.unschedulable:
         return True
     for name, value in task.node_selector.items():
@@ -15,7 +15,7 @@ def refuses(task: Task, node: Node) -> bool:
     return False
 
 
-def disliked_taints(task: Task, node: Node) -> int:
+def disliked_taints(task: PodSpec, node: NodeSpec) -> int:
     """Taints that a task does not tolerate, though they do not keep it away."""
     able = [one for one in task.tolerations if one.effect in ("", "PreferNoSchedule")]
     soft = (taint for taint in node.taints if taint.effect == "PreferNoSchedule")

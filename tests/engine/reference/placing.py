@@ -6,7 +6,7 @@ from tests.engine.reference.run import Run, Statement
 from tests.engine.reference.world import ALLOCATED, Job, Node, S, Task
 
 from hekla.domain.phases import GangPhase
-from hekla.engine.model import Queue
+from hekla.engine.model import QueueSpec
 
 
 def _by_queue(run: Run, jobs: list[Job]) -> tuple[GoHeap, dict[str, GoHeap]]:
@@ -50,7 +50,7 @@ def allocate(run: Run) -> None:
         queues.push(queue)
 
 
-def _turn(run: Run, queue: Queue, job: Job, tasks: GoHeap) -> bool:
+def _turn(run: Run, queue: QueueSpec, job: Job, tasks: GoHeap) -> bool:
     """Whether the job was ready at the end."""
     statement, failed = Statement(run), set[str]()
     while tasks:

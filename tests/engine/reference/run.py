@@ -6,12 +6,12 @@ from tests.engine.reference.world import Job, Node, S, Task, World
 
 from hekla.domain.phases import GangPhase
 from hekla.engine.decisions import Bind, Eviction
-from hekla.engine.model import ClusterState, TaskStatus
-from hekla.engine.policy import Policy
+from hekla.engine.model import ClusterState, PodStatus
+from hekla.engine.policy import SchedulerPolicy
 
 
 class Run:
-    def __init__(self, state: ClusterState, policy: Policy) -> None:
+    def __init__(self, state: ClusterState, policy: SchedulerPolicy) -> None:
         self.world, self.policy = World(state), policy
         self.voices = Voices(self.world, policy)
         self.binds: list[Bind] = []
@@ -34,7 +34,7 @@ class Run:
         """Allowed there, and room now or once something is released."""
         return not self.voices.refuses(task, node) and at_most(task.request, node.future)
 
-    def place(self, task: Task, node: Node, status: TaskStatus) -> None:
+    def place(self, task: Task, node: Node, status: PodStatus) -> None:
         task.status, task.node = status, node
         node.tasks.append(task)
 

@@ -6,12 +6,12 @@ from tests.engine.reference.amounts import INFINITY, Amounts, at_most, plus, sur
 from tests.engine.reference.world import S, World
 
 from hekla.domain.phases import GangPhase
-from hekla.engine.model import Queue
+from hekla.engine.model import QueueSpec
 
 
 @dataclass(eq=False)
 class Share:
-    queue: Queue
+    queue: QueueSpec
     real: Amounts
     request: Amounts
     inqueue: Amounts
@@ -26,7 +26,7 @@ def shares(world: World) -> dict[str, Share]:
     return found
 
 
-def _share(world: World, queue: Queue) -> Share:
+def _share(world: World, queue: QueueSpec) -> Share:
     jobs = [job for job in world.jobs if job.queue == queue.name]
     pending = total(task.request for job in jobs for task in job.tasks if task.status is S.PENDING)
     inqueue: Amounts = {}
@@ -39,7 +39,7 @@ def _share(world: World, queue: Queue) -> Share:
     return Share(queue, _real(world, queue), request, inqueue, elastic)
 
 
-def _real(world: World, queue: Queue) -> Amounts:
+def _real(world: World, queue: QueueSpec) -> Amounts:
     guarantees = total(other.guarantee or {} for other in world.queues.values())
     room = plus(surplus(world.total, guarantees), queue.guarantee or {})
     bound = queue.capability or {}

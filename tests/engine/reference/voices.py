@@ -9,14 +9,14 @@ from tests.engine.reference.shares import shares
 from tests.engine.reference.world import Job, Node, S, Task, World
 
 from hekla.domain.phases import GangPhase
-from hekla.engine.model import Queue
-from hekla.engine.policy import PluginOption, Policy
+from hekla.engine.model import QueueSpec
+from hekla.engine.policy import PluginOption, SchedulerPolicy
 
 CRITICAL = ("system-cluster-critical", "system-node-critical")
 
 
 class Voices:
-    def __init__(self, world: World, policy: Policy) -> None:
+    def __init__(self, world: World, policy: SchedulerPolicy) -> None:
         self.world, self.policy = world, policy
         self.shares = shares(world)
         self.overcommitted = self._inqueue_of_all()
@@ -48,7 +48,7 @@ class Voices:
             return sign < 0
         return (left.spec.created_at, left.spec.uid) < (right.spec.created_at, right.spec.uid)
 
-    def queue_less(self, left: Queue, right: Queue) -> bool:
+    def queue_less(self, left: QueueSpec, right: QueueSpec) -> bool:
         if sign := self._first_difference("queue_order", "enableQueueOrder", left, right):
             return sign < 0
         return (left.created_at, left.name) < (right.created_at, right.name)
@@ -79,13 +79,13 @@ class Voices:
     def task_order_priority(self, left: Task, right: Task) -> float:
         return right.spec.priority - left.spec.priority
 
-    def queue_order_proportion(self, left: Queue, right: Queue) -> float:
+    def queue_order_proportion(self, left: QueueSpec, right: QueueSpec) -> float:
         return right.priority - left.priority or self._queue_share(left) - self._queue_share(right)
 
-    def _queue_share(self, queue: Queue) -> float:
+    def _queue_share(self, queue: QueueSpec) -> float:
         return share(self.held_by(queue), self.shares[queue.name].deserved) if queue.name in self.shares else 0.0
 
-    def held_by(self, queue: Queue) -> Amounts:
+    def held_by(self, queue: QueueSpec) -> Amounts:
         """As the events of a session leave it: promised places count."""
         return total(_held(job) for job in self.world.jobs if job.queue == queue.name)
 
@@ -167,19 +167,19 @@ class Voices:
 
     # Queues.
 
-    def is_overused(self, queue: Queue) -> bool:
+    def is_overused(self, queue: QueueSpec) -> bool:
         return any(say(queue) for say, _ in self._all_said("overused", "enabledOverused"))
 
-    def is_allocatable(self, queue: Queue, task: Task) -> bool:
+    def is_allocatable(self, queue: QueueSpec, task: Task) -> bool:
         return all(say(queue, task) for say, _ in self._all_said("allocatable", "enabledAllocatable"))
 
-    def is_preemptive(self, queue: Queue, task: Task) -> bool:
+    def is_preemptive(self, queue: QueueSpec, task: Task) -> bool:
         return all(say(queue, task) for say, _ in self._all_said("allocatable", "enablePreemptive"))
 
-    def overused_proportion(self, queue: Queue) -> bool:
+    def overused_proportion(self, queue: QueueSpec) -> bool:
         return at_most(self.shares[queue.name].deserved, self.held_by(queue))
 
-    def allocatable_proportion(self, queue: Queue, task: Task) -> bool:
+    def allocatable_proportion(self, queue: QueueSpec, task: Task) -> bool:
         wanted = plus(self.held_by(queue), task.request)
         return queue.is_open and asked_at_most(wanted, self.shares[queue.name].deserved, task.request)
 

@@ -6,16 +6,16 @@ from tests.engine.reference.amounts import Amounts, plus, total
 
 from hekla.domain.phases import GangPhase
 from hekla.engine import model
-from hekla.engine.model import ClusterState, TaskStatus
+from hekla.engine.model import ClusterState, PodStatus
 
-S = TaskStatus
+S = PodStatus
 ALLOCATED = (S.ALLOCATED, S.BINDING, S.BOUND, S.RUNNING)
 OVER = (S.SUCCEEDED, S.FAILED)
 
 
 @dataclass(eq=False)
 class Node:
-    spec: model.Node
+    spec: model.NodeSpec
     tasks: "list[Task]" = field(default_factory=list)
 
     @property
@@ -40,10 +40,10 @@ class Node:
 
 @dataclass(eq=False)
 class Task:
-    spec: model.Task
+    spec: model.PodSpec
     job: "Job"
     request: Amounts
-    status: TaskStatus
+    status: PodStatus
     node: Node | None = None
     is_evicted: bool = False
 
@@ -58,7 +58,7 @@ class Task:
 
 @dataclass(eq=False)
 class Job:
-    spec: model.Job
+    spec: model.PodGroupSpec
     phase: GangPhase
     tasks: list[Task] = field(default_factory=list)
 
@@ -74,7 +74,7 @@ class Job:
     def least(self) -> Amounts:
         return dict(self.spec.min_resources or {})
 
-    def count(self, *statuses: TaskStatus, role: str | None = None) -> int:
+    def count(self, *statuses: PodStatus, role: str | None = None) -> int:
         return sum(task.status in statuses and role in (None, task.spec.role) for task in self.tasks)
 
     def free_riders(self, role: str | None = None) -> int:
@@ -112,7 +112,7 @@ class Job:
         enough = self.count(*statuses) >= self.spec.min_available
         return enough and (self.skips_roles or all(self.count(*statuses, role=r) >= n for r, n in self._minimums()))
 
-    def _roles(self, *statuses: TaskStatus) -> bool:
+    def _roles(self, *statuses: PodStatus) -> bool:
         if self.skips_roles:
             return True
         return all(self.count(*statuses, role=r) + self.free_riders(r) >= n for r, n in self._minimums())
@@ -132,9 +132,9 @@ class World:
         self.total = total(node.spec.allocatable for node in self.nodes)
 
 
-def _job(spec: model.Job, nodes: dict[str, Node]) -> Job:
+def _job(spec: model.PodGroupSpec, nodes: dict[str, Node]) -> Job:
     job = Job(spec, spec.phase)
-    for each in spec.tasks:
+    for each in spec.pods:
         task = Task(each, job, {"pods": 1.0} | dict(each.request), each.status)
         if each.status in (*ALLOCATED, S.RELEASING) and each.node in nodes:
             task.node = nodes[each.node]

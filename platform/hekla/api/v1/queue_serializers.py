@@ -13,7 +13,7 @@ from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain import formats
 from hekla.domain.resources import InvalidQuantity, Resources
-from hekla.engine.standing import Standing
+from hekla.engine.queue_shares import QueueShares
 from hekla.simulation.queue_shares import Forecast, Loss
 
 
@@ -112,18 +112,18 @@ class Quantities(serializers.Field[Resources, Any, dict[str, str], Any]):
         return value.quantities()
 
 
-class SharesSerializer(serializers.Serializer[Standing]):
+class SharesSerializer(serializers.Serializer[QueueShares]):
     """What the engine counts of a queue (`divided_by`: the plugin that says what it deserves; empty: none does)."""
 
-    held = Quantities(help_text="what its pods hold")
+    held = Quantities(source="allocated", help_text="what its pods hold")
     pending = Quantities(help_text="what the jobs in its line wait for")
     guarantee = Quantities()
     deserved = Quantities()
-    bound = Quantities(help_text="the most that it may hold")
+    bound = Quantities(source="limit", help_text="the most that it may hold")
     borrowed = Quantities(help_text="what it holds beyond what it deserves")
     lent = Quantities(help_text="what it deserves and leaves, as far as others borrow it")
     share = serializers.FloatField(help_text="how much of what it deserves it holds; 1: all")
-    divided_by = serializers.CharField()
+    divided_by = serializers.CharField(source="plugin")
 
 
 class PlaceSerializer(serializers.Serializer[dict[str, Any]]):

@@ -16,7 +16,7 @@ from hekla.bench.commands.worlds import Setting
 from hekla.engine import cycle
 from hekla.engine.decisions import Decisions
 from hekla.engine.policy import parse
-from hekla.engine.world import World
+from hekla.engine.scheduler_cache import SchedulerCache
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _RESET_PEAK = "5"
@@ -58,14 +58,14 @@ class Measurement:
 
 def measure(setting: Setting, repeat: int) -> Measurement:
     """A first cycle, then so many that count. What makes the next state takes place between them."""
-    policy, state, found, kept = parse(setting.policy_text), setting.state, Measurement(), World()
+    policy, state, found, kept = parse(setting.policy_text), setting.state, Measurement(), SchedulerCache()
     gc.collect()
     _forget_peak()
     began = time.perf_counter()
-    state = setting.go_on(state, cycle(state, policy, 0.0, world=kept))
+    state = setting.go_on(state, cycle(state, policy, 0.0, cache=kept))
     found.first = time.perf_counter() - began
     for _ in range(repeat):
-        decisions = _timed(found, partial(cycle, state, policy, 0.0, world=kept))
+        decisions = _timed(found, partial(cycle, state, policy, 0.0, cache=kept))
         state = setting.go_on(state, decisions)
     found.placed, found.promised = len(decisions.binds), len(decisions.pipelined)
     found.evicted = len(decisions.evictions)
@@ -75,7 +75,7 @@ def measure(setting: Setting, repeat: int) -> Measurement:
 
 def _timed(found: Measurement, turn: Callable[..., Decisions]) -> Decisions:
     wall, cpu = time.perf_counter(), time.process_time()
-    decisions = turn(opened=lambda _session: found.open_seconds.append(time.perf_counter() - wall))
+    decisions = turn(on_open=lambda _session: found.open_seconds.append(time.perf_counter() - wall))
     found.cpu_seconds.append(time.process_time() - cpu)
     found.seconds.append(time.perf_counter() - wall)
     return decisions

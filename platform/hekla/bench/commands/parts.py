@@ -4,7 +4,7 @@ from typing import Any
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
-from hekla.engine.model import ClusterState, Job, Node, Queue, Task, TaskStatus
+from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec, PodStatus, QueueSpec
 
 CORES, GIB, PODS = 32, 128, 110
 """What a machine has."""
@@ -12,9 +12,9 @@ DEFAULT_QUEUE = "default"
 _ROOM = Resources.parse({"cpu": CORES, "memory": f"{GIB}Gi", "pods": PODS})
 
 
-def machines(count: int, **more: Any) -> tuple[Node, ...]:  # noqa: ANN401
+def machines(count: int, **more: Any) -> tuple[NodeSpec, ...]:  # noqa: ANN401
     """Equal machines, named in their order."""
-    return tuple(Node(f"node-{at:06}", _ROOM, **more) for at in range(count))
+    return tuple(NodeSpec(f"node-{at:06}", _ROOM, **more) for at in range(count))
 
 
 def asking(cpu: float = 1, gib: float = 2) -> Resources:
@@ -22,26 +22,26 @@ def asking(cpu: float = 1, gib: float = 2) -> Resources:
     return Resources.parse({"cpu": f"{cpu * 1000:.0f}m", "memory": f"{gib * 1024:.0f}Mi"})
 
 
-def gang(name: str, pods: int, request: Resources, *, least: int | None = None, **more: Any) -> Job:  # noqa: ANN401
+def gang(name: str, pods: int, request: Resources, *, least: int | None = None, **more: Any) -> PodGroupSpec:  # noqa: ANN401
     """Equal pods, let in already; all of them must start together unless `least` says how many. `task`: of each pod."""
     task, least = more.pop("task", {}), pods if least is None else least
-    return Job(
+    return PodGroupSpec(
         uid=name,
         name=name,
         min_available=least,
         min_task_member={"worker": least},
         min_resources=request * least,
-        tasks=tuple(Task(f"{name}/{at}", f"{name}-worker-{at}", "worker", request, **task) for at in range(pods)),
+        pods=tuple(PodSpec(f"{name}/{at}", f"{name}-worker-{at}", "worker", request, **task) for at in range(pods)),
         **{"queue": DEFAULT_QUEUE, "phase": GangPhase.INQUEUE} | more,
     )
 
 
-def running(name: str, pods: int, request: Resources, on: str, **more: Any) -> Job:  # noqa: ANN401
+def running(name: str, pods: int, request: Resources, on: str, **more: Any) -> PodGroupSpec:  # noqa: ANN401
     """Equal pods that run on one machine."""
-    task = {"status": TaskStatus.RUNNING, "node": on}
+    task = {"status": PodStatus.RUNNING, "node": on}
     return gang(name, pods, request, phase=GangPhase.RUNNING, task=task, **more)
 
 
-def cluster(nodes: tuple[Node, ...], jobs: list[Job], *queues: Queue) -> ClusterState:
+def cluster(nodes: tuple[NodeSpec, ...], jobs: list[PodGroupSpec], *queues: QueueSpec) -> ClusterState:
     """One queue where none is named."""
-    return ClusterState(nodes, queues or (Queue(DEFAULT_QUEUE),), tuple(jobs))
+    return ClusterState(nodes, queues or (QueueSpec(DEFAULT_QUEUE),), tuple(jobs))

@@ -8,18 +8,18 @@ from typing import Any
 
 from hekla.bench.commands.parts import CORES, DEFAULT_QUEUE, asking, cluster, gang, machines, running
 from hekla.domain.phases import GangPhase
-from hekla.engine.conditions import Conditions, NodeTerm, PodSelector, PodTerm, Requirement
+from hekla.engine.constraints import NodeSelectorTerm, PodAffinityTerm, PodConstraints, PodSelector, Requirement
 from hekla.engine.decisions import Decisions
 from hekla.engine.model import (
     ClusterState,
     HyperNode,
-    Job,
     NetworkTopology,
-    Node,
-    Queue,
+    NodeSpec,
+    PodGroupSpec,
+    PodSpec,
+    PodStatus,
+    QueueSpec,
     Taint,
-    Task,
-    TaskStatus,
     Toleration,
 )
 from hekla.engine.policy import DEFAULT_POLICY_TEXT
@@ -102,18 +102,18 @@ def _among_nodes(at: int) -> dict[str, Any]:
     """One of two zones and not of one model; one of the models that are left rather than the other."""
     zones = Requirement("zone", "In", (f"z{at % _ZONES}", f"z{(at + 1) % _ZONES}"))
     other = Requirement("model", "NotIn", (f"m{at % _MODELS}",))
-    rather = NodeTerm((Requirement("model", "In", (f"m{(at + 1) % _MODELS}",)),))
-    return {"node_terms": (NodeTerm((zones, other)),), "preferred_nodes": ((1 + at % 100, rather),)}
+    rather = NodeSelectorTerm((Requirement("model", "In", (f"m{(at + 1) % _MODELS}",)),))
+    return {"node_terms": (NodeSelectorTerm((zones, other)),), "preferred_nodes": ((1 + at % 100, rather),)}
 
 
-def _among_pods(at: int, service: str) -> Conditions:
+def _among_pods(at: int, service: str) -> PodConstraints:
     """By service: each on a machine of its own, in the zone of the others, rather spread over zones, or as it comes."""
     own = PodSelector((Requirement("service", "In", (service,)),), frozenset({""}))
     return (
-        Conditions(apart=(PodTerm(own, _HOST),)),
-        Conditions(near=(PodTerm(own, "zone"),)),
-        Conditions(preferred_pods=((-10, PodTerm(own, "zone")),)),
-        Conditions(),
+        PodConstraints(pod_anti_affinity=(PodAffinityTerm(own, _HOST),)),
+        PodConstraints(pod_affinity=(PodAffinityTerm(own, "zone"),)),
+        PodConstraints(preferred_pod_affinity=((-10, PodAffinityTerm(own, "zone")),)),
+        PodConstraints(),
     )[at % 4]
 
 
@@ -130,16 +130,16 @@ def _churn(nodes: int, pods: int) -> Setting:
     return Setting(cluster(room, jobs), go_on=go_on)
 
 
-def _with_binds(state: ClusterState, decisions: Decisions) -> tuple[Job, ...]:
+def _with_binds(state: ClusterState, decisions: Decisions) -> tuple[PodGroupSpec, ...]:
     """The jobs as they are once what was bound runs; those of which nothing was bound are the same objects."""
-    nodes = {bind.task: bind.node for bind in decisions.binds}
+    nodes = {bind.pod: bind.node for bind in decisions.binds}
     bound = {bind.job for bind in decisions.binds}
 
-    def moved(task: Task) -> Task:
-        return replace(task, status=TaskStatus.RUNNING, node=nodes[task.uid]) if task.uid in nodes else task
+    def moved(task: PodSpec) -> PodSpec:
+        return replace(task, status=PodStatus.RUNNING, node=nodes[task.uid]) if task.uid in nodes else task
 
     return tuple(
-        replace(job, phase=GangPhase.RUNNING, tasks=tuple(map(moved, job.tasks))) if job.uid in bound else job
+        replace(job, phase=GangPhase.RUNNING, pods=tuple(map(moved, job.pods))) if job.uid in bound else job
         for job in state.jobs
     )
 
@@ -164,7 +164,7 @@ def _waiting(nodes: int, pods: int, size: int) -> Setting:
     return Setting(cluster(room, jobs))
 
 
-def _full(nodes: int, queue: str) -> list[Job]:
+def _full(nodes: int, queue: str) -> list[PodGroupSpec]:
     """On each machine a job of as many one-core pods as it has cores, of which one must run."""
     return [
         running(f"runner-{at}", CORES, asking(1, 1), node.name, least=1, queue=queue)
@@ -181,7 +181,7 @@ def _preempt(nodes: int, pods: int) -> Setting:
 
 def _reclaim(nodes: int, pods: int) -> Setting:
     """One queue has borrowed everything; the other one, of the same weight, takes some of its own back."""
-    queues = Queue("lender"), Queue("borrower")
+    queues = QueueSpec("lender"), QueueSpec("borrower")
     wanting = [gang(f"own-{at}", _JOB, asking(1, 1), queue="lender") for at in range(max(pods // _JOB, 1))]
     jobs = _full(nodes, "borrower") + wanting
     return Setting(cluster(machines(nodes), jobs, *queues), "enqueue, allocate, reclaim")
@@ -189,7 +189,7 @@ def _reclaim(nodes: int, pods: int) -> Setting:
 
 def _queues(nodes: int, pods: int) -> Setting:
     """A hundred queues of unequal weights, all of them wanting more than there is."""
-    queues = tuple(Queue(f"queue-{at:03}", weight=at % _WEIGHTS + 1) for at in range(_QUEUES))
+    queues = tuple(QueueSpec(f"queue-{at:03}", weight=at % _WEIGHTS + 1) for at in range(_QUEUES))
     jobs = [gang(f"job-{at}", 1, asking(), queue=queues[at % _QUEUES].name) for at in range(pods)]
     return Setting(cluster(machines(nodes), jobs, *queues))
 
@@ -214,7 +214,7 @@ def _close(nodes: int, pods: int) -> Setting:
     return Setting(state, plugin="network-topology-aware")
 
 
-def _hyper_nodes(room: Sequence[Node]) -> tuple[HyperNode, ...]:
+def _hyper_nodes(room: Sequence[NodeSpec]) -> tuple[HyperNode, ...]:
     """Racks of twenty machines, halls of ten racks, sites of ten halls."""
     return tuple(
         HyperNode(f"{kind}-{at}", tier, frozenset(node.name for node in inside))
@@ -223,7 +223,7 @@ def _hyper_nodes(room: Sequence[Node]) -> tuple[HyperNode, ...]:
     )
 
 
-def _in_parts(room: Sequence[Node], size: int) -> list[Sequence[Node]]:
+def _in_parts(room: Sequence[NodeSpec], size: int) -> list[Sequence[NodeSpec]]:
     return [room[at : at + size] for at in range(0, len(room), size)]
 
 

@@ -1,1 +1,1 @@
-"""The steps of a cycle, one a file. They know the session and not each other."""
+"""The actions of a cycle, one per module. They use the session, and not each other."""

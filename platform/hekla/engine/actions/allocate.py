@@ -1,7 +1,7 @@
-"""Give admitted gangs their places (`volcano-spec` §4).
+"""Allocate: place the pods of admitted jobs (`volcano-spec` §4).
 
-A turn places one gang up to its minimum, all or nothing; beyond the minimum each turn places one task, and after each
-turn queue and job go back into their order, so that queues and jobs take turns with what is left.
+A turn places one job up to its minimum, all or nothing; beyond the minimum each turn places one pod. After each turn
+queue and job go back into their order, so that they take turns.
 """
 
 from collections import deque
@@ -9,204 +9,200 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from hekla.domain.phases import GangPhase
-from hekla.engine import backlog, placing
-from hekla.engine.decisions import Reason
-from hekla.engine.explaining import Explanations, why_no_room
-from hekla.engine.futility import Futility
-from hekla.engine.gangs import ALLOCATED, Gang, Member
-from hekla.engine.heap import Heap, Waiting
-from hekla.engine.model import Queue, TaskStatus
-from hekla.engine.points import Point
+from hekla.engine import hypernode_allocation, job_queues
+from hekla.engine.decisions import PendingReason
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.infeasibility_cache import InfeasibilityCache
+from hekla.engine.job_info import ALLOCATED, JobInfo, PodInfo
+from hekla.engine.model import PodStatus, QueueSpec
+from hekla.engine.pending_reasons import PendingReasons, why_no_room
 from hekla.engine.policy import Argument
-from hekla.engine.remembered import Remembered
+from hekla.engine.predicate_cache import PredicateErrorCache
+from hekla.engine.priority_queue import HeapQueue, PriorityQueue
 from hekla.engine.session import Session
 from hekla.engine.statement import Statement
 
 
 def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
-    """Turn by turn, until no queue has a job that can be helped."""
-    turns = Turns(session, arguments)
-    gangs = _by_queue(session, turns)
-    queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in sorted(gangs)))
+    """Run turns until no queue has a job that can be placed."""
+    allocator = JobAllocator(session, arguments)
+    jobs = _by_queue(session, allocator)
+    queues: HeapQueue[QueueSpec] = HeapQueue(session.queue_before, (session.queues[name] for name in sorted(jobs)))
     while len(queues):
         queue = queues.pop()
-        waiting = gangs[queue.name]
+        waiting = jobs[queue.name]
         if not len(waiting):
             continue
-        if session.any_says(Point.OVERUSED, queue):
+        if session.any_agrees(ExtensionPoint.OVERUSED, queue):
             _note_overused(session, queue, waiting)
             continue
-        _take_turns(session, turns, waiting)
+        _allocate_next(session, allocator, waiting)
         queues.push(queue)
 
 
-def _take_turns(session: Session, turns: "Turns", waiting: Waiting[Gang]) -> None:
-    """The turn of the queue's first gang. Where it changed nothing the queue is still first, and so is its next gang's.
+def _allocate_next(session: Session, allocator: "JobAllocator", waiting: PriorityQueue[JobInfo]) -> None:
+    """Run turns of the queue's jobs until one changed something: without a change the queue is still the first.
 
-    Only Volcano asks again which queue is first: in its heap of queues the answer may be another.
+    In Volcano one turn only, since the order of its heap of queues may differ.
     """
     table, is_over = session.table, False
     while len(waiting) and not is_over:
-        before, gang = len(table.touched), waiting.pop()
-        if turns.is_hopeless(gang):
-            session.note_alike(gang, waiting.behind())
-        elif turns.take(gang):
-            waiting.push(gang)
-        is_over = session.policy.follows_volcano or len(table.touched) > before
+        before, job = len(table.change_log), waiting.pop()
+        if allocator.is_hopeless(job):
+            session.copy_reasons(job, waiting.pop_equivalent())
+        elif allocator.take(job):
+            waiting.push(job)
+        is_over = session.policy.follows_volcano or len(table.change_log) > before
 
 
-def _by_queue(session: Session, turns: "Turns") -> dict[str, Waiting[Gang]]:
-    """The jobs of each queue. Those without a task that waits are left out, but where the last tie must be Volcano's:
-    they too move what is in the heap when shares change.
-    """
+def _by_queue(session: Session, allocator: "JobAllocator") -> dict[str, PriorityQueue[JobInfo]]:
+    """The jobs of each queue that may be placed; in Volcano all valid ones, which take part in the order of ties."""
     if "enqueue" not in session.policy.actions:
-        _admit_all(session)
-    singles, lines = backlog.standing(session)
-    gangs = session.valid_gangs(among=singles)
+        for job in session.unsettled_jobs.values():
+            if job.phase is GangPhase.PENDING and not session.is_queue_draining(job):
+                session.admit(job)
+    unique, classes = job_queues.waiting_jobs(session)
+    jobs = session.valid_jobs(among=unique)
     if not session.policy.follows_volcano:
-        waiting = turns.redeem([gang for gang in gangs if gang.pending_count])
-        gangs = [gang for gang in waiting if not turns.is_hopeless(gang)]
-    return backlog.by_queue(session, gangs, _with_hope(session, turns, lines))
+        waiting = allocator.redeem([job for job in jobs if job.pending_count])
+        jobs = [job for job in waiting if not allocator.is_hopeless(job)]
+    return job_queues.queues_by_name(session, jobs, _feasible_classes(session, allocator, classes))
 
 
-def _admit_all(session: Session) -> None:
-    for gang in session.unsettled.values():
-        if gang.phase is GangPhase.PENDING and not session.is_kept_out(gang):
-            session.admit(gang)
-
-
-def _with_hope(session: Session, turns: "Turns", lines: list[list[Gang]]) -> Iterator[list[Gang]]:
-    """The lines whose first may get a place; why the others do not is noted."""
-    for first, line in ((line[0], line) for line in lines):
+def _feasible_classes(
+    session: Session, allocator: "JobAllocator", classes: list[list[JobInfo]]
+) -> Iterator[list[JobInfo]]:
+    """The classes whose first job may be placed; records the reasons of the others."""
+    for first, jobs in ((jobs[0], jobs) for jobs in classes):
         if not first.is_admitted:
             continue
-        if session.is_valid(first) and not turns.is_hopeless(first):
-            yield line
+        if session.is_valid(first) and not allocator.is_hopeless(first):
+            yield jobs
         else:
-            session.note_alike(first, line)
+            session.copy_reasons(first, jobs)
 
 
-class Turns:
-    """The turns of all gangs, and the tasks that each has left for its next ones."""
+class JobAllocator:
+    """Runs the turns of jobs and keeps the pods that each has left."""
 
     def __init__(self, session: Session, arguments: Mapping[str, Argument]) -> None:
         self._session, self._arguments = session, arguments
-        self._tasks: dict[str, deque[Member]] = {}
-        self._explanations = Explanations(session)
-        self._futility = Futility(session, self._explanations)
+        self._pods: dict[str, deque[PodInfo]] = {}
+        self._pending_reasons = PendingReasons(session)
+        self._infeasible = InfeasibilityCache(session, self._pending_reasons)
 
-    def is_hopeless(self, gang: Gang) -> bool:
-        """It is certain that its first turn would come to nothing; why is noted."""
-        if self._session.policy.follows_volcano or gang.job.uid in self._tasks:
+    def is_hopeless(self, job: JobInfo) -> bool:
+        """Whether its first turn would surely fail; records the reason."""
+        if self._session.policy.follows_volcano or job.group.uid in self._pods:
             return False
-        return self._futility.is_certain(gang)
+        return self._infeasible.is_infeasible(job)
 
-    def take(self, gang: Gang) -> bool:
-        """One turn. True when the gang may have another."""
-        session, queue = self._session, self._session.queues[gang.job.queue]
-        if gang.is_in_domains:
-            return placing.turn(session, queue, gang)
-        if gang.job.uid not in self._tasks:
-            self._tasks[gang.job.uid] = deque(session.in_task_order(gang.pending()))
-        worksheet = self._tasks[gang.job.uid]
-        return bool(worksheet) and self._turn(queue, gang, worksheet) and bool(worksheet)
+    def take(self, job: JobInfo) -> bool:
+        """Run one turn. True if the job may have another."""
+        session, queue = self._session, self._session.queues[job.group.queue]
+        if job.uses_hypernodes:
+            return hypernode_allocation.allocate_job(session, queue, job)
+        if job.group.uid not in self._pods:
+            self._pods[job.group.uid] = deque(session.sort_pods(job.pending()))
+        pending = self._pods[job.group.uid]
+        return bool(pending) and self._turn(queue, job, pending) and bool(pending)
 
-    def _turn(self, queue: Queue, gang: Gang, worksheet: deque[Member]) -> bool:
-        """One turn of one gang. True when it may have another."""
-        session, failures = self._session, _Failures(gang, self._explanations)
-        statement, remembered = Statement(session), Remembered(session, gang, self._arguments)
-        while worksheet:
-            member = worksheet.popleft()
-            if not session.all_agree(Point.ALLOCATABLE, queue, member):
-                failures.over_share.append(member)
+    def _turn(self, queue: QueueSpec, job: JobInfo, pending: deque[PodInfo]) -> bool:
+        """Place pods up to the minimum, or one more. True if the job is ready."""
+        session, failures = self._session, _Failures(job, self._pending_reasons)
+        statement, error_cache = Statement(session), PredicateErrorCache(session, job, self._arguments)
+        while pending:
+            pod = pending.popleft()
+            if not session.all_agree(ExtensionPoint.ALLOCATABLE, queue, pod):
+                failures.over_share.append(pod)
                 continue
-            session.looked_at.add(member.task.uid)
-            if member.task.role in failures.nowhere:
+            session.attempted_pods.add(pod.spec.uid)
+            if pod.spec.role in failures.no_node:
                 continue
-            best = session.best_place(member, remembered.open_rows(member))
+            best = session.best_node(pod, error_cache.feasible_rows(pod))
             if best is None:
-                failures.nowhere[member.task.role] = member
+                failures.no_node[pod.spec.role] = pod
                 if failures.are_final():
                     break
                 continue
-            statement.place(member, best[0], now=best[1])
-            if session.is_ready(gang):
+            statement.place(pod, best[0], now=best[1])
+            if session.is_ready(job):
                 break
         failures.look()
-        is_ready = session.is_ready(gang)
+        is_ready = session.is_ready(job)
         if is_ready:
             statement.commit()
-        elif not session.is_pipelined(gang):
+        elif not session.is_pipelined(job):
             statement.discard()
-            self._futility.learn(gang, by_share=bool(failures.over_share))
+            self._infeasible.add(job, by_share=bool(failures.over_share))
         failures.note(session)
         return is_ready
 
-    def redeem(self, gangs: list[Gang]) -> list[Gang]:
-        """Gangs for which others were evicted come before all queues; the gangs that may have turns after that.
+    def redeem(self, jobs: list[JobInfo]) -> list[JobInfo]:
+        """Place jobs with nominated nodes before all queues. Returns the jobs that take part in the turns after that.
 
-        In Volcano whoever was evicted may come again, take the room that was made, and be evicted again, for ever.
+        In Volcano an evicted job may come back, take the room made by its eviction, and be evicted again, for ever.
         """
         session = self._session
-        promised: Heap[Gang] = Heap(session.job_before, filter(self._is_promised, gangs))
+        promised: HeapQueue[JobInfo] = HeapQueue(session.job_before, filter(self._is_promised, jobs))
         waits: set[str] = set()
         while len(promised):
-            gang = promised.pop()
-            while self.take(gang) and self._is_promised(gang):
+            job = promised.pop()
+            while self.take(job) and self._is_promised(job):
                 pass
-            if session.is_ready(gang):
+            if session.is_ready(job):
                 continue
-            self._tasks.pop(gang.job.uid, None)
-            if session.is_pipelined(gang):
-                waits.add(gang.job.uid)
-        return [gang for gang in gangs if gang.job.uid not in waits]
+            self._pods.pop(job.group.uid, None)
+            if session.is_pipelined(job):
+                waits.add(job.group.uid)
+        return [job for job in jobs if job.group.uid not in waits]
 
-    def _is_promised(self, gang: Gang) -> bool:
-        if not gang.is_nominated:
+    def _is_promised(self, job: JobInfo) -> bool:
+        if not job.is_nominated:
             return False
         nodes = self._session.table.row_of
-        return any(m.status is TaskStatus.PENDING and m.task.nominated_node in nodes for m in gang.members)
+        return any(m.status is PodStatus.PENDING and m.spec.nominated_node in nodes for m in job.pods)
 
 
 class _Failures:
-    """What went wrong in a turn: who found no node, by role, and who is more than the queue may have."""
+    """Failures of one turn: pods without a node, by role, and pods over the queue's share."""
 
-    def __init__(self, gang: Gang, explanations: Explanations) -> None:
-        self._gang, self._explanations = gang, explanations
-        self.nowhere: dict[str, Member] = {}
-        self.over_share: list[Member] = []
-        self._reasons: tuple[Reason, ...] = ()
+    def __init__(self, job: JobInfo, pending_reasons: PendingReasons) -> None:
+        self._job, self._pending_reasons = job, pending_reasons
+        self.no_node: dict[str, PodInfo] = {}
+        self.over_share: list[PodInfo] = []
+        self._reasons: tuple[PendingReason, ...] = ()
 
     def are_final(self) -> bool:
-        """Whether the gang cannot reach its minimum any more in this turn."""
-        gang, roles = self._gang, self.nowhere
-        job = gang.job
-        if job.min_available >= gang.size:
+        """Whether the job cannot reach its minimum any more in this turn."""
+        job, roles = self._job, self.no_node
+        group = job.group
+        if group.min_available >= job.size:
             return True
-        if job.min_available < sum(job.min_task_member.values()):
-            left = sum(m.task.role not in roles for m in gang.pending())
-            return gang.ready_count + gang.waiting_count + left < job.min_available
-        return any(job.min_task_member.get(role, 0) > gang.in_role(role, ALLOCATED) for role in roles)
+        if group.min_available < sum(group.min_task_member.values()):
+            left = sum(m.spec.role not in roles for m in job.pending())
+            return job.ready_count + job.waiting_count + left < group.min_available
+        return any(group.min_task_member.get(role, 0) > job.count_in_role(role, ALLOCATED) for role in roles)
 
     def look(self) -> None:
-        """While the turn's places are still held: why other tasks of this gang found none."""
-        found = (self._explanations.nowhere(self._gang, member) for member in self.nowhere.values())
+        """Build the reasons while the turn's placements are still in force."""
+        found = (self._pending_reasons.no_node_fits(self._job, pod) for pod in self.no_node.values())
         self._reasons = tuple(found)
 
     def note(self, session: Session) -> None:
-        """Once the turn is over: write down why this gang waits, if it does."""
+        """Record the reasons, once the turn is over."""
         if self.over_share:
-            self._reasons += (self._explanations.over_share(self._gang, self.over_share),)
+            self._reasons += (self._pending_reasons.over_queue_share(self._job, self.over_share),)
         if self._reasons:
-            session.reasons[self._gang.job.uid] = self._reasons
+            session.reasons[self._job.group.uid] = self._reasons
 
 
-def _note_overused(session: Session, queue: Queue, waiting: Waiting[Gang]) -> None:
-    """The queue has its whole share: all that waits in it waits for that."""
+def _note_overused(session: Session, queue: QueueSpec, waiting: PriorityQueue[JobInfo]) -> None:
+    """Record for all waiting jobs that their queue is overused."""
     while len(waiting):
-        gang = waiting.pop()
-        if pending := gang.pending():
-            missing = max(gang.job.min_available - gang.ready_count, 1)
+        job = waiting.pop()
+        if pending := job.pending():
+            missing = max(job.group.min_available - job.ready_count, 1)
             reason = why_no_room(session, queue, pending[:missing])
-            session.reasons[gang.job.uid] = (replace(reason, code="queue_overused", tasks=len(pending)),)
-            session.note_alike(gang, waiting.behind())
+            session.reasons[job.group.uid] = (replace(reason, code="queue_overused", pods=len(pending)),)
+            session.copy_reasons(job, waiting.pop_equivalent())

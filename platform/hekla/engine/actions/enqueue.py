@@ -1,52 +1,45 @@
-"""Let jobs in: a gang whose least resources fit what the plugins allow becomes Inqueue (`volcano-spec` §4)."""
+"""Enqueue: admit jobs whose minimum resources the plugins permit; they become Inqueue (`volcano-spec` §4)."""
 
 from collections.abc import Mapping
 
 from hekla.domain.phases import GangPhase
-from hekla.engine import backlog
-from hekla.engine.gangs import Gang
-from hekla.engine.heap import Heap, Waiting
-from hekla.engine.model import Queue
-from hekla.engine.points import Point
+from hekla.engine import job_queues
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import JobInfo
+from hekla.engine.model import QueueSpec
 from hekla.engine.policy import Argument
+from hekla.engine.priority_queue import HeapQueue
 from hekla.engine.session import Session
 
 
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
-    """One job of the first queue at a time; a job that is not let in holds up nobody behind it."""
-    singles, lines = backlog.standing(session)
-    waiting = backlog.by_queue(session, filter(_waits, singles), (line for line in lines if _waits(line[0])))
+    """One job of the first queue at a time; a rejected job does not block those behind it."""
+    unique, classes = job_queues.waiting_jobs(session)
+    waiting = job_queues.queues_by_name(session, filter(_waits, unique), (jobs for jobs in classes if _waits(jobs[0])))
     for name in [name for name in waiting if session.queues[name].is_draining]:
-        _keep_out(session, waiting.pop(name))
-    queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in sorted(waiting)))
+        draining = waiting.pop(name)
+        while len(draining):
+            session.is_queue_draining(draining.pop())
+    queues: HeapQueue[QueueSpec] = HeapQueue(session.queue_before, (session.queues[name] for name in sorted(waiting)))
     while len(queues):
         queue = queues.pop()
-        gangs = waiting[queue.name]
-        if not len(gangs):
+        jobs = waiting[queue.name]
+        if not len(jobs):
             continue
-        gang = gangs.pop()
-        if _is_permitted(session, gang):
-            _let_in(session, gang)
-        elif session.is_lasting(Point.JOB_ENQUEUEABLE):
-            session.note_alike(gang, gangs.behind())
+        job = jobs.pop()
+        if job.min_resources is None or session.is_permitted(ExtensionPoint.JOB_ENQUEUEABLE, job):
+            _admit(session, job)
+        elif session.is_cacheable(ExtensionPoint.JOB_ENQUEUEABLE):
+            session.copy_reasons(job, jobs.pop_equivalent())
         queues.push(queue)
 
 
-def _waits(gang: Gang) -> bool:
-    return gang.phase is GangPhase.PENDING
+def _waits(job: JobInfo) -> bool:
+    return job.phase is GangPhase.PENDING
 
 
-def _keep_out(session: Session, gangs: Waiting[Gang]) -> None:
-    while len(gangs):
-        session.is_kept_out(gangs.pop())
-
-
-def _is_permitted(session: Session, gang: Gang) -> bool:
-    return gang.minimum is None or session.is_permitted(Point.JOB_ENQUEUEABLE, gang)
-
-
-def _let_in(session: Session, gang: Gang) -> None:
-    for hook in session.answers(Point.JOB_ENQUEUED):
-        hook(gang)
-    session.admit(gang)
-    session.reasons.pop(gang.job.uid, None)
+def _admit(session: Session, job: JobInfo) -> None:
+    for hook in session.functions(ExtensionPoint.JOB_ENQUEUED):
+        hook(job)
+    session.admit(job)
+    session.reasons.pop(job.group.uid, None)

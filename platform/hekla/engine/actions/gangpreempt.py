@@ -1,54 +1,54 @@
-"""A starving gang takes places of less urgent gangs of its queue, in one domain, all at once (`volcano-spec` §4)."""
+"""Gangpreempt: evict lower-priority jobs of the same queue in one hypernode for a starving job (`volcano-spec` §4)."""
 
 from collections.abc import Mapping
 from functools import partial
 
-from hekla.engine import backlog
-from hekla.engine.aftermath import Aftermath
-from hekla.engine.decisions import Barred, Cause
-from hekla.engine.gangs import Gang, Member
-from hekla.engine.heap import Heap
-from hekla.engine.in_vain import InVain
-from hekla.engine.model import TaskStatus
-from hekla.engine.points import Point
+from hekla.engine import job_queues
+from hekla.engine.decisions import Cause, Exclusion
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.gang_eviction import EvictionRules, GangEvictor
+from hekla.engine.job_info import JobInfo, PodInfo
+from hekla.engine.model import PodStatus
 from hekla.engine.policy import Argument
+from hekla.engine.preemption_cache import PreemptionCache
+from hekla.engine.preemption_diagnosis import PreemptionDiagnosis
+from hekla.engine.priority_queue import HeapQueue
 from hekla.engine.session import Session
-from hekla.engine.uprooting import Rules, Uprooting
 
 NAME = "gangpreempt"
-_EVICTABLE = frozenset({TaskStatus.BOUND, TaskStatus.RUNNING})
+_EVICTABLE = frozenset({PodStatus.BOUND, PodStatus.RUNNING})
 
 
 def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
-    """Queue by queue, the first starving job first."""
+    """Queue by queue, in job order."""
 
-    def last_first(left: Gang, right: Gang, _for: Gang) -> float:
+    def last_first(left: JobInfo, right: JobInfo, _for: JobInfo) -> float:
         return session.compare_jobs(right, left)
 
-    uprooting = Uprooting(session, Rules(NAME, _may_go, _barred, last_first), arguments)
-    found = session.valid_gangs()
-    gangs = [gang for gang in found if gang.pending_count and session.is_starving(gang)]
-    starving = backlog.by_queue(session, gangs)
-    queues = Heap(session.queue_before, (session.queues[name] for name in starving))
-    in_vain = InVain(session, Point.EVICTABLE)
+    evictor = GangEvictor(session, EvictionRules(NAME, _may_go, _barred, last_first), arguments)
+    found = session.valid_jobs()
+    jobs = [job for job in found if job.pending_count and session.is_starving(job)]
+    starving = job_queues.queues_by_name(session, jobs)
+    queues = HeapQueue(session.queue_before, (session.queues[name] for name in starving))
+    failed = PreemptionCache(session, ExtensionPoint.EVICTABLE)
     while len(queues):
         queue = queues.pop()
         while len(starving[queue.name]):
-            in_vain.unless(starving[queue.name].pop(), partial(uprooting.make_room, queue))
-    aftermath = Aftermath(session, NAME, Cause.PRIORITY, "nobody_preempted")
-    for gang in aftermath.starving(gangs):
-        if not aftermath.is_told(gang):
-            aftermath.of_gang(gang, uprooting.why_nobody)
+            failed.try_once(starving[queue.name].pop(), partial(evictor.evict_for, queue))
+    diagnosis = PreemptionDiagnosis(session, NAME, Cause.PRIORITY, "nobody_preempted")
+    for job in diagnosis.starving(jobs):
+        if not diagnosis.is_explained(job):
+            diagnosis.explain_job(job, evictor.diagnose)
 
 
-def _may_go(gang: Gang, victim: Member) -> bool:
-    return _is_meant(gang, victim) and victim.job.job.priority < gang.job.priority
+def _may_go(job: JobInfo, victim: PodInfo) -> bool:
+    return _is_meant(job, victim) and victim.job.group.priority < job.group.priority
 
 
-def _barred(gang: Gang, victim: Member) -> Barred | None:
-    return Barred.NOT_LESS_URGENT if _is_meant(gang, victim) and not _may_go(gang, victim) else None
+def _barred(job: JobInfo, victim: PodInfo) -> Exclusion | None:
+    return Exclusion.NOT_LESS_URGENT if _is_meant(job, victim) and not _may_go(job, victim) else None
 
 
-def _is_meant(gang: Gang, victim: Member) -> bool:
-    is_other = victim.job is not gang and victim.job.job.queue == gang.job.queue
+def _is_meant(job: JobInfo, victim: PodInfo) -> bool:
+    is_other = victim.job is not job and victim.job.group.queue == job.group.queue
     return is_other and victim.status in _EVICTABLE

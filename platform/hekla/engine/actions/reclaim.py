@@ -1,6 +1,6 @@
-"""Queues take back what others borrowed: starving jobs evict tasks of other queues (`volcano-spec` §4).
+"""Reclaim: starving jobs evict pods of other queues that hold more than they deserve (`volcano-spec` §4).
 
-Nodes are tried in the order in which they were given, without scores, and the first on which it works is taken.
+Nodes are tried in the order of the state, without scores; the first one that works is taken.
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,69 +8,66 @@ from functools import partial
 
 import numpy as np
 
-from hekla.engine import backlog, victims
-from hekla.engine.aftermath import Aftermath, Search
+from hekla.engine import job_queues, victims
 from hekla.engine.columns import fits
-from hekla.engine.decisions import Barred, Cause
-from hekla.engine.gangs import Gang, Member
-from hekla.engine.heap import Heap
-from hekla.engine.in_vain import InVain
-from hekla.engine.model import Queue, TaskStatus
-from hekla.engine.points import Point
+from hekla.engine.decisions import Cause, Exclusion
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import JobInfo, PodInfo
+from hekla.engine.model import PodStatus, QueueSpec
 from hekla.engine.policy import Argument
+from hekla.engine.preemption_cache import PreemptionCache
+from hekla.engine.preemption_diagnosis import PreemptionDiagnosis, VictimSearch
+from hekla.engine.priority_queue import HeapQueue
 from hekla.engine.session import Session
 from hekla.engine.statement import Statement
-from hekla.engine.verdicts import Verdict
-from hekla.engine.victims import Grounds
+from hekla.engine.victim_selection import VictimSelection
+from hekla.engine.victims import VictimIndex
 
 NAME = "reclaim"
 
 
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
-    """One job of the first queue at a time; a queue that is over its share takes nothing.
+    """One job of the first queue at a time; overused queues reclaim nothing.
 
-    Unless Volcano is followed, gangs that must be close together are left to gangreclaim.
+    Jobs with a network topology are left to gangreclaim, unless the policy follows Volcano.
     """
-    found = session.valid_gangs()
-    gangs = [gang for gang in found if gang.count[TaskStatus.PENDING] and _may_scatter(session, gang)]
-    waiting = backlog.by_queue(session, gangs)
-    names = dict.fromkeys(gang.job.queue for gang in found)
-    queues: Heap[Queue] = Heap(session.queue_before, (session.queues[name] for name in names))
-    grounds, in_vain = Grounds(session), InVain(session, Point.RECLAIMABLE)
+    found = session.valid_jobs()
+    waiting_jobs = (job for job in found if job.count_by_status[PodStatus.PENDING])
+    jobs = [job for job in waiting_jobs if session.policy.follows_volcano or not job.has_topology]
+    waiting = job_queues.queues_by_name(session, jobs)
+    names = dict.fromkeys(job.group.queue for job in found)
+    queues: HeapQueue[QueueSpec] = HeapQueue(session.queue_before, (session.queues[name] for name in names))
+    victim_index, failed = VictimIndex(session), PreemptionCache(session, ExtensionPoint.RECLAIMABLE)
     while len(queues):
         queue = queues.pop()
-        if session.any_says(Point.OVERUSED, queue) or not len(waiting.get(queue.name, ())):
+        if session.any_agrees(ExtensionPoint.OVERUSED, queue) or not len(waiting.get(queue.name, ())):
             continue
-        in_vain.unless(waiting[queue.name].pop(), partial(_reclaim_for, session, grounds, queue))
+        failed.try_once(waiting[queue.name].pop(), partial(_reclaim_for, session, victim_index, queue))
         queues.push(queue)
-    _explain(session, grounds, gangs)
+    _explain(session, victim_index, jobs)
 
 
-def _may_scatter(session: Session, gang: Gang) -> bool:
-    return session.policy.follows_volcano or not gang.has_topology
-
-
-def _explain(session: Session, grounds: Grounds, gangs: Iterable[Gang]) -> None:
-    """Why no other queue gave anything back."""
-    aftermath = Aftermath(session, NAME, Cause.QUOTA, "nobody_reclaimed")
-    search = Search(Point.RECLAIMABLE, partial(_is_candidate, session), partial(_barred, session))
-    for gang in aftermath.starving(gangs):
-        if aftermath.is_told(gang):
+def _explain(session: Session, victim_index: VictimIndex, jobs: Iterable[JobInfo]) -> None:
+    """Record why nobody was evicted."""
+    diagnosis = PreemptionDiagnosis(session, NAME, Cause.QUOTA, "nobody_reclaimed")
+    search = VictimSearch(ExtensionPoint.RECLAIMABLE, partial(_is_candidate, session), partial(_barred, session))
+    for job in diagnosis.starving(jobs):
+        if diagnosis.is_explained(job):
             continue
-        waiting = gang.pending()
-        if aftermath.may_take_back(gang, waiting[:1]):
-            aftermath.of_tasks(gang, waiting, partial(search.again, session, grounds))
+        waiting = job.pending()
+        if diagnosis.may_reclaim(job, waiting[:1]):
+            diagnosis.explain_pods(job, waiting, partial(search.diagnose, session, victim_index))
 
 
-def _reclaim_for(session: Session, grounds: Grounds, queue: Queue, gang: Gang) -> bool:
-    """False: nothing was changed."""
+def _reclaim_for(session: Session, victim_index: VictimIndex, queue: QueueSpec, job: JobInfo) -> bool:
+    """Reclaim until the job is pipelined. False if nothing was committed."""
     statement = Statement(session)
-    tasks = Heap(session.task_before, (m for m in gang.members if m.status is TaskStatus.PENDING))
-    while len(tasks) and session.is_starving(gang):
-        member = tasks.pop()
-        if not member.task.never_preempts and session.all_agree(Point.PREEMPTIVE, queue, [member]):
-            _reclaim(session, grounds, statement, member)
-    is_pipelined = session.is_pipelined(gang)
+    pods = HeapQueue(session.pod_before, (m for m in job.pods if m.status is PodStatus.PENDING))
+    while len(pods) and session.is_starving(job):
+        pod = pods.pop()
+        if not pod.spec.never_preempts and session.all_agree(ExtensionPoint.PREEMPTIVE, queue, [pod]):
+            _reclaim(session, victim_index, statement, pod)
+    is_pipelined = session.is_pipelined(job)
     if is_pipelined:
         statement.commit()
     else:
@@ -78,43 +75,45 @@ def _reclaim_for(session: Session, grounds: Grounds, queue: Queue, gang: Gang) -
     return is_pipelined
 
 
-def _reclaim(session: Session, grounds: Grounds, statement: Statement, member: Member) -> None:
-    places = session.places(member)
-    worth_trying, listed = places.curable() & ~grounds.barren(member), session.table.listed
+def _reclaim(session: Session, victim_index: VictimIndex, statement: Statement, pod: PodInfo) -> None:
+    node_fit = session.node_fit(pod)
+    worth_trying, listed = node_fit.resolvable() & ~victim_index.exhausted(pod), session.table.given_order
     for row in listed[worth_trying[listed]].tolist():
-        if _reclaim_on(session, grounds, statement, member, row):
+        if _reclaim_on(session, victim_index, statement, pod, row):
             return
 
 
-def _reclaim_on(session: Session, grounds: Grounds, statement: Statement, member: Member, row: int) -> bool:
-    candidates = [m for m in grounds.on_node(row) if _is_candidate(session, member, m)]
-    verdict = session.victims(Point.RECLAIMABLE, member, candidates) if candidates else Verdict([])
-    room = session.table.future(row)
-    if not candidates or not fits(member.request, room + victims.total(verdict.victims, room)):
-        grounds.note_barren(member, row)
+def _reclaim_on(session: Session, victim_index: VictimIndex, statement: Statement, pod: PodInfo, row: int) -> bool:
+    candidates = [m for m in victim_index.on_node(row) if _is_candidate(session, pod, m)]
+    selection = (
+        session.select_victims(ExtensionPoint.RECLAIMABLE, pod, candidates) if candidates else VictimSelection([])
+    )
+    room = session.table.future_idle(row)
+    if not candidates or not fits(pod.request, room + victims.total_request(selection.victims, room)):
+        victim_index.mark_exhausted(pod, row)
         return False
-    order = victims.in_order(session, verdict.victims, member.job)
+    order = victims.victims_queue(session, selection.victims, pod.job)
     freed = np.zeros_like(room)
-    while len(order) and not fits(member.request, room + freed):
+    while len(order) and not fits(pod.request, room + freed):
         victim = order.pop()
-        statement.evict(victim, NAME, member.job.job.uid, verdict.plugins)
+        statement.evict(victim, NAME, pod.job.group.uid, selection.plugins)
         freed += victim.request
     if freed.any():
-        session.nominated[member.task.uid] = session.table.nodes[row].name
-    statement.place(member, row, now=False)
+        session.nominated[pod.spec.uid] = session.table.nodes[row].name
+    statement.place(pod, row, now=False)
     return True
 
 
-def _barred(session: Session, reclaimer: Member, victim: Member) -> Barred | None:
-    queue = session.queues[victim.job.job.queue]
-    if queue.name == reclaimer.job.job.queue or victim.status is not TaskStatus.RUNNING:
+def _barred(session: Session, reclaimer: PodInfo, victim: PodInfo) -> Exclusion | None:
+    queue = session.queues[victim.job.group.queue]
+    if queue.name == reclaimer.job.group.queue or victim.status is not PodStatus.RUNNING:
         return None
     if not queue.reclaimable:
-        return Barred.QUEUE_NOT_RECLAIMABLE
-    return None if victim.task.preemptable else Barred.NOT_PREEMPTABLE
+        return Exclusion.QUEUE_NOT_RECLAIMABLE
+    return None if victim.spec.preemptable else Exclusion.NOT_PREEMPTABLE
 
 
-def _is_candidate(session: Session, reclaimer: Member, victim: Member) -> bool:
-    queue = session.queues[victim.job.job.queue]
-    is_foreign = queue.name != reclaimer.job.job.queue and queue.reclaimable
-    return is_foreign and victim.status is TaskStatus.RUNNING and victim.task.preemptable
+def _is_candidate(session: Session, reclaimer: PodInfo, victim: PodInfo) -> bool:
+    queue = session.queues[victim.job.group.queue]
+    is_foreign = queue.name != reclaimer.job.group.queue and queue.reclaimable
+    return is_foreign and victim.status is PodStatus.RUNNING and victim.spec.preemptable

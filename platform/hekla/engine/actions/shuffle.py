@@ -1,4 +1,4 @@
-"""Evict whom plugins want gone from where they are, for nobody in particular (`volcano-spec` §4)."""
+"""Shuffle: evict the pods that plugins name, for example to rebalance (`volcano-spec` §4)."""
 
 from collections.abc import Mapping
 
@@ -10,8 +10,8 @@ NAME = "shuffle"
 
 
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
-    """All of them at once; where they go next is decided in a later cycle."""
+    """Evict all of them; a later cycle places them again."""
     statement = Statement(session)
-    for member, plugins in session.victim_tasks():
-        statement.evict(member, NAME, "", plugins)
+    for pod, plugins in session.victim_pods():
+        statement.evict(pod, NAME, "", plugins)
     statement.commit()

@@ -1,1 +1,1 @@
-"""The voices in a cycle's decisions, one a file. They know the session and not each other."""
+"""The plugins, one module or package each. They use the session, and not each other."""

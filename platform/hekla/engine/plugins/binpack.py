@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from hekla.engine.columns import Use, Vector, parts
-from hekla.engine.gangs import Member
-from hekla.engine.places import UseScorer
-from hekla.engine.points import Point
+from hekla.engine.columns import NodeResources, Vector, fractions
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import PodInfo
+from hekla.engine.node_fit import ResourceScorer
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
@@ -17,19 +17,19 @@ def open_session(session: Session, option: PluginOption) -> None:
     if not weight:
         return
 
-    def scorer(member: Member) -> UseScorer | None:
-        wanted = (member.request > 0) & (weights > 0)
-        request, factors, divisor = member.request[wanted], weights[wanted], weights[wanted].sum()
+    def scorer(pod: PodInfo) -> ResourceScorer | None:
+        wanted = (pod.request > 0) & (weights > 0)
+        request, factors, divisor = pod.request[wanted], weights[wanted], weights[wanted].sum()
 
-        def score(use: Use) -> Vector:
-            whole = use.allocatable[:, wanted]
-            after = use.used[:, wanted] + request
-            total: Vector = (parts(after, whole, otherwise=0.0) * factors).sum(axis=1) / divisor * 100 * weight
+        def score(resources: NodeResources) -> Vector:
+            whole = resources.allocatable[:, wanted]
+            after = resources.used[:, wanted] + request
+            total: Vector = (fractions(after, whole, otherwise=0.0) * factors).sum(axis=1) / divisor * 100 * weight
             return np.where((after > whole).any(axis=1), 0.0, total)
 
         return score if divisor else None
 
-    session.register(Point.USE_ORDER, option, scorer)
+    session.register(ExtensionPoint.USE_ORDER, option, scorer)
 
 
 def _weights(session: Session, option: PluginOption) -> Vector:

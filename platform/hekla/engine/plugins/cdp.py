@@ -7,9 +7,9 @@ nothing.
 from collections.abc import Sequence
 
 from hekla.engine.durations import seconds
-from hekla.engine.gangs import Member
-from hekla.engine.model import TaskStatus
-from hekla.engine.points import Point
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import PodInfo
+from hekla.engine.model import PodStatus
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
@@ -19,24 +19,27 @@ _COOLDOWN = "volcano.sh/cooldown-time"
 def open_session(session: Session, option: PluginOption) -> None:
     """Name those whose time is over, and spare the others."""
 
-    def is_fresh(member: Member) -> bool:
-        task = member.task
-        cooldown = seconds(task.labels.get(_COOLDOWN) or task.annotations.get(_COOLDOWN, ""))
+    def is_fresh(pod: PodInfo) -> bool:
+        spec = pod.spec
+        cooldown = seconds(spec.labels.get(_COOLDOWN) or spec.annotations.get(_COOLDOWN, ""))
         return bool(
             cooldown
-            and member.status is TaskStatus.RUNNING
-            and task.scheduled_at
-            and task.scheduled_at + cooldown > session.now
+            and pod.status is PodStatus.RUNNING
+            and spec.scheduled_at
+            and spec.scheduled_at + cooldown > session.now
         )
 
-    def others(_member: Member | None, candidates: Sequence[Member]) -> list[Member]:
-        return [member for member in candidates if not is_fresh(member)]
+    def others(_pod: PodInfo | None, candidates: Sequence[PodInfo]) -> list[PodInfo]:
+        return [pod for pod in candidates if not is_fresh(pod)]
 
-    session.register(Point.PREEMPTABLE, option, others, is_lasting=True)
-    session.register(Point.RECLAIMABLE, option, others, is_lasting=True)
+    session.register(ExtensionPoint.PREEMPTABLE, option, others, is_cacheable=True)
+    session.register(ExtensionPoint.RECLAIMABLE, option, others, is_cacheable=True)
     session.register(
-        Point.EVICTABLE, option, lambda _gang, candidates, _action: others(None, candidates), is_lasting=True
+        ExtensionPoint.EVICTABLE, option, lambda _job, candidates, _action: others(None, candidates), is_cacheable=True
     )
     session.register(
-        Point.SPARED, option, lambda _member, candidates: [m for m in candidates if is_fresh(m)], is_lasting=True
+        ExtensionPoint.SPARED,
+        option,
+        lambda _pod, candidates: [m for m in candidates if is_fresh(m)],
+        is_cacheable=True,
     )

@@ -16,10 +16,10 @@ import numpy as np
 
 from hekla.domain.resources import InvalidQuantity, parse_quantity
 from hekla.engine.columns import EPSILON, NodeTable, Rows, fits
-from hekla.engine.gangs import ALLOCATED, Gang, Member
-from hekla.engine.model import Node, TaskStatus
-from hekla.engine.places import Refusal
-from hekla.engine.points import Point
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import ALLOCATED, JobInfo, PodInfo
+from hekla.engine.model import NodeSpec, PodStatus
+from hekla.engine.node_fit import Refusal
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
@@ -37,79 +37,79 @@ def open_session(session: Session, option: PluginOption) -> None:
     table.allocatable += more
     table.idle += more
     online = np.zeros_like(size)
-    for row, residents in enumerate(session.residents):
-        for member in residents.values():
-            if member.status in ALLOCATED and not is_offline(member):
-                online[row] += member.request
+    for row, residents in enumerate(session.node_pods):
+        for pod in residents.values():
+            if pod.status in ALLOCATED and not is_offline(pod):
+                online[row] += pod.request
 
-    offline = {uid for uid, gang in session.gangs.items() if gang.members and all(map(is_offline, gang.members))}
+    offline = {uid for uid, job in session.jobs.items() if job.pods and all(map(is_offline, job.pods))}
 
-    def follow(member: Member, row: int, sign: int) -> None:
-        if not is_offline(member):
-            online[row] += sign * member.request
+    def update(pod: PodInfo, row: int, sign: int) -> None:
+        if not is_offline(pod):
+            online[row] += sign * pod.request
 
-    def within_size(member: Member, _table: NodeTable) -> Callable[[Rows], list[Refusal]] | None:
-        if is_offline(member) or not more.any():
+    def within_size(pod: PodInfo, _table: NodeTable) -> Callable[[Rows], list[Refusal]] | None:
+        if is_offline(pod) or not more.any():
             return None
         return lambda rows: [
-            Refusal(~fits(member.request, size[rows] - online[rows]), "full of online work", is_final=False)
+            Refusal(~fits(pod.request, size[rows] - online[rows]), "full of online work", is_unresolvable=False)
         ]
 
-    def online_first(gang: Gang) -> bool:
-        return gang.job.uid in offline
+    def online_first(job: JobInfo) -> bool:
+        return job.group.uid in offline
 
-    def leavers(members: Sequence[Member]) -> list[Member]:
+    def leavers(pods: Sequence[PodInfo]) -> list[PodInfo]:
         over = np.flatnonzero((table.idle < -EPSILON).any(axis=1)).tolist()
-        return [victim for row in over for victim in _leavers(session, members, row)]
+        return [victim for row in over for victim in _leavers(session, pods, row)]
 
-    session.on_change.append(follow)
-    session.register(Point.TASK_CLASS, option, is_offline)
-    session.register(Point.CHANGING_PREDICATE, option, within_size)
-    session.register(Point.JOB_ORDER, option, online_first)
-    session.register(Point.PREEMPTABLE, option, lambda member, candidates: _yielding(session, member, candidates))
-    session.register(Point.RECLAIMABLE, option, lambda member, candidates: _yielding(session, member, candidates))
-    session.register(Point.SPARED, option, _spared)
-    session.register(Point.VICTIM_TASKS, option, leavers)
+    session.on_change.append(update)
+    session.register(ExtensionPoint.TASK_CLASS, option, is_offline)
+    session.register(ExtensionPoint.CHANGING_PREDICATE, option, within_size)
+    session.register(ExtensionPoint.JOB_ORDER, option, online_first)
+    session.register(ExtensionPoint.PREEMPTABLE, option, lambda pod, candidates: _yielding(session, pod, candidates))
+    session.register(ExtensionPoint.RECLAIMABLE, option, lambda pod, candidates: _yielding(session, pod, candidates))
+    session.register(ExtensionPoint.SPARED, option, _spared)
+    session.register(ExtensionPoint.VICTIM_TASKS, option, leavers)
 
 
-def is_offline(member: Member) -> bool:
+def is_offline(pod: PodInfo) -> bool:
     """Whether the pod is offline work."""
-    return member.task.annotations.get(LEVEL) == OFFLINE
+    return pod.spec.annotations.get(LEVEL) == OFFLINE
 
 
-def _amount(node: Node, name: str) -> float:
+def _amount(node: NodeSpec, name: str) -> float:
     try:
         return parse_quantity(name, node.annotations.get(_MORE[name], "0"))
     except InvalidQuantity:
         return 0.0
 
 
-def _yielding(session: Session, member: Member, candidates: Sequence[Member]) -> list[Member] | None:
+def _yielding(session: Session, pod: PodInfo, candidates: Sequence[PodInfo]) -> list[PodInfo] | None:
     """Offline work, where that is enough; otherwise the others decide. For offline work: offline work alone."""
     offline = [victim for victim in candidates if is_offline(victim)]
-    if is_offline(member):
+    if is_offline(pod):
         return offline
     if not offline:
         return None
     row = session.table.row_of[offline[0].node]
-    room = session.table.future(row) + sum(victim.request for victim in offline)
-    return offline if fits(member.request, room) else None
+    room = session.table.future_idle(row) + sum(victim.request for victim in offline)
+    return offline if fits(pod.request, room) else None
 
 
-def _spared(member: Member, candidates: Sequence[Member]) -> list[Member]:
-    return [victim for victim in candidates if is_offline(member) and not is_offline(victim)]
+def _spared(pod: PodInfo, candidates: Sequence[PodInfo]) -> list[PodInfo]:
+    return [victim for victim in candidates if is_offline(pod) and not is_offline(victim)]
 
 
-def _leavers(session: Session, members: Sequence[Member], row: int) -> list[Member]:
+def _leavers(session: Session, pods: Sequence[PodInfo], row: int) -> list[PodInfo]:
     """The least important offline pods of the node, until what stays fits.
 
     Those that are not preemptable stay, as with all who evict: they say so themselves, or a budget keeps them for now.
     """
-    name, missing = session.table.nodes[row].name, -session.table.future(row)
-    offline = [m for m in members if m.node == name and m.status is TaskStatus.RUNNING and is_offline(m)]
-    here = [m for m in offline if m.task.preemptable]
+    name, missing = session.table.nodes[row].name, -session.table.future_idle(row)
+    offline = [m for m in pods if m.node == name and m.status is PodStatus.RUNNING and is_offline(m)]
+    here = [m for m in offline if m.spec.preemptable]
     chosen = []
-    for victim in sorted(here, key=lambda m: (m.job.job.priority, m.task.priority, -m.task.created_at, m.task.uid)):
+    for victim in sorted(here, key=lambda m: (m.job.group.priority, m.spec.priority, -m.spec.created_at, m.spec.uid)):
         if not (missing > EPSILON).any():
             break
         if ((missing > EPSILON) & (victim.request > 0)).any():

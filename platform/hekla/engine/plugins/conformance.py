@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from hekla.engine.gangs import Member
-from hekla.engine.points import Point
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import PodInfo
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
@@ -13,19 +13,22 @@ _SYSTEM_NAMESPACE = "kube-system"
 
 def open_session(session: Session, option: PluginOption) -> None:
     """Name the others, and spare these."""
-    session.register(Point.PREEMPTABLE, option, _others, is_lasting=True)
-    session.register(Point.RECLAIMABLE, option, _others, is_lasting=True)
+    session.register(ExtensionPoint.PREEMPTABLE, option, _others, is_cacheable=True)
+    session.register(ExtensionPoint.RECLAIMABLE, option, _others, is_cacheable=True)
     session.register(
-        Point.EVICTABLE, option, lambda _gang, candidates, _action: _others(None, candidates), is_lasting=True
+        ExtensionPoint.EVICTABLE, option, lambda _job, candidates, _action: _others(None, candidates), is_cacheable=True
     )
     session.register(
-        Point.SPARED, option, lambda _member, candidates: [m for m in candidates if _is_needed(m)], is_lasting=True
+        ExtensionPoint.SPARED,
+        option,
+        lambda _pod, candidates: [m for m in candidates if _is_needed(m)],
+        is_cacheable=True,
     )
 
 
-def _others(_member: Member | None, candidates: Sequence[Member]) -> list[Member]:
-    return [member for member in candidates if not _is_needed(member)]
+def _others(_pod: PodInfo | None, candidates: Sequence[PodInfo]) -> list[PodInfo]:
+    return [pod for pod in candidates if not _is_needed(pod)]
 
 
-def _is_needed(member: Member) -> bool:
-    return member.task.priority_class in _CRITICAL or member.job.job.namespace == _SYSTEM_NAMESPACE
+def _is_needed(pod: PodInfo) -> bool:
+    return pod.spec.priority_class in _CRITICAL or pod.job.group.namespace == _SYSTEM_NAMESPACE

@@ -8,8 +8,8 @@ than the usual scores together, for copying data takes longer than a less even l
 import numpy as np
 
 from hekla.engine.columns import NodeTable, Rows, Vector
-from hekla.engine.gangs import Member
-from hekla.engine.points import Point
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import PodInfo
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
@@ -23,19 +23,19 @@ def open_session(session: Session, option: PluginOption) -> None:
     cached = [_names(node.annotations.get(CACHED, "")) for node in session.table.nodes]
     scores: dict[frozenset[str], Vector] = {}
 
-    def score(member: Member, table: NodeTable, rows: Rows) -> Vector:
-        wanted = _wanted(member)
+    def score(pod: PodInfo, table: NodeTable, rows: Rows) -> Vector:
+        wanted = _wanted(pod)
         if wanted not in scores:
             parts = [len(wanted & names) / len(wanted) if wanted else 0.0 for names in cached]
             scores[wanted] = np.array(parts).reshape(len(table)) * 100 * weight
         return scores[wanted][rows]
 
-    session.register(Point.NODE_ORDER, option, score)
-    session.register(Point.TASK_CLASS, option, _wanted)
+    session.register(ExtensionPoint.NODE_ORDER, option, score)
+    session.register(ExtensionPoint.TASK_CLASS, option, _wanted)
 
 
-def _wanted(member: Member) -> frozenset[str]:
-    return _names(member.job.job.annotations.get(WANTED, ""))
+def _wanted(pod: PodInfo) -> frozenset[str]:
+    return _names(pod.job.group.annotations.get(WANTED, ""))
 
 
 def _names(text: str) -> frozenset[str]:

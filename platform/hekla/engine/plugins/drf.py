@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from hekla.engine import victims
 from hekla.engine.columns import Vector, share
-from hekla.engine.gangs import Gang, Member
-from hekla.engine.hierarchy import Tree
-from hekla.engine.model import Queue
-from hekla.engine.points import Point
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.hierarchical_drf import HierarchyTree
+from hekla.engine.job_info import JobInfo, PodInfo
+from hekla.engine.model import QueueSpec
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
@@ -22,59 +22,65 @@ def open_session(session: Session, option: PluginOption) -> None:
     shares: dict[int, tuple[Vector, float]] = {}
     """By row: gangs that hold the same mostly share it."""
 
-    def share_of(gang: Gang) -> float:
-        known = shares.get(id(gang.claimed))
+    def share_of(job: JobInfo) -> float:
+        known = shares.get(id(job.claimed))
         if known is None:
-            known = shares[id(gang.claimed)] = gang.claimed, share(gang.claimed, session.total)
+            known = shares[id(job.claimed)] = job.claimed, share(job.claimed, session.total_resources)
         return known[1]
 
-    def preemptable(member: Member, candidates: Sequence[Member]) -> list[Member]:
-        mine = share(member.job.claimed + member.request, session.total)
+    def preemptable(pod: PodInfo, candidates: Sequence[PodInfo]) -> list[PodInfo]:
+        mine = share(pod.job.claimed + pod.request, session.total_resources)
         left: dict[str, Vector] = {}
         chosen = []
         for victim in candidates:
-            uid = victim.job.job.uid
+            uid = victim.job.group.uid
             left[uid] = left.get(uid, victim.job.claimed) - victim.request
-            other = share(left[uid], session.total)
+            other = share(left[uid], session.total_resources)
             if mine < other or abs(mine - other) <= _SAME:
                 chosen.append(victim)
         return chosen
 
-    def share_with(gang: Gang, more: Sequence[Member], less: Sequence[Member]) -> float:
-        held = gang.claimed + victims.total(more, session.total) - victims.total(less, session.total)
-        return share(held, session.total)
+    def share_with(job: JobInfo, more: Sequence[PodInfo], less: Sequence[PodInfo]) -> float:
+        held = (
+            job.claimed
+            + victims.total_request(more, session.total_resources)
+            - victims.total_request(less, session.total_resources)
+        )
+        return share(held, session.total_resources)
 
-    session.register(Point.JOB_ORDER, option, share_of, is_lasting=True)
-    session.register(Point.JOB_SHARE, option, share_with)
-    session.register(Point.PREEMPTABLE, option, preemptable, is_lasting=True)
+    session.register(ExtensionPoint.JOB_ORDER, option, share_of, is_cacheable=True)
+    session.register(ExtensionPoint.JOB_SHARE, option, share_with)
+    session.register(ExtensionPoint.PREEMPTABLE, option, preemptable, is_cacheable=True)
     if option.has("enableHierarchy"):
         _open_hierarchy(session, option)
 
 
 def _open_hierarchy(session: Session, option: PluginOption) -> None:
-    held = {uid: gang.claimed for uid, gang in session.gangs.items()}
-    tree = Tree([session.gangs[uid] for uid in sorted(session.gangs)], session.queues, held, session.total)
+    held = {uid: job.claimed for uid, job in session.jobs.items()}
+    tree = HierarchyTree(
+        [session.jobs[uid] for uid in sorted(session.jobs)], session.queues, held, session.total_resources
+    )
 
-    def follow(member: Member, _row: int, _sign: int) -> None:
-        held[member.job.job.uid] = member.job.claimed
-        tree.renew()
+    def update(pod: PodInfo, _row: int, _sign: int) -> None:
+        held[pod.job.group.uid] = pod.job.claimed
+        tree.update_shares()
 
-    def reclaimable(member: Member, candidates: Sequence[Member]) -> list[Member]:
-        mine = session.queues[member.job.job.queue]
-        return [v for v in candidates if _compare_after(member, v, mine, session.queues[v.job.job.queue]) < 0]
+    def reclaimable(pod: PodInfo, candidates: Sequence[PodInfo]) -> list[PodInfo]:
+        mine = session.queues[pod.job.group.queue]
+        return [v for v in candidates if _compare_after(pod, v, mine, session.queues[v.job.group.queue]) < 0]
 
-    def _compare_after(member: Member, victim: Member, mine: Queue, other: Queue) -> float:
+    def _compare_after(pod: PodInfo, victim: PodInfo, mine: QueueSpec, other: QueueSpec) -> float:
         """The order of the two queues if the victim's place went to the member."""
-        taker, giver = member.job.job.uid, victim.job.job.uid
+        taker, giver = pod.job.group.uid, victim.job.group.uid
         before = {taker: held[taker], giver: held[giver]}
-        held[taker] = held[taker] + member.request
+        held[taker] = held[taker] + pod.request
         held[giver] = held[giver] - victim.request
-        tree.renew()
+        tree.update_shares()
         order = tree.compare(mine, other)
         held.update(before)
-        tree.renew()
+        tree.update_shares()
         return order
 
-    session.on_change.append(follow)
-    session.register(Point.QUEUE_ORDER, option, tree.compare)
-    session.register(Point.RECLAIMABLE, option, reclaimable)
+    session.on_change.append(update)
+    session.register(ExtensionPoint.QUEUE_ORDER, option, tree.compare)
+    session.register(ExtensionPoint.RECLAIMABLE, option, reclaimable)

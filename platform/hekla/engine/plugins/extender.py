@@ -26,10 +26,10 @@ import numpy as np
 from hekla.domain.resources import Resources
 from hekla.engine.columns import NodeTable, Rows, Vector
 from hekla.engine.durations import seconds
-from hekla.engine.gangs import Gang, Member
-from hekla.engine.model import Queue
-from hekla.engine.places import Refusal
-from hekla.engine.points import Point, Vote
+from hekla.engine.extension_points import ExtensionPoint, Vote
+from hekla.engine.job_info import JobInfo, PodInfo
+from hekla.engine.model import QueueSpec
+from hekla.engine.node_fit import Refusal
 from hekla.engine.policy import PluginOption, is_true
 from hekla.engine.session import Session
 
@@ -43,20 +43,20 @@ def open_session(session: Session, option: PluginOption) -> None:
     extender = _Extender(session, option)
     extender.ask("onSessionOpen", {}, dict)
     for verb, point, answer in (
-        ("predicate", Point.PREDICATE, extender.refuse),
-        ("prioritize", Point.NODE_ORDER, extender.score),
-        ("preemptable", Point.PREEMPTABLE, extender.victims("preemptable")),
-        ("reclaimable", Point.RECLAIMABLE, extender.victims("reclaimable")),
-        ("queueOverused", Point.OVERUSED, extender.overused),
-        ("jobEnqueueable", Point.JOB_ENQUEUEABLE, extender.enqueueable),
-        ("jobEnqueued", Point.JOB_ENQUEUED, extender.enqueued),
-        ("jobReady", Point.JOB_READY, extender.ready),
+        ("predicate", ExtensionPoint.PREDICATE, extender.refuse),
+        ("prioritize", ExtensionPoint.NODE_ORDER, extender.score),
+        ("preemptable", ExtensionPoint.PREEMPTABLE, extender.victims("preemptable")),
+        ("reclaimable", ExtensionPoint.RECLAIMABLE, extender.victims("reclaimable")),
+        ("queueOverused", ExtensionPoint.OVERUSED, extender.overused),
+        ("jobEnqueueable", ExtensionPoint.JOB_ENQUEUEABLE, extender.enqueueable),
+        ("jobEnqueued", ExtensionPoint.JOB_ENQUEUED, extender.enqueued),
+        ("jobReady", ExtensionPoint.JOB_READY, extender.ready),
     ):
         if extender.has(verb):
             session.register(point, option, answer)
     session.on_close.append(lambda: extender.ask("onSessionClose", {}, dict))
     if extender.has("prioritize") or extender.has("predicate"):
-        session.register(Point.TASK_CLASS, option, lambda member: member.job.job.uid)
+        session.register(ExtensionPoint.TASK_CLASS, option, lambda pod: pod.job.group.uid)
     if extender.has("allocateFunc") or extender.has("deallocateFunc"):
         session.on_change.append(extender.changed)
 
@@ -85,64 +85,64 @@ class _Extender:
         except Exception:  # whatever goes wrong between here and another program is no answer
             return None
 
-    def _manages(self, member: Member) -> bool:
-        return not self._managed or any(name in self._managed for name in member.task.request)
+    def _manages(self, pod: PodInfo) -> bool:
+        return not self._managed or any(name in self._managed for name in pod.spec.request)
 
-    def refuse(self, member: Member, table: NodeTable) -> Sequence[Refusal]:
-        if not self._manages(member):
+    def refuse(self, pod: PodInfo, table: NodeTable) -> Sequence[Refusal]:
+        if not self._manages(pod):
             return []
         names = [node.name for node in table.nodes]
-        document = {"task": _task(member), "nodes": names}
+        document = {"task": _task(pod), "nodes": names}
         refused = self.ask("predicate", document, lambda answer: dict(answer["refused"]))
         if refused is None:
             refused = {} if self._ignorable else dict.fromkeys(names, "extender does not answer")
         reasons = sorted({str(reason) for reason in refused.values()})
         return [Refusal(np.array([refused.get(name) == reason for name in names]), reason) for reason in reasons]
 
-    def score(self, member: Member, table: NodeTable, rows: Rows) -> Vector:
-        if not self._manages(member):
+    def score(self, pod: PodInfo, table: NodeTable, rows: Rows) -> Vector:
+        if not self._manages(pod):
             return np.zeros(len(table.used[rows]))
-        key = member.job.job.uid, member.shape
+        key = pod.job.group.uid, pod.class_number
         if key not in self._scores:
-            self._scores[key] = self._all_scores(member, table)
+            self._scores[key] = self._all_scores(pod, table)
         return self._scores[key][rows]
 
-    def _all_scores(self, member: Member, table: NodeTable) -> Vector:
+    def _all_scores(self, pod: PodInfo, table: NodeTable) -> Vector:
         names = [node.name for node in table.nodes]
 
         def read(answer: Document) -> Vector:
             scores = np.array([float(answer["scores"].get(name, 0.0)) for name in names])
             return np.where(np.isfinite(scores), scores, 0.0)
 
-        scores: Vector | None = self.ask("prioritize", {"task": _task(member), "nodes": names}, read)
+        scores: Vector | None = self.ask("prioritize", {"task": _task(pod), "nodes": names}, read)
         return np.zeros(len(table)) if scores is None else scores
 
-    def victims(self, verb: str) -> Callable[[Member, Sequence[Member]], list[Member] | None]:
-        def name(member: Member, candidates: Sequence[Member]) -> list[Member] | None:
-            document = {"task": _task(member), "candidates": [_task(one) for one in candidates]}
+    def victims(self, verb: str) -> Callable[[PodInfo, Sequence[PodInfo]], list[PodInfo] | None]:
+        def name(pod: PodInfo, candidates: Sequence[PodInfo]) -> list[PodInfo] | None:
+            document = {"task": _task(pod), "candidates": [_task(one) for one in candidates]}
             status, uids = self.ask(verb, document, _status_and_victims) or (0 if self._ignorable else -1, frozenset())
-            return None if status == 0 else [one for one in candidates if status > 0 and one.task.uid in uids]
+            return None if status == 0 else [one for one in candidates if status > 0 and one.spec.uid in uids]
 
         return name
 
-    def overused(self, queue: Queue) -> bool:
-        said = self.ask("queueOverused", {"queue": queue.name}, lambda answer: bool(answer["overused"]))
-        return not self._ignorable if said is None else bool(said)
+    def overused(self, queue: QueueSpec) -> bool:
+        is_overused = self.ask("queueOverused", {"queue": queue.name}, lambda answer: bool(answer["overused"]))
+        return not self._ignorable if is_overused is None else bool(is_overused)
 
-    def enqueueable(self, gang: Gang) -> Vote:
-        vote = self.ask("jobEnqueueable", {"job": _job(gang)}, lambda answer: _VOTES[answer["status"]])
+    def enqueueable(self, job: JobInfo) -> Vote:
+        vote = self.ask("jobEnqueueable", {"job": _job(job)}, lambda answer: _VOTES[answer["status"]])
         return vote or (Vote.ABSTAIN if self._ignorable else Vote.REJECT)
 
-    def enqueued(self, gang: Gang) -> None:
-        self.ask("jobEnqueued", {"job": _job(gang)}, dict)
+    def enqueued(self, job: JobInfo) -> None:
+        self.ask("jobEnqueued", {"job": _job(job)}, dict)
 
-    def ready(self, gang: Gang) -> bool:
-        said = self.ask("jobReady", {"job": _job(gang)}, lambda answer: bool(answer["ready"]))
-        return self._ignorable if said is None else bool(said)
+    def ready(self, job: JobInfo) -> bool:
+        is_ready = self.ask("jobReady", {"job": _job(job)}, lambda answer: bool(answer["ready"]))
+        return self._ignorable if is_ready is None else bool(is_ready)
 
-    def changed(self, member: Member, row: int, sign: int) -> None:
+    def changed(self, pod: PodInfo, row: int, sign: int) -> None:
         verb = "allocateFunc" if sign > 0 else "deallocateFunc"
-        self.ask(verb, {"task": _task(member), "node": self._session.table.nodes[row].name}, dict)
+        self.ask(verb, {"task": _task(pod), "node": self._session.table.nodes[row].name}, dict)
 
 
 def _names(value: object) -> frozenset[str]:
@@ -157,33 +157,33 @@ def _status_and_victims(answer: Document) -> tuple[int, frozenset[str]]:
     return int(answer["status"]), frozenset(answer.get("victims", ()))
 
 
-def _task(member: Member) -> Document:
-    task = member.task
+def _task(pod: PodInfo) -> Document:
+    spec = pod.spec
     return {
-        "uid": task.uid,
-        "name": task.name,
-        "role": task.role,
-        "job": member.job.job.uid,
-        "namespace": member.job.job.namespace,
-        "queue": member.job.job.queue,
-        "node": member.node,
-        "status": str(member.status),
-        "request": task.request.quantities(),
-        "labels": dict(task.labels),
-        "annotations": dict(task.annotations),
+        "uid": spec.uid,
+        "name": spec.name,
+        "role": spec.role,
+        "job": pod.job.group.uid,
+        "namespace": pod.job.group.namespace,
+        "queue": pod.job.group.queue,
+        "node": pod.node,
+        "status": str(pod.status),
+        "request": spec.request.quantities(),
+        "labels": dict(spec.labels),
+        "annotations": dict(spec.annotations),
     }
 
 
-def _job(gang: Gang) -> Document:
-    job = gang.job
+def _job(job: JobInfo) -> Document:
+    group = job.group
     return {
-        "uid": job.uid,
-        "name": job.name,
-        "namespace": job.namespace,
-        "queue": job.queue,
-        "priority": job.priority,
-        "phase": str(gang.phase),
-        "minAvailable": job.min_available,
-        "minResources": (job.min_resources or Resources()).quantities(),
-        "tasks": {str(status): count for status, count in sorted(gang.count.items()) if count},
+        "uid": group.uid,
+        "name": group.name,
+        "namespace": group.namespace,
+        "queue": group.queue,
+        "priority": group.priority,
+        "phase": str(job.phase),
+        "minAvailable": group.min_available,
+        "minResources": (group.min_resources or Resources()).quantities(),
+        "tasks": {str(status): count for status, count in sorted(job.count_by_status.items()) if count},
     }

@@ -10,8 +10,8 @@ from collections import defaultdict
 import numpy as np
 
 from hekla.engine.columns import Vector, share
-from hekla.engine.gangs import Gang, Member
-from hekla.engine.points import Point
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.policy import PluginOption, number
 from hekla.engine.session import Session
 
@@ -19,18 +19,18 @@ from hekla.engine.session import Session
 def open_session(session: Session, option: PluginOption) -> None:
     """Order jobs by the shares of their namespaces, which follow every placement."""
     weights = {name: number(weight, 1.0) for name, weight in option.inner("weights").items()}
-    held: dict[str, Vector] = defaultdict(lambda: np.zeros_like(session.total))
-    for gang in session.gangs.values():
-        held[gang.job.namespace] += gang.allocated
+    held: dict[str, Vector] = defaultdict(lambda: np.zeros_like(session.total_resources))
+    for job in session.jobs.values():
+        held[job.group.namespace] += job.allocated
 
-    def share_of(gang: Gang) -> float:
-        namespace = gang.job.namespace
+    def share_of(job: JobInfo) -> float:
+        namespace = job.group.namespace
         weight = weights.get(namespace, 1.0)
-        return share(held[namespace], session.total) / (weight if weight > 0 else 1.0)
+        return share(held[namespace], session.total_resources) / (weight if weight > 0 else 1.0)
 
-    def follow(member: Member, _row: int, sign: int) -> None:
-        held[member.job.job.namespace] += sign * member.request
+    def update(pod: PodInfo, _row: int, sign: int) -> None:
+        held[pod.job.group.namespace] += sign * pod.request
 
-    session.on_change.append(follow)
-    session.ranks_shift = True
-    session.register(Point.JOB_ORDER, option, share_of)
+    session.on_change.append(update)
+    session.job_order_changes = True
+    session.register(ExtensionPoint.JOB_ORDER, option, share_of)

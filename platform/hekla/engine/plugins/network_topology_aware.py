@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from hekla.engine.columns import EPSILON, Mask, NodeTable, Vector
-from hekla.engine.domains import Domain, Spread, Sums
-from hekla.engine.gangs import ALLOCATED, Gang, Member
-from hekla.engine.model import TaskStatus
-from hekla.engine.points import Point
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.hypernodes import HyperNodeInfo, HyperNodeTotals, PodDistribution
+from hekla.engine.job_info import ALLOCATED, JobInfo, PodInfo
+from hekla.engine.model import PodStatus
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
-from hekla.engine.subgroups import SubGroup, subgroups
+from hekla.engine.subjobs import SubJobInfo, subjobs_of
 
 RowList = npt.NDArray[np.intp]
-_HOLDS = ALLOCATED | {TaskStatus.PIPELINED}
+_HOLDS = ALLOCATED | {PodStatus.PIPELINED}
 _FULL = 100
 _FADING = 0.8
 _MOST_TO_EVICT_IN = 8
@@ -29,135 +29,139 @@ _MOST_TO_EVICT_IN = 8
 def open_session(session: Session, option: PluginOption) -> None:
     """Speak of domains, and of nodes where there are domains."""
     topology = _Topology(session, option)
-    session.on_change.append(topology.follow)
-    session.register(Point.HYPERNODE_GRADIENT, option, topology.gradient)
-    session.register(Point.HYPERNODE_ORDER, option, topology.domain_scores)
-    session.register(Point.DOMAIN_NODE_ORDER, option, topology.node_scores)
-    if len(session.domains.all) > 1 and _is_on(option, "hypernode.binpack.normal-pod.enable"):
-        session.register(Point.WIDE_NODE_ORDER, option, topology.ordinary)
+    session.on_change.append(topology.update)
+    session.register(ExtensionPoint.HYPERNODE_GRADIENT, option, topology.gradient)
+    session.register(ExtensionPoint.HYPERNODE_ORDER, option, topology.domain_scores)
+    session.register(ExtensionPoint.DOMAIN_NODE_ORDER, option, topology.node_scores)
+    if len(session.hypernodes.all) > 1 and _is_on(option, "hypernode.binpack.normal-pod.enable"):
+        session.register(ExtensionPoint.WIDE_NODE_ORDER, option, topology.ordinary)
 
 
 class _Topology:
     """The plugin in one session."""
 
     def __init__(self, session: Session, option: PluginOption) -> None:
-        self._session, self._domains = session, session.domains
+        self._session, self._hypernodes = session, session.hypernodes
         self._weight = option.whole("weight", 1)
         self._weights = _weights(session, option)
         self._fading = option.number("hypernode.binpack.normal-pod.fading", _FADING)
-        self._spreads: dict[Gang | SubGroup, Spread] = {}
+        self._spreads: dict[JobInfo | SubJobInfo, PodDistribution] = {}
         self._close: dict[int, Vector] = {}
         self._most = option.whole("hypernode.gradient.evict.max-hypernodes", _MOST_TO_EVICT_IN)
 
     @cached_property
-    def _sums(self) -> Sums:
-        return Sums(self._domains, self._session.table)
+    def _sums(self) -> HyperNodeTotals:
+        return HyperNodeTotals(self._hypernodes, self._session.table)
 
     @cached_property
     def _homes(self) -> RowList:
-        return np.array([home.at for home in self._domains.home], dtype=np.intp)
+        return np.array([home.index for home in self._hypernodes.leaf_of_row], dtype=np.intp)
 
     # Which domains.
 
-    def gradient(self, claim: Gang | SubGroup, domain: Domain, purpose: str) -> list[list[Domain]]:
+    def gradient(self, job: JobInfo | SubJobInfo, hypernode: HyperNodeInfo, purpose: str) -> list[list[HyperNodeInfo]]:
         """By tier, the closest first; to evict in, the widest first, and no more than a few."""
-        topology = claim.job.topology if isinstance(claim, Gang) else claim.topology
+        topology = job.group.topology if isinstance(job, JobInfo) else job.topology
         if topology is None:
-            return [[domain]]
-        highest, root = self._domains.highest_tier(topology), domain
-        held = self._held(claim)
+            return [[hypernode]]
+        highest, root = self._hypernodes.highest_tier(topology), hypernode
+        held = self._held(job)
         if held is not None:
             allowed = [one for one in held.ancestors() if one.tier <= highest]
-            if not allowed or not (domain.lies_in(allowed[-1]) or allowed[-1].lies_in(domain)):
+            if not allowed or not (hypernode.is_within(allowed[-1]) or allowed[-1].is_within(hypernode)):
                 return []
-            root = domain if domain.lies_in(allowed[-1]) else allowed[-1]
-        found = [one for one in root.below() if one.tier <= highest]
-        least = self._least(claim) if held is None else None
+            root = hypernode if hypernode.is_within(allowed[-1]) else allowed[-1]
+        found = [one for one in root.descendants() if one.tier <= highest]
+        least = self._min_resources(job) if held is None else None
         if least is not None:
             found = [one for one in found if self._has_room(one, least, purpose)]
         return _by_tier(found) if purpose == "allocate" else _widest(found, self._most)
 
-    def _held(self, claim: Gang | SubGroup) -> Domain | None:
+    def _held(self, job: JobInfo | SubJobInfo) -> HyperNodeInfo | None:
         """The domain that what has a place is spread over."""
-        return self._spread(claim).domain()
+        return self._spread(job).lowest_common()
 
-    def _spread(self, claim: Gang | SubGroup) -> Spread:
-        found = self._spreads.get(claim)
+    def _spread(self, job: JobInfo | SubJobInfo) -> PodDistribution:
+        found = self._spreads.get(job)
         if found is None:
             rows = self._session.table.row_of
-            placed = (rows[m.node] for m in claim.members if m.status in _HOLDS and m.node in rows)
-            found = self._spreads[claim] = Spread(self._domains, placed)
+            placed = (rows[m.node] for m in job.pods if m.status in _HOLDS and m.node in rows)
+            found = self._spreads[job] = PodDistribution(self._hypernodes, placed)
         return found
 
-    def follow(self, member: Member, row: int, sign: int) -> None:
+    def update(self, pod: PodInfo, row: int, sign: int) -> None:
         """Keep up with places taken and given back."""
-        if member.job.is_in_domains:
-            for claim in (member.job, subgroups(member.job).of(member)):
-                if claim in self._spreads:
-                    self._spreads[claim].change(row, sign)
+        if pod.job.uses_hypernodes:
+            for job in (pod.job, subjobs_of(pod.job).of_pod(pod)):
+                if job in self._spreads:
+                    self._spreads[job].add(row, sign)
 
-    def _least(self, claim: Gang | SubGroup) -> Vector | None:
-        """What it needs at the very least."""
-        gang = claim if isinstance(claim, Gang) else claim.gang
-        if gang.minimum is not None and (isinstance(claim, Gang) or claim.is_whole):
-            return gang.minimum
-        pending = claim.pending()
-        count = gang.job.min_available if isinstance(claim, Gang) else claim.least
-        smallest: Vector = np.minimum.reduce([member.request for member in pending])
+    def _min_resources(self, job: JobInfo | SubJobInfo) -> Vector | None:
+        """The least that it needs to start, over the dimensions."""
+        whole = job if isinstance(job, JobInfo) else job.job
+        if whole.min_resources is not None and (isinstance(job, JobInfo) or job.is_whole):
+            return whole.min_resources
+        pending = job.pending()
+        count = job.group.min_available if isinstance(job, JobInfo) else job.min_available
+        smallest: Vector = np.minimum.reduce([pod.request for pod in pending])
         return smallest * min(count, len(pending))
 
-    def _has_room(self, domain: Domain, least: Vector, purpose: str) -> bool:
-        sums, at = self._sums.catch_up(), domain.at
-        rooms = (sums.whole[at],) if purpose == "evict" else (sums.whole[at] - sums.used[at], sums.future[at])
+    def _has_room(self, hypernode: HyperNodeInfo, least: Vector, purpose: str) -> bool:
+        sums, at = self._sums.refresh(), hypernode.index
+        rooms = (
+            (sums.allocatable[at],)
+            if purpose == "evict"
+            else (sums.allocatable[at] - sums.used[at], sums.future_idle[at])
+        )
         return any(bool((least < room + EPSILON).all()) for room in rooms)
 
-    def domain_scores(self, group: SubGroup, domains: Sequence[Domain]) -> Vector:
+    def domain_scores(self, subjob: SubJobInfo, hypernodes: Sequence[HyperNodeInfo]) -> Vector:
         """The used part, once the whole sub-group is there; among the best, where most of it already is."""
-        sums, at = self._sums.catch_up(), [domain.at for domain in domains]
-        scores = self._parts(group.request, sums.used[at], sums.whole[at])
-        return self._with_shares(scores, group, np.array(at))
+        sums, at = self._sums.refresh(), [hypernode.index for hypernode in hypernodes]
+        scores = self._parts(subjob.request, sums.used[at], sums.allocatable[at])
+        return self._with_shares(scores, subjob, np.array(at))
 
-    def _with_shares(self, scores: Vector, group: SubGroup, at: RowList) -> Vector:
+    def _with_shares(self, scores: Vector, subjob: SubJobInfo, at: RowList) -> Vector:
         """Those that tie for the best get the part of the sub-group that their domain holds on top."""
         best = scores == scores.max()
         if best.sum() > 1:
-            scores[best] += self._spread(group).counts[at[best]] / len(group.members)
+            scores[best] += self._spread(subjob).counts[at[best]] / len(subjob.pods)
         return scores * _FULL * self._weight
 
     # Which nodes.
 
-    def node_scores(self, member: Member, rows: RowList) -> Vector:
+    def node_scores(self, pod: PodInfo, rows: RowList) -> Vector:
         """One in the domain that the sub-group holds, less the wider the domain that both lie in."""
-        group = subgroups(member.job).of(member)
-        held = self._held(group) if group.topology or member.job.job.topology else None
+        subjob = subjobs_of(pod.job).of_pod(pod)
+        held = self._held(subjob) if subjob.topology or pod.job.group.topology else None
         if held is None or not len(rows):
             return np.zeros(len(rows))
         homes = self._homes[rows]
-        return self._with_shares(self._closeness(held)[homes], group, homes)
+        return self._with_shares(self._closeness(held)[homes], subjob, homes)
 
-    def _closeness(self, held: Domain) -> Vector:
+    def _closeness(self, held: HyperNodeInfo) -> Vector:
         """How close each domain is to this one."""
-        if held.at not in self._close:
-            widest, closest = self._domains.top.tier, self._domains.lowest_tier
-            near = np.zeros(len(self._domains.all))
+        if held.index not in self._close:
+            widest, closest = self._hypernodes.top.tier, self._hypernodes.lowest_tier
+            near = np.zeros(len(self._hypernodes.all))
             for around in [*held.ancestors()][::-1]:
-                near[around.inside] = 1.0 if around is held else (widest - around.tier) / (widest - closest)
-            self._close[held.at] = near
-        return self._close[held.at]
+                near[around.descendant_indices] = 1.0 if around is held else (widest - around.tier) / (widest - closest)
+            self._close[held.index] = near
+        return self._close[held.index]
 
-    def ordinary(self, member: Member, table: NodeTable) -> Callable[[RowList], Vector] | None:
+    def ordinary(self, pod: PodInfo, table: NodeTable) -> Callable[[RowList], Vector] | None:
         """For pods of other gangs: the used parts of a node's domains; the wider the domain, the less it counts."""
-        if member.job.is_in_domains:
+        if pod.job.uses_hypernodes:
             return None
-        tiers = _by_tier(self._domains.all)
-        faded = [self._fading ** (domains[0].tier - 1) for domains in tiers]
-        domain_of = [_domain_by_row(domains, table) for domains in tiers]
+        tiers = _by_tier(self._hypernodes.all)
+        faded = [self._fading ** (hypernodes[0].tier - 1) for hypernodes in tiers]
+        hypernode_of = [_hypernode_by_row(hypernodes, table) for hypernodes in tiers]
 
         def score(rows: RowList) -> Vector:
-            sums = self._sums.catch_up()
-            parts = np.append(self._parts(member.request, sums.used, sums.whole), 1.0)
+            sums = self._sums.refresh()
+            parts = np.append(self._parts(pod.request, sums.used, sums.allocatable), 1.0)
             total: Vector = sum(
-                (fading * parts[at[rows]] for fading, at in zip(faded, domain_of, strict=True)), np.zeros(len(rows))
+                (fading * parts[at[rows]] for fading, at in zip(faded, hypernode_of, strict=True)), np.zeros(len(rows))
             )
             return total / sum(faded) * _FULL * self._weight
 
@@ -165,28 +169,28 @@ class _Topology:
 
     def _parts(self, request: Vector, used: Vector, whole: Vector) -> Vector:
         """Per row the weighted used part after the request; nothing where it is more than all."""
-        asked: Mask = (request > 0) & (self._weights > 0)
-        after = used[:, asked] + request[asked]
-        parts = np.divide(after, whole[:, asked], out=np.zeros_like(after), where=whole[:, asked] > 0)
-        total: Vector = (parts * self._weights[asked]).sum(axis=1) / max(self._weights[asked].sum(), 1)
-        return np.where((after > whole[:, asked]).any(axis=1), 0.0, total)
+        requested: Mask = (request > 0) & (self._weights > 0)
+        after = used[:, requested] + request[requested]
+        parts = np.divide(after, whole[:, requested], out=np.zeros_like(after), where=whole[:, requested] > 0)
+        total: Vector = (parts * self._weights[requested]).sum(axis=1) / max(self._weights[requested].sum(), 1)
+        return np.where((after > whole[:, requested]).any(axis=1), 0.0, total)
 
 
-def _domain_by_row(domains: Sequence[Domain], table: NodeTable) -> RowList:
+def _hypernode_by_row(hypernodes: Sequence[HyperNodeInfo], table: NodeTable) -> RowList:
     """For each row the domain of this tier that it is in; -1: none."""
     found = np.full(len(table), -1, dtype=np.intp)
-    for domain in domains:
-        found[domain.rows] = domain.at
+    for hypernode in hypernodes:
+        found[hypernode.rows] = hypernode.index
     return found
 
 
-def _by_tier(domains: Sequence[Domain]) -> list[list[Domain]]:
-    tiers = sorted({domain.tier for domain in domains})
-    return [sorted((d for d in domains if d.tier == tier), key=lambda d: d.name) for tier in tiers]
+def _by_tier(hypernodes: Sequence[HyperNodeInfo]) -> list[list[HyperNodeInfo]]:
+    tiers = sorted({hypernode.tier for hypernode in hypernodes})
+    return [sorted((d for d in hypernodes if d.tier == tier), key=lambda d: d.name) for tier in tiers]
 
 
-def _widest(domains: Sequence[Domain], most: int) -> list[list[Domain]]:
-    chosen = sorted(domains, key=lambda domain: (-domain.tier, domain.name))[:most]
+def _widest(hypernodes: Sequence[HyperNodeInfo], most: int) -> list[list[HyperNodeInfo]]:
+    chosen = sorted(hypernodes, key=lambda hypernode: (-hypernode.tier, hypernode.name))[:most]
     return _by_tier(chosen)[::-1]
 
 

@@ -16,12 +16,12 @@ import numpy as np
 
 from hekla.domain.resources import InvalidQuantity, Resources
 from hekla.engine.columns import EPSILON, Mask, NodeTable, Rows, Vector
-from hekla.engine.gangs import ALLOCATED, Member
-from hekla.engine.model import NodeGroupAffinity, Queue
-from hekla.engine.places import Refusal
-from hekla.engine.points import Point
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import ALLOCATED, PodInfo
+from hekla.engine.model import NodeGroupAffinity, QueueSpec
+from hekla.engine.node_fit import Refusal
 from hekla.engine.policy import PluginOption
-from hekla.engine.session import Session, infinite_where_absent
+from hekla.engine.session import Session, limit_vector
 
 GROUP = "volcano.sh/nodegroup-name"
 LIMITS = "volcano.sh/nodegroup-resource-limits"
@@ -36,27 +36,27 @@ def open_session(session: Session, option: PluginOption) -> None:
     in_order = option.truth("enablePreferredOrder", default=False)
     follows = session.policy.follows_volcano
 
-    def affinity(member: Member) -> NodeGroupAffinity | None:
-        return _affinity(session, session.queues[member.job.job.queue], inherits=inherits)
+    def affinity(pod: PodInfo) -> NodeGroupAffinity | None:
+        return _affinity(session, session.queues[pod.job.group.queue], inherits=inherits)
 
-    def refuse(member: Member, _table: NodeTable) -> list[Refusal]:
-        wish = affinity(member)
-        if wish is None:
+    def refuse(pod: PodInfo, _table: NodeTable) -> list[Refusal]:
+        rule = affinity(pod)
+        if rule is None:
             refusals = [Refusal(~groups.none, "node group affinity not specified")]
             return [*refusals, Refusal(groups.none, "node group label not found")] if is_strict else refusals
-        outside = groups.mask(lambda group: not _may_use(wish, group, follows=follows)) & ~groups.none
+        outside = groups.mask(lambda group: not _may_use(rule, group, follows=follows)) & ~groups.none
         reason = "node does not satisfy the node group affinity"
         return [Refusal(groups.none, "node group label not found"), Refusal(outside, reason)]
 
-    def score(member: Member, _table: NodeTable, rows: Rows) -> Vector:
-        wish = affinity(member)
-        if wish is None:
+    def score(pod: PodInfo, _table: NodeTable, rows: Rows) -> Vector:
+        rule = affinity(pod)
+        if rule is None:
             return np.zeros(len(groups.of[rows]))
-        return groups.values(lambda group: _score(wish, group, in_order=in_order))[rows]
+        return groups.values(lambda group: _score(rule, group, in_order=in_order))[rows]
 
-    session.register(Point.TASK_CLASS, option, lambda member: member.job.job.queue)
-    session.register(Point.PREDICATE, option, refuse)
-    session.register(Point.NODE_ORDER, option, score)
+    session.register(ExtensionPoint.TASK_CLASS, option, lambda pod: pod.job.group.queue)
+    session.register(ExtensionPoint.PREDICATE, option, refuse)
+    session.register(ExtensionPoint.NODE_ORDER, option, score)
     _open_limits(session, option, groups)
 
 
@@ -79,28 +79,28 @@ class _Groups:
         return np.array([holds(name) for name in self.names])[self.of]
 
 
-def _affinity(session: Session, queue: Queue, *, inherits: bool) -> NodeGroupAffinity | None:
-    seen: set[str] = set()
-    while queue.affinity is None and inherits and queue.parent in session.queues and queue.parent not in seen:
-        seen.add(queue.parent)
+def _affinity(session: Session, queue: QueueSpec, *, inherits: bool) -> NodeGroupAffinity | None:
+    visited: set[str] = set()
+    while queue.affinity is None and inherits and queue.parent in session.queues and queue.parent not in visited:
+        visited.add(queue.parent)
         queue = session.queues[queue.parent]
     return queue.affinity
 
 
-def _may_use(wish: NodeGroupAffinity, group: str, *, follows: bool) -> bool:
-    is_wanted = group in wish.required or group in wish.preferred
+def _may_use(rule: NodeGroupAffinity, group: str, *, follows: bool) -> bool:
+    is_wanted = group in rule.required or group in rule.preferred
     if follows:
-        return group in wish.anti_preferred or (is_wanted and group not in wish.anti_required)
-    is_open = not wish.required and not wish.preferred
-    return group not in wish.anti_required and (is_wanted or is_open or group in wish.anti_preferred)
+        return group in rule.anti_preferred or (is_wanted and group not in rule.anti_required)
+    is_open = not rule.required and not rule.preferred
+    return group not in rule.anti_required and (is_wanted or is_open or group in rule.anti_preferred)
 
 
-def _score(wish: NodeGroupAffinity, group: str, *, in_order: bool) -> float:
-    score = _REQUIRED if group in wish.required else 0.0
-    if group in wish.preferred:
-        count = len(wish.preferred)
-        score += _PREFERRED * ((count - wish.preferred.index(group)) / count if in_order else 1)
-    return score + (_AVOIDED if group in wish.anti_preferred else 0.0)
+def _score(rule: NodeGroupAffinity, group: str, *, in_order: bool) -> float:
+    score = _REQUIRED if group in rule.required else 0.0
+    if group in rule.preferred:
+        count = len(rule.preferred)
+        score += _PREFERRED * ((count - rule.preferred.index(group)) / count if in_order else 1)
+    return score + (_AVOIDED if group in rule.anti_preferred else 0.0)
 
 
 # Bounds of a queue in a group.
@@ -110,20 +110,20 @@ def _open_limits(session: Session, option: PluginOption, groups: _Groups) -> Non
     limits = {
         name: _limits(session, queue, groups) for name, queue in session.queues.items() if LIMITS in queue.annotations
     }
-    held = {name: np.zeros((len(groups.names), len(session.total))) for name in limits}
+    held = {name: np.zeros((len(groups.names), len(session.total_resources))) for name in limits}
     if not limits:
         return
-    for gang in session.gangs.values():
-        for member in gang.members:
-            if gang.job.queue in held and member.status in ALLOCATED and member.node in session.table.row_of:
-                held[gang.job.queue][groups.of[session.table.row_of[member.node]]] += member.request
+    for job in session.jobs.values():
+        for pod in job.pods:
+            if job.group.queue in held and pod.status in ALLOCATED and pod.node in session.table.row_of:
+                held[job.group.queue][groups.of[session.table.row_of[pod.node]]] += pod.request
 
-    def follow(member: Member, row: int, sign: int) -> None:
-        if member.job.job.queue in held:
-            held[member.job.job.queue][groups.of[row]] += sign * member.request
+    def update(pod: PodInfo, row: int, sign: int) -> None:
+        if pod.job.group.queue in held:
+            held[pod.job.group.queue][groups.of[row]] += sign * pod.request
 
-    def refuse(member: Member, table: NodeTable) -> Callable[[], Sequence[Refusal]] | None:
-        name = member.job.job.queue
+    def refuse(pod: PodInfo, table: NodeTable) -> Callable[[], Sequence[Refusal]] | None:
+        name = pod.job.group.queue
         if name not in limits:
             return None
         bounds = limits[name]
@@ -132,23 +132,23 @@ def _open_limits(session: Session, option: PluginOption, groups: _Groups) -> Non
             return lambda: [Refusal(everywhere, "node group resource limit annotation invalid")]
 
         def over() -> Sequence[Refusal]:
-            is_over: Mask = np.any(held[name] + member.request >= bounds + EPSILON, axis=1)
+            is_over: Mask = np.any(held[name] + pod.request >= bounds + EPSILON, axis=1)
             return [Refusal(is_over[groups.of], "node group resource limit exceeded")]
 
         return over
 
-    session.on_change.append(follow)
-    session.register(Point.WIDE_PREDICATE, option, refuse)
+    session.on_change.append(update)
+    session.register(ExtensionPoint.WIDE_PREDICATE, option, refuse)
 
 
-def _limits(session: Session, queue: Queue, groups: _Groups) -> Vector | None:
+def _limits(session: Session, queue: QueueSpec, groups: _Groups) -> Vector | None:
     """A row of bounds a group, infinite where none was named. None: the annotation makes no sense."""
-    bounds = np.full((len(groups.names), len(session.total)), np.inf)
+    bounds = np.full((len(groups.names), len(session.total_resources)), np.inf)
     try:
         written = {name: Resources.parse(amounts) for name, amounts in json.loads(queue.annotations[LIMITS]).items()}
     except (ValueError, TypeError, AttributeError, InvalidQuantity):
         return None
     for name, amounts in written.items():
         if name in groups.number:
-            bounds[groups.number[name]] = infinite_where_absent(session, amounts)
+            bounds[groups.number[name]] = limit_vector(session, amounts)
     return bounds

@@ -15,10 +15,10 @@ from itertools import combinations
 import numpy as np
 
 from hekla.engine.columns import NodeTable, Rows, Vector
-from hekla.engine.gangs import Member
-from hekla.engine.model import Node, Numa
-from hekla.engine.places import Refusal
-from hekla.engine.points import Point
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import PodInfo
+from hekla.engine.model import NodeSpec, Numa
+from hekla.engine.node_fit import Refusal
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
@@ -39,43 +39,43 @@ def open_session(session: Session, option: PluginOption) -> None:
     weight = option.number("weight", 1.0)
     cells = _Cells(session)
 
-    def refuse(member: Member, table: NodeTable) -> list[Refusal]:
-        policy = _policy(member)
+    def refuse(pod: PodInfo, table: NodeTable) -> list[Refusal]:
+        policy = _policy(pod)
         if not policy:
             return []
         other = np.array([not _offers(node.numa, policy) for node in table.nodes], dtype=bool)
         return [Refusal(other, "numa topology policy does not match")]
 
-    def crowded(member: Member, _table: NodeTable) -> Callable[[Rows], list[Refusal]] | None:
-        if _policy(member) in ("", "best-effort"):
+    def crowded(pod: PodInfo, _table: NodeTable) -> Callable[[Rows], list[Refusal]] | None:
+        if _policy(pod) in ("", "best-effort"):
             return None
 
         def refusals(rows: Rows) -> list[Refusal]:
-            return [Refusal(cells.widths(member, rows) < 0, "numa topology cannot be kept", is_final=False)]
+            return [Refusal(cells.widths(pod, rows) < 0, "numa topology cannot be kept", is_unresolvable=False)]
 
         return refusals
 
-    def score(member: Member, table: NodeTable, rows: Rows) -> Vector:
-        if not _policy(member):
+    def score(pod: PodInfo, table: NodeTable, rows: Rows) -> Vector:
+        if not _policy(pod):
             return np.zeros(len(table.used[rows]))
-        widths, counts = cells.widths(member, rows), cells.counts[rows]
+        widths, counts = cells.widths(pod, rows), cells.counts[rows]
         narrow = np.divide(counts - widths, counts - 1, out=np.ones(len(widths)), where=counts > 1)
         return np.where(widths > 0, narrow * 100 * weight, 0.0)
 
-    session.on_change.append(cells.follow)
-    session.register(Point.TASK_CLASS, option, _policy)
-    session.register(Point.PREDICATE, option, refuse)
-    session.register(Point.CHANGING_PREDICATE, option, crowded)
-    session.register(Point.NODE_ORDER, option, score)
+    session.on_change.append(cells.update)
+    session.register(ExtensionPoint.TASK_CLASS, option, _policy)
+    session.register(ExtensionPoint.PREDICATE, option, refuse)
+    session.register(ExtensionPoint.CHANGING_PREDICATE, option, crowded)
+    session.register(ExtensionPoint.NODE_ORDER, option, score)
 
 
-def _policy(member: Member) -> str:
+def _policy(pod: PodInfo) -> str:
     """The policy of a pod that has one and is Guaranteed, else nothing."""
-    task = member.task
-    wish = task.annotations.get(POLICY, "")
-    asks = {name: amount for name, amount in task.request.items() if name != "pods"}
-    is_guaranteed = bool(asks) and all(task.limits.amount(name) == amount for name, amount in asks.items())
-    return wish if wish in _POLICIES and is_guaranteed else ""
+    spec = pod.spec
+    policy = spec.annotations.get(POLICY, "")
+    requested = {name: amount for name, amount in spec.request.items() if name != "pods"}
+    is_guaranteed = bool(requested) and all(spec.limits.amount(name) == amount for name, amount in requested.items())
+    return policy if policy in _POLICIES and is_guaranteed else ""
 
 
 def _offers(numa: Numa | None, policy: str) -> bool:
@@ -88,20 +88,20 @@ class _Cells:
     def __init__(self, session: Session) -> None:
         self._nodes = session.table.nodes
         self._free = [_free(node) for node in self._nodes]
-        self._taken: dict[str, list[tuple[int, str, float]]] = {}
+        self._allocated: dict[str, list[tuple[int, str, float]]] = {}
         self.counts = np.array([float(len(free)) for free in self._free])
 
-    def widths(self, member: Member, rows: Rows) -> Vector:
+    def widths(self, pod: PodInfo, rows: Rows) -> Vector:
         """In how many cells the pod would lie on each node; -1: its policy cannot be kept; 0: no cells."""
-        asked = np.arange(len(self._nodes))[rows]
-        return np.array([self._width(member, row) for row in asked.tolist()], dtype=float)
+        wanted_rows = np.arange(len(self._nodes))[rows]
+        return np.array([self._width(pod, row) for row in wanted_rows.tolist()], dtype=float)
 
-    def _width(self, member: Member, row: int) -> int:
+    def _width(self, pod: PodInfo, row: int) -> int:
         numa = self._nodes[row].numa
         if numa is None or not self._free[row]:
             return 0
-        best = self._best(member, row, numa)
-        policy = _policy(member)
+        best = self._best(pod, row, numa)
+        policy = _policy(pod)
         if best is None:
             return -1
         chosen, is_preferred = best
@@ -109,37 +109,37 @@ class _Cells:
             return -1
         return len(chosen)
 
-    def _best(self, member: Member, row: int, numa: Numa) -> tuple[Set, bool] | None:
-        known = [name for name in sorted(member.task.request) if any(name in cell.allocatable for cell in numa.cells)]
+    def _best(self, pod: PodInfo, row: int, numa: Numa) -> tuple[Set, bool] | None:
+        known = [name for name in sorted(pod.spec.request) if any(name in cell.allocatable for cell in numa.cells)]
         free = tuple(tuple(cell.get(name, 0.0) for name in known) for cell in self._free[row])
         whole = tuple(tuple(cell.allocatable.amount(name) for name in known) for cell in numa.cells[:_MAX_CELLS])
-        return _merged(free, whole, tuple(member.task.request[name] for name in known), _policy(member) == _SINGLE)
+        return _merged(free, whole, tuple(pod.spec.request[name] for name in known), _policy(pod) == _SINGLE)
 
-    def follow(self, member: Member, row: int, sign: int) -> None:
+    def update(self, pod: PodInfo, row: int, sign: int) -> None:
         """Take from the cells that the pod would get, or give back what was taken."""
-        uid, numa = member.task.uid, self._nodes[row].numa
+        uid, numa = pod.spec.uid, self._nodes[row].numa
         if sign < 0:
-            for at, name, amount in self._taken.pop(uid, ()):
+            for at, name, amount in self._allocated.pop(uid, ()):
                 self._free[row][at][name] += amount
-        elif _policy(member) and numa is not None and self._free[row] and member.task.node == "":
-            best = self._best(member, row, numa)
-            self._taken[uid] = self._take(member, row, best[0] if best else frozenset())
+        elif _policy(pod) and numa is not None and self._free[row] and pod.spec.node == "":
+            best = self._best(pod, row, numa)
+            self._allocated[uid] = self._take(pod, row, best[0] if best else frozenset())
 
-    def _take(self, member: Member, row: int, chosen: Set) -> list[tuple[int, str, float]]:
+    def _take(self, pod: PodInfo, row: int, chosen: Set) -> list[tuple[int, str, float]]:
         cells = self._free[row]
         order = [*sorted(chosen), *(at for at in range(len(cells)) if at not in chosen)]
-        taken = []
-        for name, wanted in member.task.request.items():
+        allocated = []
+        for name, wanted in pod.spec.request.items():
             for at in order:
                 part = min(wanted, cells[at].get(name, 0.0))
                 if part > 0:
                     cells[at][name] -= part
-                    taken.append((at, name, part))
+                    allocated.append((at, name, part))
                     wanted -= part  # noqa: PLW2901
-        return taken
+        return allocated
 
 
-def _free(node: Node) -> list[dict[str, float]]:
+def _free(node: NodeSpec) -> list[dict[str, float]]:
     return [dict(cell.free) for cell in node.numa.cells[:_MAX_CELLS]] if node.numa else []
 
 

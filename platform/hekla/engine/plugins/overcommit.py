@@ -3,9 +3,9 @@
 import numpy as np
 
 from hekla.engine.columns import EPSILON, Vector
-from hekla.engine.decisions import Cause, Reason
-from hekla.engine.gangs import Gang
-from hekla.engine.points import Point, Vote
+from hekla.engine.decisions import Cause, PendingReason
+from hekla.engine.extension_points import ExtensionPoint, Vote
+from hekla.engine.job_info import JobInfo
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
@@ -16,36 +16,36 @@ def open_session(session: Session, option: PluginOption) -> None:
     """Permit while the least resources of all that is let in stay within total x factor - used."""
     factor = max(option.number("overcommit-factor", _DEFAULT_FACTOR), 0.0)
     factor = factor if factor >= 1 else _DEFAULT_FACTOR
-    budget: Vector = session.total * factor - session.table.used.sum(axis=0)
-    known = (session.sums[name].claimed for name in session.queues if name in session.sums)
+    budget: Vector = session.total_resources * factor - session.table.used.sum(axis=0)
+    known = (session.queue_totals[name].claimed for name in session.queues if name in session.queue_totals)
     inqueue: Vector = sum(known, np.zeros_like(budget))
 
-    def enqueueable(gang: Gang) -> Vote:
-        least = _minimum(gang, inqueue)
-        asked = least > 0
-        if (least + inqueue < budget + EPSILON)[asked].all():
+    def enqueueable(job: JobInfo) -> Vote:
+        least = _minimum(job, inqueue)
+        requested = least > 0
+        if (least + inqueue < budget + EPSILON)[requested].all():
             return Vote.PERMIT
-        session.reasons[gang.job.uid] += (_refusal(session, least, budget - inqueue),)
+        session.reasons[job.group.uid] += (_refusal(session, least, budget - inqueue),)
         return Vote.REJECT
 
-    def enqueued(gang: Gang) -> None:
-        inqueue[:] += _minimum(gang, inqueue)
+    def enqueued(job: JobInfo) -> None:
+        inqueue[:] += _minimum(job, inqueue)
 
-    session.register(Point.JOB_ENQUEUEABLE, option, enqueueable, is_lasting=True)
-    session.register(Point.JOB_ENQUEUED, option, enqueued)
-
-
-def _minimum(gang: Gang, like: Vector) -> Vector:
-    return gang.minimum if gang.minimum is not None else np.zeros_like(like)
+    session.register(ExtensionPoint.JOB_ENQUEUEABLE, option, enqueueable, is_cacheable=True)
+    session.register(ExtensionPoint.JOB_ENQUEUED, option, enqueued)
 
 
-def _refusal(session: Session, least: Vector, left: Vector) -> Reason:
-    return Reason(
+def _minimum(job: JobInfo, like: Vector) -> Vector:
+    return job.min_resources if job.min_resources is not None else np.zeros_like(like)
+
+
+def _refusal(session: Session, least: Vector, left: Vector) -> PendingReason:
+    return PendingReason(
         cause=Cause.CAPACITY,
         action="enqueue",
         plugin="overcommit",
         code="cluster_is_full",
         need=session.dimensions.resources(least),
         have=session.dimensions.resources(np.where(least > 0, left, 0.0)),
-        ever=bool((least < session.total + EPSILON).all()),
+        ever=bool((least < session.total_resources + EPSILON).all()),
     )

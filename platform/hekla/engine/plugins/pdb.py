@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hekla.engine.conditions import matches
-from hekla.engine.gangs import Gang, Member
-from hekla.engine.model import DisruptionBudget, TaskStatus
-from hekla.engine.points import Point
+from hekla.engine.constraints import matches
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import JobInfo, PodInfo
+from hekla.engine.model import DisruptionBudget, PodStatus
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
@@ -22,43 +22,47 @@ def open_session(session: Session, option: PluginOption) -> None:
     budgets, follows = session.state.budgets, session.policy.follows_volcano
     left = np.array([budget.allowed for budget in budgets], dtype=float)
 
-    def allowed(candidates: Sequence[Member]) -> list[Member]:
+    def allowed(candidates: Sequence[PodInfo]) -> list[PodInfo]:
         return [victim for victim, may_go in _judge(budgets, left.copy(), candidates, follows) if may_go]
 
-    def spared(_member: Member, candidates: Sequence[Member]) -> list[Member]:
+    def spared(_pod: PodInfo, candidates: Sequence[PodInfo]) -> list[PodInfo]:
         return [victim for victim, may_go in _judge(budgets, left.copy(), candidates, follows) if not may_go]
 
-    def follow(member: Member, _row: int, sign: int) -> None:
-        is_eviction = (sign < 0 and member.status is TaskStatus.RELEASING) or member.status is TaskStatus.RUNNING
+    def update(pod: PodInfo, _row: int, sign: int) -> None:
+        is_eviction = (sign < 0 and pod.status is PodStatus.RELEASING) or pod.status is PodStatus.RUNNING
         if is_eviction:
-            left[_matching(budgets, member)] += sign
+            left[_matching(budgets, pod)] += sign
 
-    def evictable(_gang: Gang, candidates: Sequence[Member], _action: str) -> list[Member]:
+    def evictable(_job: JobInfo, candidates: Sequence[PodInfo], _action: str) -> list[PodInfo]:
         return allowed(candidates)
 
-    session.register(Point.PREEMPTABLE, option, lambda _member, candidates: allowed(candidates), is_lasting=True)
-    session.register(Point.RECLAIMABLE, option, lambda _member, candidates: allowed(candidates), is_lasting=True)
+    session.register(
+        ExtensionPoint.PREEMPTABLE, option, lambda _pod, candidates: allowed(candidates), is_cacheable=True
+    )
+    session.register(
+        ExtensionPoint.RECLAIMABLE, option, lambda _pod, candidates: allowed(candidates), is_cacheable=True
+    )
     if follows:
-        session.register(Point.VICTIM_TASKS, option, allowed)
+        session.register(ExtensionPoint.VICTIM_TASKS, option, allowed)
         return
-    session.on_change.append(follow)
-    session.register(Point.EVICTABLE, option, evictable, is_lasting=True)
-    session.register(Point.SPARED, option, spared, is_lasting=True)
+    session.on_change.append(update)
+    session.register(ExtensionPoint.EVICTABLE, option, evictable, is_cacheable=True)
+    session.register(ExtensionPoint.SPARED, option, spared, is_cacheable=True)
 
 
 def _judge(
-    budgets: Sequence[DisruptionBudget], left: np.ndarray, candidates: Sequence[Member], follows: bool
-) -> list[tuple[Member, bool]]:
+    budgets: Sequence[DisruptionBudget], left: np.ndarray, candidates: Sequence[PodInfo], follows: bool
+) -> list[tuple[PodInfo, bool]]:
     """In the order given, while every budget that selects the pod has something left."""
     judged = []
     for victim in candidates:
         matching = _matching(budgets, victim)
-        may_go = bool((left[matching] > 0).all()) and not (follows and not victim.task.labels)
+        may_go = bool((left[matching] > 0).all()) and not (follows and not victim.spec.labels)
         left[matching] -= may_go
         judged.append((victim, may_go))
     return judged
 
 
-def _matching(budgets: Sequence[DisruptionBudget], member: Member) -> list[int]:
-    namespace, labels = member.job.job.namespace, member.task.labels
+def _matching(budgets: Sequence[DisruptionBudget], pod: PodInfo) -> list[int]:
+    namespace, labels = pod.job.group.namespace, pod.spec.labels
     return [at for at, b in enumerate(budgets) if b.namespace == namespace and matches(b.selector, labels)]

@@ -6,19 +6,19 @@ from functools import partial
 
 import numpy as np
 
-from hekla.engine import accounts
+from hekla.engine import queue_attributes
 from hekla.engine.columns import EPSILON, Vector, fits, share
-from hekla.engine.decisions import Cause, Reason
-from hekla.engine.gangs import Gang, Member
-from hekla.engine.model import Queue
-from hekla.engine.points import Point, Vote
+from hekla.engine.decisions import Cause, PendingReason
+from hekla.engine.extension_points import ExtensionPoint, Vote
+from hekla.engine.job_info import JobInfo, PodInfo
+from hekla.engine.model import QueueSpec
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
-Evictable = Callable[[Gang, Sequence[Member], str], list[Member] | None]
+Evictable = Callable[[JobInfo, Sequence[PodInfo], str], list[PodInfo] | None]
 
 
-class Account(accounts.Account):
+class ProportionAttributes(queue_attributes.QueueAttributes):
     """A queue's figures and its share."""
 
     @property
@@ -28,124 +28,138 @@ class Account(accounts.Account):
 
 def open_session(session: Session, option: PluginOption) -> None:
     """Divide the cluster among the queues that have jobs, and speak for the division."""
-    books = _accounts(session)
-    _divide(session, list(books.values()))
+    by_queue = _attributes_by_queue(session)
+    _divide_by_weight(session, list(by_queue.values()))
 
-    def order(left: Queue, right: Queue) -> int:
+    def order(left: QueueSpec, right: QueueSpec) -> int:
         if left.priority != right.priority:
             return right.priority - left.priority
-        mine, other = _share_of(books, left), _share_of(books, right)
+        mine, other = _share_of(by_queue, left), _share_of(by_queue, right)
         return (mine > other) - (mine < other)
 
-    def overused(queue: Queue) -> bool:
-        account = books[queue.name]
-        return bool((account.deserved < account.allocated + EPSILON).all())
+    def overused(queue: QueueSpec) -> bool:
+        attributes = by_queue[queue.name]
+        return bool((attributes.deserved < attributes.allocated + EPSILON).all())
 
-    def allocatable(queue: Queue, member: Member) -> bool:
-        return preemptive(queue, [member])
+    def allocatable(queue: QueueSpec, pod: PodInfo) -> bool:
+        return preemptive(queue, [pod])
 
-    def why_not(queue: Queue, members: Sequence[Member]) -> Reason:
-        account, need = books[queue.name], accounts.together(session, members)
-        room = account.deserved - account.allocated
-        reason = accounts.refusal(session, "proportion", "allocate", account, need, room)
+    def why_not(queue: QueueSpec, pods: Sequence[PodInfo]) -> PendingReason:
+        attributes, need = by_queue[queue.name], queue_attributes.total_request(session, pods)
+        room = attributes.deserved - attributes.allocated
+        reason = queue_attributes.no_room_reason(session, "proportion", "allocate", attributes, need, room)
         return replace(reason, cause=Cause.QUOTA, code="queue_share_used") if queue.is_open else reason
 
-    def enqueueable(gang: Gang) -> Vote:
-        account = books[gang.job.queue]
-        least = gang.minimum if gang.minimum is not None else np.zeros_like(account.real)
-        room = account.admits
-        if account.queue.is_open and not accounts.exceeds(session, least, room).any():
+    def enqueueable(job: JobInfo) -> Vote:
+        attributes = by_queue[job.group.queue]
+        least = job.min_resources if job.min_resources is not None else np.zeros_like(attributes.real_capability)
+        room = attributes.admission_room
+        if attributes.queue.is_open and not queue_attributes.exceeds(session, least, room).any():
             return Vote.PERMIT
-        reason = accounts.refusal(session, "proportion", "enqueue", account, least, room)
-        session.reasons[gang.job.uid] += (reason,)
+        reason = queue_attributes.no_room_reason(session, "proportion", "enqueue", attributes, least, room)
+        session.reasons[job.group.uid] += (reason,)
         return Vote.REJECT
 
-    def enqueued(gang: Gang) -> None:
-        if gang.minimum is not None:
-            books[gang.job.queue].inqueue += gang.minimum
+    def enqueued(job: JobInfo) -> None:
+        if job.min_resources is not None:
+            by_queue[job.group.queue].inqueue += job.min_resources
 
-    def follow(member: Member, _row: int, sign: int) -> None:
-        books[member.job.job.queue].allocated += sign * member.request
+    def update(pod: PodInfo, _row: int, sign: int) -> None:
+        by_queue[pod.job.group.queue].allocated += sign * pod.request
 
-    def preemptive(queue: Queue, members: Sequence[Member]) -> bool:
-        wanted = accounts.together(session, members)
-        account, asked = books[queue.name], (wanted > 0) & session.dimensions.without_pods
-        return queue.is_open and not (account.allocated + wanted > account.deserved)[asked].any()
+    def preemptive(queue: QueueSpec, pods: Sequence[PodInfo]) -> bool:
+        wanted = queue_attributes.total_request(session, pods)
+        attributes, requested = by_queue[queue.name], (wanted > 0) & session.dimensions.without_pods
+        return queue.is_open and not (attributes.allocated + wanted > attributes.deserved)[requested].any()
 
-    def reclaimable(_for: Member | Gang, candidates: Sequence[Member]) -> list[Member]:
+    def reclaimable(_for: PodInfo | JobInfo, candidates: Sequence[PodInfo]) -> list[PodInfo]:
         left: dict[str, Vector] = {}
         chosen = []
         for victim in candidates:
-            account = books[victim.job.job.queue]
-            held = left.setdefault(account.queue.name, account.allocated.copy())
-            if not fits(held, account.deserved):
+            attributes = by_queue[victim.job.group.queue]
+            held = left.setdefault(attributes.queue.name, attributes.allocated.copy())
+            if not fits(held, attributes.deserved):
                 held -= victim.request
                 chosen.append(victim)
         return chosen
 
-    def account_of(queue: Queue) -> Account:
-        return books.get(queue.name) or _account(session, queue, accounts.guarantees(session))
+    def attributes_of(queue: QueueSpec) -> ProportionAttributes:
+        return by_queue.get(queue.name) or _attributes(session, queue, queue_attributes.total_guarantee(session))
 
-    session.on_change.append(follow)
-    session.register(Point.PREEMPTIVE, option, preemptive, is_lasting=True)
-    session.register(Point.RECLAIMABLE, option, reclaimable, is_lasting=True)
+    session.on_change.append(update)
+    session.register(ExtensionPoint.PREEMPTIVE, option, preemptive, is_cacheable=True)
+    session.register(ExtensionPoint.RECLAIMABLE, option, reclaimable, is_cacheable=True)
     if not session.policy.follows_volcano:
-        session.register(Point.EVICTABLE, option, _only_for_reclaim(reclaimable), is_lasting=True)
-    session.register(Point.QUEUE_ORDER, option, order)
-    session.register(Point.QUEUE_SHARE, option, partial(_share_with, session, books))
-    session.register(Point.QUEUE_ACCOUNT, option, account_of)
-    session.register(Point.OVERUSED, option, overused)
-    session.register(Point.ALLOCATABLE, option, allocatable, is_lasting=True)
-    session.register(Point.WHY_NOT_ALLOCATABLE, option, why_not)
-    session.register(Point.JOB_ENQUEUEABLE, option, enqueueable, is_lasting=True)
-    session.register(Point.JOB_ENQUEUED, option, enqueued)
+        session.register(ExtensionPoint.EVICTABLE, option, _only_for_reclaim(reclaimable), is_cacheable=True)
+    session.register(ExtensionPoint.QUEUE_ORDER, option, order)
+    session.register(ExtensionPoint.QUEUE_SHARE, option, partial(_share_with, session, by_queue))
+    session.register(ExtensionPoint.QUEUE_ACCOUNT, option, attributes_of)
+    session.register(ExtensionPoint.OVERUSED, option, overused)
+    session.register(ExtensionPoint.ALLOCATABLE, option, allocatable, is_cacheable=True)
+    session.register(ExtensionPoint.WHY_NOT_ALLOCATABLE, option, why_not)
+    session.register(ExtensionPoint.JOB_ENQUEUEABLE, option, enqueueable, is_cacheable=True)
+    session.register(ExtensionPoint.JOB_ENQUEUED, option, enqueued)
 
 
-def _only_for_reclaim(reclaimable: Callable[[Gang, Sequence[Member]], list[Member]]) -> Evictable:
+def _only_for_reclaim(reclaimable: Callable[[JobInfo, Sequence[PodInfo]], list[PodInfo]]) -> Evictable:
     """Between queues nobody is pushed below what its queue deserves; Volcano lets whole gangs do that."""
-    return lambda gang, candidates, action: reclaimable(gang, candidates) if action == "gangreclaim" else None
+    return lambda job, candidates, action: reclaimable(job, candidates) if action == "gangreclaim" else None
 
 
-def _share_of(books: dict[str, Account], queue: Queue) -> float:
-    return books[queue.name].share if queue.name in books else 0.0
+def _share_of(by_queue: dict[str, ProportionAttributes], queue: QueueSpec) -> float:
+    return by_queue[queue.name].share if queue.name in by_queue else 0.0
 
 
 def _share_with(
-    session: Session, books: dict[str, Account], queue: Queue, more: Sequence[Member], less: Sequence[Member]
+    session: Session,
+    by_queue: dict[str, ProportionAttributes],
+    queue: QueueSpec,
+    more: Sequence[PodInfo],
+    less: Sequence[PodInfo],
 ) -> float:
-    account = books[queue.name]
-    held = account.allocated + accounts.together(session, more) - accounts.together(session, less)
-    return share(held, account.deserved)
+    attributes = by_queue[queue.name]
+    held = (
+        attributes.allocated
+        + queue_attributes.total_request(session, more)
+        - queue_attributes.total_request(session, less)
+    )
+    return share(held, attributes.deserved)
 
 
-def _accounts(session: Session) -> dict[str, Account]:
-    promised, found = accounts.guarantees(session), {}
+def _attributes_by_queue(session: Session) -> dict[str, ProportionAttributes]:
+    promised, found = queue_attributes.total_guarantee(session), {}
     for queue in session.queues.values():
-        if queue.name in session.sums:
-            found[queue.name] = _account(session, queue, promised)
-            accounts.count([found[queue.name]], session.sums[queue.name])
+        if queue.name in session.queue_totals:
+            found[queue.name] = _attributes(session, queue, promised)
+            queue_attributes.add_totals([found[queue.name]], session.queue_totals[queue.name])
     return found
 
 
-def _account(session: Session, queue: Queue, promised: Vector) -> Account:
-    deserved, *figures = (np.zeros_like(session.total) for _ in range(5))
+def _attributes(session: Session, queue: QueueSpec, promised: Vector) -> ProportionAttributes:
+    deserved, *figures = (np.zeros_like(session.total_resources) for _ in range(5))
     own = session.dimensions.vector(queue.guarantee or {})
-    return Account(queue, own, accounts.bound_of(session, queue, session.total, promised), deserved, *figures)
+    return ProportionAttributes(
+        queue,
+        own,
+        queue_attributes.real_capability(session, queue, session.total_resources, promised),
+        deserved,
+        *figures,
+    )
 
 
-def _divide(session: Session, books: list[Account]) -> None:
+def _divide_by_weight(session: Session, by_queue: list[ProportionAttributes]) -> None:
     """Round by round by weight, capped by what each may hold and asks for, never below its guarantee."""
-    remaining, unmet = session.total.copy(), list(books)
-    while unmet and (weights := sum(account.queue.weight for account in unmet)):
+    remaining, unmet = session.total_resources.copy(), list(by_queue)
+    while unmet and (weights := sum(attributes.queue.weight for attributes in unmet)):
         at_start, moved = remaining.copy(), np.zeros_like(remaining)
-        for account in list(unmet):
-            old = account.deserved.copy()
-            fresh = old + at_start * (account.queue.weight / weights)
-            fresh = np.minimum(np.minimum(fresh, account.real), account.request)
-            account.deserved = np.maximum(fresh, account.guarantee)
-            moved += account.deserved - old
-            if (account.request < account.deserved + EPSILON).all() or (account.deserved == old).all():
-                unmet.remove(account)
+        for attributes in list(unmet):
+            old = attributes.deserved.copy()
+            fresh = old + at_start * (attributes.queue.weight / weights)
+            fresh = np.minimum(np.minimum(fresh, attributes.real_capability), attributes.request)
+            attributes.deserved = np.maximum(fresh, attributes.guarantee)
+            moved += attributes.deserved - old
+            if (attributes.request < attributes.deserved + EPSILON).all() or (attributes.deserved == old).all():
+                unmet.remove(attributes)
         remaining = np.maximum(remaining - moved, 0.0)
         left = remaining[session.dimensions.without_pods]
         if not (left > EPSILON).any() or (remaining == at_start).all():

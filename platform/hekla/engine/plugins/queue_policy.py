@@ -19,54 +19,54 @@ import numpy as np
 
 from hekla.engine.columns import Vector, share
 from hekla.engine.durations import seconds
-from hekla.engine.gangs import Gang, Member
-from hekla.engine.points import Point
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
 ANNOTATION = "hekla.io/job-order"
 _WAITING_TIMES = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
-Key = Callable[[Gang], float]
+Key = Callable[[JobInfo], float]
 
 
 def open_session(session: Session, option: PluginOption) -> None:
     """Order the jobs of each queue."""
     shares = _Shares(session)
-    session.on_change.append(shares.follow)
+    session.on_change.append(shares.update)
     keys: dict[str, Key] = {
-        "fifo": lambda _gang: 0.0,
+        "fifo": lambda _job: 0.0,
         "fair": shares.share_of,
-        "priority": lambda gang: -float(gang.job.priority),
+        "priority": lambda job: -float(job.group.priority),
         "sla": _deadline,
     }
     default = str(option.arguments.get("default", ""))
     by_queue = {q.name: keys.get(q.annotations.get(ANNOTATION, default)) for q in session.queues.values()}
 
-    def order(gang: Gang) -> tuple[float, float]:
-        key = by_queue[gang.job.queue]
-        return (0.0, 0.0) if key is None else (key(gang), gang.job.created_at)
+    def order(job: JobInfo) -> tuple[float, float]:
+        key = by_queue[job.group.queue]
+        return (0.0, 0.0) if key is None else (key(job), job.group.created_at)
 
-    session.ranks_shift = True
-    session.register(Point.JOB_ORDER, option, order)
+    session.job_order_changes = True
+    session.register(ExtensionPoint.JOB_ORDER, option, order)
 
 
 class _Shares:
     """What each namespace holds of a queue, as a part of the cluster."""
 
     def __init__(self, session: Session) -> None:
-        self._total = session.total
-        self._held: dict[tuple[str, str], Vector] = defaultdict(lambda: np.zeros_like(session.total))
-        for gang in session.gangs.values():
-            self._held[gang.job.queue, gang.job.namespace] += gang.allocated
+        self._total = session.total_resources
+        self._held: dict[tuple[str, str], Vector] = defaultdict(lambda: np.zeros_like(session.total_resources))
+        for job in session.jobs.values():
+            self._held[job.group.queue, job.group.namespace] += job.allocated
 
-    def follow(self, member: Member, _row: int, sign: int) -> None:
-        self._held[member.job.job.queue, member.job.job.namespace] += sign * member.request
+    def update(self, pod: PodInfo, _row: int, sign: int) -> None:
+        self._held[pod.job.group.queue, pod.job.group.namespace] += sign * pod.request
 
-    def share_of(self, gang: Gang) -> float:
-        return share(self._held[gang.job.queue, gang.job.namespace], self._total)
+    def share_of(self, job: JobInfo) -> float:
+        return share(self._held[job.group.queue, job.group.namespace], self._total)
 
 
-def _deadline(gang: Gang) -> float:
-    written = (gang.job.annotations.get(name) for name in _WAITING_TIMES)
+def _deadline(job: JobInfo) -> float:
+    written = (job.group.annotations.get(name) for name in _WAITING_TIMES)
     waits = next((time for text in written if text and (time := seconds(text)) is not None), None)
-    return inf if waits is None else gang.job.created_at + waits
+    return inf if waits is None else job.group.created_at + waits

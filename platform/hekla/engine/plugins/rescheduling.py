@@ -18,9 +18,9 @@ import numpy as np
 
 from hekla.engine.columns import Mask, Vector, fits
 from hekla.engine.durations import seconds
-from hekla.engine.gangs import Member
-from hekla.engine.model import TaskStatus
-from hekla.engine.points import Point
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import PodInfo
+from hekla.engine.model import PodStatus
 from hekla.engine.policy import Argument, PluginOption, number
 from hekla.engine.session import Session
 
@@ -32,15 +32,15 @@ _ALL = 100.0
 
 def open_session(session: Session, option: PluginOption) -> None:
     """Name victims when it is time."""
-    last, interval = session.state.shuffled_at, seconds(str(option.arguments.get("interval", ""))) or _INTERVAL
+    last, interval = session.state.last_shuffle_at, seconds(str(option.arguments.get("interval", ""))) or _INTERVAL
     if last is not None and session.now - last < interval:
         return
     low, target = _thresholds(option)
 
-    def victims(members: Sequence[Member]) -> list[Member]:
-        return _victims(session, members, low, target)
+    def victims(pods: Sequence[PodInfo]) -> list[PodInfo]:
+        return _victims(session, pods, low, target)
 
-    session.register(Point.VICTIM_TASKS, option, victims)
+    session.register(ExtensionPoint.VICTIM_TASKS, option, victims)
 
 
 def _thresholds(option: PluginOption) -> tuple[Vector, Vector]:
@@ -57,16 +57,16 @@ def _row(params: Argument | Mapping[str, Argument] | None, name: str) -> Vector:
     return np.array([number(amounts.get(resource), _ALL) for resource in _NAMES])
 
 
-def _victims(session: Session, members: Sequence[Member], low: Vector, target: Vector) -> list[Member]:
+def _victims(session: Session, pods: Sequence[PodInfo], low: Vector, target: Vector) -> list[PodInfo]:
     table, load = session.table, _load(session)
     whole = table.allocatable[:, :3]
     open_rows = np.array([not node.unschedulable for node in table.nodes], dtype=bool)
     idle = (load < low).all(axis=1) & open_rows
     busy: Mask = (load > target).any(axis=1) & ~idle
     room = ((target / 100 - load / 100) * whole)[idle].clip(min=0).sum(axis=0)
-    chosen: list[Member] = []
+    chosen: list[PodInfo] = []
     for row in sorted(np.flatnonzero(busy).tolist(), key=lambda at: -load[at, :2].sum()):
-        for victim in _leavers(session, members, row):
+        for victim in _leavers(session, pods, row):
             if (load[row] <= target).all():
                 break
             request = victim.request[:3]
@@ -89,24 +89,24 @@ def _load(session: Session) -> Vector:
     return load
 
 
-def _leavers(session: Session, members: Sequence[Member], row: int) -> Iterator[Member]:
+def _leavers(session: Session, pods: Sequence[PodInfo], row: int) -> Iterator[PodInfo]:
     """The tasks of a node that may leave it, the least important first."""
     name = session.table.nodes[row].name
-    here = [m for m in members if m.node == name and m.status is TaskStatus.RUNNING and m.task.preemptable]
-    yield from sorted(here, key=lambda m: (not m.best_effort, m.job.job.priority, m.task.priority, m.task.uid))
+    here = [m for m in pods if m.node == name and m.status is PodStatus.RUNNING and m.spec.preemptable]
+    yield from sorted(here, key=lambda m: (not m.best_effort, m.job.group.priority, m.spec.priority, m.spec.uid))
 
 
-def _fits_somewhere(session: Session, member: Member, idle: Mask) -> bool:
-    allowed = session.places(member).allowed & idle
-    return bool((allowed & fits(member.request, session.table.idle)).any())
+def _fits_somewhere(session: Session, pod: PodInfo, idle: Mask) -> bool:
+    allowed = session.node_fit(pod).feasible & idle
+    return bool((allowed & fits(pod.request, session.table.idle)).any())
 
 
-def _unspared(session: Session, chosen: list[Member]) -> list[Member]:
+def _unspared(session: Session, chosen: list[PodInfo]) -> list[PodInfo]:
     """Without those whom a plugin spares even for the most important of them."""
     if not chosen:
         return []
-    top = max(chosen, key=lambda member: (member.job.job.priority, member.task.priority))
-    for answer in session.answers(Point.SPARED):
-        spared = {one.task.uid for one in answer(top, chosen)}
-        chosen = [one for one in chosen if one.task.uid not in spared]
+    top = max(chosen, key=lambda pod: (pod.job.group.priority, pod.spec.priority))
+    for answer in session.functions(ExtensionPoint.SPARED):
+        spared = {one.spec.uid for one in answer(top, chosen)}
+        chosen = [one for one in chosen if one.spec.uid not in spared]
     return chosen

@@ -19,13 +19,13 @@ import numpy as np
 
 from hekla.engine.columns import EPSILON, Mask, NodeTable, Vector
 from hekla.engine.durations import seconds
-from hekla.engine.gangs import ALLOCATED, Gang, Member
-from hekla.engine.model import Queue, TaskStatus
-from hekla.engine.places import Places, Refusal
-from hekla.engine.points import Point
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import ALLOCATED, JobInfo, PodInfo
+from hekla.engine.model import PodStatus, QueueSpec
+from hekla.engine.node_fit import NodeFit, Refusal
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
-from hekla.engine.victims import total
+from hekla.engine.victims import total_request
 
 _AFTER = 600.0
 _CANDIDATES = 32
@@ -35,50 +35,50 @@ _CANDIDATES = 32
 def open_session(session: Session, option: PluginOption) -> None:
     """Keep the elected gang's machines from all the others."""
     after = seconds(str(option.arguments.get("after", "")))
-    keeper = _Keeper(session, _AFTER if after is None else after)
-    session.register(Point.TASK_CLASS, option, keeper.is_due)
-    session.register(Point.PREDICATE, option, keeper.refuse)
-    session.register(Point.ALLOCATABLE, option, keeper.leaves_share)
+    reservation = _Reservation(session, _AFTER if after is None else after)
+    session.register(ExtensionPoint.TASK_CLASS, option, reservation.is_due)
+    session.register(ExtensionPoint.PREDICATE, option, reservation.refuse)
+    session.register(ExtensionPoint.ALLOCATABLE, option, reservation.leaves_share)
 
 
 @dataclass(frozen=True, slots=True)
 class _Election:
     """Who was elected, the machines kept for it, and what its queue must still have for it beyond what ends there."""
 
-    gang: Gang | None
-    kept: Mask
+    job: JobInfo | None
+    reserved: Mask
     share: Vector
 
 
-class _Keeper:
+class _Reservation:
     """Who is due, and what is kept; elected when somebody is first asked for a place, when all plugins have spoken."""
 
     def __init__(self, session: Session, after: float) -> None:
         self._session = session
-        due = [gang for gang in session.gangs.values() if _waits(gang, session.now - after)]
-        self._due = sorted(due, key=lambda gang: (-gang.job.priority, gang.job.created_at, gang.job.uid))
-        self._uids = {gang.job.uid for gang in due}
+        due = [job for job in session.jobs.values() if _waits(job, session.now - after)]
+        self._due = sorted(due, key=lambda job: (-job.group.priority, job.group.created_at, job.group.uid))
+        self._uids = {job.group.uid for job in due}
         self._election: _Election | None = None
         self._is_asking = False
 
-    def is_due(self, member: Member) -> str:
+    def is_due(self, pod: PodInfo) -> str:
         """Gangs that are due are classes of their own."""
-        return member.job.job.uid if member.job.job.uid in self._uids else ""
+        return pod.job.group.uid if pod.job.group.uid in self._uids else ""
 
-    def refuse(self, member: Member, _table: NodeTable) -> list[Refusal]:
+    def refuse(self, pod: PodInfo, _table: NodeTable) -> list[Refusal]:
         election = self._outcome()
-        if election is None or election.gang in (None, member.job):
+        if election is None or election.job in (None, pod.job):
             return []
-        return [Refusal(election.kept, "reserved for a job that waits longer")]
+        return [Refusal(election.reserved, "reserved for a job that waits longer")]
 
-    def leaves_share(self, queue: Queue, member: Member) -> bool:
+    def leaves_share(self, queue: QueueSpec, pod: PodInfo) -> bool:
         """Whether the elected job's queue would still have enough for it."""
         election = self._outcome()
-        if election is None or election.gang is None or election.gang.is_ready:
+        if election is None or election.job is None or election.job.is_ready:
             return True
-        if election.gang is member.job or election.gang.job.queue != queue.name:
+        if election.job is pod.job or election.job.group.queue != queue.name:
             return True
-        return self._may_hold(election.gang, election.share + member.request)
+        return self._may_hold(election.job, election.share + pod.request)
 
     def _outcome(self) -> _Election | None:
         """None while it is being found out."""
@@ -89,97 +89,97 @@ class _Keeper:
         return self._election
 
     def _elect(self) -> _Election:
-        found = ((gang, self._rows(gang)) for gang in self._due[:_CANDIDATES])
-        gang, rows = next((one for one in found if one[1]), (None, []))
-        kept = np.zeros(len(self._session.table), dtype=bool)
-        kept[rows] = True
-        share = np.zeros_like(self._session.total)
-        if gang is not None:
-            share = total(_needed(gang), share) - self._held_by(gang.job.queue, rows, share)
-        return _Election(gang, kept, share)
+        found = ((job, self._rows(job)) for job in self._due[:_CANDIDATES])
+        job, rows = next((one for one in found if one[1]), (None, []))
+        reserved = np.zeros(len(self._session.table), dtype=bool)
+        reserved[rows] = True
+        share = np.zeros_like(self._session.total_resources)
+        if job is not None:
+            share = total_request(_needed(job), share) - self._held_by(job.group.queue, rows, share)
+        return _Election(job, reserved, share)
 
-    def _rows(self, gang: Gang) -> list[int]:
+    def _rows(self, job: JobInfo) -> list[int]:
         """The machines that would do; none if nothing would."""
-        members = _needed(gang)
-        nothing = np.zeros_like(self._session.total)
-        needed = total(members, nothing)
-        others = sum((g.allocated for g in self._session.gangs.values() if g.job.queue == gang.job.queue), nothing)
+        pods = _needed(job)
+        nothing = np.zeros_like(self._session.total_resources)
+        needed = total_request(pods, nothing)
+        others = sum((g.allocated for g in self._session.jobs.values() if g.group.queue == job.group.queue), nothing)
         self._is_asking = True
         try:
-            rows = _rows(self._session, members)
+            rows = _rows(self._session, pods)
         finally:
             self._is_asking = False
-        return rows if self._may_hold(gang, needed - others) else []
+        return rows if self._may_hold(job, needed - others) else []
 
     def _held_by(self, queue: str, rows: Iterable[int], like: Vector) -> Vector:
-        held = (m for row in rows for m in self._session.residents[row].values() if m.status in ALLOCATED)
-        return total((m for m in held if m.job.job.queue == queue), like)
+        held = (m for row in rows for m in self._session.node_pods[row].values() if m.status in ALLOCATED)
+        return total_request((m for m in held if m.job.group.queue == queue), like)
 
-    def _may_hold(self, gang: Gang, more: Vector) -> bool:
+    def _may_hold(self, job: JobInfo, more: Vector) -> bool:
         """Whether the gang's queue may give out so much more, as if one task asked for it."""
-        queue = self._session.queues[gang.job.queue]
-        asker = copy(gang.members[0])
+        queue = self._session.queues[job.group.queue]
+        asker = copy(job.pods[0])
         asker.request = np.maximum(more, 0.0)
         self._is_asking = True
         try:
-            return self._session.all_agree(Point.ALLOCATABLE, queue, asker)
+            return self._session.all_agree(ExtensionPoint.ALLOCATABLE, queue, asker)
         finally:
             self._is_asking = False
 
 
-def _waits(gang: Gang, before: float) -> bool:
+def _waits(job: JobInfo, before: float) -> bool:
     """Let in before that, with fewer places than it needs to start."""
-    missing = gang.job.min_available - gang.ready_count
-    return gang.is_admitted and missing > 0 and gang.job.created_at <= before and bool(gang.pending())
+    missing = job.group.min_available - job.ready_count
+    return job.is_admitted and missing > 0 and job.group.created_at <= before and bool(job.pending())
 
 
-def _rows(session: Session, members: Sequence[Member]) -> list[int]:
+def _rows(session: Session, pods: Sequence[PodInfo]) -> list[int]:
     """The machines that would hold all of them if they were empty; none if that does not suffice."""
-    classes = {_class(member): member for member in members}
-    places = {key: Places(member, session.table, session.answers) for key, member in classes.items()}
-    left = Counter(_class(member) for member in members)
+    classes = {_class(pod): pod for pod in pods}
+    node_fit = {key: NodeFit(pod, session.table, session.functions) for key, pod in classes.items()}
+    left = Counter(_class(pod) for pod in pods)
     rows = []
-    for row in _roomiest_first(session, members):
+    for row in _roomiest_first(session, pods):
         if not +left:
             break
         before = left.total()
-        _fill(session.table.allocatable[row].copy(), left, [c for c in classes.items() if places[c[0]].allowed[row]])
+        _fill(session.table.allocatable[row].copy(), left, [c for c in classes.items() if node_fit[c[0]].feasible[row]])
         if left.total() < before:
             rows.append(row)
     return [] if +left else rows
 
 
-def _class(member: Member) -> Hashable:
-    return member.shape, member.task.role
+def _class(pod: PodInfo) -> Hashable:
+    return pod.class_number, pod.spec.role
 
 
-def _roomiest_first(session: Session, members: Sequence[Member]) -> list[int]:
+def _roomiest_first(session: Session, pods: Sequence[PodInfo]) -> list[int]:
     """By the part that is or will be free of what is asked for, then by name."""
     table = session.table
-    asked = np.any([member.request > 0 for member in members], axis=0)
-    whole = table.allocatable[:, asked]
-    free = np.divide(table.future()[:, asked], whole, out=np.zeros_like(whole), where=whole > 0).min(axis=1)
+    requested = np.any([pod.request > 0 for pod in pods], axis=0)
+    whole = table.allocatable[:, requested]
+    free = np.divide(table.future_idle()[:, requested], whole, out=np.zeros_like(whole), where=whole > 0).min(axis=1)
     return [int(row) for row in np.argsort(-free, kind="stable")]
 
 
-def _fill(room: Vector, left: Counter[Hashable], classes: Sequence[tuple[Hashable, Member]]) -> None:
+def _fill(room: Vector, left: Counter[Hashable], classes: Sequence[tuple[Hashable, PodInfo]]) -> None:
     """Put as many of those that are left as fit into the room of an empty machine."""
-    for key, member in classes:
-        asked = member.request > 0
-        count = min(int(((room[asked] + EPSILON) // member.request[asked]).min()), left[key])
-        room -= count * member.request
+    for key, pod in classes:
+        requested = pod.request > 0
+        count = min(int(((room[requested] + EPSILON) // pod.request[requested]).min()), left[key])
+        room -= count * pod.request
         left[key] -= count
 
 
-def _needed(gang: Gang) -> list[Member]:
+def _needed(job: JobInfo) -> list[PodInfo]:
     """As many of its waiting tasks as it needs to start: each role's minimum first."""
-    waiting = sorted(gang.pending(), key=lambda m: (m.task.role, m.task.uid))
-    by_role = Counter({role: -gang.in_role(role, (TaskStatus.RUNNING,)) for role in gang.job.min_task_member})
-    first: list[Member] = []
-    rest: list[Member] = []
-    for member in waiting:
-        by_role[member.task.role] += 1
-        least = gang.job.min_task_member.get(member.task.role, 0)
-        (first if by_role[member.task.role] <= least else rest).append(member)
-    missing = gang.job.min_available - gang.ready_count
+    waiting = sorted(job.pending(), key=lambda m: (m.spec.role, m.spec.uid))
+    by_role = Counter({role: -job.count_in_role(role, (PodStatus.RUNNING,)) for role in job.group.min_task_member})
+    first: list[PodInfo] = []
+    rest: list[PodInfo] = []
+    for pod in waiting:
+        by_role[pod.spec.role] += 1
+        least = job.group.min_task_member.get(pod.spec.role, 0)
+        (first if by_role[pod.spec.role] <= least else rest).append(pod)
+    missing = job.group.min_available - job.ready_count
     return [*first, *rest][: max(missing, 1)]

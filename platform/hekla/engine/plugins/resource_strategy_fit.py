@@ -20,10 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hekla.engine.columns import NodeTable, Rows, Use, Vector
-from hekla.engine.gangs import Member
-from hekla.engine.places import Refusal, UseScorer
-from hekla.engine.points import Point
+from hekla.engine.columns import NodeResources, NodeTable, Rows, Vector
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import PodInfo
+from hekla.engine.node_fit import Refusal, ResourceScorer
 from hekla.engine.policy import Argument, PluginOption, is_true, number
 from hekla.engine.session import Session
 
@@ -33,7 +33,7 @@ _DEFAULT_WEIGHT = 10
 _ONE = 1000.0
 """Devices count in thousandths."""
 _GIGABYTE = 1e9
-Maker = Callable[[Member], UseScorer]
+Maker = Callable[[PodInfo], ResourceScorer]
 _NOTHING: Mapping[str, Argument] = {}
 
 
@@ -49,13 +49,13 @@ def open_session(session: Session, option: PluginOption) -> None:
     """Score by strategy and by scarcity, and keep what belongs to devices."""
     makers = [one for one in (_by_strategy(session, option), _by_scarcity(session, option)) if one is not None]
 
-    def scorer(member: Member) -> UseScorer:
-        scorers = [make(member) for make in makers]
-        return lambda use: sum((one(use) for one in scorers), np.zeros(len(use.used)))
+    def scorer(pod: PodInfo) -> ResourceScorer:
+        scorers = [make(pod) for make in makers]
+        return lambda node: sum((one(node) for one in scorers), np.zeros(len(node.used)))
 
     if makers:
-        session.register(Point.USE_ORDER, option, scorer)
-        session.register(Point.TASK_CLASS, option, _wish)
+        session.register(ExtensionPoint.USE_ORDER, option, scorer)
+        session.register(ExtensionPoint.TASK_CLASS, option, _wish)
     _keep_for_devices(session, option)
 
 
@@ -67,14 +67,14 @@ def _by_strategy(session: Session, option: PluginOption) -> Maker | None:
     names = session.dimensions.names
     default = _strategy(names, _mapping(option.arguments.get("resources")))
 
-    def scorer(member: Member) -> UseScorer:
-        chosen = _changed(default, names, *_wish(member))
-        wanted = (member.request > 0) & (chosen.weights > 0)
-        request, weights, fills = member.request[wanted], chosen.weights[wanted], chosen.fills[wanted] > 0
+    def scorer(pod: PodInfo) -> ResourceScorer:
+        chosen = _changed(default, names, *_wish(pod))
+        wanted = (pod.request > 0) & (chosen.weights > 0)
+        request, weights, fills = pod.request[wanted], chosen.weights[wanted], chosen.fills[wanted] > 0
 
-        def score(use: Use) -> Vector:
-            whole = use.allocatable[:, wanted]
-            after = use.used[:, wanted] + request
+        def score(node: NodeResources) -> Vector:
+            whole = node.allocatable[:, wanted]
+            after = node.used[:, wanted] + request
             counted = np.where(fills, after, whole - after)
             parts = np.divide(counted, whole, out=np.zeros_like(whole), where=(whole > 0) & (after <= whole))
             result: Vector = (parts * weights).sum(axis=1) / (weights.sum() or 1.0) * 100 * weight
@@ -85,8 +85,8 @@ def _by_strategy(session: Session, option: PluginOption) -> Maker | None:
     return scorer if weight else None
 
 
-def _wish(member: Member) -> tuple[str, str]:
-    annotations = member.task.annotations
+def _wish(pod: PodInfo) -> tuple[str, str]:
+    annotations = pod.spec.annotations
     return annotations.get(_TYPE, ""), annotations.get(_WEIGHT, "")
 
 
@@ -111,8 +111,8 @@ def _changed(default: _Strategy, names: Sequence[str], kind: str, weights: str) 
     if kind in (LEAST, MOST):
         fills = np.full_like(fills, float(kind == MOST))
     try:
-        said = json.loads(weights) if weights else {}
-        row = np.array([max(float(said.get(name, 0.0)), 0.0) for name in names]) if said else row
+        stated = json.loads(weights) if weights else {}
+        row = np.array([max(float(stated.get(name, 0.0)), 0.0) for name in names]) if stated else row
     except (ValueError, TypeError, AttributeError):
         pass
     return _Strategy(row, fills)
@@ -131,12 +131,12 @@ def _by_scarcity(session: Session, option: PluginOption) -> Maker | None:
         return None
     row = np.array([by_name.get(name, 0.0) for name in session.dimensions.names])
 
-    def score(use: Use) -> Vector:
-        owned = ((use.allocatable > 0) * row).sum(axis=1)
+    def score(node: NodeResources) -> Vector:
+        owned = ((node.allocatable > 0) * row).sum(axis=1)
         result: Vector = (1 - owned / total) * 100 * weight
         return result
 
-    return lambda _member: score
+    return lambda _pod: score
 
 
 # In proportion to devices.
@@ -148,31 +148,31 @@ def _keep_for_devices(session: Session, option: PluginOption) -> None:
         return
     rates = _mapping(arguments.get("resourceProportion"))
     names = session.dimensions.names
-    kept = []
+    reserves = []
     for name in _list(arguments.get("resources")):
         if name in names:
             each = np.zeros(len(names))
             each[names.index("cpu")] = number(rates.get(f"{name}.cpu"), 0.0)
             each[names.index("memory")] = number(rates.get(f"{name}.memory"), 0.0) * _GIGABYTE / _ONE
-            kept.append((names.index(name), each))
+            reserves.append((names.index(name), each))
 
-    def refuse(member: Member, table: NodeTable) -> Callable[[Rows], list[Refusal]] | None:
-        asks = member.request[:2] > 0
-        if any(member.request[at] > 0 for at, _ in kept) or not asks.any():
+    def refuse(pod: PodInfo, table: NodeTable) -> Callable[[Rows], list[Refusal]] | None:
+        requested = pod.request[:2] > 0
+        if any(pod.request[at] > 0 for at, _ in reserves) or not requested.any():
             return None
 
         def without_reserve(rows: Rows) -> list[Refusal]:
             idle = table.idle[rows]
-            left = idle - member.request
+            left = idle - pod.request
             short = np.zeros(len(idle), dtype=bool)
-            for at, each in kept:
+            for at, each in reserves:
                 reserve = np.maximum(idle[:, at : at + 1], 0.0) * each
-                short |= ((left < reserve) & (reserve > 0))[:, :2][:, asks].any(axis=1)
+                short |= ((left < reserve) & (reserve > 0))[:, :2][:, requested].any(axis=1)
             return [Refusal(short, "cpu and memory are kept for devices")]
 
         return without_reserve
 
-    session.register(Point.CHANGING_PREDICATE, option, refuse)
+    session.register(ExtensionPoint.CHANGING_PREDICATE, option, refuse)
 
 
 def _mapping(value: object) -> Mapping[str, Argument]:

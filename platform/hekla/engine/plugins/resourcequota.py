@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
 from hekla.engine.columns import EPSILON
-from hekla.engine.decisions import Cause, Reason
-from hekla.engine.gangs import ALLOCATED, Gang
-from hekla.engine.points import Point, Vote
+from hekla.engine.decisions import Cause, PendingReason
+from hekla.engine.extension_points import ExtensionPoint, Vote
+from hekla.engine.job_info import ALLOCATED, JobInfo
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
@@ -31,41 +31,41 @@ def open_session(session: Session, option: PluginOption) -> None:
         quotas[quota.namespace].append(pair)
     let_in: dict[str, Resources] = defaultdict(Resources)
 
-    def enqueueable(gang: Gang) -> Vote:
-        namespace = gang.job.namespace
-        least = _least(gang, follows=follows)
+    def enqueueable(job: JobInfo) -> Vote:
+        namespace = job.group.namespace
+        least = _least(job, follows=follows)
         for hard, used in quotas.get(namespace, ()):
             if _short(hard, used + let_in[namespace] + least):
-                session.reasons[gang.job.uid] += (_refusal(hard, used + let_in[namespace], least),)
+                session.reasons[job.group.uid] += (_refusal(hard, used + let_in[namespace], least),)
                 return Vote.REJECT
         return Vote.PERMIT
 
-    def enqueued(gang: Gang) -> None:
-        let_in[gang.job.namespace] += _least(gang, follows=follows)
+    def enqueued(job: JobInfo) -> None:
+        let_in[job.group.namespace] += _least(job, follows=follows)
 
-    session.register(Point.JOB_ENQUEUEABLE, option, enqueueable, is_lasting=True)
-    session.register(Point.JOB_ENQUEUED, option, enqueued)
+    session.register(ExtensionPoint.JOB_ENQUEUEABLE, option, enqueueable, is_cacheable=True)
+    session.register(ExtensionPoint.JOB_ENQUEUED, option, enqueued)
 
 
 def _plain(amounts: Amounts) -> dict[str, float]:
     return {name.removeprefix(_PREFIX): amount for name, amount in amounts.items()}
 
 
-def _least(gang: Gang, *, follows: bool) -> Resources:
-    least = gang.job.min_resources or Resources()
-    return least if follows else Resources({"pods": gang.job.min_available} | dict(least))
+def _least(job: JobInfo, *, follows: bool) -> Resources:
+    least = job.group.min_resources or Resources()
+    return least if follows else Resources({"pods": job.group.min_available} | dict(least))
 
 
 def _held(session: Session, namespace: str) -> Resources:
     """What the namespace's tasks hold, and what those of its jobs that were let in still need for their minimum."""
-    return sum((_claim(gang) for gang in session.gangs.values() if gang.job.namespace == namespace), Resources())
+    return sum((_claim(job) for job in session.jobs.values() if job.group.namespace == namespace), Resources())
 
 
-def _claim(gang: Gang) -> Resources:
-    held = sum((m.task.request + {"pods": 1.0} for m in gang.members if m.status in ALLOCATED), Resources())
-    if gang.phase not in (GangPhase.INQUEUE, GangPhase.RUNNING):
+def _claim(job: JobInfo) -> Resources:
+    held = sum((m.spec.request + {"pods": 1.0} for m in job.pods if m.status in ALLOCATED), Resources())
+    if job.phase not in (GangPhase.INQUEUE, GangPhase.RUNNING):
         return held
-    least = _least(gang, follows=False)
+    least = _least(job, follows=False)
     return Resources({name: max(held.amount(name), least.amount(name)) for name in {*held, *least}})
 
 
@@ -73,10 +73,10 @@ def _short(hard: Amounts, wanted: Resources) -> list[str]:
     return [name for name, bound in hard.items() if wanted.amount(name) > bound + EPSILON]
 
 
-def _refusal(hard: Amounts, used: Resources, least: Resources) -> Reason:
+def _refusal(hard: Amounts, used: Resources, least: Resources) -> PendingReason:
     named = Resources({name: least.amount(name) for name in hard})
     left = Resources({name: max(0.0, bound - used.amount(name)) for name, bound in hard.items()})
-    return Reason(
+    return PendingReason(
         cause=Cause.QUOTA,
         action="enqueue",
         plugin="resourcequota",

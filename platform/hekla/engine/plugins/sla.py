@@ -7,8 +7,8 @@ above zero, counts as not set.
 import math
 
 from hekla.engine.durations import seconds
-from hekla.engine.gangs import Gang
-from hekla.engine.points import Point, Vote
+from hekla.engine.extension_points import ExtensionPoint, Vote
+from hekla.engine.job_info import JobInfo
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
@@ -19,17 +19,17 @@ def open_session(session: Session, option: PluginOption) -> None:
     """Order jobs by when their time is over, and speak for those whose time is over."""
     general = _positive(str(option.arguments.get(_NAME, "")))
 
-    def deadline(gang: Gang) -> float:
-        annotations = gang.job.annotations
+    def deadline(job: JobInfo) -> float:
+        annotations = job.group.annotations
         wait = _positive(annotations.get(f"volcano.sh/{_NAME}") or annotations.get(_NAME, "")) or general
-        return gang.job.created_at + wait if wait else math.inf
+        return job.group.created_at + wait if wait else math.inf
 
-    def has_waited(gang: Gang) -> Vote:
-        return Vote.PERMIT if deadline(gang) <= session.now else Vote.ABSTAIN
+    def has_waited(job: JobInfo) -> Vote:
+        return Vote.PERMIT if deadline(job) <= session.now else Vote.ABSTAIN
 
-    session.register(Point.JOB_ORDER, option, deadline)
-    session.register(Point.JOB_ENQUEUEABLE, option, has_waited)
-    session.register(Point.JOB_PIPELINED, option, has_waited)
+    session.register(ExtensionPoint.JOB_ORDER, option, deadline)
+    session.register(ExtensionPoint.JOB_ENQUEUEABLE, option, has_waited)
+    session.register(ExtensionPoint.JOB_PIPELINED, option, has_waited)
 
 
 def _positive(text: str) -> float | None:

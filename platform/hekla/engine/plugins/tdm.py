@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hekla.engine import budgets
+from hekla.engine import disruption_budgets
 from hekla.engine.columns import NodeTable, Rows, Vector
 from hekla.engine.durations import seconds
-from hekla.engine.gangs import Gang, Member
-from hekla.engine.model import TaskStatus
-from hekla.engine.places import Refusal
-from hekla.engine.points import Point, Vote
+from hekla.engine.extension_points import ExtensionPoint, Vote
+from hekla.engine.job_info import JobInfo, PodInfo
+from hekla.engine.model import PodStatus
+from hekla.engine.node_fit import Refusal
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
@@ -34,15 +34,15 @@ _LIKED = 100.0
 def open_session(session: Session, option: PluginOption) -> None:
     """Keep lent nodes for tasks that may be revoked, and give them back in time."""
     zones = _Zones(session, option)
-    session.register(Point.TASK_CLASS, option, _is_revocable)
-    session.register(Point.PREDICATE, option, zones.refusals)
-    session.register(Point.WIDE_NODE_ORDER, option, zones.scorer)
-    session.register(Point.JOB_ORDER, option, lambda gang: gang.job.preemptable)
-    session.register(Point.JOB_PIPELINED, option, lambda g: Vote.PERMIT if g.is_pipelined else Vote.REJECT)
-    session.register(Point.JOB_STARVING, option, _is_starving)
-    session.register(Point.PREEMPTABLE, option, zones.preemptable)
-    session.register(Point.SPARED, option, lambda _member, candidates: _beyond_budget(candidates))
-    session.register(Point.VICTIM_TASKS, option, zones.overdue)
+    session.register(ExtensionPoint.TASK_CLASS, option, _is_revocable)
+    session.register(ExtensionPoint.PREDICATE, option, zones.refusals)
+    session.register(ExtensionPoint.WIDE_NODE_ORDER, option, zones.scorer)
+    session.register(ExtensionPoint.JOB_ORDER, option, lambda job: job.group.preemptable)
+    session.register(ExtensionPoint.JOB_PIPELINED, option, lambda g: Vote.PERMIT if g.is_pipelined else Vote.REJECT)
+    session.register(ExtensionPoint.JOB_STARVING, option, _is_starving)
+    session.register(ExtensionPoint.PREEMPTABLE, option, zones.preemptable)
+    session.register(ExtensionPoint.SPARED, option, lambda _pod, candidates: _beyond_budget(candidates))
+    session.register(ExtensionPoint.VICTIM_TASKS, option, zones.overdue)
 
 
 def is_open(window: str, now: float, *, follows_volcano: bool) -> bool:
@@ -72,59 +72,61 @@ class _Zones:
         self._is_lent = np.array([bool(zone) for zone in of_nodes], dtype=bool)
         self._is_closed = np.array([bool(zone) and not self._open.get(zone) for zone in of_nodes], dtype=bool)
 
-    def refusals(self, member: Member, _table: NodeTable) -> Sequence[Refusal]:
+    def refusals(self, pod: PodInfo, _table: NodeTable) -> Sequence[Refusal]:
         """Lent nodes are for tasks that may be revoked, and only while they are lent."""
         refusals = [Refusal(self._is_closed, "revocable zone is closed")]
-        if not _is_revocable(member):
+        if not _is_revocable(pod):
             refusals.append(Refusal(self._is_lent, "for revocable tasks only"))
         return refusals
 
-    def scorer(self, member: Member, _table: NodeTable) -> Callable[[Rows], Vector] | None:
+    def scorer(self, pod: PodInfo, _table: NodeTable) -> Callable[[Rows], Vector] | None:
         """A task that may be revoked rather goes where only such tasks may go."""
         liked = np.where(self._is_lent & ~self._is_closed, _LIKED, 0.0)
-        return liked.__getitem__ if _is_revocable(member) and liked.any() else None
+        return liked.__getitem__ if _is_revocable(pod) and liked.any() else None
 
-    def preemptable(self, member: Member, candidates: Sequence[Member]) -> list[Member]:
+    def preemptable(self, pod: PodInfo, candidates: Sequence[PodInfo]) -> list[PodInfo]:
         """A task that must not be evicted itself takes from those that run on nodes of one's own and may be."""
-        if member.task.preemptable or _is_revocable(member):
+        if pod.spec.preemptable or _is_revocable(pod):
             return []
-        own = [m for m in candidates if m.status is TaskStatus.RUNNING and m.task.preemptable and not self._zone(m)]
-        return budgets.within(own, follows_volcano=self._follows)
+        own = [m for m in candidates if m.status is PodStatus.RUNNING and m.spec.preemptable and not self._zone(m)]
+        return disruption_budgets.within_budget(own, follows_volcano=self._follows)
 
-    def overdue(self, running: Sequence[Member]) -> list[Member]:
+    def overdue(self, running: Sequence[PodInfo]) -> list[PodInfo]:
         """Who has to leave nodes that are not lent any more, once a period.
 
         Volcano asks the budget of a job anew for each zone that it is in.
         """
-        last = self._session.state.shuffled_at
+        last = self._session.state.last_shuffle_at
         if last is not None and self._session.now < last + self._period:
             return []
-        late = [m for m in running if m.task.preemptable and self._open.get(self._zone(m)) is False]
+        late = [m for m in running if m.spec.preemptable and self._open.get(self._zone(m)) is False]
         if not self._follows:
-            return budgets.within(late, follows_volcano=False)
-        zones = dict.fromkeys(self._zone(member) for member in late)
-        return [m for zone in zones for m in budgets.within(self._in(zone, late), follows_volcano=True)]
+            return disruption_budgets.within_budget(late, follows_volcano=False)
+        zones = dict.fromkeys(self._zone(pod) for pod in late)
+        return [
+            m for zone in zones for m in disruption_budgets.within_budget(self._in(zone, late), follows_volcano=True)
+        ]
 
-    def _in(self, zone: str, members: Sequence[Member]) -> list[Member]:
-        return [member for member in members if self._zone(member) == zone]
+    def _in(self, zone: str, pods: Sequence[PodInfo]) -> list[PodInfo]:
+        return [pod for pod in pods if self._zone(pod) == zone]
 
-    def _zone(self, member: Member) -> str:
-        row = self._session.table.row_of.get(member.node)
+    def _zone(self, pod: PodInfo) -> str:
+        row = self._session.table.row_of.get(pod.node)
         return "" if row is None else self._of_nodes[row]
 
 
-def _is_revocable(member: Member) -> bool:
+def _is_revocable(pod: PodInfo) -> bool:
     """Its pod says so, or that it may be evicted."""
-    annotations = member.task.annotations
+    annotations = pod.spec.annotations
     return annotations.get(_ZONE) == "*" or annotations.get(_PREEMPTABLE, "").lower() == "true"
 
 
-def _is_starving(gang: Gang) -> bool:
-    return not gang.job.preemptable and bool(gang.count[TaskStatus.PENDING])
+def _is_starving(job: JobInfo) -> bool:
+    return not job.group.preemptable and bool(job.count_by_status[PodStatus.PENDING])
 
 
-def _beyond_budget(candidates: Sequence[Member]) -> list[Member]:
+def _beyond_budget(candidates: Sequence[PodInfo]) -> list[PodInfo]:
     """Those that the budgets which jobs state do not bear to lose."""
-    bound = [member for member in candidates if member.status is TaskStatus.RUNNING and budgets.is_stated(member.job)]
-    borne = {member.task.uid for member in budgets.within(bound, follows_volcano=False)}
-    return [member for member in bound if member.task.uid not in borne]
+    bound = [pod for pod in candidates if pod.status is PodStatus.RUNNING and disruption_budgets.has_budget(pod.job)]
+    borne = {pod.spec.uid for pod in disruption_budgets.within_budget(bound, follows_volcano=False)}
+    return [pod for pod in bound if pod.spec.uid not in borne]

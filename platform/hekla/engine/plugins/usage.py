@@ -14,17 +14,17 @@ import numpy as np
 
 from hekla.domain.resources import InvalidQuantity, parse_quantity
 from hekla.engine.columns import NodeTable, Rows, Vector
-from hekla.engine.gangs import ALLOCATED, Member
-from hekla.engine.model import TaskStatus
-from hekla.engine.places import Refusal
-from hekla.engine.points import Point
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import ALLOCATED, PodInfo
+from hekla.engine.model import PodStatus
+from hekla.engine.node_fit import Refusal
 from hekla.engine.policy import Argument, PluginOption, number
 from hekla.engine.session import Session
 
 _DEFAULT_WEIGHT, _DEFAULT_THRESHOLD = 5.0, 80.0
 _BOTH = slice(0, 2)
 _NAMES = ("cpu", "memory")
-_UNDONE = frozenset({TaskStatus.PENDING})
+_UNDONE = frozenset({PodStatus.PENDING})
 
 
 def open_session(session: Session, option: PluginOption) -> None:
@@ -39,19 +39,19 @@ def open_session(session: Session, option: PluginOption) -> None:
     measured = _measured(session, known)
     load = _Load(session, option.inner("estimator"), measured, weights)
 
-    def refuse(_member: Member, _table: NodeTable) -> list[Refusal]:
+    def refuse(_pod: PodInfo, _table: NodeTable) -> list[Refusal]:
         over = measured > most
         return [Refusal(known & over[:, at], f"{name} usage is too high") for at, name in enumerate(_NAMES)]
 
-    def score(_member: Member, _table: NodeTable, rows: Rows) -> Vector:
+    def score(_pod: PodInfo, _table: NodeTable, rows: Rows) -> Vector:
         if not weights.sum():
             return np.zeros(len(known[rows]))
         idle = 1 - load.part(rows)
         return np.where(known[rows], idle @ weights / weights.sum() * 100 * weight, 0.0)
 
-    session.on_change.append(load.follow)
-    session.register(Point.PREDICATE, option, refuse)
-    session.register(Point.NODE_ORDER, option, score)
+    session.on_change.append(load.update)
+    session.register(ExtensionPoint.PREDICATE, option, refuse)
+    session.register(ExtensionPoint.NODE_ORDER, option, score)
 
 
 def _measured(session: Session, known: np.ndarray) -> Vector:
@@ -72,11 +72,11 @@ class _Load:
         busy = self._measured @ weights >= self._number("risk_threshold", 0.6) * weights.sum()
         self._risk = np.where(busy, self._number("risk_factor", 1.2), 1.0)
         self._shadow = np.zeros_like(measured)
-        for row, residents in enumerate(session.residents):
+        for row, residents in enumerate(session.node_pods):
             usage = session.table.nodes[row].usage
-            for member in residents.values():
-                if usage and member.status in ALLOCATED and member.task.scheduled_at > usage.measured_at:
-                    self._shadow[row] += self._estimate(member, row)
+            for pod in residents.values():
+                if usage and pod.status in ALLOCATED and pod.spec.scheduled_at > usage.measured_at:
+                    self._shadow[row] += self._estimate(pod, row)
 
     def part(self, rows: Rows) -> Vector:
         whole = self._table.allocatable[rows, _BOTH]
@@ -84,16 +84,16 @@ class _Load:
         part: Vector = np.clip(self._measured[rows] + shadow, 0.0, 1.0)
         return part
 
-    def follow(self, member: Member, row: int, sign: int) -> None:
+    def update(self, pod: PodInfo, row: int, sign: int) -> None:
         """Placements and their taking back; who is evicted or kept was measured already."""
-        if (sign > 0 and member.status is not TaskStatus.RUNNING) or member.status in _UNDONE:
-            self._shadow[row] += sign * self._estimate(member, row)
+        if (sign > 0 and pod.status is not PodStatus.RUNNING) or pod.status in _UNDONE:
+            self._shadow[row] += sign * self._estimate(pod, row)
 
-    def _estimate(self, member: Member, row: int) -> Vector:
-        if member.best_effort:
+    def _estimate(self, pod: PodInfo, row: int) -> Vector:
+        if pod.best_effort:
             return self._idle_pod * float(self._risk[row])
-        request = member.request[_BOTH]
-        limit = np.array([member.task.limits.amount(name) for name in _NAMES])
+        request = pod.request[_BOTH]
+        limit = np.array([pod.spec.limits.amount(name) for name in _NAMES])
         guess = (request * self._ratio + np.maximum(limit - request, 0.0) * self._burst) * self._risk[row]
         capped: Vector = np.where(limit > 0, np.minimum(guess, limit), guess)
         return capped

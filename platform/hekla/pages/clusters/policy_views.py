@@ -75,7 +75,7 @@ def _put_in_force(request: HttpRequest, cluster: Cluster, form: PolicyForm) -> H
     return redirect(f"{reverse('clusters:policy')}?cluster={cluster.name}")
 
 
-def _tried(cluster: Cluster, old: str, new: str, wanted: policy.Policy) -> dict[str, Any]:
+def _tried(cluster: Cluster, old: str, new: str, wanted: policy.SchedulerPolicy) -> dict[str, Any]:
     trial = try_policy(cluster, policies.in_force(cluster), wanted, now=clock.now())
     return {
         "trial": trial,

@@ -16,7 +16,7 @@ from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.resources import Resources
-from hekla.engine.standing import Standing
+from hekla.engine.queue_shares import QueueShares
 from hekla.scheduling.occupancy import Occupancy, Use
 
 _NOTHING = Resources()
@@ -109,13 +109,13 @@ def _scaled(name: str, amount: float) -> int:
     return int(amount // 2**20) if name == "memory" else int(amount)
 
 
-def share_bars(standing: Standing) -> list[Bar]:
+def share_bars(standing: QueueShares) -> list[Bar]:
     """A queue's bar for each resource that it may hold."""
-    return [_share_bar(standing, name) for name in _SHOWN if standing.bound.amount(name)]
+    return [_share_bar(standing, name) for name in _SHOWN if standing.limit.amount(name)]
 
 
-def _share_bar(standing: Standing, name: str) -> Bar:
-    bar = _bar(name, standing.held.amount(name), standing.bound.amount(name))
+def _share_bar(standing: QueueShares, name: str) -> Bar:
+    bar = _bar(name, standing.allocated.amount(name), standing.limit.amount(name))
     parts = {part: getattr(standing, part).amount(name) for part in ("borrowed", "lent", "guarantee", "deserved")}
     said = [_PARTS[part] % labels.amounts(Resources({name: amount})) for part, amount in parts.items() if amount]
     scaled = {part: _scaled(name, amount) for part, amount in parts.items()}

@@ -16,7 +16,7 @@ from hekla.apps.job_history import labels
 from hekla.apps.queues import checks
 from hekla.apps.queues import selectors as queues
 from hekla.domain.errors import Invalid
-from hekla.engine.standing import Standing
+from hekla.engine.queue_shares import QueueShares
 from hekla.lib import clock
 from hekla.pages.frame.people import person
 from hekla.pages.queues.forms import QueueChangeForm, QueueForm
@@ -87,19 +87,19 @@ def _rows(forecast: Forecast, name: str) -> Iterator[Moved]:
         yield _moved(other, forecast.before, after, is_this=other == name, lost=lost[other])
 
 
-def _moved(name: str, before: Mapping[str, Standing], after: Standing, *, is_this: bool, lost: int) -> Moved:
+def _moved(name: str, before: Mapping[str, QueueShares], after: QueueShares, *, is_this: bool, lost: int) -> Moved:
     was = before.get(name)
     return Moved(
         name=name,
         is_this=is_this,
-        held=labels.amounts(after.held),
+        held=labels.amounts(after.allocated),
         deserved=(labels.amounts(was.deserved) if was else _("new"), labels.amounts(after.deserved)),
-        bound=(labels.amounts(was.bound) if was else _("new"), labels.amounts(after.bound)),
+        bound=(labels.amounts(was.limit) if was else _("new"), labels.amounts(after.limit)),
         share=(_percent(was) if was else _("new"), _percent(after)),
         lost=lost,
     )
 
 
-def _percent(standing: Standing) -> str:
+def _percent(standing: QueueShares) -> str:
     """How much of what it deserves it holds; a dash where it holds nothing."""
-    return f"{standing.share:.0%}" if standing.held else "–"
+    return f"{standing.share:.0%}" if standing.allocated else "–"

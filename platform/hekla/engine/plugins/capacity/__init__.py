@@ -5,14 +5,14 @@ With `enableHierarchy` queues form a tree, and each bound above a queue holds fo
 
 from collections.abc import Sequence
 
-from hekla.engine.gangs import Member
-from hekla.engine.model import Queue
-from hekla.engine.plugins.capacity import books
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import PodInfo
+from hekla.engine.model import QueueSpec
+from hekla.engine.plugins.capacity import attributes
 from hekla.engine.plugins.capacity.admission import Admission
 from hekla.engine.plugins.capacity.devices import Demand
-from hekla.engine.plugins.capacity.order import Order
+from hekla.engine.plugins.capacity.order import CapacityOrder
 from hekla.engine.plugins.capacity.reclaim import Reclaim
-from hekla.engine.points import Point
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
@@ -23,26 +23,26 @@ def open_session(session: Session, option: PluginOption) -> None:
     """Count, and speak for the counts."""
     is_tree = option.has("enableHierarchy")
     demand = Demand(session, option)
-    accounts = books.of_session(session, demand, is_tree=is_tree)
-    admission, order = Admission(session, accounts, demand), Order(accounts)
-    reclaim = Reclaim(session, accounts, option.whole(_LEVEL, 0) if is_tree else 0)
+    by_queue = attributes.of_session(session, demand, is_tree=is_tree)
+    admission, order = Admission(session, by_queue, demand), CapacityOrder(by_queue)
+    reclaim = Reclaim(session, by_queue, option.whole(_LEVEL, 0) if is_tree else 0)
     weigh_all = not session.policy.follows_volcano
 
-    def follow(member: Member, _row: int, sign: int) -> None:
-        books.follow(accounts, member, sign * demand.of(member), weigh_all=weigh_all)
+    def update(pod: PodInfo, _row: int, sign: int) -> None:
+        attributes.update_allocated(by_queue, pod, sign * demand.of(pod), weigh_all=weigh_all)
 
-    def share_with(queue: Queue, more: Sequence[Member], less: Sequence[Member]) -> float:
-        return accounts[queue.name].share_with(demand.together(more) - demand.together(less))
+    def share_with(queue: QueueSpec, more: Sequence[PodInfo], less: Sequence[PodInfo]) -> float:
+        return by_queue[queue.name].share_with(demand.total(more) - demand.total(less))
 
-    session.on_change.append(follow)
-    session.register(Point.QUEUE_ORDER, option, order.of_queues)
-    session.register(Point.QUEUE_SHARE, option, share_with)
-    session.register(Point.QUEUE_ACCOUNT, option, lambda queue: accounts[queue.name])
-    session.register(Point.VICTIM_QUEUE_ORDER, option, order.of_victims)
-    session.register(Point.ALLOCATABLE, option, admission.allocatable, is_lasting=True)
-    session.register(Point.WHY_NOT_ALLOCATABLE, option, admission.why_not_allocatable)
-    session.register(Point.JOB_ENQUEUEABLE, option, admission.enqueueable, is_lasting=True)
-    session.register(Point.JOB_ENQUEUED, option, admission.enqueued)
-    session.register(Point.PREEMPTIVE, option, reclaim.preemptive, is_lasting=True)
-    session.register(Point.RECLAIMABLE, option, reclaim.reclaimable, is_lasting=True)
-    session.register(Point.EVICTABLE, option, reclaim.evictable, is_lasting=True)
+    session.on_change.append(update)
+    session.register(ExtensionPoint.QUEUE_ORDER, option, order.of_queues)
+    session.register(ExtensionPoint.QUEUE_SHARE, option, share_with)
+    session.register(ExtensionPoint.QUEUE_ACCOUNT, option, lambda queue: by_queue[queue.name])
+    session.register(ExtensionPoint.VICTIM_QUEUE_ORDER, option, order.of_victims)
+    session.register(ExtensionPoint.ALLOCATABLE, option, admission.allocatable, is_cacheable=True)
+    session.register(ExtensionPoint.WHY_NOT_ALLOCATABLE, option, admission.why_not_allocatable)
+    session.register(ExtensionPoint.JOB_ENQUEUEABLE, option, admission.enqueueable, is_cacheable=True)
+    session.register(ExtensionPoint.JOB_ENQUEUED, option, admission.enqueued)
+    session.register(ExtensionPoint.PREEMPTIVE, option, reclaim.preemptive, is_cacheable=True)
+    session.register(ExtensionPoint.RECLAIMABLE, option, reclaim.reclaimable, is_cacheable=True)
+    session.register(ExtensionPoint.EVICTABLE, option, reclaim.evictable, is_cacheable=True)

@@ -5,69 +5,77 @@ from dataclasses import replace
 
 import numpy as np
 
-from hekla.engine import accounts
+from hekla.engine import queue_attributes
 from hekla.engine.columns import Vector
-from hekla.engine.decisions import Cause, Reason
-from hekla.engine.gangs import Gang, Member
-from hekla.engine.model import Queue
-from hekla.engine.plugins.capacity.books import HAS_CHILDREN, Account, Books
+from hekla.engine.decisions import Cause, PendingReason
+from hekla.engine.extension_points import Vote
+from hekla.engine.job_info import JobInfo, PodInfo
+from hekla.engine.model import QueueSpec
+from hekla.engine.plugins.capacity.attributes import HAS_CHILDREN, AttributesByQueue, CapacityAttributes
 from hekla.engine.plugins.capacity.devices import Demand
-from hekla.engine.points import Vote
 from hekla.engine.session import Session
 
-Room = Callable[[Account], Vector]
+Room = Callable[[CapacityAttributes], Vector]
 
 
 class Admission:
     """A queue may borrow beyond what it deserves, as far as its own bound and each bound above it reach."""
 
-    def __init__(self, session: Session, books: Books, demand: Demand) -> None:
-        self._session, self._books, self._demand = session, books, demand
+    def __init__(self, session: Session, by_queue: AttributesByQueue, demand: Demand) -> None:
+        self._session, self._by_queue, self._demand = session, by_queue, demand
         self._countable = session.dimensions.without_pods
 
-    def allocatable(self, queue: Queue, member: Member) -> bool:
+    def allocatable(self, queue: QueueSpec, pod: PodInfo) -> bool:
         """Whether the queue may take one more task."""
-        account, request = self._books[queue.name], self._demand.of(member)
-        if account.problem or account.is_inner or not queue.is_open:
+        attributes, request = self._by_queue[queue.name], self._demand.of(pod)
+        if attributes.problem or attributes.is_inner or not queue.is_open:
             return False
-        asked = (request > 0) & self._countable
-        return not any((bound.allocated + request > bound.real)[asked].any() for bound in account.line)
+        requested = (request > 0) & self._countable
+        return not any(
+            (ancestor.allocated + request > ancestor.real_capability)[requested].any() for ancestor in attributes.path
+        )
 
-    def enqueueable(self, gang: Gang) -> Vote:
+    def enqueueable(self, job: JobInfo) -> Vote:
         """Whether its least resources fit beside what is there and what was let in before."""
-        account = self._books[gang.job.queue]
-        least = gang.minimum if gang.minimum is not None else np.zeros_like(account.real)
-        reason = self._why_not(account, "enqueue", least, lambda bound: bound.admits)
+        attributes = self._by_queue[job.group.queue]
+        least = job.min_resources if job.min_resources is not None else np.zeros_like(attributes.real_capability)
+        reason = self._why_not(attributes, "enqueue", least, lambda ancestor: ancestor.admission_room)
         if reason is None:
             return Vote.PERMIT
-        self._session.reasons[gang.job.uid] += (reason,)
+        self._session.reasons[job.group.uid] += (reason,)
         return Vote.REJECT
 
-    def enqueued(self, gang: Gang) -> None:
+    def enqueued(self, job: JobInfo) -> None:
         """The job was let in."""
-        if gang.minimum is not None:
-            for account in self._books[gang.job.queue].line:
-                account.inqueue += gang.minimum
+        if job.min_resources is not None:
+            for attributes in self._by_queue[job.group.queue].path:
+                attributes.inqueue += job.min_resources
 
-    def why_not_allocatable(self, queue: Queue, members: Sequence[Member]) -> Reason | None:
+    def why_not_allocatable(self, queue: QueueSpec, pods: Sequence[PodInfo]) -> PendingReason | None:
         """What stands in the way of all these tasks."""
-        need = sum((self._demand.of(member) for member in members), np.zeros_like(self._session.total))
-        return self._why_not(self._books[queue.name], "allocate", need, lambda bound: bound.real - bound.allocated)
+        need = sum((self._demand.of(pod) for pod in pods), np.zeros_like(self._session.total_resources))
+        return self._why_not(
+            self._by_queue[queue.name], "allocate", need, lambda ancestor: ancestor.real_capability - ancestor.allocated
+        )
 
-    def _why_not(self, account: Account, action: str, need: Vector, room_in: Room) -> Reason | None:
+    def _why_not(
+        self, attributes: CapacityAttributes, action: str, need: Vector, room_in: Room
+    ) -> PendingReason | None:
         """The first bound that is met on the way up; None where there is room in all of them."""
-        if problem := account.problem or (HAS_CHILDREN if account.is_inner else ""):
+        if problem := attributes.problem or (HAS_CHILDREN if attributes.is_inner else ""):
             amount = self._session.dimensions.resources(need)
-            return Reason(Cause.QUOTA, action, "capacity", problem, amount, ever=False)
-        for bound in account.line:
-            room = room_in(bound)
-            is_shut = bound is account and not bound.queue.is_open
-            if is_shut or accounts.exceeds(self._session, need, room).any():
-                return self._refusal(account, bound, action, need, room)
+            return PendingReason(Cause.QUOTA, action, "capacity", problem, amount, ever=False)
+        for ancestor in attributes.path:
+            room = room_in(ancestor)
+            is_shut = ancestor is attributes and not ancestor.queue.is_open
+            if is_shut or queue_attributes.exceeds(self._session, need, room).any():
+                return self._refusal(attributes, ancestor, action, need, room)
         return None
 
-    def _refusal(self, account: Account, bound: Account, action: str, need: Vector, room: Vector) -> Reason:
-        reason = accounts.refusal(self._session, "capacity", action, bound, need, room)
-        if bound is not account and reason.code == "queue_is_full":
+    def _refusal(
+        self, attributes: CapacityAttributes, ancestor: CapacityAttributes, action: str, need: Vector, room: Vector
+    ) -> PendingReason:
+        reason = queue_attributes.no_room_reason(self._session, "capacity", action, ancestor, need, room)
+        if ancestor is not attributes and reason.code == "queue_is_full":
             return replace(reason, code="parent_queue_is_full")
         return reason

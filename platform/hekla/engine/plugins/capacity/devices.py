@@ -8,10 +8,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from hekla.engine.accounts import DEVICE_CLASS
 from hekla.engine.columns import Vector
-from hekla.engine.gangs import ALLOCATED, Gang, Member
+from hekla.engine.job_info import ALLOCATED, JobInfo, PodInfo
 from hekla.engine.policy import PluginOption
+from hekla.engine.queue_attributes import DEVICE_CLASS_PREFIX
 from hekla.engine.session import Session
 
 _SWITCH = "capacity.DynamicResourceAllocationEnable"
@@ -21,28 +21,28 @@ class Demand:
     """What a task counts for in its queue: what it asks of a node and, where that is switched on, what it claims."""
 
     def __init__(self, session: Session, option: PluginOption) -> None:
-        self._nothing, self._dimensions = np.zeros_like(session.total), session.dimensions
+        self._nothing, self._dimensions = np.zeros_like(session.total_resources), session.dimensions
         is_on = str(option.arguments.get(_SWITCH, False)).lower() == "true"
-        self._classes = [name for name in session.dimensions.names if is_on and name.startswith(DEVICE_CLASS)]
+        self._classes = [name for name in session.dimensions.names if is_on and name.startswith(DEVICE_CLASS_PREFIX)]
 
     @property
     def counts_claims(self) -> bool:
         """Whether there is anything to count but requests."""
         return bool(self._classes)
 
-    def of(self, member: Member) -> Vector:
+    def of(self, pod: PodInfo) -> Vector:
         """All that one task counts for."""
-        return member.request + self._claims(member) if self._classes and member.task.claims else member.request
+        return pod.request + self._claims(pod) if self._classes and pod.spec.claimed_devices else pod.request
 
-    def together(self, members: Iterable[Member]) -> Vector:
+    def total(self, pods: Iterable[PodInfo]) -> Vector:
         """All that these tasks count for."""
-        return sum((self.of(member) for member in members), self._nothing)
+        return sum((self.of(pod) for pod in pods), self._nothing)
 
-    def claimed(self, gang: Gang) -> Vector:
+    def claimed(self, job: JobInfo) -> Vector:
         """What the placed tasks of a job have claimed."""
-        placed = (member for member in gang.members if member.status in ALLOCATED)
-        return sum((self._claims(member) for member in placed), self._nothing)
+        placed = (pod for pod in job.pods if pod.status in ALLOCATED)
+        return sum((self._claims(pod) for pod in placed), self._nothing)
 
-    def _claims(self, member: Member) -> Vector:
-        claims = member.task.claims
+    def _claims(self, pod: PodInfo) -> Vector:
+        claims = pod.spec.claimed_devices
         return self._dimensions.vector({name: claims.amount(name) for name in self._classes})

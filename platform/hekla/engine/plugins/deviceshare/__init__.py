@@ -17,14 +17,14 @@ from collections.abc import Callable
 import numpy as np
 
 from hekla.engine.columns import NodeTable, Rows, Vector
-from hekla.engine.gangs import Member
-from hekla.engine.model import TaskStatus
-from hekla.engine.places import ALL, Refusal
-from hekla.engine.plugins.deviceshare import notes
-from hekla.engine.plugins.deviceshare.asks import NOTHING, Ask, Mode, ask_of, rules_of
-from hekla.engine.plugins.deviceshare.cards import CardTable, Part
-from hekla.engine.plugins.deviceshare.pieces import geometries_of
-from hekla.engine.points import Point
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import PodInfo
+from hekla.engine.model import PodStatus
+from hekla.engine.node_fit import ALL_ROWS, Refusal
+from hekla.engine.plugins.deviceshare import annotations
+from hekla.engine.plugins.deviceshare.cards import CardSlice, CardTable
+from hekla.engine.plugins.deviceshare.mig import allowed_geometries
+from hekla.engine.plugins.deviceshare.requests import NO_CARDS, CardRequest, Mode, card_request, exclusive_rules
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
@@ -36,123 +36,127 @@ def open_session(session: Session, option: PluginOption) -> None:
     mode = next((mode for mode in Mode if option.truth(f"deviceshare.{mode.value}", default=False)), None)
     if mode is None:
         return
-    shared = _Shared(session, option, mode)
-    session.on_change.append(shared.hear)
-    session.register(Point.TASK_CLASS, option, shared.ask)
-    session.register(Point.PREDICATE, option, shared.never)
-    session.register(Point.CHANGING_PREDICATE, option, shared.not_now)
-    session.register(Point.WIDE_NODE_ORDER, option, shared.scorer)
+    shared = _DeviceShare(session, option, mode)
+    session.on_change.append(shared.update)
+    session.register(ExtensionPoint.TASK_CLASS, option, shared.request_of)
+    session.register(ExtensionPoint.PREDICATE, option, shared.static_refusals)
+    session.register(ExtensionPoint.CHANGING_PREDICATE, option, shared.current_refusals)
+    session.register(ExtensionPoint.WIDE_NODE_ORDER, option, shared.scorer)
 
 
-class _Shared:
+class _DeviceShare:
     """The cards, and who has which."""
 
     def __init__(self, session: Session, option: PluginOption, mode: Mode) -> None:
         self._session, self._mode = session, mode
-        self._rules = rules_of(option.arguments.get("deviceshare.GPUExclusiveRules"))
+        self._rules = exclusive_rules(option.arguments.get("deviceshare.GPUExclusiveRules"))
         policy = str(option.arguments.get("deviceshare.SchedulePolicy", ""))
         self._policy = policy if policy in _POLICIES else ""
         self._weight = option.number("deviceshare.ScheduleWeight", 0) if self._policy else 0.0
-        geometries = geometries_of(option.arguments.get("deviceshare.knownMigGeometries"))
+        geometries = allowed_geometries(option.arguments.get("deviceshare.knownMigGeometries"))
         self._link_weight = option.number("deviceshare.LinkWeight", 1)
         self._table = CardTable(session.table.nodes, mode, self._policy, geometries)
-        self._asks: dict[str, Ask] = {}
-        self._held: dict[str, list[list[Part]]] = {}
-        self._left: dict[str, list[list[Part]]] = {}
+        self._requests: dict[str, CardRequest] = {}
+        self._held: dict[str, list[list[CardSlice]]] = {}
+        self._evicted: dict[str, list[list[CardSlice]]] = {}
         """What those held that are asked to go, in case that they stay after all."""
-        for row, residents in enumerate(session.residents):
+        for row, residents in enumerate(session.node_pods):
             for uid in sorted(residents):
-                self._seat(residents[uid], row)
+                self._load(residents[uid], row)
 
-    def ask(self, member: Member) -> Ask:
+    def request_of(self, pod: PodInfo) -> CardRequest:
         """What the task asks of cards."""
-        ask = self._asks.get(member.task.uid)
-        if ask is None:
-            ask = self._asks[member.task.uid] = ask_of(member.task, self._mode, self._rules)
-        return ask
+        request = self._requests.get(pod.spec.uid)
+        if request is None:
+            request = self._requests[pod.spec.uid] = card_request(pod.spec, self._mode, self._rules)
+        return request
 
-    def _seat(self, member: Member, row: int) -> None:
-        ask = self.ask(member)
-        if ask is NOTHING:
+    def _load(self, pod: PodInfo, row: int) -> None:
+        request = self.request_of(pod)
+        if request is NO_CARDS:
             return
-        parts = notes.read(member.task.annotations, ask, self._table.cards[row], self._mode)
-        if parts is None and not self._session.policy.follows_volcano:
-            parts = self._table.choose(ask, row)
-        if parts is not None:
-            self._hold(member, row, parts)
+        slices = annotations.from_annotations(pod.spec.annotations, request, self._table.cards[row], self._mode)
+        if slices is None and not self._session.policy.follows_volcano:
+            slices = self._table.choose(request, row)
+        if slices is not None:
+            self._hold(pod, row, slices)
 
-    def _hold(self, member: Member, row: int, parts: list[list[Part]]) -> None:
-        for one in parts:
-            self._table.take(row, one, self.ask(member))
-        self._held[member.task.uid] = parts
+    def _hold(self, pod: PodInfo, row: int, slices: list[list[CardSlice]]) -> None:
+        for one in slices:
+            self._table.allocate(row, one, self.request_of(pod))
+        self._held[pod.spec.uid] = slices
 
-    def hear(self, member: Member, row: int, sign: int) -> None:
+    def update(self, pod: PodInfo, row: int, sign: int) -> None:
         """A task got a place, or gave one back."""
-        ask = self.ask(member)
-        if ask is NOTHING:
+        request = self.request_of(pod)
+        if request is NO_CARDS:
             return
         if sign < 0:
-            self._free(member, row)
-        elif member.status is TaskStatus.RUNNING:
-            if member.task.uid in self._left:
-                self._hold(member, row, self._left.pop(member.task.uid))
-        elif (parts := self._table.choose(ask, row)) is not None:
-            self._hold(member, row, parts)
-            self._session.notes[member.task.uid] = notes.written(
-                parts, self._table.cards[row], self._session.table.nodes[row].name, self._session.now, self._mode
+            self._free(pod, row)
+        elif pod.status is PodStatus.RUNNING:
+            if pod.spec.uid in self._evicted:
+                self._hold(pod, row, self._evicted.pop(pod.spec.uid))
+        elif (slices := self._table.choose(request, row)) is not None:
+            self._hold(pod, row, slices)
+            self._session.bind_annotations[pod.spec.uid] = annotations.to_annotations(
+                slices, self._table.cards[row], self._session.table.nodes[row].name, self._session.now, self._mode
             )
 
-    def _free(self, member: Member, row: int) -> None:
-        uid = member.task.uid
-        parts = self._held.pop(uid, None)
-        self._session.notes.pop(uid, None)
-        for one in parts or ():
-            self._table.take(row, one, self.ask(member), -1)
-        if parts is not None and member.status is TaskStatus.RELEASING:
-            self._left[uid] = parts
+    def _free(self, pod: PodInfo, row: int) -> None:
+        uid = pod.spec.uid
+        slices = self._held.pop(uid, None)
+        self._session.bind_annotations.pop(uid, None)
+        for one in slices or ():
+            self._table.allocate(row, one, self.request_of(pod), -1)
+        if slices is not None and pod.status is PodStatus.RELEASING:
+            self._evicted[uid] = slices
 
     # What plugins are asked.
 
-    def never(self, member: Member, _table: NodeTable) -> list[Refusal]:
+    def static_refusals(self, pod: PodInfo, _table: NodeTable) -> list[Refusal]:
         """Nodes whose cards could not serve the task if nobody used them."""
-        ask = self.ask(member)
-        return [] if ask is NOTHING else [Refusal(~self._table.fits(ask, ALL, when_empty=True), "no such GPU")]
+        request = self.request_of(pod)
+        return (
+            []
+            if request is NO_CARDS
+            else [Refusal(~self._table.fits(request, ALL_ROWS, when_empty=True), "no such GPU")]
+        )
 
-    def not_now(self, member: Member, _table: NodeTable) -> Callable[[Rows], list[Refusal]] | None:
+    def current_refusals(self, pod: PodInfo, _table: NodeTable) -> Callable[[Rows], list[Refusal]] | None:
         """Nodes whose cards cannot serve it as they are used now."""
-        ask = self.ask(member)
+        request = self.request_of(pod)
 
         def refusals(rows: Rows) -> list[Refusal]:
-            return [Refusal(~self._table.fits(ask, rows), "no GPU with room", is_final=False)]
+            return [Refusal(~self._table.fits(request, rows), "no GPU with room", is_unresolvable=False)]
 
-        return None if ask is NOTHING else refusals
+        return None if request is NO_CARDS else refusals
 
-    def scorer(self, member: Member, _table: NodeTable) -> Callable[[Rows], Vector] | None:
+    def scorer(self, pod: PodInfo, _table: NodeTable) -> Callable[[Rows], Vector] | None:
         """How much the cards are liked that a node would give, by the policy and by their links."""
-        ask = self.ask(member)
-        if ask is NOTHING:
+        request = self.request_of(pod)
+        if request is NO_CARDS:
             return None
-        by_links = self._link_weight if self._table.has_links and ask.shares[0].count > 1 else 0.0
+        by_links = self._link_weight if self._table.has_links and request.shares[0].count > 1 else 0.0
 
         def score(rows: Rows) -> Vector:
             total: Vector = np.zeros(len(self._table.cards))[rows]
-            total += self._weight * self._table.scores(ask, rows) if self._weight else 0.0
-            total += by_links * self._table.link_scores(ask, rows) if by_links else 0.0
+            total += self._weight * self._table.scores(request, rows) if self._weight else 0.0
+            total += by_links * self._table.link_scores(request, rows) if by_links else 0.0
             return total
 
-        return _Kept(self._table, score).scores if self._weight or by_links else None
+        return _CachedScores(self._table, score).scores if self._weight or by_links else None
 
 
-class _Kept:
+class _CachedScores:
     """Scores of all rows, reckoned anew only for those whose cards were touched since."""
 
     def __init__(self, table: CardTable, score: Callable[[Rows], Vector]) -> None:
         self._table, self._score = table, score
-        self._scores, self._seen = score(ALL), len(table.changed)
+        self._scores, self._log_position = score(ALL_ROWS), len(table.change_log)
 
     def scores(self, rows: Rows) -> Vector:
         """Those of these rows."""
-        if self._seen < len(self._table.changed):
-            changed = np.unique(np.array(self._table.changed[self._seen :], dtype=np.intp))
-            self._scores[changed], self._seen = self._score(changed), len(self._table.changed)
+        if self._log_position < len(self._table.change_log):
+            changed = np.unique(np.array(self._table.change_log[self._log_position :], dtype=np.intp))
+            self._scores[changed], self._log_position = self._score(changed), len(self._table.change_log)
         return self._scores[rows]

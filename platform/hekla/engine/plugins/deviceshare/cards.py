@@ -11,221 +11,238 @@ import numpy as np
 import numpy.typing as npt
 
 from hekla.engine.columns import Mask, Rows, Vector
-from hekla.engine.model import Node
+from hekla.engine.model import NodeSpec
 from hekla.engine.plugins.deviceshare import links
-from hekla.engine.plugins.deviceshare.asks import Ask, Filters, Mode, Share
 from hekla.engine.plugins.deviceshare.inventory import Card, cards_of, links_of, parse_links
-from hekla.engine.plugins.deviceshare.pieces import NONE_HELD, Geometry, Held, Piece, largest, pick
+from hekla.engine.plugins.deviceshare.mig import (
+    NONE_HELD,
+    AllowedGeometries,
+    HeldInstances,
+    MigInstance,
+    largest_free,
+    pick_instance,
+)
+from hekla.engine.plugins.deviceshare.requests import CardFilter, CardRequest, ContainerRequest, Mode
 
 ALL_CORES = 100.0
 _EPSILON = 1e-6
 Cards = npt.NDArray[np.intp]
-Pieces = dict[int, Held]
+Pieces = dict[int, HeldInstances]
 """By card of a row: which of its pieces are held."""
 
 
-class Use(NamedTuple):
+class CardUsage(NamedTuple):
     """What is used of the cards of some rows."""
 
     memory: Vector
     sharers: Vector
     cores: Vector
-    largest: Vector
+    largest_instance: Vector
     """The memory of the largest piece that is free; without bound where the hardware does not cut the card up."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CardSlice:
     """A part of a card that a task holds."""
 
     card: int
     memory: float
     cores: float
-    piece: Piece | None = None
+    instance: MigInstance | None = None
 
 
 class CardTable:
     """See the module. `policy` is binpack, spread or empty."""
 
-    def __init__(self, nodes: list[Node], mode: Mode, policy: str, geometries: Sequence[Geometry] = ()) -> None:
+    def __init__(
+        self, nodes: list[NodeSpec], mode: Mode, policy: str, geometries: Sequence[AllowedGeometries] = ()
+    ) -> None:
         self._mode, self._policy = mode, policy
         self.cards: list[tuple[Card, ...]] = [cards_of(node, mode, geometries) for node in nodes]
         shape = (len(nodes), max((len(cards) for cards in self.cards), default=0))
-        self.memory, self._most = np.zeros(shape), np.zeros(shape)
+        self.memory, self._max_sharers = np.zeros(shape), np.zeros(shape)
         self._usable = np.zeros(shape, dtype=bool)
         for row, cards in enumerate(self.cards):
             self.memory[row, : len(cards)] = [card.memory for card in cards]
-            self._most[row, : len(cards)] = [card.sharers for card in cards]
+            self._max_sharers[row, : len(cards)] = [card.sharers for card in cards]
             self._usable[row, : len(cards)] = [card.is_usable for card in cards]
-        self._unused = Use(np.zeros(shape), np.zeros(shape), np.zeros(shape), np.full(shape, np.inf))
+        self._empty = CardUsage(np.zeros(shape), np.zeros(shape), np.zeros(shape), np.full(shape, np.inf))
         for row, cards in enumerate(self.cards):
-            self._unused.largest[row, : len(cards)] = [largest(c.cuts, NONE_HELD) if c.cuts else np.inf for c in cards]
-        self._use = Use(*(one.copy() for one in self._unused))
-        self._pieces: dict[int, Pieces] = {}
+            self._empty.largest_instance[row, : len(cards)] = [
+                largest_free(c.geometries, NONE_HELD) if c.geometries else np.inf for c in cards
+            ]
+        self._usage = CardUsage(*(one.copy() for one in self._empty))
+        self._instances: dict[int, Pieces] = {}
         """By row: which pieces are held."""
-        self._kept: dict[int, Vector] = {}
+        self._exclusive: dict[int, Vector] = {}
         """By rule: how many parts of each card are held by pods that have it."""
-        self._wanted: dict[Filters, Mask] = {Filters(): self._usable}
+        self._matches: dict[CardFilter, Mask] = {CardFilter(): self._usable}
         self._links = _Links(nodes, self.cards)
-        self.changed: list[int] = []
+        self.change_log: list[int] = []
         """The rows on which something was taken or given back, in order."""
 
     @property
     def has_links(self) -> bool:
         """Whether any node says how its cards are linked."""
-        return bool(self._links.of_rows)
+        return bool(self._links.by_row)
 
     # What fits.
 
-    def fits(self, ask: Ask, rows: Rows, *, when_empty: bool = False) -> Mask:
+    def fits(self, request: CardRequest, rows: Rows, *, when_empty: bool = False) -> Mask:
         """Per row: whether the cards can serve the ask (or could, if nobody used them)."""
-        use = Use(*(one[rows] for one in self._unused)) if when_empty else self._seen_by(ask, rows)
-        if len(ask.shares) == 1:
-            share = ask.shares[0]
-            enough: Mask = self._open(share, ask.filters, rows, use).sum(axis=1) >= share.count
+        usage = CardUsage(*(one[rows] for one in self._empty)) if when_empty else self._usage_for(request, rows)
+        if len(request.shares) == 1:
+            share = request.shares[0]
+            enough: Mask = self._has_room(share, request.filters, rows, usage).sum(axis=1) >= share.count
             return enough
         numbers = np.arange(len(self.cards))[rows]
-        pieces = {} if when_empty else self._pieces
+        instances = {} if when_empty else self._instances
         chosen = (
-            self._choose_all(ask, row, Use(*(one[at].copy() for one in use)), dict(pieces.get(row, {})))
+            self._choose_all(request, row, CardUsage(*(one[at].copy() for one in usage)), dict(instances.get(row, {})))
             for at, row in enumerate(numbers.tolist())
         )
-        return np.array([parts is not None for parts in chosen], dtype=bool)
+        return np.array([slices is not None for slices in chosen], dtype=bool)
 
-    def _seen_by(self, ask: Ask, rows: Rows) -> Use:
+    def _usage_for(self, request: CardRequest, rows: Rows) -> CardUsage:
         """What is used; a card that the task must not share with who is on it has all its sharers."""
-        use = Use(*(one[rows] for one in self._use))
-        for kept in (self._kept[rule][rows] for rule in ask.rules if rule in self._kept):
-            use = use._replace(sharers=np.where(kept > 0, np.inf, use.sharers))
-        return use
+        usage = CardUsage(*(one[rows] for one in self._usage))
+        for exclusive in (self._exclusive[rule][rows] for rule in request.rules if rule in self._exclusive):
+            usage = usage._replace(sharers=np.where(exclusive > 0, np.inf, usage.sharers))
+        return usage
 
-    def _open(self, share: Share, filters: Filters, rows: Rows, use: Use) -> Mask:
+    def _has_room(self, share: ContainerRequest, filters: CardFilter, rows: Rows, usage: CardUsage) -> Mask:
         """Per row and card: whether the card can give one such part."""
-        room = self._need(share, rows) <= self.memory[rows] - use.memory + _EPSILON
-        room &= self._need(share, rows) <= use.largest
-        room &= (use.sharers < self._most[rows]) & self._of_wish(filters)[rows]
-        room &= use.cores + share.cores <= ALL_CORES + _EPSILON
+        room = self._need(share, rows) <= self.memory[rows] - usage.memory + _EPSILON
+        room &= self._need(share, rows) <= usage.largest_instance
+        room &= (usage.sharers < self._max_sharers[rows]) & self._matching(filters)[rows]
+        room &= usage.cores + share.cores <= ALL_CORES + _EPSILON
         if share.is_whole or share.cores >= ALL_CORES:
-            room &= use.sharers == 0
+            room &= usage.sharers == 0
         if not share.cores:
-            room &= use.cores < ALL_CORES
+            room &= usage.cores < ALL_CORES
         return room
 
-    def _need(self, share: Share, rows: Rows) -> Vector:
+    def _need(self, share: ContainerRequest, rows: Rows) -> Vector:
         """How much memory of each card the part takes; a whole card counts by its use alone."""
         whole = self.memory[rows]
         return np.full_like(whole, share.memory) if not share.percentage else whole * share.percentage / 100
 
-    def _of_wish(self, filters: Filters) -> Mask:
-        if filters not in self._wanted:
+    def _matching(self, filters: CardFilter) -> Mask:
+        if filters not in self._matches:
             wanted = self._usable.copy()
             for row, cards in enumerate(self.cards):
                 wanted[row, : len(cards)] &= [_is_wanted(card, filters) for card in cards]
-            self._wanted[filters] = wanted
-        return self._wanted[filters]
+            self._matches[filters] = wanted
+        return self._matches[filters]
 
     # What is given.
 
-    def choose(self, ask: Ask, row: int) -> list[list[Part]] | None:
+    def choose(self, request: CardRequest, row: int) -> list[list[CardSlice]] | None:
         """The parts for each container, none taken yet. None: the cards cannot serve the ask."""
-        use = Use(*(one[0].copy() for one in self._seen_by(ask, slice(row, row + 1))))
-        return self._choose_all(ask, row, use, dict(self._pieces.get(row, {})))
+        usage = CardUsage(*(one[0].copy() for one in self._usage_for(request, slice(row, row + 1))))
+        return self._choose_all(request, row, usage, dict(self._instances.get(row, {})))
 
-    def _choose_all(self, ask: Ask, row: int, use: Use, pieces: Pieces) -> list[list[Part]] | None:
+    def _choose_all(
+        self, request: CardRequest, row: int, usage: CardUsage, instances: Pieces
+    ) -> list[list[CardSlice]] | None:
         found = []
-        for share in ask.shares:
-            chosen = self._choose(share, ask.filters, row, use)
+        for share in request.shares:
+            chosen = self._choose(share, request.filters, row, usage)
             if chosen is None:
                 return None
             need = self._need(share, slice(row, row + 1))[0]
-            parts = [self._part(row, card, float(need[card]), share.cores, pieces) for card in chosen]
-            self._add(row, use, pieces, parts, 1)
-            found.append(parts)
+            slices = [self._slice(row, card, float(need[card]), share.cores, instances) for card in chosen]
+            self._add(row, usage, instances, slices, 1)
+            found.append(slices)
         return found
 
-    def _choose(self, share: Share, filters: Filters, row: int, use: Use) -> tuple[int, ...] | None:
+    def _choose(
+        self, share: ContainerRequest, filters: CardFilter, row: int, usage: CardUsage
+    ) -> tuple[int, ...] | None:
         at = slice(row, row + 1)
-        room = self._open(share, filters, at, Use(*(one[None] for one in use)))[0]
+        room = self._has_room(share, filters, at, CardUsage(*(one[None] for one in usage)))[0]
         free = np.flatnonzero(room)
         if len(free) < share.count:
             return None
-        matrix = self._links.of_rows.get(row)
+        matrix = self._links.by_row.get(row)
         if matrix is not None and (share.is_whole or share.count > 1):
             return links.best_set(matrix, tuple(free.tolist()), share.count)
-        return tuple(free[self._order(use)[free].argsort(kind="stable")][: share.count].tolist())
+        return tuple(free[self._order(usage)[free].argsort(kind="stable")][: share.count].tolist())
 
-    def _part(self, row: int, card: int, need: float, cores: float, pieces: Pieces) -> Part:
+    def _slice(self, row: int, card: int, need: float, cores: float, instances: Pieces) -> CardSlice:
         """As much of the card; of one that is cut up a whole piece."""
-        if not (cuts := self.cards[row][card].cuts):
-            return Part(card, need, cores)
-        piece, memory = pick(cuts, pieces.get(card, NONE_HELD), need)
-        return Part(card, memory, cores, piece)
+        if not (geometries := self.cards[row][card].geometries):
+            return CardSlice(card, need, cores)
+        instance, memory = pick_instance(geometries, instances.get(card, NONE_HELD), need)
+        return CardSlice(card, memory, cores, instance)
 
-    def _add(self, row: int, use: Use, pieces: Pieces, parts: list[Part], sign: int) -> None:
+    def _add(self, row: int, usage: CardUsage, instances: Pieces, slices: list[CardSlice], sign: int) -> None:
         """Count parts in what is used of the row."""
-        for part in parts:
-            use.memory[part.card] += sign * part.memory
-            use.sharers[part.card] += sign
-            use.cores[part.card] += sign * part.cores
-            if part.piece is not None and (cuts := self.cards[row][part.card].cuts):
-                held, one = pieces.get(part.card, NONE_HELD), {part.piece}
-                pieces[part.card] = held | one if sign > 0 else held - one
-                use.largest[part.card] = largest(cuts, pieces[part.card])
+        for card_slice in slices:
+            usage.memory[card_slice.card] += sign * card_slice.memory
+            usage.sharers[card_slice.card] += sign
+            usage.cores[card_slice.card] += sign * card_slice.cores
+            if card_slice.instance is not None and (geometries := self.cards[row][card_slice.card].geometries):
+                held, one = instances.get(card_slice.card, NONE_HELD), {card_slice.instance}
+                instances[card_slice.card] = held | one if sign > 0 else held - one
+                usage.largest_instance[card_slice.card] = largest_free(geometries, instances[card_slice.card])
 
-    def _order(self, use: Use) -> Vector:
+    def _order(self, usage: CardUsage) -> Vector:
         """The lowest goes first: the fullest card, the one with the fewest sharers, or by number.
 
         Virtual cards are given from the last one on, as Volcano does.
         """
         if self._policy == "binpack":
-            return -use.memory
+            return -usage.memory
         if self._policy == "spread":
-            return use.sharers
-        numbers = np.arange(len(use.memory), dtype=float)
+            return usage.sharers
+        numbers = np.arange(len(usage.memory), dtype=float)
         return -numbers if self._mode is Mode.VIRTUAL else numbers
 
-    def take(self, row: int, parts: list[Part], ask: Ask, sign: int = 1) -> None:
+    def allocate(self, row: int, slices: list[CardSlice], request: CardRequest, sign: int = 1) -> None:
         """A task gets these parts, or gives them back."""
-        self._add(row, Use(*(one[row] for one in self._use)), self._pieces.setdefault(row, {}), parts, sign)
-        for rule in ask.rules:
+        self._add(row, CardUsage(*(one[row] for one in self._usage)), self._instances.setdefault(row, {}), slices, sign)
+        for rule in request.rules:
             np.add.at(
-                self._kept.setdefault(rule, np.zeros(self.memory.shape))[row], [part.card for part in parts], sign
+                self._exclusive.setdefault(rule, np.zeros(self.memory.shape))[row],
+                [card_slice.card for card_slice in slices],
+                sign,
             )
-        self.changed.append(row)
+        self.change_log.append(row)
 
     # What a place is worth.
 
-    def scores(self, ask: Ask, rows: Rows) -> Vector:
+    def scores(self, request: CardRequest, rows: Rows) -> Vector:
         """0 to 100, by the policy: how full the card is afterwards, or whether it is used for the first time."""
-        share, use = ask.shares[0], self._seen_by(ask, rows)
-        room = self._open(share, ask.filters, rows, use)
+        share, usage = request.shares[0], self._usage_for(request, rows)
+        room = self._has_room(share, request.filters, rows, usage)
         if not room.size:
             return np.zeros(len(room))
-        order = np.array([self._order(Use(*one)) for one in zip(*use, strict=True)])
+        order = np.array([self._order(CardUsage(*one)) for one in zip(*usage, strict=True)])
         best = np.where(room, order, np.inf).argmin(axis=1)
         at = np.arange(len(best)), best
         if self._policy == "spread":
-            worth = 100.0 * (use.sharers[at] == 0)
+            worth = 100.0 * (usage.sharers[at] == 0)
         else:
-            whole, after = self.memory[rows][at], use.memory[at] + self._need(share, rows)[at]
+            whole, after = self.memory[rows][at], usage.memory[at] + self._need(share, rows)[at]
             worth = 100.0 * np.divide(after, whole, out=np.zeros_like(after), where=whole > 0)
         return np.where(room.any(axis=1), worth, 0.0)
 
-    def link_scores(self, ask: Ask, rows: Rows) -> Vector:
+    def link_scores(self, request: CardRequest, rows: Rows) -> Vector:
         """0 to 100: how strong the weakest link of the set is that a row would give, beside the strongest there is."""
-        share, use = ask.shares[0], self._seen_by(ask, rows)
-        room = self._open(share, ask.filters, rows, use)
+        share, usage = request.shares[0], self._usage_for(request, rows)
+        room = self._has_room(share, request.filters, rows, usage)
         numbers = np.arange(len(self.cards))[rows].tolist()
-        return np.array([self._links.worth(row, free, share.count) for row, free in zip(numbers, room, strict=True)])
+        return np.array([self._links.score(row, free, share.count) for row, free in zip(numbers, room, strict=True)])
 
 
 @dataclass
 class _Links:
     """The links of the nodes that say them; what a set is worth is reckoned once for equal servers."""
 
-    nodes: list[Node]
+    nodes: list[NodeSpec]
     cards: list[tuple[Card, ...]]
-    of_rows: dict[int, Vector] = field(default_factory=dict)
+    by_row: dict[int, Vector] = field(default_factory=dict)
     _parsed: dict[str, Vector] = field(default_factory=dict)
     _worth: dict[tuple[int, bytes, int], float] = field(default_factory=dict)
     _strongest: float = 0.0
@@ -234,7 +251,7 @@ class _Links:
         for row, (node, cards) in enumerate(zip(self.nodes, self.cards, strict=True)):
             matrix = links_of(node, len(cards), self._parse) if cards else None
             if matrix is not None:
-                self.of_rows[row] = matrix
+                self.by_row[row] = matrix
         self._strongest = max((float(matrix.max(initial=0.0)) for matrix in self._parsed.values()), default=0.0)
 
     def _parse(self, text: str) -> Vector:
@@ -242,8 +259,8 @@ class _Links:
             self._parsed[text] = parse_links(text)
         return self._parsed[text]
 
-    def worth(self, row: int, free: Mask, count: int) -> float:
-        matrix = self.of_rows.get(row)
+    def score(self, row: int, free: Mask, count: int) -> float:
+        matrix = self.by_row.get(row)
         if matrix is None or not self._strongest or free.sum() < count:
             return 0.0
         key = id(matrix), free.tobytes(), count
@@ -253,7 +270,7 @@ class _Links:
         return self._worth[key]
 
 
-def _is_wanted(card: Card, filters: Filters) -> bool:
+def _is_wanted(card: Card, filters: CardFilter) -> bool:
     kind = card.kind.lower()
     if filters.types and not any(word.lower() in kind for word in filters.types):
         return False

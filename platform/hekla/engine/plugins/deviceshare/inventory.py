@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hekla.engine.columns import Vector
-from hekla.engine.model import Node
-from hekla.engine.plugins.deviceshare.asks import Mode
-from hekla.engine.plugins.deviceshare.pieces import Cut, Geometry, cuts_of
+from hekla.engine.model import NodeSpec
+from hekla.engine.plugins.deviceshare.mig import AllowedGeometries, MigGeometry, geometries_for
+from hekla.engine.plugins.deviceshare.requests import Mode
 
 _MEMORY, _NUMBER = "volcano.sh/gpu-memory", "volcano.sh/gpu-number"
 _UNHEALTHY, _REGISTER = "volcano.sh/gpu-unhealthy-ids", "volcano.sh/node-vgpu-register"
@@ -28,10 +28,10 @@ class Card:
     uuid: str = ""
     kind: str = ""
     is_usable: bool = True
-    cuts: tuple[Cut, ...] = ()
+    geometries: tuple[MigGeometry, ...] = ()
 
 
-def cards_of(node: Node, mode: Mode, geometries: Sequence[Geometry] = ()) -> tuple[Card, ...]:
+def cards_of(node: NodeSpec, mode: Mode, geometries: Sequence[AllowedGeometries] = ()) -> tuple[Card, ...]:
     """The cards of a node; none where what it says of them makes no sense."""
     try:
         found = _registered(node, geometries) if mode is Mode.VIRTUAL else _equal_ones(node)
@@ -40,14 +40,14 @@ def cards_of(node: Node, mode: Mode, geometries: Sequence[Geometry] = ()) -> tup
     return found if len(found) <= MAX_CARDS else ()
 
 
-def _equal_ones(node: Node) -> tuple[Card, ...]:
+def _equal_ones(node: NodeSpec) -> tuple[Card, ...]:
     count = int(node.allocatable.amount(_NUMBER) // _UNIT)
     unhealthy = {part.strip() for part in node.annotations.get(_UNHEALTHY, "").split(",")}
     memory = node.allocatable.amount(_MEMORY) / _UNIT // count if count else 0.0
     return tuple(Card(i, memory, is_usable=str(i) not in unhealthy) for i in range(min(count, MAX_CARDS + 1)))
 
 
-def _registered(node: Node, geometries: Sequence[Geometry]) -> tuple[Card, ...]:
+def _registered(node: NodeSpec, geometries: Sequence[AllowedGeometries]) -> tuple[Card, ...]:
     """Cards as `uuid,count,memory,type,health,mode`, one after the other with colons between.
 
     One that is cut up by the hardware (`mig`) is not given out where nobody says how it may be cut.
@@ -56,14 +56,14 @@ def _registered(node: Node, geometries: Sequence[Geometry]) -> tuple[Card, ...]:
     return tuple(_card(index, text.split(","), geometries) for index, text in enumerate(texts))
 
 
-def _card(index: int, fields: list[str], geometries: Sequence[Geometry]) -> Card:
-    kind, is_cut_up = fields[3].strip(), "mig" in (field.strip() for field in fields[5:])
-    cuts = cuts_of(kind, geometries) if is_cut_up else ()
-    is_usable = fields[4].strip().lower() == "true" and bool(cuts) == is_cut_up
-    return Card(index, float(fields[2]), float(fields[1]), fields[0].strip(), kind, is_usable, cuts)
+def _card(index: int, fields: list[str], allowed: Sequence[AllowedGeometries]) -> Card:
+    kind, is_mig = fields[3].strip(), "mig" in (field.strip() for field in fields[5:])
+    geometries = geometries_for(kind, allowed) if is_mig else ()
+    is_usable = fields[4].strip().lower() == "true" and bool(geometries) == is_mig
+    return Card(index, float(fields[2]), float(fields[1]), fields[0].strip(), kind, is_usable, geometries)
 
 
-def links_of(node: Node, cards: int, note: Callable[[str], Vector]) -> Vector | None:
+def links_of(node: NodeSpec, cards: int, note: Callable[[str], Vector]) -> Vector | None:
     """How strongly each pair of cards is linked; None where the node does not say, or not of these cards."""
     text = node.annotations.get(LINKS, "")
     matrix = note(text) if text else None

@@ -1,6 +1,6 @@
 """How much a place is liked: Kubernetes' scorers of the same names (`volcano-spec` §5.6).
 
-One file a scorer. Each gives whole numbers from 0 to 100, times its weight `<name>.weight`; weight 0 leaves it out.
+Each scorer gives whole numbers from 0 to 100, times its weight `<name>.weight`; weight 0 leaves it out.
 Some compare the nodes that come into question with each other and bring the best of them to 100.
 """
 
@@ -9,15 +9,15 @@ from typing import TypeVar
 
 import numpy as np
 
-from hekla.engine.columns import Rows, Use, Vector
-from hekla.engine.gangs import Member
-from hekla.engine.plugins.nodeorder import images, node_affinity, pod_affinity, resources, spread, taints
-from hekla.engine.points import Point
+from hekla.engine.columns import NodeResources, Rows, Vector
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import PodInfo
+from hekla.engine.plugins.nodeorder import node_scorers, pod_scorers, resources
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
-_About = TypeVar("_About", Use, Rows)
-_Factory = Callable[[Session, Member], Callable[[_About], Vector] | None]
+_About = TypeVar("_About", NodeResources, Rows)
+_Factory = Callable[[Session, PodInfo], Callable[[_About], Vector] | None]
 _Weighted = list[tuple[int, _Factory[_About]]]
 
 
@@ -29,25 +29,25 @@ def open_session(session: Session, option: PluginOption) -> None:
         return [(weight, factory) for weight, factory in found if weight]
 
     resources.count_surplus(session)
-    alone: _Weighted[Use] = weighted({
+    alone: _Weighted[NodeResources] = weighted({
         "leastrequested": (1, resources.least),
         "mostrequested": (0, resources.most),
         "balancedresource": (1, resources.balanced),
-        "tainttoleration": (3, taints.alike),
+        "tainttoleration": (3, node_scorers.equal_taints),
     })  # fmt: skip
     compared: _Weighted[Rows] = weighted({
-        "imagelocality": (1, images.local),
-        "nodeaffinity": (2, node_affinity.preferred),
-        "podaffinity": (2, pod_affinity.Preferences(session).preferred),
-        "tainttoleration": (3, taints.preferred),
-        "podtopologyspread": (2, spread.preferred),
+        "imagelocality": (1, node_scorers.images),
+        "nodeaffinity": (2, node_scorers.node_affinity),
+        "podaffinity": (2, pod_scorers.PodAffinityScorer(session).score),
+        "tainttoleration": (3, node_scorers.taints),
+        "podtopologyspread": (2, pod_scorers.topology_spread),
     })  # fmt: skip
-    session.register(Point.USE_ORDER, option, lambda member: _sum(session, member, alone))
-    session.register(Point.WIDE_NODE_ORDER, option, lambda member, _table: _sum(session, member, compared))
+    session.register(ExtensionPoint.USE_ORDER, option, lambda pod: _sum(session, pod, alone))
+    session.register(ExtensionPoint.WIDE_NODE_ORDER, option, lambda pod, _table: _sum(session, pod, compared))
 
 
-def _sum(session: Session, member: Member, weighted: _Weighted[_About]) -> Callable[[_About], Vector] | None:
-    scorers = [(weight, scorer) for weight, factory in weighted if (scorer := factory(session, member)) is not None]
+def _sum(session: Session, pod: PodInfo, weighted: _Weighted[_About]) -> Callable[[_About], Vector] | None:
+    scorers = [(weight, scorer) for weight, factory in weighted if (scorer := factory(session, pod)) is not None]
     if not scorers:
         return None
 

@@ -6,9 +6,9 @@ containers that ask for nothing. balanced: how much the placement brings the use
 
 import numpy as np
 
-from hekla.engine.columns import Use, Vector, parts
-from hekla.engine.gangs import Member
-from hekla.engine.places import UseScorer
+from hekla.engine.columns import NodeResources, Vector, fractions
+from hekla.engine.job_info import PodInfo
+from hekla.engine.node_fit import ResourceScorer
 from hekla.engine.session import Session
 
 _CPU_AND_MEMORY = slice(0, 2)
@@ -19,59 +19,59 @@ _MIDDLE = 75
 
 def count_surplus(session: Session) -> None:
     """Keep what scorers count on each node beyond what is asked for."""
-    surplus = session.table.surplus
+    surplus = session.table.nonzero_surplus
 
-    def follow(member: Member, row: int, sign: int) -> None:
-        surplus[row] += sign * member.surplus
+    def update(pod: PodInfo, row: int, sign: int) -> None:
+        surplus[row] += sign * pod.nonzero_surplus
 
-    session.on_change.append(follow)
+    session.on_change.append(update)
 
 
-def least(_session: Session, member: Member) -> UseScorer:
+def least(_session: Session, pod: PodInfo) -> ResourceScorer:
     """The more is free, the better."""
 
-    def score(use: Use) -> Vector:
-        whole, after = use.allocatable[:, _CPU_AND_MEMORY], _counted_after(use, member)
+    def score(resources: NodeResources) -> Vector:
+        whole, after = resources.allocatable[:, _CPU_AND_MEMORY], _counted_after(resources, pod)
         return _mean_part(np.maximum(whole - after, 0.0), whole)
 
     return score
 
 
-def most(_session: Session, member: Member) -> UseScorer:
+def most(_session: Session, pod: PodInfo) -> ResourceScorer:
     """The more is used, the better."""
 
-    def score(use: Use) -> Vector:
-        whole = use.allocatable[:, _CPU_AND_MEMORY]
-        return _mean_part(np.minimum(_counted_after(use, member), whole), whole)
+    def score(resources: NodeResources) -> Vector:
+        whole = resources.allocatable[:, _CPU_AND_MEMORY]
+        return _mean_part(np.minimum(_counted_after(resources, pod), whole), whole)
 
     return score
 
 
-def _counted_after(use: Use, member: Member) -> Vector:
-    mine = member.request[_CPU_AND_MEMORY] + member.surplus
-    after: Vector = use.expected[:, _CPU_AND_MEMORY] + use.surplus + mine
+def _counted_after(resources: NodeResources, pod: PodInfo) -> Vector:
+    mine = pod.request[_CPU_AND_MEMORY] + pod.nonzero_surplus
+    after: Vector = resources.expected[:, _CPU_AND_MEMORY] + resources.nonzero_surplus + mine
     return after
 
 
 def _mean_part(amounts: Vector, whole: Vector) -> Vector:
     """The mean of the parts, each in whole hundredths, as a whole number. What a node has none of is left out."""
-    hundredths = np.floor(parts(amounts * 100, whole, otherwise=0.0))
+    hundredths = np.floor(fractions(amounts * 100, whole, otherwise=0.0))
     kinds = np.maximum(np.count_nonzero(whole, axis=1), 1)
     means: Vector = np.floor((hundredths[:, 0] + hundredths[:, 1]) / kinds)
     return means
 
 
-def balanced(session: Session, member: Member) -> UseScorer | None:
+def balanced(session: Session, pod: PodInfo) -> ResourceScorer | None:
     """The more alike the used parts become, the better: of cpu, memory and the GPUs of a task that asks for some."""
     names = session.dimensions.names
-    gpus = [at for at, name in enumerate(names) if name == _GPU and member.request[at] > 0]
+    gpus = [at for at, name in enumerate(names) if name == _GPU and pod.request[at] > 0]
     weighed = [*_PAIR, *gpus]
-    if not member.request[_CPU_AND_MEMORY].any():
+    if not pod.request[_CPU_AND_MEMORY].any():
         return None
 
-    def score(use: Use) -> Vector:
-        whole, before = use.allocatable[:, weighed], use.expected[:, weighed]
-        change = _balance(before + member.request[weighed], whole) - _balance(before, whole)
+    def score(resources: NodeResources) -> Vector:
+        whole, before = resources.allocatable[:, weighed], resources.expected[:, weighed]
+        change = _balance(before + pod.request[weighed], whole) - _balance(before, whole)
         found: Vector = np.floor(_MIDDLE + change / 2)
         return found
 
@@ -83,7 +83,7 @@ def _balance(used: Vector, whole: Vector) -> Vector:
 
     GPUs count where the node has some.
     """
-    filled = np.minimum(parts(used, whole, otherwise=1.0), 1.0)
+    filled = np.minimum(fractions(used, whole, otherwise=1.0), 1.0)
     apart = np.abs(filled[:, 0] - filled[:, 1]) / 2
     if filled.shape[1] > len(_PAIR):
         apart = np.where(whole[:, -1] > 0, filled.std(axis=1), apart)

@@ -1,6 +1,6 @@
 """Which nodes a task may land on at all: Kubernetes' filters of the same names (`volcano-spec` §5.5).
 
-One file a filter. Each but the first and the pod count can be switched off by `predicate.<name>Enable: false`; that of
+Each filter but the first and the pod count can be switched off by `predicate.<name>Enable: false`; that of
 claimed devices must be switched on (`predicate.DynamicResourceAllocationEnable: true`). Room is not asked here: it
 changes with every placement and is looked at by the session itself. Limits on the volumes that a node can attach are
 not asked for: nothing here knows them.
@@ -10,39 +10,28 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from hekla.engine.columns import NodeTable, Rows
-from hekla.engine.gangs import Member
-from hekla.engine.places import Refusal
-from hekla.engine.plugins.predicates import (
-    devices,
-    node_affinity,
-    pod_affinity,
-    pod_count,
-    ports,
-    spread,
-    taints,
-    unschedulable,
-    volume_binding,
-    volume_zone,
-)  # fmt: skip
-from hekla.engine.points import Point
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import PodInfo
+from hekla.engine.node_fit import Refusal
+from hekla.engine.plugins.predicates import devices, node_filters, pod_affinity, pod_filters, spread, volumes
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
-Fixed = Callable[[Session, Member], Iterable[Refusal]]
-Changing = Callable[[Session, Member], Callable[[Rows], Iterable[Refusal]] | None]
-Wide = Callable[[Session, Member], Callable[[], Iterable[Refusal]] | None]
+Fixed = Callable[[Session, PodInfo], Iterable[Refusal]]
+Changing = Callable[[Session, PodInfo], Callable[[Rows], Iterable[Refusal]] | None]
+Wide = Callable[[Session, PodInfo], Callable[[], Iterable[Refusal]] | None]
 
 _Filter = TypeVar("_Filter")
 _ALWAYS = ""
 _CLAIMS_SWITCH = "predicate.DynamicResourceAllocationEnable"
 _FIXED: tuple[tuple[str, Fixed], ...] = (
-    (_ALWAYS, unschedulable.refusals),
-    ("NodeAffinity", node_affinity.refusals),
-    ("TaintToleration", taints.refusals),
-    ("VolumeZone", volume_zone.refusals),
-    ("VolumeBinding", volume_binding.refusals),
+    (_ALWAYS, node_filters.unschedulable),
+    ("NodeAffinity", node_filters.node_affinity),
+    ("TaintToleration", node_filters.taints),
+    ("VolumeZone", volumes.volume_zone),
+    ("VolumeBinding", volumes.volume_binding),
 )
-_CHANGING: tuple[tuple[str, Changing], ...] = ((_ALWAYS, pod_count.refusals_at), ("NodePorts", ports.refusals_at))
+_CHANGING: tuple[tuple[str, Changing], ...] = ((_ALWAYS, pod_filters.pod_count), ("NodePorts", pod_filters.host_ports))
 
 
 def open_session(session: Session, option: PluginOption) -> None:
@@ -54,28 +43,28 @@ def open_session(session: Session, option: PluginOption) -> None:
     fixed, changing = enabled(_FIXED), enabled(_CHANGING)
     wide = enabled(_wide(session))
     if option.truth(_CLAIMS_SWITCH, default=False):
-        wide.append(devices.Promises(session).refusals_now)
+        wide.append(devices.AssumedDevices(session).predicate)
 
-    def on_node(member: Member, _table: NodeTable) -> Sequence[Refusal]:
-        return [refusal for ask in fixed for refusal in ask(session, member)]
+    def static(pod: PodInfo, _table: NodeTable) -> Sequence[Refusal]:
+        return [refusal for predicate in fixed for refusal in predicate(session, pod)]
 
-    def by_pods(member: Member, _table: NodeTable) -> Callable[[Rows], Sequence[Refusal]] | None:
-        voices = [voice for ask in changing if (voice := ask(session, member)) is not None]
-        return (lambda rows: [refusal for voice in voices for refusal in voice(rows)]) if voices else None
+    def by_node(pod: PodInfo, _table: NodeTable) -> Callable[[Rows], Sequence[Refusal]] | None:
+        functions = [function for predicate in changing if (function := predicate(session, pod)) is not None]
+        return (lambda rows: [refusal for function in functions for refusal in function(rows)]) if functions else None
 
-    def by_others(member: Member, _table: NodeTable) -> Callable[[], Sequence[Refusal]] | None:
-        voices = [voice for ask in wide if (voice := ask(session, member)) is not None]
-        return (lambda: [refusal for voice in voices for refusal in voice()]) if voices else None
+    def by_cluster(pod: PodInfo, _table: NodeTable) -> Callable[[], Sequence[Refusal]] | None:
+        functions = [function for predicate in wide if (function := predicate(session, pod)) is not None]
+        return (lambda: [refusal for function in functions for refusal in function()]) if functions else None
 
-    session.register(Point.PREDICATE, option, on_node)
-    session.register(Point.TRIES_EVICTIONS, option, lambda: True)
-    session.register(Point.CHANGING_PREDICATE, option, by_pods)
-    session.register(Point.WIDE_PREDICATE, option, by_others)
+    session.register(ExtensionPoint.PREDICATE, option, static)
+    session.register(ExtensionPoint.TRIES_EVICTIONS, option, lambda: True)
+    session.register(ExtensionPoint.CHANGING_PREDICATE, option, by_node)
+    session.register(ExtensionPoint.WIDE_PREDICATE, option, by_cluster)
 
 
 def _wide(session: Session) -> tuple[tuple[str, Wide], ...]:
     return (
-        ("PodAffinity", pod_affinity.refusals_now),
-        ("PodTopologySpread", spread.refusals_now),
-        ("VolumeBinding", volume_binding.Promises(session).refusals_now),
+        ("PodAffinity", pod_affinity.predicate),
+        ("PodTopologySpread", spread.predicate),
+        ("VolumeBinding", volumes.AssumedVolumes(session).predicate),
     )

@@ -9,40 +9,45 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from hekla.engine.columns import Mask
-from hekla.engine.conditions import Spread
-from hekla.engine.gangs import Member
-from hekla.engine.places import Refusal
+from hekla.engine.constraints import TopologySpreadConstraint
+from hekla.engine.job_info import PodInfo
+from hekla.engine.node_fit import Refusal
 from hekla.engine.session import Session
 
-Ask = Callable[[], Refusal]
+Check = Callable[[], Refusal]
 
 
-def refusals_now(session: Session, member: Member) -> Callable[[], Iterator[Refusal]] | None:
+def predicate(session: Session, pod: PodInfo) -> Callable[[], Iterator[Refusal]] | None:
     """Refuse nodes without the labels, and those that would have too many."""
-    hard = [constraint for constraint in member.task.conditions.spread if constraint.is_hard]
+    hard = [constraint for constraint in pod.spec.constraints.topology_spread if constraint.is_hard]
     if not hard:
         return None
-    labelled = np.logical_and.reduce([session.nodes.domain(one.topology_key).has for one in hard])
-    asks = [_ask(session, member, one, labelled & session.nodes.counted_for(member.task, one)) for one in hard]
-    lacking = [Refusal(~session.nodes.domain(one.topology_key).has, "no label to spread by") for one in hard]
+    labelled = np.logical_and.reduce([session.node_index.domain(one.topology_key).has_label for one in hard])
+    checks = [
+        _check(session, pod, one, labelled & session.node_index.eligible_for_spread(pod.spec, one)) for one in hard
+    ]
+    lacking = [Refusal(~session.node_index.domain(one.topology_key).has_label, "no label to spread by") for one in hard]
 
     def refuse() -> Iterator[Refusal]:
         yield from lacking
-        yield from (ask() for ask in asks)
+        yield from (check() for check in checks)
 
     return refuse
 
 
-def _ask(session: Session, member: Member, constraint: Spread, rows: Mask) -> Ask:
-    domain, pods = session.nodes.domain(constraint.topology_key), session.census.staying(constraint.pods)
+def _check(session: Session, pod: PodInfo, constraint: TopologySpreadConstraint, rows: Mask) -> Check:
+    domain, pods = (
+        session.node_index.domain(constraint.topology_key),
+        session.topology_counts.matching_not_terminating(constraint.selector),
+    )
     present = np.unique(domain.codes[rows])
-    itself = int(constraint.pods in member.seen_by)
+    itself = int(constraint.selector in pod.matching_selectors)
     has_few = len(present) < constraint.min_domains
 
     def refuse() -> Refusal:
-        sums = domain.sums(np.where(rows, pods, 0))
+        sums = domain.sum_by_value(np.where(rows, pods, 0))
         least = 0 if has_few or not len(present) else int(sums[present].min())
-        skew = domain.spread(sums) + itself - least
-        return Refusal(domain.has & (skew > constraint.max_skew), "uneven spread", is_final=False)
+        skew = domain.per_row(sums) + itself - least
+        return Refusal(domain.has_label & (skew > constraint.max_skew), "uneven spread", is_unresolvable=False)
 
     return refuse

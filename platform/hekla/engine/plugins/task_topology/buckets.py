@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from hekla.engine.columns import Dimensions, NodeTable, Rows, Vector, fits
-from hekla.engine.gangs import Gang, Member
+from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.plugins.task_topology.relations import Relations
 
 _MEBI = 2.0**20
@@ -22,47 +22,47 @@ class Bucket:
         self.roles: Counter[str] = Counter()
         self.placed: Counter[int] = Counter()
         self.request: Vector = np.zeros(width)
-        self._waiting: dict[str, Member] = {}
+        self._waiting: dict[str, PodInfo] = {}
         self._uids: list[str] = []
         """Who waits, in order."""
         self._turns: dict[str, list[tuple[Key, str]]] = {}
         """Who waits of each role, in the order in which they will be placed."""
 
-    def add(self, member: Member, row: int | None) -> None:
+    def add(self, pod: PodInfo, row: int | None) -> None:
         """One more task: with a place on this row, or without one."""
         self.size += 1
-        self.roles[member.task.role] += 1
+        self.roles[pod.spec.role] += 1
         if row is not None:
             self.placed[row] += 1
         else:
-            self._wait(member)
+            self._wait(pod)
 
-    def move(self, member: Member, row: int, sign: int) -> None:
+    def move(self, pod: PodInfo, row: int, sign: int) -> None:
         """A task of it got a place, or gave it back to wait for another."""
         self.placed[row] += sign
         if sign < 0:
-            self._wait(member)
-        elif self._waiting.pop(member.task.uid, None) is not None:
-            del self._uids[bisect_left(self._uids, member.task.uid)]
-            turns = self._turns[member.task.role]
-            del turns[bisect_left(turns, (member.key, member.task.uid))]
-            self.request -= member.request
+            self._wait(pod)
+        elif self._waiting.pop(pod.spec.uid, None) is not None:
+            del self._uids[bisect_left(self._uids, pod.spec.uid)]
+            turns = self._turns[pod.spec.role]
+            del turns[bisect_left(turns, (pod.order_key, pod.spec.uid))]
+            self.request -= pod.request
 
-    def _wait(self, member: Member) -> None:
-        self._waiting[member.task.uid] = member
-        insort(self._uids, member.task.uid)
-        insort(self._turns.setdefault(member.task.role, []), (member.key, member.task.uid))
-        self.request += member.request
+    def _wait(self, pod: PodInfo) -> None:
+        self._waiting[pod.spec.uid] = pod
+        insort(self._uids, pod.spec.uid)
+        insort(self._turns.setdefault(pod.spec.role, []), (pod.order_key, pod.spec.uid))
+        self.request += pod.request
 
     def next_of(self, role: str) -> str:
         """The id of the task of this role that is placed next; empty: none waits."""
         turns = self._turns.get(role)
         return turns[0][1] if turns else ""
 
-    def together(self, member: Member, room: Vector) -> Vector:
+    def together(self, pod: PodInfo, room: Vector) -> Vector:
         """Per row: how many of those that wait fit there: one like this, and then the others, the last id first."""
-        itself = self.next_of(member.task.role)
-        sums, most = [member.request], room.max(axis=0, initial=0.0)
+        itself = self.next_of(pod.spec.role)
+        sums, most = [pod.request], room.max(axis=0, initial=0.0)
         for uid in reversed(self._uids):
             if not fits(sums[-1], most):
                 break
@@ -80,36 +80,36 @@ class Bucket:
 class JobBuckets:
     """The buckets of one job, and its tasks on each node by role."""
 
-    def __init__(self, gang: Gang, relations: Relations, table: NodeTable, dimensions: Dimensions) -> None:
+    def __init__(self, job: JobInfo, relations: Relations, table: NodeTable, dimensions: Dimensions) -> None:
         self.relations, self._table = relations, table
         self._dimensions = dimensions
         self.buckets: list[Bucket] = []
         self.of: dict[str, Bucket] = {}
         self._roles_on: dict[str, Counter[int]] = {}
-        self._fill(gang.members)
+        self._fill(job.pods)
         self.largest = max((bucket.size for bucket in self.buckets), default=0)
 
     # Into buckets.
 
-    def _fill(self, members: Iterable[Member]) -> None:
+    def _fill(self, pods: Iterable[PodInfo]) -> None:
         """Those with a place first, one bucket a node; then each to where it wants to be most, or to a new one."""
         on_nodes: dict[str, Bucket] = {}
-        for member in members:
-            if (row := self._table.row_of.get(member.node)) is not None:
-                self._roles_on.setdefault(member.task.role, Counter())[row] += 1
-        concerned = [member for member in members if self.relations.concern(member.task.role)]
-        for member in sorted(concerned, key=self._turn):
-            bucket = on_nodes.get(member.node) if member.node else self._best(member.task.role)
+        for pod in pods:
+            if (row := self._table.row_of.get(pod.node)) is not None:
+                self._roles_on.setdefault(pod.spec.role, Counter())[row] += 1
+        concerned = [pod for pod in pods if self.relations.concern(pod.spec.role)]
+        for pod in sorted(concerned, key=self._turn):
+            bucket = on_nodes.get(pod.node) if pod.node else self._best(pod.spec.role)
             if bucket is None:
                 bucket = Bucket(len(self.buckets), len(self._dimensions.names))
                 self.buckets.append(bucket)
-                if member.node:
-                    on_nodes[member.node] = bucket
-            self._put(member, bucket)
+                if pod.node:
+                    on_nodes[pod.node] = bucket
+            self._put(pod, bucket)
 
-    def _turn(self, member: Member) -> tuple[bool, str, int, int, str]:
-        order, strength = self.relations.rank(member.task.role)
-        return not member.node, member.node, -order, -strength, member.task.name
+    def _turn(self, pod: PodInfo) -> tuple[bool, str, int, int, str]:
+        order, strength = self.relations.rank(pod.spec.role)
+        return not pod.node, pod.node, -order, -strength, pod.spec.name
 
     def _best(self, role: str) -> Bucket | None:
         """The bucket that the role wants to be in most, of equal ones that which asks for least; None: in none."""
@@ -122,27 +122,27 @@ class JobBuckets:
         scale = [_MEBI if name == "memory" else 1.0 for name in self._dimensions.names]
         return float((request / scale)[self._dimensions.without_pods].sum())
 
-    def _put(self, member: Member, bucket: Bucket) -> None:
-        self.of[member.task.uid] = bucket
-        bucket.add(member, self._table.row_of.get(member.node))
+    def _put(self, pod: PodInfo, bucket: Bucket) -> None:
+        self.of[pod.spec.uid] = bucket
+        bucket.add(pod, self._table.row_of.get(pod.node))
 
     # As tasks are placed.
 
-    def move(self, member: Member, row: int, sign: int) -> None:
+    def move(self, pod: PodInfo, row: int, sign: int) -> None:
         """A task of the job got a place, or gave it back."""
-        self._roles_on.setdefault(member.task.role, Counter())[row] += sign
-        bucket = self.of.get(member.task.uid)
+        self._roles_on.setdefault(pod.spec.role, Counter())[row] += sign
+        bucket = self.of.get(pod.spec.uid)
         if bucket is not None:
-            bucket.move(member, row, sign)
+            bucket.move(pod, row, sign)
 
-    def scores(self, member: Member, rows: Rows) -> Vector:
+    def scores(self, pod: PodInfo, rows: Rows) -> Vector:
         """Per row: of its bucket those that are there and those that could follow, less whom it does not want there."""
-        bucket = self.of[member.task.uid]
+        bucket = self.of[pod.spec.uid]
         room = self._table.idle[rows] + self._table.releasing[rows]
         there = self._counts(bucket.placed)
-        for role in self.relations.disliked(member.task.role):
+        for role in self.relations.disliked(pod.spec.role):
             there -= self._counts(self._roles_on.get(role, Counter()))
-        together = bucket.together(member, room)
+        together = bucket.together(pod, room)
         return np.where(together > 0, there[rows] + together, 0.0) / self.largest
 
     def _counts(self, on: Counter[int]) -> Vector:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from itertools import permutations
 
-from hekla.engine.model import Job
+from hekla.engine.model import PodGroupSpec
 
 _AFFINITY = "volcano.sh/task-topology-affinity"
 _ANTI_AFFINITY = "volcano.sh/task-topology-anti-affinity"
@@ -15,7 +15,7 @@ _SELF_ANTI, _INTER, _SELF, _INTER_ANTI = 4, 3, 2, 1
 class Relations:
     """Groups of roles as `a,b;c`: each of a group with each other; a role alone is meant with itself."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: PodGroupSpec) -> None:
         self._together = _pairs(_groups(job, _AFFINITY))
         self._apart = _pairs(_groups(job, _ANTI_AFFINITY))
         order = [role for group in _groups(job, _ORDER) for role in group]
@@ -54,11 +54,11 @@ class Relations:
         return [right for left, right in self._apart if left == role]
 
 
-def _groups(job: Job, name: str) -> list[list[str]]:
+def _groups(job: PodGroupSpec, name: str) -> list[list[str]]:
     """The groups that an annotation names; none where it names a role twice, or one that the job does not have."""
     text = job.annotations.get(name, "").strip()
     groups = [[role.strip() for role in group.split(",")] for group in text.split(";")] if text else []
-    roles = {task.role for task in job.tasks}
+    roles = {spec.role for spec in job.pods}
     is_sound = all(len(set(group)) == len(group) and roles.issuperset(group) for group in groups)
     return groups if is_sound else []
 

@@ -1,0 +1,82 @@
+"""Equivalence classes of jobs: what holds for the oldest job of a class holds for all.
+
+Equal are jobs of one queue and owner that differ only in name and age: no pod is placed, all pods have one role, class
+and priority, and the minimum is the same. A thousand such jobs that find no room cost one look.
+"""
+
+from collections.abc import Container, Hashable, Iterator
+from operator import attrgetter
+
+from hekla.engine.job_info import JobInfo
+
+_AGE = attrgetter("group.created_at", "group.uid")
+
+
+class EquivalenceClass:
+    """Equal jobs by uid. `queue`: the one that they wait in."""
+
+    __slots__ = ("_in_order", "jobs", "key", "queue")
+
+    def __init__(self, key: Hashable, queue: str) -> None:
+        self.key, self.queue = key, queue
+        self.jobs: dict[str, JobInfo] = {}
+        self._in_order: list[JobInfo] | None = None
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def add(self, job: JobInfo) -> None:
+        """Add a job; it is sorted in by age."""
+        self.jobs[job.group.uid] = job
+        self._in_order = None
+
+    def remove(self, job: JobInfo) -> None:
+        """Remove a job."""
+        del self.jobs[job.group.uid]
+        self._in_order = None
+
+    def jobs_without(self, others: Container[str]) -> list[JobInfo]:
+        """The jobs except `others`, the oldest first."""
+        if self._in_order is None:
+            self._in_order = sorted(self.jobs.values(), key=_AGE)
+        return [job for job in self._in_order if job.group.uid not in others]
+
+
+class EquivalenceClasses:
+    """All classes, kept up to date as jobs come and go."""
+
+    def __init__(self) -> None:
+        self._classes: dict[Hashable, EquivalenceClass] = {}
+
+    def __iter__(self) -> Iterator[EquivalenceClass]:
+        return iter(self._classes.values())
+
+    def add(self, job: JobInfo) -> None:
+        """Add a new job, as it is before a session, to its class if it may have equals."""
+        if (key := _class_key(job)) is not None:
+            if key not in self._classes:
+                self._classes[key] = EquivalenceClass(key, job.group.queue)
+            job.equivalence_class = self._classes[key]
+            job.equivalence_class.add(job)
+
+    def remove(self, job: JobInfo) -> None:
+        """Remove a job that was added."""
+        equivalence_class, job.equivalence_class = job.equivalence_class, None
+        if equivalence_class is not None:
+            equivalence_class.remove(job)
+            if not equivalence_class:
+                del self._classes[equivalence_class.key]
+
+
+def _class_key(job: JobInfo) -> Hashable | None:
+    """The key that equal jobs share; None if the job must be looked at alone."""
+    group = job.group
+    if job.role is None or job.pending_count != job.size or job.uses_hypernodes or job.is_nominated:
+        return None
+    shapes = {pod.class_number for pod in job.built_pods} or {kind.number for kind in job.pod_classes}
+    priorities = {(spec.priority, spec.never_preempts) for spec in group.pods}
+    if len(shapes) != 1 or len(priorities) != 1:
+        return None
+    least = *group.min_task_member.items(), id(job.min_resources)
+    place = group.queue, group.namespace, group.owner, group.priority, job.phase
+    return (*place, job.role, job.size, group.min_available, *shapes, *priorities, *least)

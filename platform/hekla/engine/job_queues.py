@@ -1,0 +1,50 @@
+"""The waiting jobs of each queue in job order: single jobs, and classes of equal ones."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import chain
+
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import JobInfo
+from hekla.engine.priority_queue import HeapQueue, PriorityQueue, RankedQueue
+from hekla.engine.session import Session
+
+Jobs = list[JobInfo]
+
+
+def waiting_jobs(session: Session) -> tuple[list[JobInfo], list[Jobs]]:
+    """Jobs to look at one by one, and lists of jobs that are equal to every plugin."""
+    if not _uses_classes(session):
+        return [*session.candidate_jobs], []
+    cache = session.cache
+    stepped_out = (job for job in cache.changed_jobs.values() if job.equivalence_class is not None)
+    classes = (
+        jobs.jobs_without(cache.changed_jobs) for jobs in cache.equivalence_classes if jobs.queue in session.queues
+    )
+    return [*cache.unique_jobs.values(), *stepped_out], [jobs for jobs in classes if jobs]
+
+
+def _uses_classes(session: Session) -> bool:
+    if session.policy.follows_volcano or session.functions(ExtensionPoint.TASK_CLASS):
+        return False
+    return session.is_cacheable(ExtensionPoint.JOB_ORDER) and session.is_cacheable(ExtensionPoint.JOB_VALID)
+
+
+def queues_by_name(
+    session: Session, unique: Iterable[JobInfo], classes: Iterable[Jobs] = ()
+) -> dict[str, PriorityQueue[JobInfo]]:
+    """A priority queue of jobs for each queue that has some."""
+    alone: dict[str, list[JobInfo]] = defaultdict(list)
+    for job in unique:
+        alone[job.group.queue].append(job)
+    alike: dict[str, list[Jobs]] = defaultdict(list)
+    for jobs in classes:
+        alike[jobs[0].group.queue].append(jobs)
+    return {name: job_queue(session, alone[name], alike[name]) for name in dict.fromkeys(chain(alone, alike))}
+
+
+def job_queue(session: Session, unique: Iterable[JobInfo], classes: Iterable[Jobs] = ()) -> PriorityQueue[JobInfo]:
+    """A priority queue in job order: as at the beginning, or as it changes where a plugin says that it may."""
+    if session.policy.follows_volcano or session.job_order_changes:
+        return HeapQueue(session.job_before, unique)
+    return RankedQueue(session.rank, unique, classes)

@@ -1,0 +1,248 @@
+"""Feasible nodes and their scores for one class of pods, kept between placements and updated for changed rows.
+
+Pods with equal requests and constraints form a class. Plugins register predicates and scores by what they depend on, so
+that little is computed again after a placement:
+
+    PREDICATE             (pod, table) -> Refusals; depends on the node only: called once
+    CHANGING_PREDICATE    (pod, table) -> None or (rows) -> Refusals; on the pods of the node: called for changed rows
+    WIDE_PREDICATE        (pod, table) -> None or () -> Refusals; on pods of other nodes: called after any change
+    USE_ORDER             (pod) -> None or (NodeResources) -> scores; on the node's resources only
+    NODE_ORDER            (pod, table, rows) -> scores; on the pods of the node: called for changed rows
+    WIDE_NODE_ORDER       (pod, table) -> None or (rows) -> scores; compares the candidate rows with each other
+
+Masks and scores have one entry per requested row. None means that the plugin has nothing to say for the class.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hekla.domain.resources import Resources
+from hekla.engine.columns import EPSILON, Dimensions, Mask, NodeResources, NodeTable, Rows, Vector, fits
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import PodInfo
+from hekla.engine.score_lookahead import ScoreLookahead
+
+ALL_ROWS = slice(None)
+RowList = npt.NDArray[np.intp]
+ResourceScorer = Callable[[NodeResources], Vector]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Refused rows and the reason. `is_unresolvable`: evictions cannot help (UnschedulableAndUnresolvable)."""
+
+    mask: Mask
+    reason: str
+    is_unresolvable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class FitError:
+    """Why no node fits a class. `node_counts`: nodes by reason; `max_idle`: per resource the most that a node has idle.
+
+    `has_feasible_node`: only room is missing; `fits_when_empty`: a feasible node would have it if it were empty.
+    """
+
+    node_counts: Mapping[str, int]
+    max_idle: Resources
+    has_feasible_node: bool
+    fits_when_empty: bool
+
+
+class NodeFit:
+    """The feasible nodes of one class of pods and their scores."""
+
+    def __init__(
+        self, pod: PodInfo, table: NodeTable, functions: Callable[[ExtensionPoint], Sequence[Callable[..., Any]]]
+    ) -> None:
+        def for_class(point: ExtensionPoint, *about: object) -> list[Callable[..., Any]]:
+            made = (factory(pod, *about) for factory in functions(point))
+            return [function for function in made if function is not None]
+
+        self._pod, self._table = pod, table
+        self._static_refusals: list[Refusal] = [
+            r for predicate in functions(ExtensionPoint.PREDICATE) for r in predicate(pod, table)
+        ]
+        self._node_predicates, self._cluster_predicates = (
+            for_class(ExtensionPoint.CHANGING_PREDICATE, table),
+            for_class(ExtensionPoint.WIDE_PREDICATE, table),
+        )
+        self._resource_scorers: list[ResourceScorer] = for_class(ExtensionPoint.USE_ORDER)
+        self._scorers, self._relative_scorers = (
+            functions(ExtensionPoint.NODE_ORDER),
+            for_class(ExtensionPoint.WIDE_NODE_ORDER, table),
+        )
+        self._statically_feasible = ~_refused_rows(self._static_refusals, len(table))
+        self.feasible = self._statically_feasible.copy()
+        self._feasible_alone = self._statically_feasible.copy()
+        self._scores = np.zeros(len(table))
+        self._idle_scores = np.zeros(len(table))
+        """Scores of feasible rows with idle room; minus infinity for the others."""
+        self._fits_future = np.zeros(len(table), dtype=bool)
+        """Feasible rows with room in future idle."""
+        self._fit_error: tuple[int, FitError] | None = None
+        self._log_position = len(table.change_log)
+        is_predictable = not (self._node_predicates or self._cluster_predicates or self._scorers)
+        self._lookahead = (
+            ScoreLookahead(table, (pod.request, pod.nonzero_surplus), self._score_resources) if is_predictable else None
+        )
+        self._rescore(ALL_ROWS)
+
+    def best_node(self, within: Mask | None = None) -> tuple[int, bool] | None:
+        """The best row, and whether it has room now (else in future idle). None if no row fits."""
+        self.refresh()
+        if within is None and not self._relative_scorers:
+            row = int(self._idle_scores.argmax()) if len(self._idle_scores) else 0
+            if len(self._idle_scores) and self._idle_scores[row] > -np.inf:
+                return row, True
+        for mask, now in ((self._idle_scores > -np.inf, True), (self._fits_future, False)):
+            choice = mask if within is None else mask & within
+            if choice.any():
+                return int(np.where(choice, self.scores(choice), -np.inf).argmax()), now
+        return None
+
+    def is_feasible(self, row: int) -> bool:
+        """Whether the row passes all predicates, room aside."""
+        if self.depends_on_pods:
+            self.refresh()
+        return bool(self.feasible[row])
+
+    @property
+    def depends_on_pods(self) -> bool:
+        """Whether feasibility depends on other pods."""
+        return bool(self._node_predicates or self._cluster_predicates)
+
+    def with_room(self) -> Mask:
+        """Feasible rows with room now or in future idle."""
+        self.refresh()
+        return self._fits_future.copy()
+
+    def best_of(self, rows: RowList, more: Callable[[RowList], Vector]) -> tuple[int, bool] | None:
+        """As `best_node`, of these rows (ascending); `more`: additional scores."""
+        self.refresh()
+        for is_open, now in ((self._idle_scores[rows] > -np.inf, True), (self._fits_future[rows], False)):
+            open_rows = rows[is_open]
+            if open_rows.size:
+                total: Vector = self._scores[open_rows] + more(open_rows)
+                for scorer in self._relative_scorers:
+                    total += scorer(open_rows)
+                return int(open_rows[total.argmax()]), now
+        return None
+
+    def count_slots(self, rows: RowList) -> int:
+        """How many pods of the class fit the future idle of these rows."""
+        self.refresh()
+        requested = self._pod.request > 0
+        parts = (self._table.future_idle(rows)[:, requested] + EPSILON) / self._pod.request[requested]
+        return int(np.where(self.feasible[rows], np.floor(parts.min(axis=1, initial=np.inf)), 0.0).clip(0).sum())
+
+    def has_room_now(self, row: int) -> bool | None:
+        """Whether the row has room now (False: in future idle). None if it does not fit."""
+        self.refresh()
+        return bool(self._idle_scores[row] > -np.inf) if self._fits_future[row] else None
+
+    def scores(self, mask: Mask) -> Vector:
+        """Scores of all rows; only those of the mask are complete."""
+        if not self._relative_scorers:
+            return self._scores
+        total, rows = self._scores.copy(), np.flatnonzero(mask)
+        for scorer in self._relative_scorers:
+            total[rows] += scorer(rows)
+        return total
+
+    def refusals(self) -> list[Refusal]:
+        """All present refusals, over all rows."""
+        return [
+            *self._static_refusals,
+            *(r for function in self._node_predicates for r in function(ALL_ROWS)),
+            *(r for v in self._cluster_predicates for r in v()),
+        ]
+
+    def resolvable(self) -> Mask:
+        """Rows without an unresolvable refusal: evictions may help there."""
+        return ~_refused_rows((refusal for refusal in self.refusals() if refusal.is_unresolvable), len(self._table))
+
+    def fit_error(self, dimensions: Dimensions) -> FitError:
+        """Why no node fits; cached until the next change."""
+        stamp = len(self._table.change_log)
+        if self._fit_error is None or self._fit_error[0] != stamp:
+            self.refresh()
+            most = dimensions.resources(self._table.idle.max(axis=0, initial=0.0))
+            nodes = dict(self._count_refusals(dimensions))
+            fits_when_empty = self._statically_feasible & fits(self._pod.request, self._table.allocatable)
+            self._fit_error = stamp, FitError(nodes, most, bool(self.feasible.any()), bool(fits_when_empty.any()))
+        return self._fit_error[1]
+
+    def _count_refusals(self, dimensions: Dimensions) -> Counter[str]:
+        """Nodes by their first reason."""
+        counts: Counter[str] = Counter()
+        left = np.ones(len(self._table), dtype=bool)
+        for refusal in self.refusals():
+            counts[refusal.reason] += int((refusal.mask & left).sum())
+            left &= ~refusal.mask
+        future = self._table.future_idle()
+        for at, name in enumerate(dimensions.names):
+            short = left & (self._pod.request[at] > future[:, at] + 0.1)
+            word = "too many pods" if name == "pods" else f"insufficient {name}"
+            counts[word] += int(short.sum())
+            left &= ~short
+        return +counts
+
+    def refresh(self) -> None:
+        """Update the rows that changed since the last call."""
+        change_log, position = self._table.change_log, self._log_position
+        if position == len(change_log):
+            return
+        self._log_position = len(change_log)
+        if self._log_position - position > 1 or self._lookahead is None:
+            self._rescore(np.array(list({row for row, _ in change_log[position:]}), dtype=np.intp))
+            return
+        row, allocated = change_log[position]
+        step = self._lookahead.next_step(row, allocated)
+        if step is None:
+            self._rescore(slice(row, row + 1))
+            self._lookahead.compute(row, self._idle_scores)
+        else:
+            self._fits_future[row], has_room, self._scores[row] = step
+            self._idle_scores[row] = self._scores[row] if has_room and self.feasible[row] else -np.inf
+            self._fits_future[row] &= self.feasible[row]
+
+    def _rescore(self, rows: Rows) -> None:
+        if self._lookahead is not None:
+            self._lookahead.invalidate(rows)
+        self._scores[rows] = self._score_resources(self._table.resources(rows))
+        for scorer in self._scorers:
+            self._scores[rows] += scorer(self._pod, self._table, rows)
+        if self._node_predicates:
+            refused = _refused_rows(
+                (r for function in self._node_predicates for r in function(rows)), len(self._scores[rows])
+            )
+            self._feasible_alone[rows] = self._statically_feasible[rows] & ~refused
+        if self._cluster_predicates:
+            rows = ALL_ROWS
+            self.feasible = self._feasible_alone & ~_refused_rows(
+                (r for function in self._cluster_predicates for r in function()), len(self._table)
+            )
+        else:
+            self.feasible[rows] = self._feasible_alone[rows]
+        self._fits_future[rows] = self.feasible[rows] & fits(self._pod.request, self._table.future_idle(rows))
+        has_room = self._fits_future[rows] & fits(self._pod.request, self._table.idle[rows])
+        self._idle_scores[rows] = np.where(has_room, self._scores[rows], -np.inf)
+
+    def _score_resources(self, resources: NodeResources) -> Vector:
+        total: Vector = np.zeros(len(resources.used))
+        for scorer in self._resource_scorers:
+            total += scorer(resources)
+        return total
+
+
+def _refused_rows(refusals: Iterable[Refusal], count: int) -> Mask:
+    refused = np.zeros(count, dtype=bool)
+    for refusal in refusals:
+        refused |= refusal.mask
+    return refused

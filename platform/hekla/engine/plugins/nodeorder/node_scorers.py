@@ -1,0 +1,97 @@
+"""Scorers by the node alone: node affinity, taints, images; and the scale of scores."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from hekla.engine.columns import Rows, Vector
+from hekla.engine.job_info import PodInfo
+from hekla.engine.node_fit import ResourceScorer
+from hekla.engine.node_index import is_tolerated
+from hekla.engine.session import Session
+
+MAX_NODE_SCORE = 100
+
+
+def normalized(raw: Vector) -> Vector:
+    """The largest becomes 100; nothing stays nothing."""
+    most = raw.max(initial=0)
+    scaled: Vector = np.floor_divide(raw * MAX_NODE_SCORE, most) if most > 0 else np.zeros(len(raw))
+    return scaled
+
+
+def spread_normalized(raw: Vector) -> Vector:
+    """The smallest becomes 0, the largest 100; where all are equal, all become 0."""
+    if not len(raw) or raw.max() == raw.min():
+        return np.zeros(len(raw))
+    scaled: Vector = np.floor(MAX_NODE_SCORE * ((raw - raw.min()) / (raw.max() - raw.min())))
+    return scaled
+
+
+def node_affinity(session: Session, pod: PodInfo) -> Callable[[Rows], Vector] | None:
+    """NodeAffinity: the sum of the weights of matching preferred terms; the best nodes become 100."""
+    terms = pod.spec.constraints.preferred_node_terms
+    if not terms:
+        return None
+    raw: Vector = np.zeros(len(session.table))
+    for weight, term in terms:
+        raw += weight * session.node_index.matching_term(term)
+    return lambda rows: normalized(raw[rows])
+
+
+_EFFECT = "PreferNoSchedule"
+
+
+def equal_taints(session: Session, pod: PodInfo) -> ResourceScorer | None:
+    """TaintToleration if no taint matters: 100 for every node, with nothing to compare."""
+    return (
+        None
+        if _untolerated(session, pod).any()
+        else lambda resources: np.full(len(resources.used), float(MAX_NODE_SCORE))
+    )
+
+
+def taints(session: Session, pod: PodInfo) -> Callable[[Rows], Vector] | None:
+    """TaintToleration: the nodes with most untolerated PreferNoSchedule taints become 0."""
+    raw = _untolerated(session, pod)
+    return (lambda rows: MAX_NODE_SCORE - normalized(raw[rows])) if raw.any() else None
+
+
+def _untolerated(session: Session, pod: PodInfo) -> Vector:
+    raw: Vector = np.zeros(len(session.table))
+    able = [toleration for toleration in pod.spec.tolerations if toleration.effect in ("", _EFFECT)]
+    for taint, rows in session.node_index.taints.items():
+        if taint.effect == _EFFECT and not is_tolerated(taint, able):
+            raw += rows
+    return raw
+
+
+_LEAST = 23 * 1024 * 1024
+_MOST_PER_CONTAINER = 1000 * 1024 * 1024
+
+
+def images(session: Session, pod: PodInfo) -> Callable[[Rows], Vector] | None:
+    """ImageLocality: nodes that have the pod's images, by size and by how many nodes have them.
+
+    0 up to 23 MB, 100 from 1000 MB per container.
+    """
+    wanted = pod.spec.constraints.images
+    raw = sum((_worth(session, full_name(image)) for image in wanted), np.zeros(len(session.table)))
+    if not raw.any():
+        return None
+    most = _MOST_PER_CONTAINER * len(wanted)
+    scores: Vector = np.floor_divide(MAX_NODE_SCORE * (np.clip(raw, _LEAST, most) - _LEAST), most - _LEAST)
+    return lambda rows: scores[rows]
+
+
+def full_name(image: str) -> str:
+    """The image with its tag."""
+    return image if ":" in image.rpartition("/")[2] else f"{image}:latest"
+
+
+def _worth(session: Session, image: str) -> Vector:
+    """Its size where it is, less the rarer it is, so that one node does not draw all pods."""
+    sizes: Vector = np.array([node.images.get(image, 0.0) for node in session.table.nodes])
+    has = sizes > 0
+    worth: Vector = np.floor(sizes * (has.sum() / max(len(sizes), 1)))
+    return worth

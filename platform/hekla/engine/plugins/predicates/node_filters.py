@@ -1,0 +1,26 @@
+"""Filters by the node alone: unschedulable, node affinity, taints."""
+
+from collections.abc import Iterator
+
+from hekla.engine.job_info import PodInfo
+from hekla.engine.node_fit import Refusal
+from hekla.engine.node_index import UNSCHEDULABLE, is_tolerated
+from hekla.engine.session import Session
+
+
+def unschedulable(session: Session, pod: PodInfo) -> Iterator[Refusal]:
+    """NodeUnschedulable: refuse cordoned nodes, unless the pod tolerates their taint."""
+    if not is_tolerated(UNSCHEDULABLE, pod.spec.tolerations):
+        yield Refusal(session.node_index.unschedulable, "not schedulable")
+
+
+def node_affinity(session: Session, pod: PodInfo) -> Iterator[Refusal]:
+    """NodeAffinity: refuse nodes that do not match the node selector and the required node affinity."""
+    if pod.spec.node_selector or pod.spec.constraints.required_node_terms is not None:
+        yield Refusal(~session.node_index.matching_affinity(pod.spec), "label does not match")
+
+
+def taints(session: Session, pod: PodInfo) -> Iterator[Refusal]:
+    """TaintToleration: refuse nodes with an untolerated NoSchedule or NoExecute taint."""
+    for taint, rows in session.node_index.untolerated(pod.spec.tolerations).items():
+        yield Refusal(rows, f"taint {taint.key}")

@@ -1,0 +1,136 @@
+"""Filters by persistent volumes: VolumeBinding and VolumeZone.
+
+Bound volumes must be reachable, and claims that wait for a consumer must find or get a volume on the node. A claim that
+should be bound and is not (its class binds at once, or it has none) keeps its pod from every node. Volumes that a
+placement of this session would use are assumed for it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from hekla.engine.columns import Mask
+from hekla.engine.constraints import Requirement
+from hekla.engine.job_info import PodInfo
+from hekla.engine.node_fit import Refusal
+from hekla.engine.session import Session
+from hekla.engine.storage import NO_PROVISIONER, PersistentVolume, PersistentVolumeClaim
+
+Pick = tuple[str, str, Mask]
+"""A claim, the volume it would take, and the rows on which it would."""
+
+
+def volume_binding(session: Session, pod: PodInfo) -> Iterator[Refusal]:
+    """What claims that are bound, or ought to be, allow."""
+    volumes = {volume.name: volume for volume in session.storage.volumes}
+    for name in pod.spec.constraints.volume_claims:
+        claim = session.storage.claims.get(name)
+        if claim is None:
+            yield _everywhere(session, "volume claim not found")
+        elif claim.volume in volumes:
+            yield Refusal(~session.node_index.matching_any(volumes[claim.volume].node_terms), "volume out of reach")
+        elif claim.volume:
+            yield _everywhere(session, "volume not found")
+        elif not _waits(session, claim):
+            yield _everywhere(session, "volume claim not bound")
+
+
+def _everywhere(session: Session, reason: str) -> Refusal:
+    return Refusal(np.ones(len(session.table), dtype=bool), reason)
+
+
+def _waits(session: Session, claim: PersistentVolumeClaim) -> bool:
+    storage_class = session.storage.classes.get(claim.storage_class)
+    return not claim.volume and storage_class is not None and storage_class.waits_for_consumer
+
+
+class AssumedVolumes:
+    """Which volumes the placements of this session would use, by volume."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._claim_of = {volume.name: volume.claim for volume in session.storage.volumes if volume.claim}
+        if session.storage.claims:
+            session.on_change.append(self._update)
+
+    def predicate(self, _session: Session, pod: PodInfo) -> Callable[[], Iterator[Refusal]] | None:
+        """Refuse nodes on which a waiting claim would get no volume."""
+        claims = self._waiting(pod)
+        if not claims:
+            return None
+
+        def refuse() -> Iterator[Refusal]:
+            yield Refusal(~self._find(claims)[0], "no volume to bind")
+
+        return refuse
+
+    def _waiting(self, pod: PodInfo) -> list[str]:
+        """The claims to find volumes for, the smallest first."""
+        known = self._session.storage.claims
+        names = [name for name in pod.spec.constraints.volume_claims if name in known]
+        return sorted((name for name in names if _waits(self._session, known[name])), key=lambda name: known[name].size)
+
+    def _update(self, pod: PodInfo, row: int, sign: int) -> None:
+        claims = self._waiting(pod)
+        if sign > 0:
+            self._claim_of.update({volume: claim for claim, volume, rows in self._find(claims)[1] if rows[row]})
+        else:
+            self._claim_of = {volume: claim for volume, claim in self._claim_of.items() if claim not in claims}
+
+    def _find(self, claims: Sequence[str]) -> tuple[Mask, list[Pick]]:
+        """Where every claim gets a volume, and which: the smallest that is free, or else a new one."""
+        session = self._session
+        everywhere: Mask = np.ones(len(session.table), dtype=bool)
+        free: dict[str, Mask] = {}
+        picks: list[Pick] = []
+        for name in claims:
+            found = np.zeros_like(everywhere)
+            for volume in self._candidates(name):
+                reach = free.setdefault(volume.name, session.node_index.matching_any(volume.node_terms))
+                pick = reach & ~found
+                free[volume.name], found = reach & ~pick, found | pick
+                picks.append((name, volume.name, pick))
+            everywhere = everywhere & (found | self._can_provision(session.storage.claims[name]))
+        return everywhere, picks
+
+    def _candidates(self, name: str) -> list[PersistentVolume]:
+        claim, assumed = self._session.storage.claims[name], {v for v, c in self._claim_of.items() if c == name}
+        fitting = [
+            v for v in self._session.storage.volumes if v.name in assumed or (self._is_free(v) and _fits(claim, v))
+        ]
+        chosen = [volume for volume in fitting if volume.name in assumed] or fitting
+        return sorted(chosen, key=lambda volume: (volume.size, volume.name))
+
+    def _is_free(self, volume: PersistentVolume) -> bool:
+        return volume.name not in self._claim_of
+
+    def _can_provision(self, claim: PersistentVolumeClaim) -> Mask:
+        storage_class = self._session.storage.classes[claim.storage_class]
+        if storage_class.provisioner in ("", NO_PROVISIONER):
+            return np.zeros(len(self._session.table), dtype=bool)
+        return self._session.node_index.matching_any(storage_class.topologies)
+
+
+def _fits(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    same_class = claim.storage_class == volume.storage_class
+    return same_class and claim.size <= volume.size and claim.access_modes <= volume.access_modes
+
+
+_ZONES = (
+    "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
+)  # fmt: skip
+
+
+def volume_zone(session: Session, pod: PodInfo) -> Iterator[Refusal]:
+    """VolumeZone: refuse nodes outside the zones of a bound volume. Nodes without zone labels are not checked.
+
+    The label of a volume may name several zones, separated by two underscores.
+    """
+    nodes, storage = session.node_index, session.storage
+    volumes = {storage.claims[claim].volume for claim in pod.spec.constraints.volume_claims if claim in storage.claims}
+    for volume in (volume for volume in storage.volumes if volume.name in volumes):
+        for key in (key for key in _ZONES if key in volume.labels):
+            there = nodes.matching(Requirement(key, "In", tuple(volume.labels[key].split("__"))))
+            zoned = np.logical_or.reduce([nodes.domain(label).has_label for label in _ZONES])
+            yield Refusal(zoned & ~there, "volume in another zone")

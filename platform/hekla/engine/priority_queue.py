@@ -1,0 +1,115 @@
+"""Priority queues; one of them under an order that may change while items wait in it.
+
+`HeapQueue` moves items exactly as Go's `container/heap`, because the order of ties is part of Volcano's semantics: up
+after a push; on a pop first and last swap, then down; equal items keep the parent.
+"""
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+Item = TypeVar("Item")
+
+
+class PriorityQueue(Protocol[Item]):
+    """A queue from which the first item in order is popped."""
+
+    def __len__(self) -> int: ...
+
+    def push(self, item: Item) -> None: ...
+
+    def pop(self) -> Item: ...
+
+    def pop_equivalent(self) -> Sequence[Item]: ...
+
+
+class RankedQueue(Generic[Item]):
+    """A priority queue for items with a fixed and unique rank.
+
+    `classes`: sorted lists of equal items, of which only the first is compared with others.
+    """
+
+    def __init__(
+        self, rank: Callable[[Item], Any], items: Iterable[Item] = (), classes: Iterable[Iterable[Item]] = ()
+    ) -> None:
+        self._rank = rank
+        self._items: list[tuple[Any, Item, deque[Item]]] = [(rank(item), item, _empty()) for item in items]
+        heapq.heapify(self._items)
+        self._equivalent = _empty()
+        for equivalent in classes:
+            self._push_class(deque(equivalent))
+
+    def __len__(self) -> int:
+        return len(self._items) + len(self._equivalent)
+
+    def push(self, item: Item) -> None:
+        """Add an item."""
+        heapq.heappush(self._items, (self._rank(item), item, _empty()))
+
+    def pop(self) -> Item:
+        """Remove and return the first item. Raises IndexError if there is none."""
+        self._push_class(self._equivalent)
+        _rank, item, self._equivalent = heapq.heappop(self._items)
+        return item
+
+    def pop_equivalent(self) -> Sequence[Item]:
+        """Remove and return the rest of the class of the last popped item."""
+        equivalent, self._equivalent = self._equivalent, _empty()
+        return equivalent
+
+    def _push_class(self, equivalent: deque[Item]) -> None:
+        if equivalent:
+            first = equivalent.popleft()
+            heapq.heappush(self._items, (self._rank(first), first, equivalent))
+
+
+def _empty() -> deque[Any]:
+    return deque()
+
+
+class HeapQueue(Generic[Item]):
+    """A binary heap. `before(a, b)`: whether a comes out before b."""
+
+    def __init__(self, before: Callable[[Item, Item], bool], items: Iterable[Item] = ()) -> None:
+        self._before = before
+        self._items: list[Item] = []
+        for item in items:
+            self.push(item)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def push(self, item: Item) -> None:
+        """Add an item."""
+        items = self._items
+        items.append(item)
+        at = len(items) - 1
+        while at > 0:
+            parent = (at - 1) // 2
+            if not self._before(items[at], items[parent]):
+                return
+            items[at], items[parent] = items[parent], items[at]
+            at = parent
+
+    def pop(self) -> Item:
+        """Remove and return the first item. Raises IndexError if there is none."""
+        items = self._items
+        items[0], items[-1] = items[-1], items[0]
+        first = items.pop()
+        self._down()
+        return first
+
+    def pop_equivalent(self) -> Sequence[Item]:
+        """Nothing: this queue has no classes."""
+        return ()
+
+    def _down(self) -> None:
+        items, at = self._items, 0
+        while (child := 2 * at + 1) < len(items):
+            if child + 1 < len(items) and self._before(items[child + 1], items[child]):
+                child += 1
+            if not self._before(items[child], items[at]):
+                return
+            items[at], items[child] = items[child], items[at]
+            at = child

@@ -1,0 +1,112 @@
+"""Shares of queues at the start of a cycle: allocated, deserved, borrowed, and the waiting jobs in order.
+
+    shares = {}
+    cycle(state, policy, now, on_open=lambda session: shares.update(queue_shares(session)))
+
+The figures are those of the plugin that divides the cluster (`ExtensionPoint.QUEUE_ACCOUNT`); the order of jobs is the
+one that actions use.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hekla.domain.phases import GangPhase
+from hekla.domain.resources import Resources
+from hekla.engine import job_queues
+from hekla.engine.columns import Vector
+from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.job_info import JobInfo
+from hekla.engine.model import QueueSpec
+from hekla.engine.queue_attributes import QueueAttributes
+from hekla.engine.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class QueueShares:
+    """The shares of one queue.
+
+    `pending`: what its waiting jobs lack (the minimum, if not admitted). `limit`: the most it may hold; 0 where
+    unlimited. `borrowed`: allocated beyond deserved. `lent`: deserved, unused, and borrowed by others. `share`:
+    allocated / deserved. `plugin`: the one that divides the cluster; empty if none. `ancestors`: its parent queues.
+    `waiting_jobs`: uids in job order.
+    """
+
+    allocated: Resources
+    pending: Resources
+    guarantee: Resources
+    deserved: Resources
+    limit: Resources
+    borrowed: Resources
+    lent: Resources
+    share: float
+    plugin: str
+    ancestors: tuple[str, ...]
+    waiting_jobs: tuple[str, ...]
+
+
+def queue_shares(session: Session, *, waiting_in: str | None = None) -> dict[str, QueueShares]:
+    """The shares of every valid queue by name. `waiting_in`: list waiting jobs of this queue only; None: of all."""
+    waiting = _waiting_jobs(session, waiting_in)
+    found = {name: _queue_shares(session, queue, waiting.get(name, [])) for name, queue in session.queues.items()}
+    borrowers = _borrowers(found)
+    return {name: replace(one, lent=_lent(name, one, borrowers)) for name, one in found.items()}
+
+
+def _queue_shares(session: Session, queue: QueueSpec, waiting: list[JobInfo]) -> QueueShares:
+    plugin, attributes = _attributes(session, queue)
+    amounts = session.dimensions.resources
+    share_of = next(iter(session.functions(ExtensionPoint.QUEUE_SHARE)), None)
+    return QueueShares(
+        allocated=amounts(attributes.allocated),
+        pending=amounts(sum(map(_missing, waiting), np.zeros_like(session.total_resources))),
+        guarantee=amounts(attributes.guarantee),
+        deserved=amounts(attributes.deserved),
+        limit=amounts(np.where(np.isfinite(attributes.real_capability), attributes.real_capability, 0.0)),
+        borrowed=amounts(attributes.allocated - attributes.deserved) if plugin else Resources(),
+        lent=Resources(),
+        share=float(share_of(queue, (), ())) if share_of and queue.name in session.queue_totals else 0.0,
+        plugin=plugin,
+        ancestors=attributes.ancestors,
+        waiting_jobs=tuple(job.group.uid for job in waiting),
+    )
+
+
+def _attributes(session: Session, queue: QueueSpec) -> tuple[str, QueueAttributes]:
+    """Plugin and attributes from the first plugin that registered; else only what it holds and requests."""
+    for tier in session.named_functions(ExtensionPoint.QUEUE_ACCOUNT):
+        for plugin, function in tier:
+            return plugin, function(queue)
+    nothing: Vector = np.zeros_like(session.total_resources)
+    sums = session.queue_totals.get(queue.name)
+    held, requested = (sums.allocated, sums.request) if sums else (nothing, nothing)
+    return "", QueueAttributes(queue, nothing, session.total_resources, nothing, held, requested, nothing, nothing)
+
+
+def _borrowers(every: Mapping[str, QueueShares]) -> dict[str, QueueShares]:
+    """Leaf queues that borrow."""
+    inner = {above for one in every.values() for above in one.ancestors}
+    return {name: one for name, one in every.items() if one.borrowed and name not in inner}
+
+
+def _lent(name: str, mine: QueueShares, borrowers: Mapping[str, QueueShares]) -> Resources:
+    """What it leaves of its deserved resources, as far as queues outside it borrow."""
+    others = (one.borrowed for other, one in borrowers.items() if other != name and name not in one.ancestors)
+    borrowed, left = sum(others, Resources()), mine.deserved - mine.allocated
+    return Resources({one: min(left.amount(one), borrowed.amount(one)) for one in left if left.amount(one) > 0})
+
+
+def _waiting_jobs(session: Session, only: str | None) -> dict[str, list[JobInfo]]:
+    requested = (job for job in session.unsettled_jobs.values() if only in (None, job.group.queue))
+    waiting = job_queues.queues_by_name(session, filter(_waits, requested))
+    return {name: [jobs.pop() for _ in range(len(jobs))] for name, jobs in waiting.items()}
+
+
+def _waits(job: JobInfo) -> bool:
+    return job.phase is GangPhase.PENDING or job.pending_count > 0
+
+
+def _missing(job: JobInfo) -> Vector:
+    wanted = job.request if job.min_resources is None else np.maximum(job.request, job.min_resources)
+    return wanted - job.allocated
