@@ -273,10 +273,10 @@ def test_a_stage_that_was_changed_is_put_back(staged: People) -> None:
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda one: one.name)
 def test_what_a_stage_is_made_of_is_valid(stage: Stage) -> None:
-    from hekla.backends.config import read
+    from hekla.backends.config import parse_config
     from hekla.backends.simulated.config import SimulatedConfig
 
-    assert [node.name for node in read(SimulatedConfig, stage.config).nodes] == [
+    assert [node.name for node in parse_config(SimulatedConfig, stage.config).nodes] == [
         f"node-{number}" for number in range(1, len(stage.gpus) + 1)
     ]
     assert policy.parse(POLICY).actions

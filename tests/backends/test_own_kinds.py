@@ -30,13 +30,13 @@ from datetime import UTC, datetime
 
 from hekla.backends.base import Backend, Inventory, LogChunk, NodeInfo, Observation, Observations
 from hekla.backends.base import UnknownPod, one_by_one
-from hekla.backends.config import Config
+from hekla.backends.config import BackendConfig
 from hekla.backends.kind import BackendKind
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
 
 
-class InstantConfig(Config):
+class InstantConfig(BackendConfig):
     cpu: str = "4"
 
 

@@ -21,7 +21,7 @@ from tests.support import auditor
 from hekla.apps.event_log.models import Event
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.backends.kubernetes import kinds
+from hekla.backends.kubernetes.resource_paths import ATTACHED, resource_path
 from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
 from hekla.controller.observations import key_of
@@ -32,7 +32,7 @@ from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
 SETTLED_WITHIN_SECONDS = 240
-KINDS = ("pods", *kinds.ATTACHED)
+KINDS = ("pods", *ATTACHED)
 _ENDS_AT = "hekla.dev/test-ends-at"
 RESTART = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
 
@@ -101,7 +101,7 @@ class Fleet:
         return [
             f"{kind}/{one['metadata']['name']}"
             for kind in KINDS
-            for one in self.plane.request("GET", f"{kinds.path(self._place, kind)}?labelSelector={wanted}")["items"]
+            for one in self.plane.request("GET", f"{resource_path(self._place, kind)}?labelSelector={wanted}")["items"]
         ]
 
     def until(self, done: Callable[[], bool], more: Callable[[], object] = lambda: "") -> None:

@@ -42,7 +42,7 @@ def test_a_pod_whose_start_was_cut_off_runs_all_the_same(world, monkeypatch) -> 
 
     job = submit(world, "0.1")
     with monkeypatch.context() as patch:
-        patch.setattr(backend.parts.starting, "_bind", cut)
+        patch.setattr(backend.parts.pod_creation, "_bind", cut)
         controllers.reconcile(world.cluster)
         assert backend.inventory().kept == {job.uid.hex}
         controllers.reset()  # as a controller that begins anew
@@ -60,7 +60,7 @@ def test_a_pod_whose_end_is_recorded_is_taken_from_the_cluster_while_its_job_is_
 
 def test_a_pod_that_runs_though_nobody_was_told_is_over_when_it_has_ended(world, monkeypatch) -> None:
     """The answer to its binding was lost, and then somebody aborts the job: its end is to be the end of its process."""
-    starting = backend_of(world.cluster).parts.starting
+    starting = backend_of(world.cluster).parts.pod_creation
     bind = starting._bind
 
     def abort() -> None:

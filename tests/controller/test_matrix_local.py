@@ -22,7 +22,7 @@ from hekla.apps.event_log.models import Event
 from hekla.apps.job_history import endings, failures, messages
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.backends.local.podfolder import PodFolder
+from hekla.backends.local.pod_folder import PodFolder
 from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
 from hekla.controller.observations import key_of

@@ -14,10 +14,10 @@ from tests.kubernetes.control_plane import ControlPlane, RequestRefused
 from tests.kubernetes.volcano.processes import Volcano
 
 from hekla.backends.base import PodKey
-from hekla.backends.delegated import JobSize, QueueOrder
+from hekla.backends.delegated import DelegatedJobSize, QueueOrder
 from hekla.backends.kind import BackendContext
 from hekla.backends.kubernetes.config import KubernetesConfig
-from hekla.backends.kubernetes.rights import NEEDED, NEEDED_WITH_VOLCANO, needed
+from hekla.backends.kubernetes.permissions import REQUIRED, REQUIRED_WITH_VOLCANO, required_permissions
 from hekla.backends.kubernetes.volcano import VolcanoBackend
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
@@ -151,7 +151,7 @@ def test_a_second_look_changes_nothing(installed: Installed) -> None:
 
 
 def test_the_account_may_do_what_pods_of_jobs_need(installed: Installed) -> None:
-    for right in NEEDED:
+    for right in REQUIRED:
         place = "" if right.everywhere else installed.jobs
         assert installed.may(right.verb, right.resource, place, right.group), right
 
@@ -172,7 +172,7 @@ def test_the_account_may_do_nothing_else(installed: Installed) -> None:
 
 def test_the_account_may_lead_ports_outside_where_jobs_are_and_only_there(with_ports: Installed) -> None:
     ingress = {"domain": "jobs.example.org", "class_name": "nginx", "namespace": "ingress-nginx"}
-    more = set(needed(KubernetesConfig.model_validate({"ingress": ingress}))) - set(NEEDED)
+    more = set(required_permissions(KubernetesConfig.model_validate({"ingress": ingress}))) - set(REQUIRED)
     assert more
     for right in more:
         assert with_ports.may(right.verb, right.resource, with_ports.jobs, right.group), right
@@ -180,7 +180,7 @@ def test_the_account_may_lead_ports_outside_where_jobs_are_and_only_there(with_p
 
 
 def test_the_account_may_do_what_jobs_of_volcano_need(with_volcano: Installed) -> None:
-    for right in NEEDED_WITH_VOLCANO:
+    for right in REQUIRED_WITH_VOLCANO:
         place = "" if right.everywhere else with_volcano.jobs
         assert with_volcano.may(right.verb, right.resource, place, right.group), right
 
@@ -203,7 +203,7 @@ def test_without_volcano_the_account_may_do_nothing_with_what_is_its(installed: 
     shows_queues = any(
         "adopted-queues" in role["metadata"]["name"] for role in of_kind(installed.objects, "ClusterRole")
     )
-    for right in set(NEEDED_WITH_VOLCANO) - set(NEEDED):
+    for right in set(REQUIRED_WITH_VOLCANO) - set(REQUIRED):
         if right.resource == "queues" and shows_queues:
             continue
         place = "" if right.everywhere else installed.jobs
@@ -229,8 +229,8 @@ def test_with_its_token_a_job_is_led_from_its_queue_to_its_end(with_volcano: Ins
         delegated.assign_attempt(pod, PodKey(job, "main", 0, 1))
         assert [one.observation.key.job for one in delegated.list_pods(fresh=True)] == [job]
         delegated.apply_queue(replace(queue, weight=2))
-        delegated.resize(job, JobSize.of(larger), heartbeat=lambda: None)
-        assert delegated.list_jobs()[job].size == JobSize.of(larger)
+        delegated.resize(job, DelegatedJobSize.of(larger), heartbeat=lambda: None)
+        assert delegated.list_jobs()[job].size == DelegatedJobSize.of(larger)
         delegated.request(job, LifecycleAction.ABORT_JOB, restarts=0, heartbeat=lambda: None)
         plane.wait_until(lambda: delegated.list_jobs()[job].phase is JobPhase.ABORTED, 90)
         backend.remove(job)

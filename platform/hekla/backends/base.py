@@ -47,7 +47,7 @@ class PodKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class EnvironmentSpec:
     """A named set of packages. Without requirements it is the console's own interpreter."""
 
     name: str
@@ -83,7 +83,7 @@ class PodOrder:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     hosts: Mapping[str, str] = field(default_factory=dict)
     resources: Resources = field(default_factory=Resources)
-    environment: Environment | None = None
+    environment: EnvironmentSpec | None = None
     image: str = ""
     working_dir: str = ""
     grace_seconds: float = 30.0

@@ -10,13 +10,13 @@ from hekla.domain.resources import Resources
 from hekla.domain.validation import explain
 
 
-class Config(BaseModel):
+class BackendConfig(BaseModel):
     """A configuration: frozen, and without keys that nobody knows."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-AnyConfig = TypeVar("AnyConfig", bound=Config)
+AnyConfig = TypeVar("AnyConfig", bound=BackendConfig)
 
 
 def _parsed(quantities: dict[str, str | int | float]) -> dict[str, str | int | float]:
@@ -28,7 +28,7 @@ Quantities = Annotated[dict[str, str | int | float], AfterValidator(_parsed)]
 """Amounts as Kubernetes writes them: `{"cpu": "4", "memory": "8Gi"}`."""
 
 
-def read(model: type[AnyConfig], config: Mapping[str, Any]) -> AnyConfig:
+def parse_config(model: type[AnyConfig], config: Mapping[str, Any]) -> AnyConfig:
     """The configuration, checked. Raises Invalid with every problem and its path."""
     try:
         return model.model_validate(dict(config))

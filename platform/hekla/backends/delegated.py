@@ -19,7 +19,7 @@ class ActionUnsupported(BackendError):
 
 @dataclass(frozen=True, slots=True)
 class QueueOrder:
-    """A queue as it is to be; amounts are Kubernetes quantities by resource. `parent`: empty for one at the top."""
+    """The wanted state of a queue. Amounts are Kubernetes quantities by resource. `parent`: empty at the top."""
 
     name: str
     weight: int
@@ -32,15 +32,15 @@ class QueueOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class JobSize:
-    """How large a job is: of each task its replicas and how few of them will do; `least`: how few will do together."""
+class DelegatedJobSize:
+    """The size of a job: replicas and minimum of each task; `least`: the minimum of all together."""
 
     tasks: Mapping[str, tuple[int, int]]
     least: int
 
     @classmethod
-    def of(cls, spec: JobSpec) -> "JobSize":
-        """As it is to be."""
+    def of(cls, spec: JobSpec) -> "DelegatedJobSize":
+        """The size that this spec wants."""
         return cls({task.name: (task.replicas, task.minimum) for task in spec.tasks}, spec.gang_minimum)
 
     def has(self, task: str, index: int) -> bool:
@@ -50,10 +50,10 @@ class JobSize:
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """How a job stands there. `waits`: why it does not start, in its leader's words; empty where it is not known.
+    """The state of a job there. `waits`: why it does not start, in the scheduler's words; empty if not known.
 
-    `is_forgotten`: its leader waits for nothing and does nothing; asked to `SYNC_JOB` it looks at the job again.
-    `size`: how large it is there; None where that is not known.
+    `is_stuck`: the scheduler waits for nothing and does nothing; the action `SYNC_JOB` makes it look at the job again.
+    `size`: None if not known.
     """
 
     phase: JobPhase
@@ -62,13 +62,13 @@ class JobReport:
     reason: str = ""
     message: str = ""
     waits: str = ""
-    is_forgotten: bool = False
-    size: JobSize | None = None
+    is_stuck: bool = False
+    size: DelegatedJobSize | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PodReport:
-    """What is so with a pod that was counted. `is_stopping`: its end was wished there."""
+    """The state of a pod with an attempt number. `is_stopping`: it was asked to end there."""
 
     observation: Observation
     node: str = ""
@@ -77,7 +77,7 @@ class PodReport:
 
 @dataclass(frozen=True, slots=True)
 class NewPod:
-    """A pod that was made there and that nobody has counted as an attempt yet. `uid`: the server's own word for it."""
+    """A pod that was created there and has no attempt number yet. `uid`: the server's own."""
 
     job: str
     task: str
@@ -102,7 +102,7 @@ class DelegatedScheduling(Protocol):
         and stops it by what it raises. To repeat a request before it has begun has no further effect.
         """
 
-    def resize(self, job: str, size: JobSize, *, heartbeat: Callable[[], None]) -> None:
+    def resize(self, job: str, size: DelegatedJobSize, *, heartbeat: Callable[[], None]) -> None:
         """Give the job this size, if it is there; nothing else of its tasks changes. Raises BackendError.
 
         `heartbeat` as in `request`.

@@ -7,7 +7,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from hekla.backends.base import Backend, Health
-from hekla.backends.config import Config
+from hekla.backends.config import BackendConfig
 from hekla.lib.clock import Clock
 
 
@@ -35,7 +35,7 @@ class BackendKind:
     """
 
     label: str
-    config: type[Config]
+    config: type[BackendConfig]
     open: Callable[[Any, BackendContext], Backend]
     check_health: Callable[[Any, BackendContext], Health] | None = None
     durable_files: tuple[str, ...] = ()

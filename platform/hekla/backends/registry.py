@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from hekla.backends.base import Backend, Health
-from hekla.backends.config import read
+from hekla.backends.config import parse_config
 from hekla.backends.kind import BackendContext, BackendKind
 from hekla.domain.errors import Invalid, Problem
 
@@ -38,7 +38,7 @@ def open_backend(kind: str, config: Mapping[str, Any], context: BackendContext) 
     """The backend of one cluster. Raises Invalid for a wrong configuration."""
     if kind not in kinds():
         raise Invalid([Problem("kind", f"“{kind[:40]}” is not one of {', '.join(kinds())}")])
-    return kinds()[kind].open(read(kinds()[kind].config, config), context)
+    return kinds()[kind].open(parse_config(kinds()[kind].config, config), context)
 
 
 def reports_health(kind: str) -> bool:
@@ -49,4 +49,4 @@ def reports_health(kind: str) -> bool:
 def check_health(kind: str, config: Mapping[str, Any], context: BackendContext) -> Health | None:
     """How such a cluster is now; None where its kind cannot tell. Raises Invalid for a wrong configuration."""
     check = kinds()[kind].check_health if kind in kinds() else None
-    return check(read(kinds()[kind].config, config), context) if check else None
+    return check(parse_config(kinds()[kind].config, config), context) if check else None

@@ -16,7 +16,7 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import selectors as jobs
 from hekla.backends.base import BackendError
-from hekla.backends.kubernetes import places
+from hekla.backends.kubernetes import layout
 from hekla.backends.pool import get_backend
 from hekla.domain.errors import Invalid, Problem
 
@@ -25,7 +25,7 @@ Config = Mapping[str, Any]
 
 def require_nothing_left(cluster: Cluster, config: Config) -> None:
     """Raises Invalid where something would be left behind, or where that cannot be asked."""
-    if not _says(places.leaves_behind, cluster, config):
+    if not _says(layout.leaves_objects_behind, cluster, config):
         return
     try:
         left = get_backend(**clusters.backend_facts(cluster), home=settings.HEKLA_HOME).inventory().kept
@@ -42,7 +42,7 @@ def require_nobody_there(cluster: Cluster, config: Config, *, now: datetime) -> 
 
     The lease is taken from whoever has it: what they were about to start they do not start in the former place.
     """
-    if not _says(places.is_moved, cluster, config):
+    if not _says(layout.moves_pods, cluster, config):
         return
     leases.revoke(cluster, now=now)
     if jobs.has_placed_pods(cluster):

@@ -18,7 +18,14 @@ from hekla.apps.jobs.services.entrusted import PodStanding, Standing
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.backends.base import BackendError, PodKey, StartRefused
-from hekla.backends.delegated import ActionUnsupported, DelegatedScheduling, JobReport, JobSize, PodReport, QueueOrder
+from hekla.backends.delegated import (
+    ActionUnsupported,
+    DelegatedJobSize,
+    DelegatedScheduling,
+    JobReport,
+    PodReport,
+    QueueOrder,
+)
 from hekla.controller.lease_context import LeaseContext
 from hekla.controller.observations import sighting
 from hekla.domain.lifecycle.delegated import is_restart, pending_request
@@ -85,7 +92,7 @@ def _asked(lease: LeaseContext, delegated: DelegatedScheduling, job: Job, report
     """How it stands, after it was asked for what is due."""
     told, restarted = _standing(report), report.retry_count > job.retry_count
     action = pending_request(JobPhase(job.phase), job.reason, report.phase, restarted=restarted)
-    if action is None and report.is_forgotten:
+    if action is None and report.is_stuck:
         action = LifecycleAction.SYNC_JOB
     if action is not None:
         try:
@@ -98,7 +105,7 @@ def _asked(lease: LeaseContext, delegated: DelegatedScheduling, job: Job, report
 def _resize(lease: LeaseContext, delegated: DelegatedScheduling, job: Job, report: JobReport) -> None:
     """Only jobs whose size a person changed here: that of others is what it is there. A refusal stops nothing else."""
     may_change = services.is_scalable(job) and (not report.phase.is_final or report.phase is JobPhase.ABORTED)
-    if may_change and job.revision > 1 and report.size != (size := JobSize.of(spec_of(job))):
+    if may_change and job.revision > 1 and report.size != (size := DelegatedJobSize.of(spec_of(job))):
         try:
             delegated.resize(job.uid.hex, size, heartbeat=lease.ensure_leader)
         except BackendError as error:

@@ -16,7 +16,7 @@ from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.apps.secrets import selectors as secrets
-from hekla.backends.base import Environment, PodKey, PodOrder, PodPriority, StartDelayed, StartRefused
+from hekla.backends.base import EnvironmentSpec, PodKey, PodOrder, PodPriority, StartDelayed, StartRefused
 from hekla.controller import disruption_budgets, external_pods, start_delays
 from hekla.controller.lease_context import LeaseContext
 from hekla.controller.observations import key_of, of_their_tenants
@@ -114,7 +114,7 @@ def order_of(
         volumes=[volume for volume in spec.volumes if is_mounted(task, volume.name)],
         volume_mounts=task.volume_mounts,
         resources=task.request,
-        environment=Environment(task.environment, requirements) if task.environment else None,
+        environment=EnvironmentSpec(task.environment, requirements) if task.environment else None,
         image=task.image,
         working_dir=task.working_dir,
         grace_seconds=task.grace_seconds,

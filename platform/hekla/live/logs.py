@@ -6,11 +6,11 @@ from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Pod
-from hekla.backends import logs, searching
+from hekla.backends import log_search, logs
 from hekla.backends.base import Backend, LogChunk, PodKey
+from hekla.backends.log_search import LogMatches, LogQuery
 from hekla.backends.logs import LogText
 from hekla.backends.pool import get_backend
-from hekla.backends.searching import Found, Needle
 from hekla.lib.text import strip_control_codes, truncate
 
 LOOK_EVERY_SECONDS = 0.2
@@ -30,10 +30,12 @@ def read_bytes(pod: Pod, *, offset: int, limit: int) -> LogChunk:
     return logs.read_bytes(_backend(pod), _key(pod), offset=offset, limit=limit, ended=pod.is_final)
 
 
-def search(pod_id: int, user: User, needle: Needle, *, offset: int, line: int, most: int) -> Found:
+def search(pod_id: int, user: User, needle: LogQuery, *, offset: int, line: int, most: int) -> LogMatches:
     """The next hits in a pod's log. Raises NotFound for who may not see it."""
     pod = jobs.pod(pod_id, user)
-    return searching.search(_backend(pod), _key(pod), needle, offset=offset, line=line, most=most, ended=pod.is_final)
+    return log_search.search_log(
+        _backend(pod), _key(pod), needle, offset=offset, line=line, most=most, ended=pod.is_final
+    )
 
 
 def last_lines(pod: Pod, most: int) -> list[str]:

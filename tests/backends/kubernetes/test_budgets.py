@@ -9,7 +9,7 @@ from hekla.backends.base import Observation, PodKey
 from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.api import ApiError, Json
 from hekla.backends.kubernetes.budgets import KubernetesBudgets, is_protected
-from hekla.backends.kubernetes.reading import Seen
+from hekla.backends.kubernetes.pod_state import PodState
 from hekla.domain.phases import PodPhase
 from hekla.lib.clock import now
 
@@ -20,7 +20,7 @@ class World:
     """Pods of one job in one namespace, and what the server says of them and of budgets."""
 
     def __init__(self) -> None:
-        self.pods: dict[PodKey, Seen] = {}
+        self.pods: dict[PodKey, PodState] = {}
         self.budgets: list[Json] = []
         self.forbidden: set[str] = set()
         self.trouble: ApiError | None = None
@@ -28,17 +28,17 @@ class World:
     def pod(self, index: int, phase: PodPhase = PodPhase.RUNNING, *, is_stopping: bool = False) -> PodKey:
         key = PodKey("job", "worker", index, 0)
         observation = Observation(key, phase, now())
-        self.pods[key] = Seen(("hekla", key.name), f"u{index}", 1, "n", "", observation, is_stopping=is_stopping)
+        self.pods[key] = PodState(("hekla", key.name), f"u{index}", 1, "n", "", observation, is_stopping=is_stopping)
         return key
 
     def budget(self, allowed: int, selector: Json | None) -> None:
         spec = {} if selector is None else {"selector": selector}
         self.budgets.append({"metadata": {"name": "b"}, "spec": spec, "status": {"disruptionsAllowed": allowed}})
 
-    def all(self) -> Sequence[Seen]:
+    def all(self) -> Sequence[PodState]:
         return list(self.pods.values())
 
-    def seen(self, key: PodKey) -> Seen | None:
+    def find(self, key: PodKey) -> PodState | None:
         return self.pods.get(key)
 
     def run_each(self, work: Callable[[Any], Any], items: Sequence[Any], _heartbeat: object) -> Iterator[Any]:

@@ -9,12 +9,12 @@ from threading import Lock
 
 import httpx2
 import pytest
-from tests.backends.kubernetes.test_cache import CUTS, OURS, People, compare, reached
+from tests.backends.kubernetes.test_pod_cache import CUTS, OURS, People, compare, reached
 from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.backends.kubernetes import access
 from hekla.backends.kubernetes.api import GONE, Api, ApiError, Json, unreachable
-from hekla.backends.kubernetes.cache import Cache
+from hekla.backends.kubernetes.pod_cache import PodCache
 from hekla.lib.clock import now
 
 PATIENCE_SECONDS = 60.0
@@ -105,7 +105,7 @@ def test_after_each_cut_the_cache_is_what_a_fresh_list_is(
 ) -> None:
     monkeypatch.setattr("hekla.backends.kubernetes.reflector._PAUSES", (0.001,))
     api, people = Cut(reached(control_plane, tmp_path)), People(control_plane, namespace, seed=3)
-    cache = Cache(api, f"/api/v1/namespaces/{namespace}/pods", OURS, now)
+    cache = PodCache(api, f"/api/v1/namespaces/{namespace}/pods", OURS, now)
     cache.list_now()
     turn = Lock()
     for way in itertools.islice(itertools.cycle(WAYS), CUTS):

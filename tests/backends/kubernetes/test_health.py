@@ -17,7 +17,13 @@ from tests.kubernetes.control_plane import ControlPlane
 from hekla.backends.base import Health, HealthProblem
 from hekla.backends.kubernetes import keys
 from hekla.backends.kubernetes.config import IngressConfig, KubernetesConfig
-from hekla.backends.kubernetes.rights import NEEDED, NEEDED_FOR_QUEUES, Right, needed, needed_for_others
+from hekla.backends.kubernetes.permissions import (
+    REQUIRED,
+    REQUIRED_FOR_QUEUES,
+    ClusterPermission,
+    permissions_for_external_pods,
+    required_permissions,
+)
 from hekla.lib.checkout import CHECKOUT
 
 _OF_THE_CLUSTER = (
@@ -34,40 +40,42 @@ def asked(plane: ControlPlane, home: Path, namespace: str, token: str) -> Health
     return health(config={"namespace": namespace}, home=home, key=key)
 
 
-def of_file(name: str) -> dict[str, set[Right]]:
+def of_file(name: str) -> dict[str, set[ClusterPermission]]:
     """The rights of each ClusterRole of a file for operators."""
     documents = yaml.safe_load_all((CHECKOUT / "deploy" / "kubernetes" / name).read_text())
     return {one["metadata"]["name"]: set(of_role(one)) for one in documents if one["kind"] == "ClusterRole"}
 
 
-def of_role(role: dict[str, Any]) -> Iterator[Right]:
+def of_role(role: dict[str, Any]) -> Iterator[ClusterPermission]:
     everywhere = role["metadata"]["name"] in _OF_THE_CLUSTER
     for rule in role["rules"]:
         (group,), names = rule["apiGroups"], rule.get("resourceNames", [""])
         for verb, kind, name in itertools.product(rule["verbs"], rule["resources"], names):
-            yield Right(verb, kind, everywhere, group=group, name=name)
+            yield ClusterPermission(verb, kind, everywhere, group=group, name=name)
 
 
 def test_what_is_needed_is_what_the_file_for_operators_gives() -> None:
     given = of_file("rights.yaml")
-    assert set.union(*given.values()) == set(NEEDED)
+    assert set.union(*given.values()) == set(REQUIRED)
 
 
 def test_what_is_needed_for_namespaces_of_tenants_is_what_the_second_file_gives() -> None:
     given, second = of_file("rights.yaml"), of_file("rights-tenants.yaml")
     apart = KubernetesConfig(namespaces="tenant")
-    assert set.union(*given.values(), second["hekla-namespaces"]) == set(needed(apart))
+    assert set.union(*given.values(), second["hekla-namespaces"]) == set(required_permissions(apart))
     assert given["hekla-pods"] < second["hekla-tenants"], "in the namespace of a tenant pods need no less"
 
 
 def test_what_is_needed_for_priority_classes_is_what_their_file_gives() -> None:
     given, more = of_file("rights.yaml"), of_file("rights-priorities.yaml")
-    assert set.union(*given.values(), *more.values()) == set(needed(KubernetesConfig(priority_classes=True)))
+    assert set.union(*given.values(), *more.values()) == set(
+        required_permissions(KubernetesConfig(priority_classes=True))
+    )
 
 
 def test_what_is_needed_where_volcano_schedules_is_what_its_file_gives() -> None:
     given = {**of_file("rights.yaml"), **of_file("rights-volcano.yaml")}
-    assert set.union(*given.values()) == set(needed(KubernetesConfig(scheduler="volcano")))
+    assert set.union(*given.values()) == set(required_permissions(KubernetesConfig(scheduler="volcano")))
 
 
 def test_rights_on_the_objects_of_volcano_that_are_missing_are_told(
@@ -84,7 +92,7 @@ def test_rights_on_the_objects_of_volcano_that_are_missing_are_told(
 def test_what_is_needed_for_ports_outside_is_what_their_file_gives() -> None:
     given, more = of_file("rights.yaml"), of_file("rights-ports.yaml")
     ingress = IngressConfig(domain="jobs.example.org", class_name="nginx", namespace="ingress-nginx")
-    assert set.union(*given.values(), *more.values()) == set(needed(KubernetesConfig(ingress=ingress)))
+    assert set.union(*given.values(), *more.values()) == set(required_permissions(KubernetesConfig(ingress=ingress)))
 
 
 def test_what_is_needed_for_pods_of_others_is_what_its_file_gives() -> None:
@@ -93,14 +101,16 @@ def test_what_is_needed_for_pods_of_others_is_what_its_file_gives() -> None:
         for rule in document.get("rules", ()):
             (group,) = rule["apiGroups"]
             given |= {
-                Right(verb, one, namespace="team-a", group=group) for one in rule["resources"] for verb in rule["verbs"]
+                ClusterPermission(verb, one, namespace="team-a", group=group)
+                for one in rule["resources"]
+                for verb in rule["verbs"]
             }
-    assert given == set(needed_for_others("team-a", has_groups=True))
+    assert given == set(permissions_for_external_pods("team-a", has_groups=True))
 
 
 def test_what_is_needed_to_show_queues_to_others_is_what_its_file_gives() -> None:
     (given,) = of_file("rights-adopted-queues.yaml").values()
-    assert given == set(NEEDED_FOR_QUEUES)
+    assert given == set(REQUIRED_FOR_QUEUES)
 
 
 def test_rights_on_pods_of_others_that_are_missing_are_told_with_their_namespace(
@@ -110,7 +120,7 @@ def test_rights_on_pods_of_others_that_are_missing_are_told_with_their_namespace
     adopted = {"namespaces": {"default": "lab"}, "owner": "ada"}
     config = {"namespace": given_namespace, "adopted": adopted}
     found = health(config=config, home=tmp_path, key=key)
-    wanted = {str(right) for right in needed_for_others("default", has_groups=False)}
+    wanted = {str(right) for right in permissions_for_external_pods("default", has_groups=False)}
     assert wanted - {"list pods default"} <= set(found.missing)
     assert all(told.endswith(" default") for told in found.missing)
 
@@ -128,12 +138,14 @@ RULES = [
 @pytest.mark.parametrize(("rule", "gives"), RULES)
 def test_a_rule_gives_what_it_says_and_nothing_of_the_whole_cluster(rule: dict[str, list[str]], gives: bool) -> None:
     rules = [V1ResourceRule.from_dict({"apiGroups": [""], **rule})]
-    assert Right("get", "pods").is_in(rules) is gives
-    assert not Right("get", "pods", everywhere=True).is_in(rules)
+    assert ClusterPermission("get", "pods").is_granted(rules) is gives
+    assert not ClusterPermission("get", "pods", everywhere=True).is_granted(rules)
 
 
 def test_a_rule_for_all_logs_gives_logs_of_pods() -> None:
-    assert Right("get", "pods/log").is_in([V1ResourceRule(api_groups=["*"], resources=["*/log"], verbs=["get"])])
+    assert ClusterPermission("get", "pods/log").is_granted(
+        [V1ResourceRule(api_groups=["*"], resources=["*/log"], verbs=["get"])]
+    )
 
 
 def test_a_cluster_with_all_rights_is_whole(small_cluster: ControlPlane, given_namespace: str, tmp_path: Path) -> None:
@@ -150,7 +162,7 @@ def test_rights_that_are_missing_are_told_one_by_one(
 ) -> None:
     found = asked(small_cluster, tmp_path, namespace, small_cluster.user_token)
     assert set(found.missing) == {
-        str(right) for right in NEEDED if not right.everywhere and right.resource != "pods"
+        str(right) for right in REQUIRED if not right.everywhere and right.resource != "pods"
     } | {f"{verb} pods" for verb in ("create", "get", "watch", "patch", "delete", "deletecollection")}, (
         "only what may be done everywhere may be done here"
     )

@@ -13,7 +13,7 @@ from tests.kubernetes.control_plane import ControlPlane, RequestRefused
 
 from hekla.backends import config as configuration
 from hekla.backends.base import BackendError, Health, PodKey, PodOrder, StartDelayed
-from hekla.backends.kubernetes import keys, names, places, walls
+from hekla.backends.kubernetes import keys, layout, names, tenant_manifests
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.tenancy import TenantOrder
 from hekla.domain.errors import Invalid
@@ -141,7 +141,7 @@ def test_no_more_may_be_done_than_where_tenants_are(apart, small_cluster) -> Non
     for path in ("/api/v1/secrets", "/api/v1/namespaces/kube-system/secrets", "/api/v1/namespaces/default/configmaps"):
         with pytest.raises(RequestRefused, match="cannot list"):
             plane.request("GET", path, token=token)
-    binding = walls.rights("cluster-admin", "hekla-tenants", {})
+    binding = tenant_manifests.role_binding("cluster-admin", "hekla-tenants", {})
     place = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{home(apart, 'lab')}/rolebindings"
     with pytest.raises(RequestRefused) as refused:
         plane.request("POST", place, binding, token=token)
@@ -357,13 +357,13 @@ BASES = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?", fullmatch=True)
 
 @given(BASES, SLUGS, SLUGS)
 def test_every_tenant_has_a_namespace_of_its_own_with_a_name_that_kubernetes_takes(base: str, a: str, b: str) -> None:
-    first, second = places.namespace(base, a), places.namespace(base, b)
+    first, second = layout.tenant_namespace(base, a), layout.tenant_namespace(base, b)
     assert (first == second) == (a == b)
-    assert places.namespace(base, names.tenant(a)) == first
+    assert layout.tenant_namespace(base, names.tenant(a)) == first
     for name in (first, second):
         assert len(name) <= 63
-        assert configuration.read(KubernetesConfig, {"namespace": name})
-        assert places.Places(KubernetesConfig(namespace=base, namespaces="tenant")).has(name)
+        assert configuration.parse_config(KubernetesConfig, {"namespace": name})
+        assert layout.NamespaceLayout(KubernetesConfig(namespace=base, namespaces="tenant")).has(name)
     assert len(names.tenant(a)) <= 63
 
 
@@ -377,12 +377,12 @@ WRONG = [
 @pytest.mark.parametrize(("config", "path"), WRONG)
 def test_what_cannot_be_meant_is_told_at_its_field(config: dict[str, str], path: str) -> None:
     with pytest.raises(Invalid) as refused:
-        configuration.read(KubernetesConfig, config)
+        configuration.parse_config(KubernetesConfig, config)
     assert [problem.path for problem in refused.value.problems] == [path]
 
 
 def test_the_console_in_the_cluster_reaches_pods_and_pods_beside_it_do_not() -> None:
-    spec = walls.policy("p", {}, "system:serviceaccount:console:hekla", {})["spec"]
+    spec = tenant_manifests.network_policy("p", {}, "system:serviceaccount:console:hekla", {})["spec"]
     assert spec["ingress"][0]["from"][1] == {
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "console"}},
         "podSelector": {"matchExpressions": [{"key": names.TENANT, "operator": "DoesNotExist"}]},
@@ -402,4 +402,4 @@ MOVES = [
 def test_which_changes_move_pods_and_which_of_them_lose_sight_of_what_was_there(
     before: dict[str, str], after: dict[str, str], moves: bool, leaves: bool
 ) -> None:
-    assert (places.is_moved(before, after), places.leaves_behind(before, after)) == (moves, leaves)
+    assert (layout.moves_pods(before, after), layout.leaves_objects_behind(before, after)) == (moves, leaves)

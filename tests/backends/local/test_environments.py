@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hekla.backends.base import Environment, StartRefused
+from hekla.backends.base import EnvironmentSpec, StartRefused
 from hekla.domain.phases import PodPhase
 
 METADATA = "Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n"
@@ -14,7 +14,7 @@ GREET = ("python", "-c", "import greeting; print(greeting.WORD)")
 
 
 @pytest.fixture
-def greeting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
+def greeting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EnvironmentSpec:
     """A package with one word in it, as an environment."""
     monkeypatch.setenv("UV_OFFLINE", "1")
     wheel = tmp_path / "greeting-1.0-py3-none-any.whl"
@@ -27,7 +27,7 @@ def greeting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
     with zipfile.ZipFile(wheel, "w") as archive:
         for name, text in {**members, "greeting-1.0.dist-info/RECORD": record}.items():
             archive.writestr(name, text)
-    return Environment("greetings", (f"greeting @ {wheel.as_uri()}",))
+    return EnvironmentSpec("greetings", (f"greeting @ {wheel.as_uri()}",))
 
 
 def test_an_environment_is_built_once_and_shared(local, greeting):
@@ -62,7 +62,7 @@ def test_the_build_is_seen_as_preparation(local, greeting):
 
 def test_an_environment_that_cannot_be_built_says_why(local, monkeypatch):
     monkeypatch.setenv("UV_OFFLINE", "1")
-    environment = Environment("dreams", ("no-such-package-anywhere==9.9",))
+    environment = EnvironmentSpec("dreams", ("no-such-package-anywhere==9.9",))
     key = local.started(local.order(script="echo ran", environment=environment))
     pod = local.ended(key)
     assert (pod.phase, pod.reason, pod.exit_code) == (PodPhase.FAILED, "EnvironmentFailed", None)
@@ -78,7 +78,7 @@ def test_a_build_can_be_stopped(local, greeting, tmp_path):
         "[build-system]\nrequires = []\nbuild-backend = 'slow'\nbackend-path = ['.']"
     )
     (folder / "slow.py").write_text("import time\ntime.sleep(1000)\n")
-    environment = Environment("slow", (f"slow @ {folder.as_uri()}",))
+    environment = EnvironmentSpec("slow", (f"slow @ {folder.as_uri()}",))
     key = local.started(local.order(environment=environment))
     local.until(key, PodPhase.PREPARING)
     local.stop(key, reason="Too slow")
@@ -88,4 +88,4 @@ def test_a_build_can_be_stopped(local, greeting, tmp_path):
 @pytest.mark.parametrize("requirement", ["--index-url=http://example.org", " -e .", "numpy\n--pre"])
 def test_options_are_not_requirements(local, requirement):
     with pytest.raises(StartRefused):
-        local.start(local.order(environment=Environment("sly", (requirement,))))
+        local.start(local.order(environment=EnvironmentSpec("sly", (requirement,))))

@@ -10,7 +10,7 @@ import pytest
 
 from hekla.backends.base import PodKey
 from hekla.backends.local import processes
-from hekla.backends.local.podfolder import PodFolder, Status
+from hekla.backends.local.pod_folder import PodFolder, ShimStatus
 from hekla.domain.phases import PodPhase
 
 FAMILY = """
@@ -126,14 +126,14 @@ def test_a_shim_that_dies_between_intent_and_launch_is_not_repeated(local):
     key = local.started(local.order(script="echo ran"))
     folder = without_shim(local, key)
     Path(folder.log).write_bytes(b"")
-    folder.write_status(Status(phase="preparing", at=time.time(), launched=True))
+    folder.write_status(ShimStatus(phase="preparing", at=time.time(), launched=True))
     assert local.seen(key).phase == PodPhase.LOST
     assert local.log(key) == ""
 
 
 def test_a_crash_between_claim_and_launch_is_healed_by_the_next_look(local, monkeypatch):
     with monkeypatch.context() as broken:
-        broken.setattr("hekla.backends.local.care._launch", lambda folder: None)
+        broken.setattr("hekla.backends.local.recovery._launch", lambda folder: None)
         key = local.started(local.order(script="echo ran"))
     assert local.seen(key).phase == PodPhase.PREPARING or local.seen(key).phase.is_final
     local.start(local.order(script="echo ran"))
@@ -146,7 +146,7 @@ def test_a_pod_from_before_the_machine_was_started_anew_is_lost(local):
     folder = without_shim(local, key)
     order = folder.order()
     folder.write_order({**order, "boot": "another"})
-    folder.write_status(Status(phase="running", at=time.time(), launched=True, pid=os.getpid(), pid_started="0"))
+    folder.write_status(ShimStatus(phase="running", at=time.time(), launched=True, pid=os.getpid(), pid_started="0"))
     pod = local.seen(key)
     assert (pod.phase, pod.reason) == (PodPhase.LOST, "NodeRestarted")
 

@@ -25,9 +25,9 @@ from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.usage import selectors as usage
 from hekla.backends.base import Backend, PodKey
+from hekla.backends.log_search import MAX_MATCHES, MAX_QUERY, LogQuery, search_log
 from hekla.backends.logs import read_text
 from hekla.backends.pool import get_backend
-from hekla.backends.searching import MOST_HITS, MOST_NEEDLE, Needle, search
 from hekla.domain.errors import NotFound
 
 LONGEST_WAIT_SECONDS = 25
@@ -53,11 +53,11 @@ class _UseQuery(serializers.Serializer[None]):
 
 
 class _SearchQuery(_UseQuery):
-    q = serializers.CharField(max_length=MOST_NEEDLE, trim_whitespace=False)
+    q = serializers.CharField(max_length=MAX_QUERY, trim_whitespace=False)
     ignore_case = serializers.BooleanField(default=False)
     offset = serializers.IntegerField(min_value=0, max_value=_MOST, default=0)
     line = serializers.IntegerField(min_value=1, max_value=_MOST, default=1)
-    limit = serializers.IntegerField(min_value=1, max_value=MOST_HITS, default=100)
+    limit = serializers.IntegerField(min_value=1, max_value=MAX_MATCHES, default=100)
 
 
 class Events(View):
@@ -107,7 +107,7 @@ class LogSearch(View):
             OpenApiParameter("ignore_case", bool),
             OpenApiParameter("offset", int, description="the first byte, of the line `line`; as `next_offset` says"),
             OpenApiParameter("line", int, description="the number of the line that begins there, from 1"),
-            OpenApiParameter("limit", int, description=f"at most so many lines, up to {MOST_HITS}"),
+            OpenApiParameter("limit", int, description=f"at most so many lines, up to {MAX_MATCHES}"),
             OpenApiParameter("attempt", int, description="without it the last"),
         ],
         responses=FoundSerializer,
@@ -120,8 +120,8 @@ class LogSearch(View):
         asked = query.validated_data
         pod = _pod(uid, person(request), task, index, asked.get("attempt"))
         key = PodKey(uid.hex, task, index, pod.attempt, tenant=pod.job.tenant.slug)
-        needle = Needle(asked["q"], ignore_case=asked["ignore_case"])
-        found = search(
+        needle = LogQuery(asked["q"], ignore_case=asked["ignore_case"])
+        found = search_log(
             _backend(pod.job),
             key,
             needle,

@@ -1,9 +1,8 @@
 """The backend `kubernetes`, scheduled by Hekla: our pods are bound where the engine put them.
 
-A pod is made, then what belongs to it, then it is bound; whoever finds one half done goes on with it. To end a pod its
-deadline is set to now, so that its kubelet ends it and the object stays until its end is recorded: a pod that is
-deleted takes its exit code and its log along. Only when the end stands in the rows (`forget`) the log is fetched and
-the pod deleted.
+A pod is created, then its objects, then it is bound; a start that was cut off is continued. To end a pod its deadline
+is set to now, so that its kubelet ends it and the object stays until its end is recorded: with a deleted pod its exit
+code and log would be lost. Only when the end is recorded (`forget`) its log is saved and the pod deleted.
 """
 
 import itertools
@@ -13,13 +12,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from hekla.backends.base import BackendError, PodKey, PodOrder
-from hekla.backends.kubernetes import kinds, names
+from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.budgets import KubernetesBudgets
 from hekla.backends.kubernetes.cluster import KubernetesCluster
 from hekla.backends.kubernetes.displayed_queues import KubernetesQueues
 from hekla.backends.kubernetes.external_pods import KubernetesExternalPods
+from hekla.backends.kubernetes.layout import namespace_path
 from hekla.backends.kubernetes.parts import KubernetesParts
-from hekla.backends.kubernetes.places import path
+from hekla.backends.kubernetes.resource_paths import POLICIES, resource_path
 from hekla.backends.tenancy import TenantOrder
 from hekla.domain.addresses import Replica
 
@@ -41,14 +41,14 @@ class KubernetesBackend(KubernetesCluster):
     @cached_property
     def budgets(self) -> KubernetesBudgets:
         parts = self.parts
-        return KubernetesBudgets(parts.client, parts.cache, parts.finder, parts.cluster)
+        return KubernetesBudgets(parts.client, parts.cache, parts.locator, parts.cluster)
 
     @cached_property
     def external_pods(self) -> KubernetesExternalPods | None:
         adopted, parts = self.parts.config.adopted, self.parts
         if adopted is None:
             return None
-        return KubernetesExternalPods(adopted, parts.api, parts.client, parts.context.clock, parts.cache.rouse)
+        return KubernetesExternalPods(adopted, parts.api, parts.client, parts.context.clock, parts.cache.wake)
 
     @cached_property
     def displayed_queues(self) -> KubernetesQueues | None:
@@ -56,10 +56,10 @@ class KubernetesBackend(KubernetesCluster):
         return KubernetesQueues(parts.api, parts.cluster, enabled=adopted.shows_queues) if adopted else None
 
     def forget(self, keys: Sequence[PodKey]) -> None:
-        """Keep their logs, and delete them. What cannot be done now, or soon, is left: `observe` tells of it again."""
+        """Save their logs, and delete them. What fails, or takes too long, is left: `observe` reports it again."""
         give_up_at = time.monotonic() + FORGET_PATIENCE_SECONDS
         soon = itertools.takewhile(lambda _key: time.monotonic() < give_up_at, keys)
-        for key, error in self.parts.client.run_each(self.parts.ending.forget, soon, _nothing):
+        for key, error in self.parts.client.run_each(self.parts.pod_deletion.forget, soon, _no_heartbeat):
             if error is not None:
                 log.info("could not forget %s, will try again: %s", key.name, error)
 
@@ -84,13 +84,13 @@ class KubernetesRunner:
         self, orders: Iterable[PodOrder], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[PodOrder, BackendError | None]]:
         """Make each pod and what belongs to it, and bind it, as far as this is not done."""
-        return self._parts.client.run_each(self._parts.starting.start, orders, heartbeat)
+        return self._parts.client.run_each(self._parts.pod_creation.start, orders, heartbeat)
 
     def stop_many(
         self, requests: Iterable[tuple[PodKey, str]], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[tuple[PodKey, str], BackendError | None]]:
         """Set the deadline of each to now. One that was not made yet is made as one that is never bound."""
-        return self._parts.client.run_each(self._parts.ending.stop, requests, heartbeat)
+        return self._parts.client.run_each(self._parts.pod_deletion.stop, requests, heartbeat)
 
 
 class KubernetesTenancy:
@@ -103,14 +103,17 @@ class KubernetesTenancy:
         self, orders: Iterable[TenantOrder], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[TenantOrder, BackendError | None]]:
         """Many at once."""
-        return self._parts.client.run_each(self._parts.homes.keep, orders, heartbeat)
+        return self._parts.client.run_each(self._parts.tenant_namespaces.apply, orders, heartbeat)
 
     def remove_others(self, tenants: Collection[str]) -> None:
         """Their policies, where they share a namespace; one that is a tenant's own stays, as the tenant does."""
-        places, api = self._parts.places, self._parts.api
-        if places.is_apart:
+        places, api = self._parts.layout, self._parts.api
+        if places.per_tenant:
             return
-        place, kept = kinds.path(path(places.base), kinds.POLICIES), set(map(names.tenant, tenants))
+        place, kept = (
+            resource_path(namespace_path(places.base), POLICIES),
+            set(map(names.tenant, tenants)),
+        )
         for page in api.pages(place, labelSelector=f"{self._parts.ours},{names.TENANT},!{names.JOB}"):
             for one in page.get("items") or ():
                 if one["metadata"]["labels"][names.TENANT] not in kept:
@@ -118,8 +121,8 @@ class KubernetesTenancy:
 
     def owns(self, tenant: str, key: PodKey) -> bool:
         """By the namespace in which it was seen."""
-        return self._parts.places.is_of(key, tenant)
+        return self._parts.layout.owns(tenant, key)
 
 
-def _nothing() -> None:
-    """One start is over before it is time to look at something else."""
+def _no_heartbeat() -> None:
+    """What runs without a lease to renew."""

@@ -14,9 +14,9 @@ from hekla.backends.base import PodKey
 from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.api import ApiError, Json
 from hekla.backends.kubernetes.async_client import AsyncClient
-from hekla.backends.kubernetes.cache import Cache
-from hekla.backends.kubernetes.places import Finder
-from hekla.backends.kubernetes.reading import Seen
+from hekla.backends.kubernetes.layout import PodLocator
+from hekla.backends.kubernetes.pod_cache import PodCache
+from hekla.backends.kubernetes.pod_state import PodState
 from hekla.domain.phases import PodPhase
 
 log = logging.getLogger(__name__)
@@ -74,13 +74,13 @@ class _Budget:
 class KubernetesBudgets:
     """Implements `base.DisruptionBudgets`."""
 
-    def __init__(self, client: AsyncClient, cache: Cache, finder: Finder, cluster: str) -> None:
-        self._client, self._cache, self._finder, self._cluster = client, cache, finder, cluster
+    def __init__(self, client: AsyncClient, cache: PodCache, locator: PodLocator, cluster: str) -> None:
+        self._client, self._cache, self._locator, self._cluster = client, cache, locator, cluster
 
     def protected(self, keys: Sequence[PodKey], *, heartbeat: Callable[[], None]) -> Mapping[PodKey, str]:
         """As the server answers now. Where it does not answer, a pod is not protected."""
         found: dict[PodKey, str] = {}
-        pods = [pod for key in keys if (pod := self._finder.seen(key)) and _is_at_work(pod)]
+        pods = [pod for key in keys if (pod := self._locator.find(key)) and _is_at_work(pod)]
         for pod, error in self._client.run_each(self._ask, pods, heartbeat):
             if isinstance(error, ApiError) and is_protected(error):
                 found[pod.key] = str(error)
@@ -88,22 +88,22 @@ class KubernetesBudgets:
                 log.info("whether %s may go cannot be asked: %s", pod.name, error)
         return found | self._overdrawn([pod for pod in pods if pod.key not in found], heartbeat)
 
-    async def _ask(self, pod: Seen) -> None:
+    async def _ask(self, pod: PodState) -> None:
         body = eviction(pod.name, pod.namespace, pod.uid)
         await self._client.create(f"{pod.path}/eviction?dryRun=All", body)
 
-    def _overdrawn(self, going: Sequence[Seen], heartbeat: Callable[[], None]) -> dict[PodKey, str]:
+    def _overdrawn(self, going: Sequence[PodState], heartbeat: Callable[[], None]) -> dict[PodKey, str]:
         """Each may go alone: those for whom the others leave no room."""
         budgets = self._listed({pod.namespace for pod in going}, heartbeat)
         if not budgets:
             return {}
-        leaving = (pod for pod in self._cache.all() if pod.is_stopping and not pod.is_gone)
+        leaving = (pod for pod in self._cache.all() if pod.is_stopping and not pod.is_deleted)
         for pod in leaving:
             for budget in self._over(pod, budgets):
                 budget.taken += 1
         return dict(self._counted(going, budgets))
 
-    def _counted(self, going: Sequence[Seen], budgets: Mapping[str, Sequence[_Budget]]) -> list[tuple[PodKey, str]]:
+    def _counted(self, going: Sequence[PodState], budgets: Mapping[str, Sequence[_Budget]]) -> list[tuple[PodKey, str]]:
         kept: list[tuple[PodKey, str]] = []
         for pod in going:
             over = self._over(pod, budgets)
@@ -114,7 +114,7 @@ class KubernetesBudgets:
                 budget.taken += 1
         return kept
 
-    def _over(self, pod: Seen, budgets: Mapping[str, Sequence[_Budget]]) -> list[_Budget]:
+    def _over(self, pod: PodState, budgets: Mapping[str, Sequence[_Budget]]) -> list[_Budget]:
         """The budgets that lose something when this pod goes: of one that is not at work yet, or any more, none."""
         if pod.observation.phase is not PodPhase.RUNNING:
             return []
@@ -135,6 +135,6 @@ class KubernetesBudgets:
         return found
 
 
-def _is_at_work(pod: Seen) -> bool:
+def _is_at_work(pod: PodState) -> bool:
     """One that was asked to end is ending already."""
-    return pod.is_bound and not (pod.is_stopping or pod.is_gone)
+    return pod.is_bound and not (pod.is_stopping or pod.is_deleted)

@@ -16,7 +16,7 @@ _DOMAIN = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-
 _NAME = r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$"
 
 
-class AdoptedConfig(config.Config):
+class AdoptedConfig(config.BackendConfig):
     """Which pods of others are placed from here. What is not said here is left alone.
 
     `namespaces`: by namespace the slug of the tenant whose jobs its pods become. `queue`: for pods that name no queue
@@ -39,7 +39,7 @@ class AdoptedConfig(config.Config):
     shows_queues: bool = False
 
 
-class IngressConfig(config.Config):
+class IngressConfig(config.BackendConfig):
     """How people outside of the cluster come to ports that jobs name; whoever reaches the proxy reaches them.
 
     `domain`: below which each port has a host of its own; all such names must lead to the proxy. `class_name`: which
@@ -52,7 +52,7 @@ class IngressConfig(config.Config):
     tls: bool = False
 
 
-class KubernetesConfig(config.Config):
+class KubernetesConfig(config.BackendConfig):
     """Where its API server is and whose pods are ours.
 
     `kubeconfig`: the name of a file in the folder `kubeconfigs` of the data folder, which holds the key to the cluster

@@ -1,6 +1,6 @@
-"""Pods that others made with our scheduler's name: seen, bound where the engine put them, evicted where budgets allow.
+"""Pods that others created with our scheduler's name: watched, bound to the engine's nodes, evicted if budgets allow.
 
-Hekla never makes, completes or deletes them, and writes nothing on them but where they go and why they wait.
+Hekla never creates, completes or deletes them. It writes nothing to them but their node and why they wait.
 """
 
 import contextlib
@@ -12,20 +12,20 @@ from typing import Any
 
 from hekla.backends.base import BackendError
 from hekla.backends.external_pods import EvictionRefused
-from hekla.backends.kubernetes import others_reading
+from hekla.backends.kubernetes import external_pod_state
 from hekla.backends.kubernetes.api import CONFLICT, NOT_FOUND, Api, ApiError, Json
 from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.budgets import eviction, is_protected
 from hekla.backends.kubernetes.config import AdoptedConfig
-from hekla.backends.kubernetes.others import Others
+from hekla.backends.kubernetes.external_pod_cache import ExternalPodCache
 from hekla.domain.external_pods import ExternalPod, ExternalPodRules, PodGroup
 from hekla.lib.clock import Clock
 
 log = logging.getLogger(__name__)
 _STRATEGIC = "application/strategic-merge-patch+json"
 _SCHEDULING = "/apis/scheduling.volcano.sh/v1beta1"
-_GROUPS_HOLD_SECONDS = 1.0
-_ABSENCE_HOLDS_SECONDS = 60.0
+_GROUPS_VALID_SECONDS = 1.0
+_ABSENCE_VALID_SECONDS = 60.0
 
 
 class KubernetesExternalPods:
@@ -37,23 +37,23 @@ class KubernetesExternalPods:
         api: Api,
         client: AsyncClient,
         clock: Clock,
-        rouse: Callable[[], None],
+        wake: Callable[[], None],
     ) -> None:
         self.rules = ExternalPodRules(config.namespaces, config.queue, config.owner)
         self.recorded: frozenset[str] = frozenset()
         self._api, self._client, self._clock = api, client, clock
-        self._others = {name: Others(api, name, config.scheduler_name, rouse) for name in config.namespaces}
+        self._caches = {name: ExternalPodCache(api, name, config.scheduler_name, wake) for name in config.namespaces}
         self._groups: dict[str, tuple[float, Mapping[str, PodGroup]]] = {}
         self._admits_groups = config.admits_groups
         self._has_none_until = float("-inf")
         self._hidden: set[str] = set()
 
     def list_pods(self, *, fresh: AbstractSet[str] = frozenset()) -> Mapping[str, Sequence[ExternalPod]]:
-        """From the watches, once they have begun. That a namespace cannot be seen is told when that begins."""
+        """From the watches, once they have begun. A namespace that cannot be read is logged when that begins."""
         found: dict[str, Sequence[ExternalPod]] = {}
-        for name, others in self._others.items():
+        for name, cache in self._caches.items():
             try:
-                found[name] = others.all(fresh=name in fresh)
+                found[name] = cache.all(fresh=name in fresh)
                 self._hidden.discard(name)
             except BackendError as error:
                 if name not in self._hidden:
@@ -62,7 +62,7 @@ class KubernetesExternalPods:
         return found
 
     def list_groups(self, namespaces: AbstractSet[str]) -> Mapping[str, Mapping[str, PodGroup]] | None:
-        """Of Volcano's kind, which those who make gangs know; it need not run."""
+        """Of Volcano's kind, which operators create for gangs; Volcano need not run."""
         found: dict[str, Mapping[str, PodGroup]] = {}
         for namespace in sorted(namespaces):
             if time.monotonic() < self._has_none_until:
@@ -72,40 +72,40 @@ class KubernetesExternalPods:
         return found if time.monotonic() >= self._has_none_until else None
 
     def list_new_groups(self) -> Sequence[PodGroup]:
-        """In all namespaces, where the configuration says so."""
-        found = self.list_groups(self._others.keys()) if self._admits_groups else None
+        """In all namespaces, if the configuration says so."""
+        found = self.list_groups(self._caches.keys()) if self._admits_groups else None
         return [group for own in (found or {}).values() for group in own.values() if group.is_new]
 
     def _groups_in(self, namespace: str) -> Mapping[str, PodGroup]:
-        """Asked for at most once a second. Raises BackendError."""
+        """Read at most once a second. Raises BackendError."""
         at, known = self._groups.get(namespace, (float("-inf"), {}))
-        if time.monotonic() - at < _GROUPS_HOLD_SECONDS:
+        if time.monotonic() - at < _GROUPS_VALID_SECONDS:
             return known
         try:
             pages = list(self._api.pages(f"{_SCHEDULING}/namespaces/{namespace}/podgroups"))
         except ApiError as error:
             if error.status == NOT_FOUND:
-                self._has_none_until = time.monotonic() + _ABSENCE_HOLDS_SECONDS
+                self._has_none_until = time.monotonic() + _ABSENCE_VALID_SECONDS
             log.info("the PodGroups in %s cannot be seen: %s", namespace, error)
             raise
-        read = (others_reading.pod_group(one) for page in pages for one in page.get("items") or ())
+        read = (external_pod_state.parse_pod_group(one) for page in pages for one in page.get("items") or ())
         self._groups[namespace] = time.monotonic(), {one.name: one for one in read}
         return self._groups[namespace][1]
 
     def set_recorded(self, uids: AbstractSet[str]) -> None:
-        """Asked for by whoever reckons what machines have left."""
+        """`KubernetesCluster.nodes` reads them."""
         self.recorded = frozenset(uids)
 
     def bind_many(
         self, binds: Iterable[tuple[ExternalPod, str]], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[tuple[ExternalPod, str], BackendError | None]]:
-        """Many at once; each names the uid of the pod that was seen."""
+        """Many at once; each names the uid of the pod that was read."""
         return self._client.run_each(self._bind, binds, heartbeat)
 
     def protected(self, pods: Sequence[ExternalPod], *, heartbeat: Callable[[], None]) -> Mapping[str, str]:
-        """As a dry run says. Where the server does not say, nothing keeps a pod."""
-        asked = self._client.run_each(self._try_to_evict, pods, heartbeat)
-        return {pod.uid: str(error) for pod, error in asked if isinstance(error, EvictionRefused)}
+        """By a dry run. If the server does not answer, the pod is not protected."""
+        results = self._client.run_each(self._try_to_evict, pods, heartbeat)
+        return {pod.uid: str(error) for pod, error in results if isinstance(error, EvictionRefused)}
 
     def evict_many(
         self, pods: Iterable[ExternalPod], *, heartbeat: Callable[[], None]
@@ -116,19 +116,19 @@ class KubernetesExternalPods:
     def write_reasons(
         self, reasons: Iterable[tuple[ExternalPod, str]], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[tuple[ExternalPod, str], BackendError | None]]:
-        """As the condition by which schedulers say that a pod waits."""
-        return self._client.run_each(self._tell, reasons, heartbeat)
+        """As the condition by which schedulers report that a pod waits."""
+        return self._client.run_each(self._write_reason, reasons, heartbeat)
 
     def set_group_phase(self, group: PodGroup, phase: str) -> None:
-        """As its status says it."""
+        """In its status."""
         path = f"{_SCHEDULING}/namespaces/{group.namespace}/podgroups/{group.name}"
         self._api.patch(path, {"status": {"phase": phase}})
         self._groups.pop(group.namespace, None)
 
     def close(self) -> None:
         """End the watches."""
-        for others in self._others.values():
-            others.close()
+        for cache in self._caches.values():
+            cache.close()
 
     async def _bind(self, bind: tuple[ExternalPod, str]) -> None:
         pod, node = bind
@@ -139,7 +139,7 @@ class KubernetesExternalPods:
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
         await self._client.checkpoint()
-        await self._unless_gone(self._client.create(f"{_path_of(pod)}/binding", body))
+        await self._ignore_deleted(self._client.create(f"{_path_of(pod)}/binding", body))
 
     async def _try_to_evict(self, pod: ExternalPod) -> None:
         await self._evict(pod, "?dryRun=All")
@@ -147,20 +147,23 @@ class KubernetesExternalPods:
     async def _evict(self, pod: ExternalPod, how: str = "") -> None:
         body = eviction(pod.name, pod.namespace, pod.uid)
         try:
-            await self._unless_gone(self._client.create(f"{_path_of(pod)}/eviction{how}", body))
+            await self._ignore_deleted(self._client.create(f"{_path_of(pod)}/eviction{how}", body))
         except ApiError as error:
             if is_protected(error):
                 raise EvictionRefused(str(error)) from error
             raise
 
-    async def _tell(self, told: tuple[ExternalPod, str]) -> None:
-        pod, message = told
-        body: Json = {"metadata": {"uid": pod.uid}, **others_reading.condition(message, self._clock())}
+    async def _write_reason(self, reason: tuple[ExternalPod, str]) -> None:
+        pod, message = reason
+        body: Json = {
+            "metadata": {"uid": pod.uid},
+            **external_pod_state.unschedulable_condition(message, self._clock()),
+        }
         change = self._client.patch(f"{_path_of(pod)}/status", body, content_type=_STRATEGIC)
-        await self._unless_gone(change)
+        await self._ignore_deleted(change)
 
-    async def _unless_gone(self, request: Any) -> None:  # noqa: ANN401  (any awaitable answer)
-        """Of a pod that is gone, or bound already, the next look tells."""
+    async def _ignore_deleted(self, request: Any) -> None:  # noqa: ANN401  (any awaitable answer)
+        """A pod that is deleted, or bound already, is reported by the next read."""
         try:
             await request
         except ApiError as error:

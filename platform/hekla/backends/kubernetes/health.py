@@ -31,7 +31,12 @@ from hekla.backends.kubernetes import access
 from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, UNAUTHORIZED, Api, ApiError
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.keys import KeyRefused
-from hekla.backends.kubernetes.rights import NEEDED_FOR_QUEUES, Right, needed, needed_for_others
+from hekla.backends.kubernetes.permissions import (
+    REQUIRED_FOR_QUEUES,
+    ClusterPermission,
+    permissions_for_external_pods,
+    required_permissions,
+)
 
 PATIENCE_SECONDS = 20.0
 _TIMEOUT = urllib3.Timeout(connect=4.0, read=10.0)
@@ -63,8 +68,11 @@ class _Look:
     def health(self) -> Health:
         """Raises BackendError where the server cannot be asked."""
         version = self._version()
-        missing = (*self._missing(self._config.namespace, needed(self._config)), *self._missing_for_others())
-        sees_machines = str(Right("list", "nodes", everywhere=True)) not in missing
+        missing = (
+            *self._missing(self._config.namespace, required_permissions(self._config)),
+            *self._missing_for_others(),
+        )
+        sees_machines = str(ClusterPermission("list", "nodes", everywhere=True)) not in missing
         return Health(
             version=version,
             has_namespace=self._has_namespace(),
@@ -82,9 +90,9 @@ class _Look:
                 raise
             return ""
 
-    def _missing(self, namespace: str, needed: Iterable[Right]) -> Iterator[str]:
+    def _missing(self, namespace: str, needed: Iterable[ClusterPermission]) -> Iterator[str]:
         rules = self._rules(namespace)
-        return (str(right) for right in needed if not right.is_in(rules) and not self._may(right))
+        return (str(right) for right in needed if not right.is_granted(rules) and not self._may(right))
 
     def _missing_for_others(self) -> Iterator[str]:
         """In the namespaces whose pods are placed though others made them."""
@@ -92,9 +100,9 @@ class _Look:
             return
         has_groups = self._has_groups()
         for namespace in self._config.adopted.namespaces:
-            yield from self._missing(namespace, needed_for_others(namespace, has_groups=has_groups))
+            yield from self._missing(namespace, permissions_for_external_pods(namespace, has_groups=has_groups))
         if self._config.adopted.shows_queues and has_groups:
-            yield from self._missing(self._config.namespace, NEEDED_FOR_QUEUES)
+            yield from self._missing(self._config.namespace, REQUIRED_FOR_QUEUES)
 
     def _has_groups(self) -> bool:
         """Whether the server knows Volcano's PodGroups."""
@@ -115,7 +123,7 @@ class _Look:
             return []
         return answer.status.resource_rules if answer.status else []
 
-    def _may(self, right: Right) -> bool:
+    def _may(self, right: ClusterPermission) -> bool:
         self._check_time()
         resource, _, part = right.resource.partition("/")
         wanted = V1ResourceAttributes(

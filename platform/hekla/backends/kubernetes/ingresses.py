@@ -1,6 +1,6 @@
-"""Ports of jobs that are reached from outside: for each a policy, a Service and an Ingress, once for the job.
+"""Ports of jobs that are reached from outside: for each a network policy, a Service and an Ingress, once per job.
 
-The Ingress belongs to its Service, which goes with the job; so it goes too, and nobody needs the right to delete it.
+The Ingress is owned by its Service, which is deleted with the job; so we need no permission to delete it.
 """
 
 import asyncio
@@ -8,68 +8,71 @@ import logging
 import time
 
 from hekla.backends.base import PodOrder
-from hekla.backends.kubernetes import kinds, names
+from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.config import IngressConfig
+from hekla.backends.kubernetes.resource_paths import INGRESSES, POLICIES, resource_path
 from hekla.domain.ports import host
 
 log = logging.getLogger(__name__)
-_AGAIN_SECONDS = 60.0
+_RETRY_SECONDS = 60.0
 _NETWORKING = "networking.k8s.io/v1"
 Port = tuple[str, str]
 
 
 class Ingresses:
-    """Of one cluster. `config`: None where nothing is reached from outside."""
+    """Of one cluster. `config`: None if nothing is reached from outside."""
 
     def __init__(self, client: AsyncClient, cluster: str, config: IngressConfig | None) -> None:
         self._client, self._cluster, self._config = client, cluster, config
         self._done: dict[Port, float] = {}
         self._locks: dict[Port, asyncio.Lock] = {}
 
-    async def ensure(self, order: PodOrder, place: str) -> None:
-        """Those of this pod's task. What cannot be opened keeps no pod back. Raises BackendError."""
+    async def ensure(self, order: PodOrder, namespace: str) -> None:
+        """Create those of this pod's task. A failure does not delay the pod. Raises BackendError."""
         if self._config is None:
             return
         for name, port in order.ports.items():
-            this = order.key.job, name
-            async with self._locks.setdefault(this, asyncio.Lock()):  # who comes while it is made waits for it
-                if time.monotonic() > self._done.get(this, float("-inf")):
-                    self._done[this] = await self._tried(self._config, order, name, port, place)
-            self._locks.pop(this, None)
+            port_key = order.key.job, name
+            async with self._locks.setdefault(port_key, asyncio.Lock()):  # others wait until it is created
+                if time.monotonic() > self._done.get(port_key, float("-inf")):
+                    self._done[port_key] = await self._try_to_create(self._config, order, name, port, namespace)
+            self._locks.pop(port_key, None)
 
     def forget(self, job: str) -> None:
-        """What was opened is gone, or was deleted."""
-        self._done = {this: until for this, until in self._done.items() if this[0] != job}
+        """The job's objects were deleted."""
+        self._done = {port: until for port, until in self._done.items() if port[0] != job}
 
-    async def _tried(self, config: IngressConfig, order: PodOrder, name: str, port: int, place: str) -> float:
-        """Until when it need not be tried again."""
+    async def _try_to_create(
+        self, config: IngressConfig, order: PodOrder, name: str, port: int, namespace: str
+    ) -> float:
+        """Until when not to try again."""
         try:
-            await self._open(config, order, name, port, place)
+            await self._create(config, order, name, port, namespace)
         except ApiError as error:
             if error.status == NOT_FOUND:  # its namespace, which is not there for the pod either
                 raise
             log.warning("port %s of job %s cannot be reached from outside: %s", name, order.key.job, error)
-            return time.monotonic() + _AGAIN_SECONDS
+            return time.monotonic() + _RETRY_SECONDS
         return float("inf")
 
-    async def _open(self, config: IngressConfig, order: PodOrder, name: str, port: int, place: str) -> None:
-        """Who is let in first, then where it leads."""
-        ours = names.job_labels(self._cluster, order.key.job)
-        meta = {"name": names.ingress_of(order.key.job, name), "labels": ours}
-        pods = {**ours, names.TASK: order.key.task}
-        await self._client.create_once(kinds.path(place, kinds.POLICIES), _policy(meta, pods, ours, port, config))
-        made = await self._client.create_once(f"{place}/services", _service(meta, pods, port))
-        service = made or await self._found(place, str(meta["name"]))
+    async def _create(self, config: IngressConfig, order: PodOrder, name: str, port: int, namespace: str) -> None:
+        """The policy first, then the Service and its Ingress."""
+        labels = names.job_labels(self._cluster, order.key.job)
+        meta = {"name": names.ingress_of(order.key.job, name), "labels": labels}
+        pods = {**labels, names.TASK: order.key.task}
+        await self._client.create_once(resource_path(namespace, POLICIES), _policy(meta, pods, labels, port, config))
+        made = await self._client.create_once(f"{namespace}/services", _service(meta, pods, port))
+        service = made or await self._find_service(namespace, str(meta["name"]))
         owner = {"apiVersion": "v1", "kind": "Service", "name": meta["name"], "uid": service["metadata"]["uid"]}
-        reached = host(order.key.job, name, config.domain)
-        ingress = _ingress({**meta, "ownerReferences": [owner]}, reached, port, config)
-        await self._client.create_once(kinds.path(place, kinds.INGRESSES), ingress)
+        host_name = host(order.key.job, name, config.domain)
+        ingress = _ingress({**meta, "ownerReferences": [owner]}, host_name, port, config)
+        await self._client.create_once(resource_path(namespace, INGRESSES), ingress)
 
-    async def _found(self, place: str, name: str) -> Json:
-        """The Service; we may list them, not get one."""
-        listed = await self._client.get(f"{place}/services?fieldSelector=metadata.name={name}")
+    async def _find_service(self, namespace: str, name: str) -> Json:
+        """By a list: we have no permission to get one."""
+        listed = await self._client.get(f"{namespace}/services?fieldSelector=metadata.name={name}")
         found: list[Json] = listed["items"]
         if not found:
             raise ApiError(FORBIDDEN, "", f"Somebody deleted the service {name} at this moment")
@@ -77,7 +80,7 @@ class Ingresses:
 
 
 def _policy(meta: Json, pods: Json, job: Json, port: int, config: IngressConfig) -> Json:
-    """Lets in who leads people there, to this port alone, and pods of the job; a policy keeps out whom none lets in."""
+    """Admits the ingress controller, to this port only, and pods of the job; policies block what none admits."""
     proxy = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": config.namespace}}}
     return {
         "apiVersion": _NETWORKING,
@@ -99,9 +102,9 @@ def _service(meta: Json, pods: Json, port: int) -> Json:
     return {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec}
 
 
-def _ingress(meta: Json, reached: str, port: int, config: IngressConfig) -> Json:
+def _ingress(meta: Json, host_name: str, port: int, config: IngressConfig) -> Json:
     backend = {"service": {"name": meta["name"], "port": {"number": port}}}
-    rule = {"host": reached, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}
+    rule = {"host": host_name, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}
     spec = {"ingressClassName": config.class_name, "rules": [rule]}
-    tls = {"tls": [{"hosts": [reached]}]} if config.tls else {}
+    tls = {"tls": [{"hosts": [host_name]}]} if config.tls else {}
     return {"apiVersion": _NETWORKING, "kind": "Ingress", "metadata": meta, "spec": {**spec, **tls}}

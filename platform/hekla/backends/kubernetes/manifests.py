@@ -1,4 +1,4 @@
-"""From what the controller orders to objects of Kubernetes."""
+"""From pod orders to objects of Kubernetes."""
 
 import base64
 import math
@@ -6,35 +6,36 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from hekla.backends.base import PodKey, PodOrder, StartRefused
-from hekla.backends.kubernetes import folders, kinds, names, volumes, walls
+from hekla.backends.kubernetes import names, projected_files, tenant_manifests, volumes
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
-from hekla.backends.kubernetes.places import Places
-from hekla.backends.kubernetes.reading import Seen
+from hekla.backends.kubernetes.layout import NamespaceLayout
+from hekla.backends.kubernetes.pod_state import PodState
+from hekla.backends.kubernetes.resource_paths import CLAIMS, POLICIES, SERVICES
 from hekla.domain.volumes import WORKING_DIR
 
 _FILES, _SECRETS = "files", "secrets"
 MAX_FILES_BYTES = 900_000
-"""What fits into one object of the API server's store, with room for its frame."""
+"""What fits into one object of the API server's store, with room for the rest of the object."""
 
 
 class Manifests:
     """The objects of one cluster."""
 
     def __init__(self, cluster: str, config: KubernetesConfig) -> None:
-        self._cluster, self._config, self._places = cluster, config, Places(config)
+        self._cluster, self._config, self._layout = cluster, config, NamespaceLayout(config)
 
     def pod(self, order: PodOrder, *, priority_class: str = "") -> Json:
-        """The pod, not bound to a node yet. Raises StartRefused where Kubernetes cannot run such a one."""
+        """The pod, not bound to a node yet. Raises StartRefused if Kubernetes cannot run it."""
         _check(order)
-        for claim in () if self._is_apart(order.key) else volumes.named(order):
+        for claim in () if self._has_own_namespace(order.key) else volumes.existing_claims(order):
             volumes.check_claim(claim, self._config)
         amounts = {name: text for name, text in order.resources.quantities().items() if name != "pods"}
         container = {
             "name": names.MAIN,
             "image": order.image or self._config.image,
-            "command": [literally(word) for word in order.command],
-            "env": [{"name": name, "value": literally(value)} for name, value in order.env.items()],
+            "command": [escape(word) for word in order.command],
+            "env": [{"name": name, "value": escape(value)} for name, value in order.env.items()],
             "workingDir": str(WORKING_DIR / order.working_dir),
             "resources": self._resources(order.key, amounts),
             "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -52,8 +53,8 @@ class Manifests:
         return pod
 
     def tombstone(self, key: PodKey, reason: str) -> Json:
-        """In place of a pod that is never to run: it is never bound, and takes nothing of any quota but its number."""
-        resources = {"requests": walls.NOTHING, "limits": walls.NOTHING}
+        """In place of a pod that must never run: it is never bound, and counts in quotas only by its number."""
+        resources = {"requests": tenant_manifests.NOTHING, "limits": tenant_manifests.NOTHING}
         container = {"name": names.MAIN, "image": self._config.image, "resources": resources}
         return self._pod(key, {"containers": [container]}, {names.STOPPED: reason})
 
@@ -64,37 +65,37 @@ class Manifests:
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
         }
-        if self._is_apart(key):
-            common["serviceAccountName"] = walls.ACCOUNT
+        if self._has_own_namespace(key):
+            common["serviceAccountName"] = tenant_manifests.ACCOUNT
         meta = {"name": key.name, "labels": names.labels(self._cluster, key), "annotations": dict(annotations)}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**common, **spec}}
 
     def _resources(self, key: PodKey, amounts: Mapping[str, str]) -> Json:
-        """Where there may be a quota, a pod says of all that it counts how much it asks for."""
-        asked = {**walls.NOTHING, **amounts} if self._is_apart(key) else amounts
-        return {"requests": asked, "limits": amounts}
+        """Where there may be a quota, a pod states its request of every resource that the quota counts."""
+        requests = {**tenant_manifests.NOTHING, **amounts} if self._has_own_namespace(key) else amounts
+        return {"requests": requests, "limits": amounts}
 
-    def _is_apart(self, key: PodKey) -> bool:
+    def _has_own_namespace(self, key: PodKey) -> bool:
         """Whether it is in its tenant's own namespace."""
-        return self._places.is_apart and bool(key.tenant)
+        return self._layout.per_tenant and bool(key.tenant)
 
     def _network(self, order: PodOrder) -> Json:
-        """The pod's own name within the service of its job, where the others find it by its first part, too."""
+        """The pod's DNS name within the service of its job. Other pods find it by the first part, too."""
         service = names.service_of(order.key.job)
-        search = f"{service}.{self._places.namespace_of(order.key.tenant)}.svc.cluster.local"
+        search = f"{service}.{self._layout.namespace_of(order.key.tenant)}.svc.cluster.local"
         return {"hostname": names.host_of(order.address), "subdomain": service, "dnsConfig": {"searches": [search]}}
 
-    def of_job(self, order: PodOrder) -> Iterator[tuple[str, Json]]:
-        """What the pod's job has once for all of its pods, by kind. Who is to be kept out is so before pods begin."""
+    def shared(self, order: PodOrder) -> Iterator[tuple[str, Json]]:
+        """What the pod's job has once for all its pods, by kind. The network policy comes first, before any pod."""
         if order.is_closed:
-            yield kinds.POLICIES, self.policy(order.key.job)
+            yield POLICIES, self.policy(order.key.job)
         if order.has_peers:
-            yield kinds.SERVICES, self.service(order.key.job)
+            yield SERVICES, self.service(order.key.job)
         for claim in volumes.claims(self._cluster, order):
-            yield kinds.CLAIMS, claim
+            yield CLAIMS, claim
 
     def service(self, job: str) -> Json:
-        """What gives the pods of a job their names, also before they are ready: they may wait for each other."""
+        """The headless service that names the pods of a job, ready or not: they may wait for each other."""
         labels = names.job_labels(self._cluster, job)
         spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": labels}
         return {
@@ -105,7 +106,7 @@ class Manifests:
         }
 
     def policy(self, job: str) -> Json:
-        """What lets nobody reach the pods of a job but one another, on networks that heed it."""
+        """The policy by which only pods of the job reach one another, on networks that enforce it."""
         labels = names.job_labels(self._cluster, job)
         ours = {"matchLabels": labels}
         return {
@@ -116,7 +117,7 @@ class Manifests:
         }
 
     def files(self, order: PodOrder, uid: str) -> list[tuple[str, Json]]:
-        """What the pod finds in its working folder, by kind; it goes with the pod that has this uid."""
+        """The files in the pod's working folder, by kind. They are deleted with the pod of this uid."""
         owner = {"apiVersion": "v1", "kind": "Pod", "name": order.key.name, "uid": uid}
         meta = {
             "name": order.key.name,
@@ -130,8 +131,8 @@ class Manifests:
             if content
         ]
 
-    def binding(self, pod: Seen, node: str) -> Json:
-        """This pod belongs on that node: no other of its name, and only as it was seen, not asked to end since."""
+    def binding(self, pod: PodState, node: str) -> Json:
+        """The binding of this very pod to that node, only if it has not changed since it was read."""
         return {
             "apiVersion": "v1",
             "kind": "Binding",
@@ -154,7 +155,7 @@ def _check(order: PodOrder) -> None:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.parts:
             raise StartRefused(f"“{name[:80]}” is not a file below the working folder.")
-    folders.check(order)
+    projected_files.check(order)
     volumes.check(order)
 
 
@@ -163,22 +164,24 @@ def _volumes(order: PodOrder) -> list[Json]:
     if order.files:
         made.append({"name": _FILES, "configMap": {"name": order.key.name}})
     if order.secrets:
-        made.append({"name": _SECRETS, "secret": {"secretName": order.key.name, "defaultMode": folders.FOR_ALL}})
-    return made + folders.volumes(order) + volumes.volumes(order)
+        made.append(
+            {"name": _SECRETS, "secret": {"secretName": order.key.name, "defaultMode": projected_files.FOR_ALL}}
+        )
+    return made + projected_files.volumes(order) + volumes.volumes(order)
 
 
 def _mounts(order: PodOrder) -> list[Json]:
     return [
-        {"name": volume, "mountPath": str(WORKING_DIR / name), "subPath": folders.entry(name)}
+        {"name": volume, "mountPath": str(WORKING_DIR / name), "subPath": projected_files.file_key(name)}
         for volume, content in ((_FILES, order.files), (_SECRETS, order.secrets))
         for name in content
-    ] + [*folders.mounts(order), *volumes.mounts(order)]
+    ] + [*projected_files.mounts(order), *volumes.mounts(order)]
 
 
 def _encoded(content: Mapping[str, str]) -> dict[str, str]:
-    return {folders.entry(name): base64.b64encode(text.encode()).decode() for name, text in content.items()}
+    return {projected_files.file_key(name): base64.b64encode(text.encode()).decode() for name, text in content.items()}
 
 
-def literally(text: str) -> str:
-    """Kubernetes reads `$(NAME)` and `$$` in commands and environments; what was ordered is to arrive as it is."""
+def escape(text: str) -> str:
+    """Escape `$`: Kubernetes expands `$(NAME)` and `$$` in commands and environments."""
     return text.replace("$", "$$")

@@ -1,4 +1,4 @@
-"""The machines of a cluster: what they can give to our pods, and whether they take any."""
+"""The nodes of a cluster: what they have for our pods, and whether they accept any."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -7,50 +7,50 @@ from hekla.backends.base import NodeInfo
 from hekla.backends.kubernetes.api import Json
 from hekla.domain.resources import InvalidQuantity, Resources
 
-_KEEPS_AWAY = ("NoSchedule", "NoExecute")
+_BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
 
 
-def taken_by_others(pods: Iterable[Json]) -> Mapping[str, Resources]:
-    """By node what pods of others ask for: it is not ours to give."""
-    taken: dict[str, Resources] = defaultdict(Resources)
+def requests_of_other_pods(pods: Iterable[Json]) -> Mapping[str, Resources]:
+    """What pods of others request, by node."""
+    requested: dict[str, Resources] = defaultdict(Resources)
     for pod in pods:
         if node := pod["spec"].get("nodeName"):
-            taken[node] += asked(pod["spec"]) + Resources({"pods": 1})
-    return taken
+            requested[node] += requested_resources(pod["spec"]) + Resources({"pods": 1})
+    return requested
 
 
-def info(node: Json, taken: Resources) -> NodeInfo:
-    """One machine."""
+def node_info(node: Json, requested: Resources) -> NodeInfo:
+    """The node, less what others request of it."""
     meta, status = node["metadata"], node.get("status") or {}
-    left = amounts(status.get("allocatable") or {}) - taken
-    message = _why_not(node["spec"], status)
+    free = parse_amounts(status.get("allocatable") or {}) - requested
+    message = _unready_reason(node["spec"], status)
     return NodeInfo(
         name=meta["name"],
-        allocatable=Resources({name: max(0.0, amount) for name, amount in left.items()}),
+        allocatable=Resources({name: max(0.0, amount) for name, amount in free.items()}),
         labels=meta.get("labels") or {},
         ready=not message,
         message=message,
     )
 
 
-def _why_not(spec: Json, status: Json) -> str:
-    """Why it takes no new pods; empty: it does."""
+def _unready_reason(spec: Json, status: Json) -> str:
+    """Why it accepts no new pods; empty: it does."""
     if spec.get("unschedulable"):
         return "It is cordoned."
     ready = next((one for one in status.get("conditions") or () if one["type"] == "Ready"), None)
     if ready is None or ready["status"] != "True":
         return str((ready or {}).get("message") or "It has not said that it is ready.")[:500]
-    taints = [taint["key"] for taint in spec.get("taints") or () if taint["effect"] in _KEEPS_AWAY]
+    taints = [taint["key"] for taint in spec.get("taints") or () if taint["effect"] in _BLOCKING_EFFECTS]
     return f"It has the taint {taints[0]}." if taints else ""
 
 
-def asked(spec: Json) -> Resources:
-    """What the scheduler counts: all containers, or the greatest of those that run before them."""
-    steady = _sum(spec.get("containers") or ())
+def requested_resources(spec: Json) -> Resources:
+    """A pod's request as schedulers count it: of all containers, or of the largest init container."""
+    total = _sum(spec.get("containers") or ())
     for first in spec.get("initContainers") or ():
-        asked = _requests(first)
-        steady = Resources({name: max(steady.amount(name), asked.amount(name)) for name in {*steady, *asked}})
-    return steady + amounts(spec.get("overhead") or {})
+        request = _requests(first)
+        total = Resources({name: max(total.amount(name), request.amount(name)) for name in {*total, *request}})
+    return total + parse_amounts(spec.get("overhead") or {})
 
 
 def _sum(containers: Iterable[Json]) -> Resources:
@@ -61,11 +61,11 @@ def _sum(containers: Iterable[Json]) -> Resources:
 
 
 def _requests(container: Json) -> Resources:
-    return amounts((container.get("resources") or {}).get("requests") or {})
+    return parse_amounts((container.get("resources") or {}).get("requests") or {})
 
 
-def amounts(quantities: Mapping[str, str]) -> Resources:
-    """Those that we understand; a cluster may count odd things."""
+def parse_amounts(quantities: Mapping[str, str]) -> Resources:
+    """Those that we can parse; a cluster may count other things."""
     found: dict[str, float] = {}
     for name, text in quantities.items():
         try:

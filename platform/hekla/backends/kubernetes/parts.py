@@ -6,16 +6,16 @@ from hekla.backends.kind import BackendContext
 from hekla.backends.kubernetes import access, names
 from hekla.backends.kubernetes.api import Api
 from hekla.backends.kubernetes.async_client import AsyncClient
-from hekla.backends.kubernetes.cache import Cache
 from hekla.backends.kubernetes.config import KubernetesConfig
-from hekla.backends.kubernetes.ending import Ending
-from hekla.backends.kubernetes.homes import Homes
 from hekla.backends.kubernetes.ingresses import Ingresses
+from hekla.backends.kubernetes.layout import NamespaceLayout, PodLocator
 from hekla.backends.kubernetes.manifests import Manifests
-from hekla.backends.kubernetes.places import Finder, Places
-from hekla.backends.kubernetes.priorities import Priorities
+from hekla.backends.kubernetes.pod_cache import PodCache
+from hekla.backends.kubernetes.pod_creation import PodCreation
+from hekla.backends.kubernetes.pod_deletion import PodDeletion
+from hekla.backends.kubernetes.priority_classes import PodPriorityClasses
 from hekla.backends.kubernetes.spool import Spool
-from hekla.backends.kubernetes.starting import Starting
+from hekla.backends.kubernetes.tenant_namespaces import TenantNamespaces
 
 
 class KubernetesParts:
@@ -24,7 +24,7 @@ class KubernetesParts:
     def __init__(self, config: KubernetesConfig, context: BackendContext) -> None:
         self.config, self.context, self.cluster = config, context, context.cluster
         self.spool = Spool(context.home / "kubernetes" / context.cluster / "logs")
-        self.manifests, self.places = Manifests(context.cluster, config), Places(config)
+        self.manifests, self.layout = Manifests(context.cluster, config), NamespaceLayout(config)
         self.ours = names.selector({names.CLUSTER: context.cluster})
 
     @cached_property
@@ -40,33 +40,33 @@ class KubernetesParts:
         return AsyncClient(self.access)
 
     @cached_property
-    def cache(self) -> Cache:
-        return Cache(self.api, self.places.pods, self.ours, self.context.clock, self.places.seen)
+    def cache(self) -> PodCache:
+        return PodCache(self.api, self.layout.pods_path, self.ours, self.context.clock, self.layout.parse_pod)
 
     @cached_property
-    def finder(self) -> Finder:
-        return Finder(self.places, self.cache)
+    def locator(self) -> PodLocator:
+        return PodLocator(self.layout, self.cache)
 
     @cached_property
-    def homes(self) -> Homes:
-        return Homes(self.client, self.places, self.cluster, self.config.tenant_role)
+    def tenant_namespaces(self) -> TenantNamespaces:
+        return TenantNamespaces(self.client, self.layout, self.cluster, self.config.tenant_role)
 
     @cached_property
-    def starting(self) -> Starting:
-        return Starting(
+    def pod_creation(self) -> PodCreation:
+        return PodCreation(
             self.client,
             self.cache,
             self.manifests,
-            self.finder,
-            self.homes,
-            Priorities(self.client, self.cluster, is_on=self.config.priority_classes),
+            self.locator,
+            self.tenant_namespaces,
+            PodPriorityClasses(self.client, self.cluster, is_on=self.config.priority_classes),
             Ingresses(self.client, self.cluster, self.config.ingress),
             lambda order: self.spool.has(order.key),
         )
 
     @cached_property
-    def ending(self) -> Ending:
-        return Ending(self.client, self.cache, self.manifests, self.finder, self.homes, self.spool)
+    def pod_deletion(self) -> PodDeletion:
+        return PodDeletion(self.client, self.cache, self.manifests, self.locator, self.tenant_namespaces, self.spool)
 
     def close(self) -> None:
         """End the watch and the requests. Connections may be in use by others, and close with their last user."""

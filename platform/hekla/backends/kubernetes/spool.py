@@ -1,7 +1,7 @@
-"""What pods wrote, kept by the console: Kubernetes forgets a pod's log together with the pod.
+"""Logs of ended pods, saved by the console: Kubernetes deletes a pod's log together with the pod.
 
-A log that is here is whole, and its pod has run: that it is here is also what keeps it from running again. Beside it
-may stand a draft: what a pod had written when it was about to be ended by somebody who takes its log along.
+A log in the spool is complete, and its pod has run: so the pod does not run again. A draft beside it holds what a pod
+had written right before Volcano was asked to delete it.
 """
 
 import contextlib
@@ -20,28 +20,28 @@ class Spool:
         self._root = root
 
     def has(self, key: PodKey) -> bool:
-        """Whether this pod has run and is over."""
-        return os.path.exists(f"{self._root}/{key.job}/{key.name}")  # asked for each pod that starts
+        """Whether this pod has ended and its log is saved."""
+        return os.path.exists(f"{self._root}/{key.job}/{key.name}")  # called for each pod that starts
 
-    def keep(self, key: PodKey, text: bytes) -> None:
-        """All that it wrote; what was kept first stays. Raises BackendError where the disk does not take it."""
+    def save(self, key: PodKey, text: bytes) -> None:
+        """Save its complete log; what was saved first stays. Raises BackendError if the disk refuses."""
         path = self._path(key)
         if not path.exists():
             _write(path, text)
             self._draft(key).unlink(missing_ok=True)
 
     def draft(self, key: PodKey, text: bytes) -> None:
-        """What it wrote until now, in place of what was drafted before. Raises BackendError as `keep` does."""
+        """Save its log until now, replacing an earlier draft. Raises BackendError as `save` does."""
         _write(self._draft(key), text)
 
-    def keep_draft(self, key: PodKey) -> None:
-        """The pod is gone, and nobody can be asked any more: what was drafted of it, if anything, is all."""
+    def promote_draft(self, key: PodKey) -> None:
+        """The pod is deleted: its draft, if any, becomes its log."""
         if not self.has(key):
             with contextlib.suppress(FileNotFoundError):
                 self._draft(key).replace(self._path(key))
 
     def read(self, key: PodKey, offset: int, limit: int) -> LogChunk:
-        """A part of it. Raises FileNotFoundError."""
+        """A part of the log. Raises FileNotFoundError."""
         with self._path(key).open("rb") as log:
             size = log.seek(0, os.SEEK_END)
             begin = log.seek(min(max(offset, 0), size))
@@ -49,11 +49,11 @@ class Spool:
         return LogChunk(data, begin, begin + len(data), complete=begin + len(data) >= size)
 
     def jobs(self) -> Set[str]:
-        """Those of which something is here."""
+        """The jobs with logs."""
         return {entry.name for entry in self._root.iterdir()} if self._root.exists() else set()
 
     def remove(self, job: str) -> None:
-        """Nothing of this job is left."""
+        """Delete the logs of this job."""
         shutil.rmtree(self._root / job, ignore_errors=True)
 
     def _path(self, key: PodKey) -> Path:
@@ -64,12 +64,12 @@ class Spool:
 
 
 def _write(path: Path, text: bytes) -> None:
-    """Whole or not at all."""
-    begun = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+    """Atomically."""
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        begun.write_bytes(text)
-        begun.replace(path)
+        temporary.write_bytes(text)
+        temporary.replace(path)
     except OSError as error:
-        begun.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise BackendError(f"The log {path.name} cannot be kept: {error.strerror}") from error

@@ -1,7 +1,7 @@
-"""The backend `kubernetes`, scheduled by Volcano: jobs are its own, and so are the pods that it makes of them.
+"""The backend `kubernetes`, scheduled by Volcano: it runs the jobs, and creates their pods.
 
-What is ours is found by its labels. Pods bear those of their job from their templates; the number of the attempt is put
-onto each once, and then it is a pod like any of ours.
+Our objects are found by their labels. Pods get those of their job from their templates. We label each pod once with its
+attempt number; from then on it is like any pod of ours.
 """
 
 import logging
@@ -11,13 +11,13 @@ from dataclasses import replace
 from functools import cached_property
 
 from hekla.backends.base import BackendError, Inventory, PodKey, StartRefused
-from hekla.backends.delegated import ActionUnsupported, JobReport, JobSize, NewPod, PodReport, QueueOrder
-from hekla.backends.kubernetes import names, volcano_reading
+from hekla.backends.delegated import ActionUnsupported, DelegatedJobSize, JobReport, NewPod, PodReport, QueueOrder
+from hekla.backends.kubernetes import names, volcano_state
 from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, INVALID, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.cluster import KubernetesCluster
+from hekla.backends.kubernetes.layout import namespace_path
 from hekla.backends.kubernetes.parts import KubernetesParts
-from hekla.backends.kubernetes.places import path
-from hekla.backends.kubernetes.reading import Seen
+from hekla.backends.kubernetes.pod_state import PodState
 from hekla.backends.kubernetes.volcano_manifests import VolcanoManifests, queue_manifest
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction
@@ -25,60 +25,60 @@ from hekla.domain.policies import LifecycleAction
 log = logging.getLogger(__name__)
 _BATCH, _SCHEDULING, _BUS = "batch.volcano.sh", "scheduling.volcano.sh", "bus.volcano.sh"
 _KNOWN = {_BATCH: "v1alpha1", _SCHEDULING: "v1beta1", _BUS: "v1alpha1"}
-"""The versions that we write; where a server has others only, it says itself what it does not know of ours."""
-_ASK_AGAIN_SECONDS = 10.0
-_RESTART_AGAIN_SECONDS = 60.0
-"""Volcano deletes a Command before it does what it says, so one that is gone may be lost or not done yet. To restart
+"""The versions that we write. A server that has only others rejects itself what it does not know of ours."""
+_REPEAT_SECONDS = 10.0
+_REPEAT_RESTART_SECONDS = 60.0
+"""Volcano deletes a Command before it acts on it, so one that is gone may be lost or still pending. To restart a job
 twice would cost more than to wait.
 """
-_QUEUE_HOLDS_SECONDS = 30.0
-_GROUP_COMES_SECONDS = 5.0
+_QUEUE_VALID_SECONDS = 30.0
+_GROUP_DELAY_SECONDS = 5.0
 _NO_COMMANDS = "The cluster does not know the Commands of Volcano, so nothing can be asked of this job there"
 
 
-class NotInstalled(BackendError):
+class VolcanoMissing(BackendError):
     """The server does not know a group of Volcano's API."""
 
 
 class VolcanoBackend(KubernetesCluster):
-    """A cluster whose jobs Volcano runs. Any number of processes may open it; one of them leads at a time."""
+    """A cluster whose jobs Volcano runs. Of the processes that open it, one requests changes at a time."""
 
     @cached_property
     def delegated(self) -> "VolcanoScheduling":
         return VolcanoScheduling(self.parts)
 
     def forget(self, keys: Sequence[PodKey]) -> None:
-        """Keep their logs. The pods are left to Volcano, which would take their deletion for an eviction."""
+        """Save their logs. The pods are left to Volcano, which would take their deletion for an eviction."""
         wanted = set(keys)
         for pod in self.parts.cache.all():
             if pod.key in wanted:
-                if pod.is_gone:
-                    self.parts.spool.keep_draft(pod.key)
-                if self._tries_to_keep_log(pod):
+                if pod.is_deleted:
+                    self.parts.spool.promote_draft(pod.key)
+                if self._tries_to_save_log(pod):
                     self.parts.cache.dismiss([pod])
 
-    def _tries_to_keep_log(self, pod: Seen) -> bool:
+    def _tries_to_save_log(self, pod: PodState) -> bool:
         try:
-            self.parts.client.run_all(self.parts.ending.keep_log, [pod])
+            self.parts.client.run_all(self.parts.pod_deletion.save_log, [pod])
         except BackendError as error:
-            log.info("could not keep the log of %s, will try again: %s", pod.name, error)
+            log.info("could not save the log of %s, will try again: %s", pod.name, error)
             return False
         return True
 
-    def find_pod(self, key: PodKey) -> Seen | None:
-        """By its labels: Volcano chose its name."""
+    def find_pod(self, key: PodKey) -> PodState | None:
+        """By its labels, since Volcano chose its name."""
         return next(iter(self.list_pods(names.selector(names.labels(self.parts.cluster, key)))), None)
 
     def remove(self, job: str, *, tenant: str = "") -> None:
-        """The Job first, so that nobody makes its pods again; they are deleted with their logs kept."""
-        wanted = names.selector(names.job_labels(self.parts.cluster, job))
-        self.parts.client.run_all(self.parts.ending.keep_log, self.list_pods(wanted))
-        for found in self.delegated.list_objects(wanted):
+        """Delete the Job first, so that Volcano does not recreate its pods; their logs are saved before."""
+        selector = names.selector(names.job_labels(self.parts.cluster, job))
+        self.parts.client.run_all(self.parts.pod_deletion.save_log, self.list_pods(selector))
+        for found in self.delegated.list_objects(selector):
             self.parts.api.delete(f"{self.delegated.jobs_path}/{found['metadata']['name']}")
         super().remove(job, tenant=tenant)
 
     def inventory(self, *, fresh: bool = True) -> Inventory:
-        """With the jobs themselves."""
+        """Including the jobs themselves."""
         there = super().inventory(fresh=fresh)
         listed = self.delegated.list_objects(f"{self.parts.ours},{names.JOB}")
         jobs = {one["metadata"]["labels"][names.JOB] for one in listed}
@@ -90,25 +90,25 @@ class VolcanoScheduling:
 
     def __init__(self, parts: KubernetesParts) -> None:
         self._parts = parts
-        self._volcano = VolcanoManifests(parts.cluster, parts.config)
-        self._place = path(parts.config.namespace)
+        self._manifests = VolcanoManifests(parts.cluster, parts.config)
+        self._namespace = namespace_path(parts.config.namespace)
         self._has_listed = False
         self._versions: dict[str, str] = {}
-        self._asked: dict[tuple[str, LifecycleAction], float] = {}  # until when nobody asks again
+        self._requested: dict[tuple[str, LifecycleAction], float] = {}  # until when not to repeat it
         self._applied: dict[str, tuple[QueueOrder, float]] = {}
         self._groupless: dict[str, float] = {}
 
     def list_new_pods(self) -> Sequence[NewPod]:
-        """Pods of our jobs without a number."""
-        pages = self._parts.api.pages(f"{self._place}/pods", labelSelector=f"{self._parts.ours},!{names.ATTEMPT}")
-        found = (volcano_reading.new_pod(pod) for page in pages for pod in page.get("items") or ())
+        """Pods of our jobs without an attempt label."""
+        pages = self._parts.api.pages(f"{self._namespace}/pods", labelSelector=f"{self._parts.ours},!{names.ATTEMPT}")
+        found = (volcano_state.new_pod(pod) for page in pages for pod in page.get("items") or ())
         return [pod for pod in found if pod is not None]
 
     def assign_attempt(self, pod: NewPod, key: PodKey) -> None:
-        """Label it, if it is still that pod."""
+        """By a label, if it is still that pod."""
         change = {"metadata": {"uid": pod.uid, "labels": names.labels(self._parts.cluster, key)}}
         try:
-            self._parts.cache.put(self._parts.api.patch(f"{self._place}/pods/{pod.name}", change))
+            self._parts.cache.put(self._parts.api.patch(f"{self._namespace}/pods/{pod.name}", change))
         except ApiError as error:
             if error.status not in (NOT_FOUND, CONFLICT):
                 raise
@@ -117,31 +117,31 @@ class VolcanoScheduling:
         """From the watch, once it has begun; `fresh`: as the server has them at this moment."""
         found = self._parts.cache.list_now()[0] if fresh or not self._has_listed else self._parts.cache.all()
         self._has_listed = True
-        return [volcano_reading.report(pod) for pod in found]
+        return [volcano_state.pod_report(pod) for pod in found]
 
     # Queues
 
     def apply_queue(self, order: QueueOrder) -> None:
-        """Looked at again from time to time, as somebody may have changed it."""
+        """Compared again from time to time, since others may have changed it."""
         known = self._applied.get(order.name)
-        if known and known[0] == order and time.monotonic() - known[1] < _QUEUE_HOLDS_SECONDS:
+        if known and known[0] == order and time.monotonic() - known[1] < _QUEUE_VALID_SECONDS:
             return
         version = self._version_of(_SCHEDULING)
-        place, manifest = f"/apis/{version}/queues", queue_manifest(order, self._parts.cluster, version)
-        found = self._create_once(place, manifest) or self._parts.api.get(f"{place}/{order.name}")
-        change = volcano_reading.difference(found.get("spec") or {}, manifest["spec"])
-        if change and names.is_of(found, self._parts.cluster):
-            self._parts.api.patch(f"{place}/{order.name}", {"spec": change})
+        path, manifest = f"/apis/{version}/queues", queue_manifest(order, self._parts.cluster, version)
+        found = self._create_once(path, manifest) or self._parts.api.get(f"{path}/{order.name}")
+        change = volcano_state.merge_patch(found.get("spec") or {}, manifest["spec"])
+        if change and names.belongs_to(found, self._parts.cluster):
+            self._parts.api.patch(f"{path}/{order.name}", {"spec": change})
         self._applied[order.name] = order, time.monotonic()
 
     # Jobs
 
     def submit(self, job: str, spec: JobSpec) -> None:
-        """Files and claims first, since pods wait for them. Whoever submitted it before needs nothing more."""
-        manifest, companions = self._volcano.job(job, spec)
+        """Files and claims first, since pods wait for them. No effect if it was submitted before."""
+        manifest, companions = self._manifests.job(job, spec)
         try:
             for kind, companion in companions:
-                self._create_once(f"{self._place}/{kind}", companion)
+                self._create_once(f"{self._namespace}/{kind}", companion)
             self._parts.api.create(self.jobs_path, manifest, fieldValidation="Strict")
         except ApiError as error:
             if error.status in (INVALID, BAD_REQUEST):
@@ -150,9 +150,10 @@ class VolcanoScheduling:
                 raise
 
     def request(self, job: str, action: LifecycleAction, *, restarts: int, heartbeat: Callable[[], None]) -> None:
-        """By a Command of which there is one at a time.
+        """By a Command, one at a time per job and action.
 
-        What it ends takes its log along, so that is drafted before. This may take long, so the job is looked at again.
+        Pods that it ends are deleted with their logs, so these are drafted before. That may take long, so the job is
+        read again afterwards.
         """
         if not self._due(job, action, restarts):
             return
@@ -160,28 +161,28 @@ class VolcanoScheduling:
         self._draft_logs([pod for pod in self._parts.cache.all() if pod.key.job == job], heartbeat)
         due = self._due(job, action, restarts)
         heartbeat()
-        for found, asked in due:
-            self._command(found, action, version)
-            patience = _RESTART_AGAIN_SECONDS if action is LifecycleAction.RESTART_JOB else _ASK_AGAIN_SECONDS
-            self._asked = {one: until for one, until in self._asked.items() if until > time.monotonic()}
-            self._asked[asked] = time.monotonic() + patience
+        for found, request in due:
+            self._create_command(found, action, version)
+            pause = _REPEAT_RESTART_SECONDS if action is LifecycleAction.RESTART_JOB else _REPEAT_SECONDS
+            self._requested = {known: until for known, until in self._requested.items() if until > time.monotonic()}
+            self._requested[request] = time.monotonic() + pause
 
     def _due(self, job: str, action: LifecycleAction, restarts: int) -> list[tuple[Json, tuple[str, LifecycleAction]]]:
-        """The job, with what it is to be asked, unless it has restarted since or was asked lately."""
+        """The job with the request to make of it, unless it has restarted since or the request was made lately."""
         due = []
         for found in self.list_objects(names.selector(names.job_labels(self._parts.cluster, job))):
             status = found.get("status") or {}
-            asked = f"{found['metadata']['uid']} {status.get('version')}", action
+            request = f"{found['metadata']['uid']} {status.get('version')}", action
             has_moved = int(status.get("retryCount") or 0) != restarts
-            if not has_moved and time.monotonic() >= self._asked.get(asked, 0.0):
-                due.append((found, asked))
+            if not has_moved and time.monotonic() >= self._requested.get(request, 0.0):
+                due.append((found, request))
         return due
 
-    def _command(self, job: Json, action: LifecycleAction, version: str) -> None:
-        """Raises NotAskable where this server knows no Commands."""
-        place = f"/apis/{version}/namespaces/{self._parts.config.namespace}/commands"
+    def _create_command(self, job: Json, action: LifecycleAction, version: str) -> None:
+        """Raises ActionUnsupported if the server has no Commands."""
+        path = f"/apis/{version}/namespaces/{self._parts.config.namespace}/commands"
         try:
-            self._create_once(place, self._volcano.command(job, action, version))
+            self._create_once(path, self._manifests.command(job, action, version))
         except ApiError as error:
             if error.status == NOT_FOUND:
                 self._versions.pop(_BUS, None)
@@ -191,59 +192,57 @@ class VolcanoScheduling:
     def _command_version(self) -> str:
         try:
             return self._version_of(_BUS)
-        except NotInstalled as error:
+        except VolcanoMissing as error:
             raise ActionUnsupported(_NO_COMMANDS) from error
 
-    def resize(self, job: str, size: JobSize, *, heartbeat: Callable[[], None]) -> None:
-        """Volcano makes pods that are missing, and deletes those with the highest numbers: their logs are drafted."""
+    def resize(self, job: str, size: DelegatedJobSize, *, heartbeat: Callable[[], None]) -> None:
+        """Volcano creates missing pods, and deletes those with the highest numbers: their logs are drafted before."""
         own = (pod for pod in self._parts.cache.all() if pod.key.job == job)
         self._draft_logs([pod for pod in own if not size.has(pod.key.task, pod.key.index)], heartbeat)
         for found in self.list_objects(names.selector(names.job_labels(self._parts.cluster, job))):
             heartbeat()
-            self._parts.api.patch(f"{self.jobs_path}/{found['metadata']['name']}", self._volcano.resized(found, size))
+            self._parts.api.patch(f"{self.jobs_path}/{found['metadata']['name']}", self._manifests.resized(found, size))
 
     def list_jobs(self) -> Mapping[str, JobReport]:
-        """Each with what its PodGroup says; events are asked only where that is not enough."""
+        """Each with the state of its PodGroup; events are read only if that is not enough."""
         listed = self.list_objects(f"{self._parts.ours},{names.JOB}")
         jobs = {one["metadata"]["labels"][names.JOB]: one for one in listed}
         groups = {one["metadata"]["labels"].get(names.JOB): one for one in self._groups()} if jobs else {}
-        forgotten = self._forgotten(
-            {uid for uid, job in jobs.items() if volcano_reading.lacks_group(job, groups.get(uid))}
-        )
+        stuck = self._stuck({uid for uid, job in jobs.items() if volcano_state.lacks_group(job, groups.get(uid))})
         reports = {
-            uid: replace(volcano_reading.job_report(job, groups.get(uid)), is_forgotten=uid in forgotten)
+            uid: replace(volcano_state.job_report(job, groups.get(uid)), is_stuck=uid in stuck)
             for uid, job in jobs.items()
         }
-        mute = [uid for uid, told in reports.items() if volcano_reading.needs_words(told)]
-        if not mute:
+        unexplained = [uid for uid, report in reports.items() if volcano_state.needs_message(report)]
+        if not unexplained:
             return reports
-        said = volcano_reading.last_words(self._events())
+        messages = volcano_state.last_messages(self._events())
         return reports | {
-            uid: volcano_reading.with_words(reports[uid], said, jobs[uid], groups.get(uid)) for uid in mute
+            uid: volcano_state.with_message(reports[uid], messages, jobs[uid], groups.get(uid)) for uid in unexplained
         }
 
-    def _forgotten(self, groupless: set[str]) -> set[str]:
+    def _stuck(self, groupless: set[str]) -> set[str]:
         """Those that have been without a PodGroup for long.
 
-        Volcano kills a job by deleting its pods and then its PodGroup, and makes the PodGroup anew when it looks at the
-        job next. Where it looks before it has seen the deletion, and its scheduler has put the old one back to Pending
-        in between, it takes that for the new one and waits for it, for ever, since no deletion of one wakes it.
+        Volcano kills a job by deleting its pods and then its PodGroup, and creates a new PodGroup when it syncs the job
+        next. If it syncs before it has seen the deletion, and its scheduler has set the old one back to Pending in
+        between, it takes that for the new one and waits for it for ever, since the deletion does not wake it.
         """
         now = time.monotonic()
         self._groupless = {uid: self._groupless.get(uid, now) for uid in groupless}
-        return {uid for uid, since in self._groupless.items() if now - since >= _GROUP_COMES_SECONDS}
+        return {uid for uid, since in self._groupless.items() if now - since >= _GROUP_DELAY_SECONDS}
 
-    def _draft_logs(self, pods: Sequence[Seen], heartbeat: Callable[[], None]) -> None:
+    def _draft_logs(self, pods: Sequence[PodState], heartbeat: Callable[[], None]) -> None:
         if not pods:
             return
-        for pod, error in self._parts.client.run_each(self._parts.ending.draft_log, pods, heartbeat):
+        for pod, error in self._parts.client.run_each(self._parts.pod_deletion.draft_log, pods, heartbeat):
             if error is not None:
                 log.info("could not draft the log of %s: %s", pod.name, error)
 
     # The server
 
     def _create_once(self, path: str, manifest: Json) -> Json | None:
-        """The object that was made; None: it is there already."""
+        """The created object; None: it is there already."""
         try:
             return self._parts.api.create(path, manifest)
         except ApiError as error:
@@ -260,26 +259,30 @@ class VolcanoScheduling:
         return [job for page in pages for job in page.get("items") or ()]
 
     def _groups(self) -> list[Json]:
-        place = f"/apis/{self._version_of(_SCHEDULING)}/namespaces/{self._parts.config.namespace}/podgroups"
-        pages = self._parts.api.pages(place, labelSelector=self._parts.ours)
+        path = f"/apis/{self._version_of(_SCHEDULING)}/namespaces/{self._parts.config.namespace}/podgroups"
+        pages = self._parts.api.pages(path, labelSelector=self._parts.ours)
         return [group for page in pages for group in page.get("items") or ()]
 
     def _events(self) -> list[Json]:
-        """Warnings about jobs, and all about their groups, where Volcano tells as usual why one does not begin."""
-        wanted = ("involvedObject.kind=PodGroup", "involvedObject.kind=Job,type=Warning")
-        pages = (page for one in wanted for page in self._parts.api.pages(f"{self._place}/events", fieldSelector=one))
+        """Warnings about jobs, and all events of their groups, in which Volcano says why one does not start."""
+        selectors = ("involvedObject.kind=PodGroup", "involvedObject.kind=Job,type=Warning")
+        pages = (
+            page for one in selectors for page in self._parts.api.pages(f"{self._namespace}/events", fieldSelector=one)
+        )
         return [event for page in pages for event in page.get("items") or ()]
 
     def _version_of(self, group: str) -> str:
-        """Group and version as this server has them. Raises BackendError where it has no such group."""
+        """Group and version as this server has them. Raises BackendError if it does not have the group."""
         if group not in self._versions:
             try:
-                told = self._parts.api.get(f"/apis/{group}")
+                served = self._parts.api.get(f"/apis/{group}")
             except ApiError as error:
                 if error.status == NOT_FOUND:
-                    raise NotInstalled(f"The cluster does not know {group}: Volcano is not installed there") from error
+                    raise VolcanoMissing(
+                        f"The cluster does not know {group}: Volcano is not installed there"
+                    ) from error
                 raise
-            ours = f"{group}/{_KNOWN[group]}"
-            has_ours = any(one["groupVersion"] == ours for one in told["versions"])
-            self._versions[group] = ours if has_ours else told["preferredVersion"]["groupVersion"]
+            known = f"{group}/{_KNOWN[group]}"
+            has_known = any(one["groupVersion"] == known for one in served["versions"])
+            self._versions[group] = known if has_known else served["preferredVersion"]["groupVersion"]
         return self._versions[group]

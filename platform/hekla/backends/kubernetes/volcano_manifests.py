@@ -1,14 +1,15 @@
-"""From jobs and queues of the console to objects of Volcano."""
+"""From jobs and queues to objects of Volcano."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from hekla.backends.base import BackendError, StartRefused
-from hekla.backends.delegated import JobSize, QueueOrder
-from hekla.backends.kubernetes import kinds, names, volumes
+from hekla.backends.delegated import DelegatedJobSize, QueueOrder
+from hekla.backends.kubernetes import names, volumes
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
-from hekla.backends.kubernetes.manifests import literally
+from hekla.backends.kubernetes.manifests import escape
+from hekla.backends.kubernetes.resource_paths import CLAIMS
 from hekla.domain.formats import volumes as claims
 from hekla.domain.formats import writing
 from hekla.domain.formats.volcano import VOLCANO
@@ -16,7 +17,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction
 
 _PLUGINS = frozenset({"env", "svc", "ssh", "pytorch", "tensorflow", "mpi"})
-"""Plugins that both of us have, and by the same names."""
+"""Job plugins that Volcano and we have, by the same names."""
 _LONGEST_HOST_NAME = 63
 _MOST_WEIGHT = 65535
 _ENDED = {"terminationMessagePolicy": "FallbackToLogsOnError"}
@@ -30,13 +31,13 @@ class VolcanoManifests:
         self._cluster, self._config = cluster, config
 
     def job(self, uid: str, spec: JobSpec) -> tuple[Json, list[tuple[str, Json]]]:
-        """The Job, and by their kinds the objects that its pods mount. Raises StartRefused for what cannot run there.
+        """The Job, and by kind the objects that its pods mount. Raises StartRefused if it cannot run there.
 
-        What Volcano's webhooks would fill in is filled in: a cluster may be without them.
+        Defaults that Volcano's webhooks would set are set here: a cluster may not have them.
         """
         _check(spec)
         self._check_claims(spec)
-        named = spec.model_copy(update={"name": name_of(uid, spec.name)})
+        named = spec.model_copy(update={"name": job_name(uid, spec.name)})
         _check_host_names(named)
         manifest: Json = {"apiVersion": VOLCANO.api_version, "kind": VOLCANO.kind, **VOLCANO.write(named)}
         labels = names.job_labels(self._cluster, uid)
@@ -54,9 +55,9 @@ class VolcanoManifests:
         (container,) = template["spec"]["containers"]
         container |= {"name": names.MAIN, **_ENDED}
         container.setdefault("image", self._config.image)
-        container["command"] = [literally(word) for word in container["command"]]
+        container["command"] = [escape(word) for word in container["command"]]
         for variable in container.get("env", ()):
-            variable["value"] = literally(variable["value"])
+            variable["value"] = escape(variable["value"])
         template["spec"] |= _POD
         if self._config.node_labels:
             template["spec"].setdefault("nodeSelector", {}).update(self._config.node_labels)
@@ -65,19 +66,19 @@ class VolcanoManifests:
         for volume in spec.volumes:
             volumes.check_claim(volume.volume_claim_name, self._config)
 
-    def resized(self, job: Json, size: JobSize) -> Json:
+    def resized(self, job: Json, size: DelegatedJobSize) -> Json:
         """The merge patch that gives the job that size, unless it has changed since it was read.
 
-        Raises BackendError where somebody gave it other tasks, of which no size is known here.
+        Raises BackendError if somebody gave it other tasks.
         """
         if {task["name"] for task in job["spec"]["tasks"]} != size.tasks.keys():
             raise BackendError("Somebody has changed the tasks of the job in the cluster")
-        tasks = [{**task, **_numbers(task, *size.tasks[task["name"]])} for task in job["spec"]["tasks"]]
+        tasks = [{**task, **_size_fields(task, *size.tasks[task["name"]])} for task in job["spec"]["tasks"]]
         meta = {name: job["metadata"][name] for name in ("uid", "resourceVersion")}
         return {"metadata": meta, "spec": {"minAvailable": size.least, "tasks": tasks}}
 
     def command(self, job: Json, action: LifecycleAction, api_version: str) -> Json:
-        """What asks Volcano's controller for an action; its name says what it is about, so that there is one of it."""
+        """The Command for an action. Its name follows from job and action, so there is only one at a time."""
         meta = job["metadata"]
         target = {
             "apiVersion": job.get("apiVersion", VOLCANO.api_version),
@@ -98,7 +99,7 @@ class VolcanoManifests:
 
 
 def queue_manifest(order: QueueOrder, cluster: str, api_version: str) -> Json:
-    """The Queue. What is not said any more is null, which takes it away from one that is there."""
+    """The Queue. Unset fields are null, which removes them from an existing one."""
     spec: dict[str, Any] = {
         "weight": min(max(1, order.weight), _MOST_WEIGHT),
         "priority": order.priority,
@@ -112,21 +113,21 @@ def queue_manifest(order: QueueOrder, cluster: str, api_version: str) -> Json:
     return {"apiVersion": api_version, "kind": "Queue", "metadata": meta, "spec": spec}
 
 
-def _numbers(task: Json, replicas: int, least: int) -> Json:
-    """What is not said of a task stays unsaid where it means the same."""
-    is_said = "minAvailable" in task or least != replicas
-    return {"replicas": replicas, **({"minAvailable": least} if is_said else {})}
+def _size_fields(task: Json, replicas: int, least: int) -> Json:
+    """The minimum stays omitted if that means the same."""
+    is_stated = "minAvailable" in task or least != replicas
+    return {"replicas": replicas, **({"minAvailable": least} if is_stated else {})}
 
 
-def name_of(uid: str, name: str) -> str:
-    """Two tenants may have jobs of one name, and all are in one namespace; a long name leaves less room for tasks."""
+def job_name(uid: str, name: str) -> str:
+    """Unique in the namespace, in which jobs of several tenants may have one name; short, to leave room for tasks."""
     return f"{name[:20].rstrip('-')}-{uid[:8]}"
 
 
 def _companions(spec: JobSpec, labels: dict[str, str]) -> Iterator[tuple[str, Json]]:
     """The config map with the job's files, and the claims that are made for it."""
     for manifest in writing.companions(spec):
-        kind = kinds.CLAIMS if manifest["kind"] == claims.CLAIM else "configmaps"
+        kind = CLAIMS if manifest["kind"] == claims.CLAIM else "configmaps"
         yield kind, manifest | {"metadata": {"name": manifest["metadata"]["name"], "labels": labels}}
 
 

@@ -1,6 +1,6 @@
-"""Volumes that a job asks for: claims that are there, claims made for the job, and empty directories.
+"""Volumes of a job: existing claims, claims created for the job, and empty directories.
 
-A claim of the job is made before the first pod that mounts it, names the node of that pod, as the cluster's own
+A claim of the job is created before the first pod that mounts it, names the node of that pod, as the cluster's own
 scheduler would, and so is provisioned where it can be reached from there, also where its class waits for that.
 """
 
@@ -22,13 +22,13 @@ def volumes(order: PodOrder) -> list[Json]:
 
 
 def mounts(order: PodOrder) -> list[Json]:
-    """Where the container has them."""
+    """The mounts in the container."""
     numbers = {volume.name: number for number, volume in enumerate(order.volumes)}
     return [{**one, "name": _name(numbers[one["name"]])} for one in written.dump_mounts(order.volume_mounts)]
 
 
 def claims(cluster: str, order: PodOrder) -> Iterator[Json]:
-    """The claims of the pod's job that it mounts."""
+    """The claims to create for the pod's job that it mounts."""
     labels = names.job_labels(cluster, order.key.job)
     for volume in order.volumes:
         if volume.volume_claim:
@@ -38,22 +38,22 @@ def claims(cluster: str, order: PodOrder) -> Iterator[Json]:
             yield {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
 
 
-def named(order: PodOrder) -> Iterator[str]:
-    """The claims that must be there already."""
+def existing_claims(order: PodOrder) -> Iterator[str]:
+    """Names of the claims that must exist already."""
     return (volume.volume_claim_name for volume in order.volumes if volume.volume_claim_name)
 
 
 def check(order: PodOrder) -> None:
-    """Raise StartRefused for a volume in the place of something else."""
-    taken = {str(PurePosixPath(path)) for path in order.mounts}
-    if hidden := next((mount for mount in order.volume_mounts if mount.mount_path in taken), None):
+    """Raise StartRefused for a mount path that a plugin uses."""
+    used = {str(PurePosixPath(path)) for path in order.mounts}
+    if hidden := next((mount for mount in order.volume_mounts if mount.mount_path in used), None):
         raise StartRefused(f"Nothing can be mounted at “{hidden.mount_path}”: a plugin of the job has its files there.")
 
 
 def check_claim(name: str, config: KubernetesConfig) -> None:
-    """Raise StartRefused for a claim of the namespace of all tenants that is not therefore for all of them.
+    """Raise StartRefused for a claim in the shared namespace that the configuration does not offer to jobs.
 
-    The console's own data may be among those.
+    The console's own data may be in such a claim.
     """
     if name and name not in config.claims:
         raise StartRefused(

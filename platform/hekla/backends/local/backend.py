@@ -39,18 +39,18 @@ from hekla.backends.base import (
 from hekla.backends.kind import BackendContext
 from hekla.backends.local import (
     addresses,
-    care,
+    cgroups,
     inventory,
-    limits,
     machine,
-    measuring,
     names,
     orders,
-    reaching,
+    pod_metrics,
+    recovery,
     removal,
+    sockets,
 )
 from hekla.backends.local.config import LocalConfig
-from hekla.backends.local.podfolder import FINAL, PodFolder, Status, StopRequest
+from hekla.backends.local.pod_folder import FINAL, PodFolder, ShimStatus, StopRequest
 from hekla.backends.streams import Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.phases import PodPhase
@@ -76,7 +76,7 @@ class LocalBackend(Backend):
         self._environments = home / "environments"
         self._pipe: int | None = None
         self._make_folders()
-        self._cgroup = limits.group_for_pods(_group_name(self._root))
+        self._cgroup = cgroups.create_parent(_group_name(self._root))
 
     @property
     def runner(self) -> "LocalBackend":
@@ -88,7 +88,7 @@ class LocalBackend(Backend):
 
     @property
     def metrics(self) -> "LocalBackend | None":
-        return self if measuring.can_measure() else None
+        return self if pod_metrics.can_measure() else None
 
     def nodes(self) -> Sequence[NodeInfo]:
         """This machine."""
@@ -99,19 +99,19 @@ class LocalBackend(Backend):
         return addresses.address_of(replica.slot)
 
     def _start(self, order: PodOrder) -> None:
-        """Claim the pod's folder and send for a shim, as far as this is not done. Raises BackendError, StartRefused."""
+        """Create the pod's folder and launch a shim, as far as this is not done. Raises BackendError, StartRefused."""
         orders.check(order)
         try:
             folder = self._folder(order.key)
         except UnknownPod as error:
             raise StartRefused(str(error)) from error
         if not os.path.isdir(folder.path):
-            self._claim(order, folder)
+            self._create_folder(order, folder)
         status = folder.status()
         if status and status["phase"] in FINAL:
             return
         self._mark_active(order.key)
-        care.look(folder, patience_seconds=0.0)
+        recovery.settle_status(folder, launch_seconds=0.0)
 
     def start_many(
         self, orders: Iterable[PodOrder], *, heartbeat: Callable[[], None]
@@ -120,15 +120,15 @@ class LocalBackend(Backend):
         return one_by_one(self._start, orders, heartbeat)
 
     def _stop(self, request: tuple[PodKey, str]) -> None:
-        """The shim ends it, in its own time. A pod that was not started yet never will run."""
+        """The shim ends it, with its grace. A pod that was not started yet never runs."""
         key, reason = request
         try:
             folder = self._folder(key)
         except UnknownPod:
             return
-        if not os.path.isdir(folder.path) and self._bury(key, folder, reason):
+        if not os.path.isdir(folder.path) and self._create_tombstone(key, folder, reason):
             return
-        self._ask_to_stop(folder, reason, NO_GRACE_CAP)
+        self._request_stop(folder, reason, NO_GRACE_CAP)
 
     def stop_many(
         self, requests: Iterable[tuple[PodKey, str]], *, heartbeat: Callable[[], None]
@@ -136,18 +136,18 @@ class LocalBackend(Backend):
         """In order."""
         return one_by_one(self._stop, requests, heartbeat)
 
-    def observe(self, since: str | None) -> Observations:  # noqa: ARG002  (always tells of all)
+    def observe(self, since: str | None) -> Observations:  # noqa: ARG002  (always reports all)
         """Every pod whose end is not recorded."""
         cursor = self._clock().isoformat()
-        return Observations(pods=list(self._look_at_all()), cursor=cursor, complete=True)
+        return Observations(pods=list(self._observe_all()), cursor=cursor, complete=True)
 
     def forget(self, keys: Sequence[PodKey]) -> None:
-        """Tell no more of these pods."""
+        """Report these pods no longer."""
         for key in keys:
             (self._active / names.entry_of(key)).unlink(missing_ok=True)
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Until a shim writes to the pipe. The first call opens it, and what was before that may have been missed."""
+        """Until a shim writes to the pipe. The first call opens it, and may have missed earlier changes."""
         if self._pipe is None:
             self._pipe = os.open(self._wake, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
             return True
@@ -159,8 +159,8 @@ class LocalBackend(Backend):
         return True
 
     def logs(self, key: PodKey, *, offset: int, limit: int) -> LogChunk:
-        """What the pod wrote, as it wrote it."""
-        folder = self._known(key)
+        """What the pod wrote, unchanged."""
+        folder = self._existing_folder(key)
         status = folder.status()
         try:
             with open(folder.log, "rb") as log:
@@ -173,33 +173,33 @@ class LocalBackend(Backend):
         return LogChunk(data, begin, begin + len(data), complete=ended and begin + len(data) >= size)
 
     def measure(self, keys: Sequence[PodKey]) -> Sequence[PodMetrics]:
-        """By the pods' control groups, else by their processes; one look at the machine for all of them."""
-        found = {key: folder for key in keys if (folder := self._measurable(key))}
-        return measuring.measure(found, at=self._clock()) if found else []
+        """By the pods' control groups, else by their processes, in one pass for all of them."""
+        found = {key: folder for key in keys if (folder := self._running_folder(key))}
+        return pod_metrics.measure_pods(found, at=self._clock()) if found else []
 
     @contextlib.asynccontextmanager
     async def connect(self, key: PodKey, port: int) -> AsyncIterator[Stream]:
         """At the pod's own address, if the server there listens at it."""
         host = await asyncio.to_thread(self._address_of, key)
-        async with reaching.reach(host, port) as stream:
+        async with sockets.open_socket(host, port) as stream:
             yield stream
 
     def remove(self, job: str, *, tenant: str = "") -> None:  # noqa: ARG002
-        """End what still runs of the job at once, and delete what its pods left but the logs.
+        """Kill what still runs of the job, and delete what its pods left but the logs.
 
-        Raises BackendError where the pods take long to end.
+        Raises BackendError if the pods take long to end.
         """
         if not _SAFE.fullmatch(job):
             return
-        folders = [PodFolder(str(path)) for path in names.folders(self._pods / job)]
+        folders = [PodFolder(str(path)) for path in names.list_folders(self._pods / job)]
         for folder in folders:
-            self._ask_to_stop(folder, "Its job is removed", grace_seconds=0.0)
+            self._request_stop(folder, "Its job is removed", grace_seconds=0.0)
         self._await_ends(folders)
         for entry in self._active.glob(f"{job}:*"):
             entry.unlink(missing_ok=True)
         for folder in folders:
-            removal.strip(folder)
-        removal.drop_what_is_no_pods(self._pods / job)
+            removal.remove_all_but_log(folder)
+        removal.remove_leftovers(self._pods / job)
 
     def remove_logs(self, job: str, *, tenant: str = "") -> None:  # noqa: ARG002
         """Delete the job's folder. Raises BackendError as `remove` does."""
@@ -209,7 +209,7 @@ class LocalBackend(Backend):
 
     def inventory(self, *, fresh: bool = True) -> Inventory:  # noqa: ARG002
         """By the folders, the locks of the shims and, where the system shows them, the processes."""
-        return inventory.look(self._pods)
+        return inventory.list_inventory(self._pods)
 
     def close(self) -> None:
         """Close the pipe."""
@@ -230,26 +230,26 @@ class LocalBackend(Backend):
             raise UnknownPod(f"“{key.name[:80]}” cannot be the name of a pod")
         return PodFolder(str(self._pods / key.job / key.name))
 
-    def _known(self, key: PodKey) -> PodFolder:
+    def _existing_folder(self, key: PodKey) -> PodFolder:
         folder = self._folder(key)
         if not os.path.isdir(folder.path):
             raise UnknownPod(f"There is no pod {key.name} here")
         return folder
 
     def _address_of(self, key: PodKey) -> str:
-        order = self._known(key).order()
+        order = self._existing_folder(key).order()
         if order is None:
             raise UnknownPod(f"{key.name} was never started")
         return order["address"]
 
-    def _measurable(self, key: PodKey) -> PodFolder | None:
+    def _running_folder(self, key: PodKey) -> PodFolder | None:
         with contextlib.suppress(UnknownPod):
-            folder = self._known(key)
+            folder = self._existing_folder(key)
             status = folder.status()
             return folder if status and status["phase"] == PodPhase.RUNNING else None
         return None
 
-    def _claim(self, order: PodOrder, folder: PodFolder) -> None:
+    def _create_folder(self, order: PodOrder, folder: PodFolder) -> None:
         with self._draft(folder) as draft:
             orders.write(
                 order,
@@ -260,16 +260,16 @@ class LocalBackend(Backend):
                 cgroup=self._cgroup,
             )
 
-    def _bury(self, key: PodKey, folder: PodFolder, reason: str) -> bool:
-        """A stopped pod in place of one that was never started, so that it never starts. False: it was started now."""
+    def _create_tombstone(self, key: PodKey, folder: PodFolder, reason: str) -> bool:
+        """Put a stopped pod in place of one that was never started. False: it was started at this moment."""
         with self._draft(folder) as draft:
-            care.end(draft, "failed", "Stopped", reason)
+            recovery.write_final_status(draft, "failed", "Stopped", reason)
         self._mark_active(key)
         return folder.order() is None
 
     @contextlib.contextmanager
     def _draft(self, folder: PodFolder) -> Iterator[PodFolder]:
-        """A new folder that takes the place of `folder` in one step, unless that is there by then."""
+        """A new folder that becomes `folder` in one rename, unless that exists by then."""
         job = os.path.dirname(folder.path)
         draft = os.path.join(job, f".draft-{uuid.uuid4().hex}")
         try:
@@ -287,21 +287,21 @@ class LocalBackend(Backend):
     def _mark_active(self, key: PodKey) -> None:
         (self._active / names.entry_of(key)).touch(mode=0o600)
 
-    def _look_at_all(self) -> Iterator[Observation]:
+    def _observe_all(self) -> Iterator[Observation]:
         for name in os.listdir(self._active):
             key = names.key_of(name)
             folder = self._folder(key)
             try:
-                status = care.look(folder)
+                status = recovery.settle_status(folder)
             except BackendError as error:
-                status = care.waiting(folder)
+                status = recovery.preparing_status(folder)
                 status["message"] = str(error)
             if status is not None:
                 yield _observation(key, status)
             elif not os.path.isdir(folder.path):
                 (self._active / name).unlink(missing_ok=True)
 
-    def _ask_to_stop(self, folder: PodFolder, reason: str, grace_seconds: float) -> None:
+    def _request_stop(self, folder: PodFolder, reason: str, grace_seconds: float) -> None:
         status = folder.status()
         if status and status["phase"] in FINAL:
             return
@@ -309,7 +309,7 @@ class LocalBackend(Backend):
         if earlier is None or grace_seconds < earlier["grace_seconds"]:
             request = StopRequest(reason=reason, at=time.time(), grace_seconds=grace_seconds)
             folder.request_stop(request)
-        care.look(folder)
+        recovery.settle_status(folder)
 
     def _await_ends(self, folders: Sequence[PodFolder]) -> None:
         give_up_at = time.monotonic() + REMOVE_PATIENCE_SECONDS
@@ -321,11 +321,11 @@ class LocalBackend(Backend):
 
 
 def _group_name(root: Path) -> str:
-    """A name for the control group of this cluster that no other home on the machine has."""
+    """The name of this cluster's control group, unique on the machine."""
     return f"hekla-{root.name}-{hashlib.sha256(str(root).encode()).hexdigest()[:12]}"
 
 
-def _observation(key: PodKey, status: Status) -> Observation:
+def _observation(key: PodKey, status: ShimStatus) -> Observation:
     return Observation(
         key=key,
         phase=PodPhase(status["phase"]),
@@ -337,7 +337,7 @@ def _observation(key: PodKey, status: Status) -> Observation:
 
 
 def _rename_new(draft: str, final: str) -> None:
-    """Raises FileExistsError where `final` is there already; a folder in use is never empty."""
+    """Raises FileExistsError if `final` exists; a folder in use is never empty."""
     try:
         os.rename(draft, final)
     except OSError as error:

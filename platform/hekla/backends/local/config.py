@@ -1,9 +1,9 @@
 """What a person may say of this machine as a cluster."""
 
-from hekla.backends.config import Config, Quantities
+from hekla.backends.config import BackendConfig, Quantities
 
 
-class LocalConfig(Config):
+class LocalConfig(BackendConfig):
     """Amounts in place of those measured, and labels besides the machine's own."""
 
     allocatable: Quantities = {}

@@ -10,22 +10,22 @@ import shutil
 import time
 from typing import Protocol
 
-from hekla.backends.local.podfolder import EnvironmentOrder
-from hekla.backends.local.refusals import PodStartError
+from hekla.backends.local.pod_folder import EnvironmentOrder
+from hekla.backends.local.shim_errors import PodStartError
 
 MARKER = ".hekla-ready"
 TAIL_CHARACTERS = 2000
 _LOOK_EVERY_SECONDS = 0.1
 
 
-class Pod(Protocol):
-    """What a build needs of the shim that does it."""
+class EnvironmentBuilder(Protocol):
+    """What a build needs from the shim that runs it."""
 
     def note(self, line: str) -> None:
         """One line into the pod's log."""
 
     def pause(self, seconds: float) -> None:
-        """Sleep. Raises Stopped."""
+        """Sleep. Raises StopRequested."""
 
     def run_step(self, argv: list[str], env: dict[str, str]) -> int:
         """Run a command, its output in the pod's log; its exit code. Raises PodStartError, Stopped."""
@@ -35,12 +35,12 @@ class Pod(Protocol):
 
 
 def is_ready(wanted: EnvironmentOrder) -> bool:
-    """Whether it stands whole."""
+    """Whether it is complete."""
     return os.path.exists(os.path.join(wanted["folder"], MARKER))
 
 
-def build(wanted: EnvironmentOrder, pod: Pod) -> None:
-    """Build it, or wait for another shim that does. Raises PodStartError, Stopped."""
+def build_environment(wanted: EnvironmentOrder, pod: EnvironmentBuilder) -> None:
+    """Build it, or wait for another shim that does. Raises PodStartError, StopRequested."""
     os.makedirs(os.path.dirname(wanted["folder"]), exist_ok=True)
     with open(wanted["folder"] + ".lock", "w", encoding="utf-8") as lock:
         _wait_for(lock.fileno(), wanted, pod)
@@ -48,23 +48,23 @@ def build(wanted: EnvironmentOrder, pod: Pod) -> None:
             _build_alone(wanted, pod)
 
 
-def _wait_for(lock: int, wanted: EnvironmentOrder, pod: Pod) -> None:
-    told = False
+def _wait_for(lock: int, wanted: EnvironmentOrder, pod: EnvironmentBuilder) -> None:
+    has_noted = False
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if not told:
+            if not has_noted:
                 pod.note(f"Another pod builds the environment {wanted['name']}; waiting for it")
-            told = True
+            has_noted = True
             pod.pause(_LOOK_EVERY_SECONDS)
         else:
             return
 
 
-def _build_alone(wanted: EnvironmentOrder, pod: Pod) -> None:
+def _build_alone(wanted: EnvironmentOrder, pod: EnvironmentBuilder) -> None:
     folder, requirements = wanted["folder"], wanted["folder"] + ".txt"
-    begun = time.monotonic()
+    started = time.monotonic()
     pod.note(f"Building the environment {wanted['name']}")
     shutil.rmtree(folder, ignore_errors=True)
     with open(requirements, "w", encoding="utf-8") as file:
@@ -73,10 +73,10 @@ def _build_alone(wanted: EnvironmentOrder, pod: Pod) -> None:
     _uv(wanted, pod, ["pip", "install", "--python", folder, "--requirements", requirements])
     with open(os.path.join(folder, MARKER), "x", encoding="utf-8"):
         pass
-    pod.note(f"The environment {wanted['name']} is ready after {time.monotonic() - begun:.1f} s")
+    pod.note(f"The environment {wanted['name']} is ready after {time.monotonic() - started:.1f} s")
 
 
-def _uv(wanted: EnvironmentOrder, pod: Pod, arguments: list[str]) -> None:
+def _uv(wanted: EnvironmentOrder, pod: EnvironmentBuilder, arguments: list[str]) -> None:
     exit_code = pod.run_step([*wanted["uv"], *arguments], wanted["env"])
     if exit_code:
         message = f"The environment {wanted['name']} could not be built"

@@ -1,4 +1,4 @@
-"""Folders that a pod is to find, and what keeps them from being made for good."""
+"""Creating folders for a pod, and what makes that impossible."""
 
 import os
 from collections.abc import Iterable
@@ -6,19 +6,19 @@ from pathlib import Path, PurePosixPath
 
 from hekla.backends.base import StartRefused
 
-_MOST_BYTES = 255
+_MAX_BYTES = 255
 """Of one part of a path, on the file systems in use."""
 
 
 def check(paths: Iterable[str]) -> None:
-    """Raises StartRefused for a path that no file system takes."""
+    """Raises StartRefused for a path that no file system accepts."""
     for path in paths:
-        if any(len(os.fsencode(part)) > _MOST_BYTES for part in PurePosixPath(path).parts):
-            raise StartRefused(f"Each part of a path may have {_MOST_BYTES} bytes: “{path[:80]}…”")
+        if any(len(os.fsencode(part)) > _MAX_BYTES for part in PurePosixPath(path).parts):
+            raise StartRefused(f"Each part of a path may have {_MAX_BYTES} bytes: “{path[:80]}…”")
 
 
-def make(root: Path, below: PurePosixPath, what: str) -> None:
-    """Make the folder unless it is there. Raises StartRefused, about `what`, where something is in its way; OSError."""
+def create(root: Path, below: PurePosixPath, what: str) -> None:
+    """Create the folder if missing. Raises StartRefused, about `what`, if a file is in its way; OSError."""
     try:
         (root / below).mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:

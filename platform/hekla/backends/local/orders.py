@@ -10,9 +10,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from hekla.backends.base import Environment, PodOrder, StartRefused
-from hekla.backends.local import folders, limits, volumes
-from hekla.backends.local.podfolder import EnvironmentOrder, Order, PodFolder, boot_id
+from hekla.backends.base import EnvironmentSpec, PodOrder, StartRefused
+from hekla.backends.local import cgroups, folders, volumes
+from hekla.backends.local.pod_folder import EnvironmentOrder, PodFolder, ShimOrder, boot_id
 from hekla.backends.local.processes import HOSTS_FILE, MARK
 
 MAX_FILES = 1000
@@ -74,7 +74,7 @@ def _write_secret(path: Path, content: str) -> None:
     path.write_text(content, encoding="utf-8", newline="")
 
 
-def mark(order: Order) -> str:
+def mark(order: ShimOrder) -> str:
     """The value of `HEKLA_POD` in every process of the pod."""
     job, task, index, attempt = order["key"]
     return f"{job}:{task}-{index}-{attempt}"
@@ -89,9 +89,9 @@ def _check_files(files: Mapping[str, str]) -> None:
             raise StartRefused(f"“{name[:80]}” is not a file below the working folder")
 
 
-def _order(order: PodOrder, folder: PodFolder, environment: EnvironmentOrder | None, wake: Path) -> Order:
+def _order(order: PodOrder, folder: PodFolder, environment: EnvironmentOrder | None, wake: Path) -> ShimOrder:
     key = order.key
-    made = Order(
+    made = ShimOrder(
         key=(key.job, key.task, key.index, key.attempt),
         boot=boot_id(),
         command=list(order.command),
@@ -102,7 +102,7 @@ def _order(order: PodOrder, folder: PodFolder, environment: EnvironmentOrder | N
         wake=str(wake),
         environment=environment,
         cgroup="",
-        limits=limits.limits_of(order.resources.amount("cpu"), order.resources.amount("memory")),
+        limits=cgroups.limit_files(order.resources.amount("cpu"), order.resources.amount("memory")),
     )
     made["env"] = {
         **_base_env(folder, environment),
@@ -132,7 +132,7 @@ def _hosts(hosts: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _environment(environment: Environment | None, environments: Path) -> EnvironmentOrder | None:
+def _environment(environment: EnvironmentSpec | None, environments: Path) -> EnvironmentOrder | None:
     if environment is None or not environment.requirements:
         return None
     requirements = sorted(set(environment.requirements))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 MARK, HOSTS_FILE = "HEKLA_POD", "HEKLA_HOSTS_FILE"
 
 
-class Process(NamedTuple):
+class ProcessInfo(NamedTuple):
     """One row of the process table; `started` in ticks since boot, which with the pid names it for ever."""
 
     pid: int
@@ -24,7 +24,7 @@ class Process(NamedTuple):
     started: str
 
 
-def process_table() -> Iterator[Process]:
+def process_table() -> Iterator[ProcessInfo]:
     """Every living process that /proc shows."""
     try:
         names = os.listdir("/proc")
@@ -35,8 +35,8 @@ def process_table() -> Iterator[Process]:
             yield process
 
 
-def read_process(pid: int) -> Process | None:
-    """The row of `pid`; None where it has ended, waits to be reaped, or cannot be looked at."""
+def read_process(pid: int) -> ProcessInfo | None:
+    """The row of `pid`; None if it has ended, waits to be reaped, or cannot be read."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             fields = file.read().rpartition(")")[2].split()
@@ -44,7 +44,7 @@ def read_process(pid: int) -> Process | None:
         return None
     if fields[0] in "ZX":
         return None
-    return Process(pid, int(fields[1]), int(fields[3]), fields[19])
+    return ProcessInfo(pid, int(fields[1]), int(fields[3]), fields[19])
 
 
 def descendants(ancestor: int) -> list[int]:
@@ -53,11 +53,11 @@ def descendants(ancestor: int) -> list[int]:
     for process in process_table():
         children.setdefault(process.parent, []).append(process.pid)
     found: list[int] = []
-    ahead = [ancestor]
-    while ahead:
-        offspring = children.get(ahead.pop(), [])
+    pending = [ancestor]
+    while pending:
+        offspring = children.get(pending.pop(), [])
         found += offspring
-        ahead += offspring
+        pending += offspring
     return found
 
 
@@ -72,19 +72,19 @@ def remains(mark: str, leader: int | None, leader_started: str) -> list[int]:
 
 
 def marks(below: str) -> set[str]:
-    """The marks of pods of which a process lives, of those whose folders begin with `below`."""
+    """The marks of pods with a living process, if their folders begin with `below`."""
     return {mark for process in process_table() if (mark := _mark_of(process.pid, below))}
 
 
 def kill(pids: list[int]) -> None:
-    """SIGKILL to each that still is."""
+    """Send SIGKILL to each that still exists."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
 
 
 def signal_group(group: int, number: int) -> None:
-    """`number` to the whole process group, if any of it is left."""
+    """Send signal `number` to the whole process group, if any of it is left."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
 

@@ -1,6 +1,6 @@
-"""What is deleted with a job, and what stays: of each pod its log, and the status that says that it has ended.
+"""What is deleted with a job, and what stays: of each pod its log, and its final status.
 
-Everything here may be cut off and done again.
+Every function here may be interrupted and repeated.
 """
 
 import contextlib
@@ -10,31 +10,31 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hekla.backends.base import BackendError
-from hekla.backends.local import limits
-from hekla.backends.local.podfolder import CLAIMS, PodFolder
+from hekla.backends.local import cgroups
+from hekla.backends.local.pod_folder import CLAIMS, PodFolder
 
 _ROUNDS = 3
 _DRAFT = ".draft-"
 
 
-def strip(folder: PodFolder) -> None:
-    """Leave nothing of a pod that has ended but its log. Raises BackendError."""
+def remove_all_but_log(folder: PodFolder) -> None:
+    """Delete everything of an ended pod but its log and status. Raises BackendError."""
     order = folder.order()
     if order and order["cgroup"]:
-        limits.end(order["cgroup"])
+        cgroups.kill(order["cgroup"])
     for entry in os.scandir(folder.path):
         if entry.path not in folder.lasting:
             delete(Path(entry.path))
 
 
-def drop_what_is_no_pods(job: Path) -> None:
-    """Delete the job's volumes, and folders that were being written when their writer died. Raises BackendError."""
+def remove_leftovers(job: Path) -> None:
+    """Delete the job's volumes, and unfinished folders of writers that died. Raises BackendError."""
     for path in (job / CLAIMS, *job.glob(f"{_DRAFT}*")):
         delete(path)
 
 
 def holds_more_than_logs(job: Path) -> bool:
-    """Whether something of a job is there that goes with it."""
+    """Whether something of a job is there that must be deleted with it."""
     with contextlib.suppress(FileNotFoundError):
         for pod in os.scandir(job):
             lasting = PodFolder(pod.path).lasting
@@ -57,7 +57,7 @@ def delete(path: Path) -> None:
 
 
 def _make_writable_and_retry(delete_it: Callable[[str], object], path: str, _error: object) -> None:
-    """Pods may leave folders without the right to write in them."""
+    """Pods may leave folders that we must not write to."""
     with contextlib.suppress(OSError):
         os.chmod(os.path.dirname(path), 0o700)
         os.chmod(path, 0o700)

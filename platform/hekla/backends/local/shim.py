@@ -15,10 +15,10 @@ import signal
 import sys
 import time
 
-from hekla.backends.local import limits
-from hekla.backends.local.podfolder import FINAL, Order, PodFolder, Status, boot_id, poke
+from hekla.backends.local import cgroups
+from hekla.backends.local.pod_folder import FINAL, PodFolder, ShimOrder, ShimStatus, boot_id, poke
 from hekla.backends.local.processes import descendants, kill, read_process, signal_group
-from hekla.backends.local.refusals import PodStartError, Stopped
+from hekla.backends.local.shim_errors import PodStartError, StopRequested
 
 MAX_TRIES = 3
 LAST_KILL_SECONDS = 5.0
@@ -34,7 +34,7 @@ def main(path: str) -> None:
     signal.signal(signal.SIGUSR1, _ignore)  # whoever holds the lock may be signalled
     if folder.acquire() is None:
         return
-    order, status = folder.order(), folder.status() or Status()
+    order, status = folder.order(), folder.status() or ShimStatus()
     if order is None or status.get("phase") in FINAL or status.get("launched"):
         return
     os.chdir("/")
@@ -45,10 +45,10 @@ def main(path: str) -> None:
 class Shim:
     """One pod's life, from the lock to the final status."""
 
-    def __init__(self, folder: PodFolder, order: Order, tries: int) -> None:
+    def __init__(self, folder: PodFolder, order: ShimOrder, tries: int) -> None:
         self._folder = folder
         self._order = order
-        self._status = Status(boot=boot_id(), tries=tries)
+        self._status = ShimStatus(boot=boot_id(), tries=tries)
         self._log = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._terminated = False
         self._written = True
@@ -61,7 +61,7 @@ class Shim:
             self._refuse_if_hopeless()
             self._prepare()
             exit_code, stopped = self._run_pod()
-        except Stopped:
+        except StopRequested:
             self._finish("failed", "Stopped", self._stop_message())
         except PodStartError as refused:
             self.note(refused.message)
@@ -83,19 +83,19 @@ class Shim:
             return log.read().decode(errors="replace")[-characters:].strip()
 
     def check_stop(self) -> None:
-        """Raises Stopped where the pod is to end."""
+        """Raises StopRequested where the pod is to end."""
         if self._terminated or self._folder.stop_request():
-            raise Stopped
+            raise StopRequested
 
     def run_step(self, argv: list[str], env: dict[str, str]) -> int:
         """Run a command of the preparation with its output in the pod's log. Raises PodStartError, Stopped."""
         exit_code, stopped = self._wait(self._spawn(argv, env, self._folder.tmp), grace_seconds=5.0)
         if stopped:
-            raise Stopped
+            raise StopRequested
         return exit_code
 
     def pause(self, seconds: float) -> None:
-        """Sleep, but not through a signal. Raises Stopped."""
+        """Sleep, but not through a signal. Raises StopRequested."""
         self._sleep(seconds)
         self.check_stop()
 
@@ -113,7 +113,7 @@ class Shim:
 
             if not environments.is_ready(wanted):
                 self._publish("preparing")
-                environments.build(wanted, self)
+                environments.build_environment(wanted, self)
 
     def _run_pod(self) -> tuple[int, bool]:
         self.check_stop()
@@ -122,10 +122,10 @@ class Shim:
         working_dir = os.path.join(self._folder.work, self._order["working_dir"])
         group = self._order["cgroup"]
         if group:
-            limits.make(group, self._order["limits"])
+            cgroups.create(group, self._order["limits"])
         pid = self._spawn(self._order["command"], self._order["env"], working_dir, group)
         process = read_process(pid)
-        self._status.update(Status(pid=pid, pid_started=process.started if process else ""))
+        self._status.update(ShimStatus(pid=pid, pid_started=process.started if process else ""))
         self._publish_when_possible("running")
         return self._wait(pid, self._order["grace_seconds"])
 
@@ -133,7 +133,7 @@ class Shim:
         code = exit_code if exit_code >= 0 else 128 - exit_code
         if stopped:
             return "failed", "Stopped", self._stop_message(), code
-        if exit_code and limits.ran_out_of_memory(self._order["cgroup"]):
+        if exit_code and cgroups.was_oom_killed(self._order["cgroup"]):
             return "failed", "OOMKilled", "It took more memory than it asked for", code
         if exit_code < 0:
             name = signal.Signals(-exit_code).name if -exit_code in set(signal.Signals) else f"signal {-exit_code}"
@@ -149,21 +149,21 @@ class Shim:
     def _finish(self, phase: str, reason: str, message: str, exit_code: int | None = None) -> None:
         self._kill_descendants()
         if self._order["cgroup"]:
-            limits.end(self._order["cgroup"])
-        self._status.update(Status(reason=reason, message=message, exit_code=exit_code))
+            cgroups.kill(self._order["cgroup"])
+        self._status.update(ShimStatus(reason=reason, message=message, exit_code=exit_code))
         self._publish_when_possible(phase)
         while not self._written:
             self._sleep(RETRY_SECONDS)
             self._write_again()
 
     def _publish(self, phase: str) -> None:
-        self._status.update(Status(phase=phase, at=time.time()))
+        self._status.update(ShimStatus(phase=phase, at=time.time()))
         self._folder.write_status(self._status)
         poke(self._order["wake"])
 
     def _publish_when_possible(self, phase: str) -> None:
         """A full disk does not end a pod that runs: what could not be written is written later."""
-        self._status.update(Status(phase=phase, at=time.time()))
+        self._status.update(ShimStatus(phase=phase, at=time.time()))
         self._write_again()
 
     def _write_again(self) -> None:
@@ -271,7 +271,7 @@ def become(argv: list[str], env: dict[str, str], working_dir: str, log: int, fai
     try:
         os.setsid()
         if group:
-            limits.enter(group)
+            cgroups.enter(group)
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGHUP, signal.SIGINT, *_INHERITED_IGNORED):

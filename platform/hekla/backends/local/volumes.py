@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from hekla.backends.base import PodOrder, StartRefused
 from hekla.backends.local import folders
-from hekla.backends.local.podfolder import PodFolder
+from hekla.backends.local.pod_folder import PodFolder
 from hekla.domain.volumes import SHARED_MEMORY, WORKING_DIR, VolumeMount, VolumeSpec
 
 
@@ -41,9 +41,9 @@ def write(order: PodOrder, draft: PodFolder, final: PodFolder) -> None:
     """
     for volume, mount in _linked(order):
         part = PurePosixPath(mount.sub_path)
-        folders.make(_place(volume, draft), part, f"The folder “{part}” of the volume “{volume.name}”")
+        folders.create(_place(volume, draft), part, f"The folder “{part}” of the volume “{volume.name}”")
         link = PurePosixPath(mount.mount_path).relative_to(WORKING_DIR)
-        folders.make(Path(draft.work), link.parent, f"The mount path “{mount.mount_path}”")
+        folders.create(Path(draft.work), link.parent, f"The mount path “{mount.mount_path}”")
         try:
             (Path(draft.work) / link).symlink_to(_place(volume, final) / part)
         except FileExistsError as error:
@@ -61,7 +61,7 @@ def write_working_dir(order: PodOrder, draft: PodFolder) -> None:
     for volume, mount in _linked(order):
         if wanted.is_relative_to(mount.mount_path):
             root, below = _place(volume, draft) / mount.sub_path, wanted.relative_to(mount.mount_path)
-    folders.make(root, below, f"The working folder “{order.working_dir}”")
+    folders.create(root, below, f"The working folder “{order.working_dir}”")
 
 
 def _place(volume: VolumeSpec, folder: PodFolder) -> Path:

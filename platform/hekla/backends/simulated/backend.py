@@ -26,8 +26,8 @@ from hekla.backends.base import (
 )
 from hekla.backends.kind import BackendContext
 from hekla.backends.simulated.config import SimulatedConfig
-from hekla.backends.simulated.journal import Entry, Journal
-from hekla.backends.simulated.pods import Plan, never_started, plan
+from hekla.backends.simulated.journal import Entry, SimulationJournal
+from hekla.backends.simulated.pod_plan import PodPlan, plan_pod, plan_tombstone
 from hekla.domain.addresses import Replica
 
 FIRST_ADDRESS = ipaddress.IPv4Address("10.64.0.1")
@@ -43,7 +43,7 @@ class SimulatedBackend(Backend):
         self._config = config
         self._nodes = tuple(node for entry in self._config.nodes for node in entry.nodes())
         self._clock = context.clock
-        self._journal = Journal(context.home / "simulated" / context.cluster / "journal.jsonl")
+        self._journal = SimulationJournal(context.home / "simulated" / context.cluster / "journal.jsonl")
         self._turn = threading.Condition()
         self._reset()
 
@@ -63,7 +63,7 @@ class SimulatedBackend(Backend):
 
     def _start(self, order: PodOrder) -> None:
         """Put the pod's course down, unless it is. Raises StartRefused where the order's own wishes are no numbers."""
-        course = plan(order, self._config, self._now())
+        course = plan_pod(order, self._config, self._now())
         with self._turn, self._journal.writing():
             self._catch_up()
             if order.key not in self._pods:
@@ -82,7 +82,7 @@ class SimulatedBackend(Backend):
             self._catch_up()
             now, course = self._now(), self._pods.get(key)
             delay = self._config.stop_seconds / self._config.speed
-            ended = course.stopped(now, delay, reason) if course else never_started(key, now, reason)
+            ended = course.stopped(now, delay, reason) if course else plan_tombstone(key, now, reason)
             if ended != course:
                 self._write({"plan": _to_entry(ended)})
 
@@ -167,7 +167,7 @@ class SimulatedBackend(Backend):
     # The journal
 
     def _reset(self) -> None:
-        self._pods: dict[PodKey, Plan] = {}
+        self._pods: dict[PodKey, PodPlan] = {}
         self._jobs: dict[str, set[PodKey]] = {}
         self._forgotten: set[PodKey] = set()
         self._events: list[tuple[float, int, PodKey]] = []
@@ -201,7 +201,7 @@ class SimulatedBackend(Backend):
                 del self._pods[key]
                 self._forgotten.discard(key)
 
-    def _set_course(self, course: Plan) -> None:
+    def _set_course(self, course: PodPlan) -> None:
         key = course.key
         self._pods[key] = course
         self._jobs.setdefault(key.job, set()).add(key)
@@ -251,7 +251,7 @@ class SimulatedBackend(Backend):
             return most
         return max(0.0, min(most, self._events[0][0] - self._now()))
 
-    def _known(self, key: PodKey) -> Plan:
+    def _known(self, key: PodKey) -> PodPlan:
         with self._turn:
             self._catch_up()
             if key not in self._pods:
@@ -263,9 +263,9 @@ def _key_fields(key: PodKey) -> tuple[str, str, int, int]:
     return key.job, key.task, key.index, key.attempt
 
 
-def _to_entry(course: Plan) -> Entry:
+def _to_entry(course: PodPlan) -> Entry:
     return {**asdict(course), "key": _key_fields(course.key)}
 
 
-def _from_entry(entry: Entry) -> Plan:
-    return Plan(**{**entry, "key": PodKey(*entry["key"])})
+def _from_entry(entry: Entry) -> PodPlan:
+    return PodPlan(**{**entry, "key": PodKey(*entry["key"])})

@@ -6,21 +6,21 @@ from typing import Annotated
 from pydantic import Field
 
 from hekla.backends.base import NodeInfo
-from hekla.backends.config import Config, Quantities
+from hekla.backends.config import BackendConfig, Quantities
 from hekla.domain.resources import Resources
 
 PODS = 110
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
 
 
-class Between(Config):
+class SecondsRange(BackendConfig):
     """A time drawn evenly between two, in simulated seconds."""
 
     min: Seconds
     max: Seconds
 
 
-class NodeConfig(Config):
+class SimulatedNodeConfig(BackendConfig):
     """One node, or `count` alike: their names get a number then."""
 
     name: str = Field(min_length=1, max_length=200)
@@ -36,13 +36,13 @@ class NodeConfig(Config):
             yield NodeInfo(name, allocatable, {"kubernetes.io/hostname": name, **self.labels})
 
 
-class SimulatedConfig(Config):
+class SimulatedConfig(BackendConfig):
     """The whole cluster. `speed`: simulated seconds in one real second."""
 
-    nodes: tuple[NodeConfig, ...] = ()
+    nodes: tuple[SimulatedNodeConfig, ...] = ()
     seed: int = 0
     speed: float = Field(default=60.0, gt=0, le=1e6)
-    prepare_seconds: Between = Between(min=2, max=10)
-    run_seconds: Between = Between(min=60, max=600)
+    prepare_seconds: SecondsRange = SecondsRange(min=2, max=10)
+    run_seconds: SecondsRange = SecondsRange(min=60, max=600)
     stop_seconds: Seconds = 2.0
     failure_rate: float = Field(default=0.0, ge=0, le=1)

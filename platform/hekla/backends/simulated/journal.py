@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 Entry = dict[str, Any]
 
 
-class Journal:
+class SimulationJournal:
     """Reads and writes one journal file. Not for several threads at once."""
 
     def __init__(self, path: Path) -> None:

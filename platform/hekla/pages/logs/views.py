@@ -16,7 +16,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.job_history import failures
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Pod
-from hekla.backends.searching import Needle
+from hekla.backends.log_search import LogQuery
 from hekla.live import logs as read_logs
 from hekla.live.logs import read_bytes
 from hekla.pages.frame import plots
@@ -79,7 +79,7 @@ def search_log(request: HttpRequest, pod_id: int) -> HttpResponse:
     if not asked.is_valid():
         return render(request, "jobs/_log_found.html", {"problems": asked.errors})
     wanted = asked.cleaned_data
-    needle = Needle(wanted["q"], ignore_case=wanted["ignore_case"])
+    needle = LogQuery(wanted["q"], ignore_case=wanted["ignore_case"])
     offset, line = wanted["offset"] or 0, wanted["line"] or 1
     found = read_logs.search(pod_id, _person(request), needle, offset=offset, line=line, most=_HITS)
     more = {"q": needle.text, "offset": found.next_offset, "line": found.next_line}

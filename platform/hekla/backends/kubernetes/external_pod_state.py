@@ -1,0 +1,157 @@
+"""From pods and PodGroups that others created to their states."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from hekla.backends.kubernetes.api import Json
+from hekla.backends.kubernetes.nodes import parse_amounts, requested_resources
+from hekla.domain.external_pods import ExternalPod, GroupKind, GroupRef, PodGroup, role_name
+from hekla.domain.phases import PodPhase
+
+_GROUP = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
+_JOB_NAME = "training.kubeflow.org/job-name"
+_QUEUE = "scheduling.volcano.sh/queue-name"
+_ROLES = ("volcano.sh/task-spec", "training.kubeflow.org/replica-type", "role", "app.kubernetes.io/component")
+_CONDITION, _WAITS = "PodScheduled", "Unschedulable"
+MAX_MESSAGE = 500
+_MOST_NAME = 253
+"""Of objects; annotations may say more."""
+
+
+def parse_external_pod(pod: Json) -> ExternalPod:
+    """Its state."""
+    meta, spec = pod["metadata"], pod["spec"]
+    request = {name: text for name, text in requested_resources(spec).quantities().items() if name != "pods"}
+    maker = _controller(meta)
+    return ExternalPod(
+        uid=meta["uid"],
+        namespace=meta["namespace"],
+        name=meta["name"],
+        group=_group(meta, maker),
+        made_at=_instant(meta["creationTimestamp"]),
+        role=role_name(next(_annotations_or_labels(meta, _ROLES), "pod")),
+        maker=maker.get("uid", ""),
+        image=str(spec["containers"][0].get("image", "")),
+        request=request,
+        node_selector=spec.get("nodeSelector") or {},
+        priority=int(spec.get("priority") or 0),
+        never_preempts=spec.get("preemptionPolicy") == "Never",
+        queue=next(_annotations_or_labels(meta, (_QUEUE,)), ""),
+        node=spec.get("nodeName", ""),
+        is_ending="deletionTimestamp" in meta,
+        obstacle=_obstacle(spec),
+        reported_reason=_waiting_reason(pod.get("status") or {}),
+        **_phase_facts(pod),
+    )
+
+
+def _annotations_or_labels(meta: Json, names: Iterable[str]) -> Iterator[str]:
+    """The values of annotations, else labels, of these names."""
+    sources = (meta.get("annotations") or {}, meta.get("labels") or {})
+    return (source[name] for name in names for source in sources if source.get(name))
+
+
+def _controller(meta: Json) -> Json:
+    owners = meta.get("ownerReferences") or ()
+    return next((owner for owner in owners if owner.get("controller")), {})
+
+
+def _group(meta: Json, maker: Json) -> GroupRef:
+    namespace, labels = meta["namespace"], meta.get("labels") or {}
+    if name := next(_annotations_or_labels(meta, _GROUP), "") or labels.get(_GROUP_LABEL, ""):
+        return GroupRef(namespace, GroupKind.POD_GROUP, name[:_MOST_NAME])
+    if name := labels.get(_JOB_NAME, ""):
+        return GroupRef(namespace, GroupKind.JOB_NAME, name, maker.get("uid", ""))
+    if maker:
+        return GroupRef(namespace, GroupKind.OWNER, maker["name"], maker["uid"])
+    return GroupRef(namespace, GroupKind.POD, meta["name"], meta["uid"])
+
+
+def _obstacle(spec: Json) -> str:
+    """What the pod requires that our engine does not support: to ignore it would put the pod where it cannot be."""
+    affinity, required = spec.get("affinity") or {}, "requiredDuringSchedulingIgnoredDuringExecution"
+    unsupported = {
+        "scheduling gates": spec.get("schedulingGates"),
+        "a required affinity": any((part or {}).get(required) for part in affinity.values()),
+        "a strict topology spread": any(
+            one.get("whenUnsatisfiable") != "ScheduleAnyway" for one in spec.get("topologySpreadConstraints") or ()
+        ),
+        "resource claims": spec.get("resourceClaims"),
+        "ports of its node": any(port.get("hostPort") for one in spec["containers"] for port in one.get("ports") or ()),
+    }
+    found = [name for name, is_required in unsupported.items() if is_required]
+    return f"Hekla does not place pods with {' or '.join(found)}." if found else ""
+
+
+def _waiting_reason(status: Mapping[str, Any]) -> str:
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == _CONDITION and condition.get("status") == "False":
+            return str(condition.get("message", ""))
+    return ""
+
+
+def unschedulable_condition(message: str, now: datetime) -> Json:
+    """The change of a pod's status that says why it waits."""
+    condition = {
+        "type": _CONDITION,
+        "status": "False",
+        "reason": _WAITS,
+        "message": message[:MAX_MESSAGE],
+        "lastTransitionTime": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    return {"status": {"conditions": [condition]}}
+
+
+def _phase_facts(pod: Json) -> dict[str, Any]:
+    """Phase, since when, and how it ended."""
+    status, node = pod.get("status") or {}, pod["spec"].get("nodeName")
+    created, phase = _instant(pod["metadata"]["creationTimestamp"]), status.get("phase")
+    states = [one.get("state") or {} for one in status.get("containerStatuses") or ()]
+    if phase in ("Succeeded", "Failed"):
+        return _ended(status, [state["terminated"] for state in states if "terminated" in state], created)
+    if phase == "Running":
+        began = [
+            _instant(state["running"]["startedAt"]) for state in states if (state.get("running") or {}).get("startedAt")
+        ]
+        return {"phase": PodPhase.RUNNING, "at": min(began, default=created)}
+    waiting: Json = next((state["waiting"] for state in states if "waiting" in state), {})
+    message = ": ".join(filter(None, (waiting.get("reason"), waiting.get("message"))))
+    return {"phase": PodPhase.PREPARING if node else PodPhase.PENDING, "at": created, "message": message[:MAX_MESSAGE]}
+
+
+def _ended(status: Json, ends: list[Json], created: datetime) -> dict[str, Any]:
+    bad = [end for end in ends if end.get("exitCode")]
+    decisive = (bad or ends or [{}])[0]
+    at = max((_instant(end["finishedAt"]) for end in ends if end.get("finishedAt")), default=None)
+    changes = [one["lastTransitionTime"] for one in status.get("conditions") or () if one.get("lastTransitionTime")]
+    at = at or max(map(_instant, changes), default=created)
+    if status["phase"] == "Succeeded":
+        return {"phase": PodPhase.SUCCEEDED, "at": at, "exit_code": 0}
+    reason = status.get("reason") or decisive.get("reason") or "Error"
+    message = status.get("message") or decisive.get("message") or ""
+    return {
+        "phase": PodPhase.FAILED,
+        "at": at,
+        "reason": str(reason),
+        "message": str(message)[-MAX_MESSAGE:],
+        "exit_code": decisive.get("exitCode"),
+    }
+
+
+def parse_pod_group(group: Json) -> PodGroup:
+    """Its contents."""
+    spec, meta = group.get("spec") or {}, group["metadata"]
+    return PodGroup(
+        namespace=meta["namespace"],
+        name=meta["name"],
+        minimum=max(1, int(spec.get("minMember") or 1)),
+        queue=str(spec.get("queue") or ""),
+        phase=str((group.get("status") or {}).get("phase") or ""),
+        request=parse_amounts(spec.get("minResources") or {}).quantities(),
+    )
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)

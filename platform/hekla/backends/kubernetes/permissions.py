@@ -1,0 +1,138 @@
+"""The permissions that Hekla needs in a cluster, as files in `deploy/kubernetes` grant them.
+
+`rights.yaml`: always. Beside it `rights-tenants.yaml` if each tenant has its own namespace, `rights-priorities.yaml` if
+pods have priority classes, `rights-ports.yaml` if ports of jobs are reached from outside, and `rights-volcano.yaml` if
+Volcano schedules.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.resource_paths import ATTACHED, CLAIMS, INGRESSES, POLICIES, api_group
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1ResourceRule
+
+_RBAC = "rbac.authorization.k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPermission:
+    """One verb on one resource. `everywhere`: in the whole cluster, else in `namespace`, or ours. `group`: of the API.
+
+    `name`: only on the object of that name.
+    """
+
+    verb: str
+    resource: str
+    everywhere: bool = False
+    namespace: str = ""
+    group: str = ""
+    name: str = ""
+
+    def is_granted(self, rules: "Iterable[V1ResourceRule]") -> bool:
+        """Whether one of these rules of a namespace grants it. They cannot grant what is needed everywhere."""
+        return not self.everywhere and any(self._is_granted_by(rule) for rule in rules)
+
+    def _is_granted_by(self, rule: "V1ResourceRule") -> bool:
+        part = self.resource.partition("/")[2]
+        resources = {"*", self.resource, *([f"*/{part}"] if part else [])}
+        return (
+            not rule.resource_names
+            and not {self.group, "*"}.isdisjoint(rule.api_groups or ())
+            and not resources.isdisjoint(rule.resources or ())
+            and not {self.verb, "*"}.isdisjoint(rule.verbs)
+        )
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.verb, self.resource, "*" if self.everywhere else self.namespace)))
+
+
+_ON_PODS = ("create", "get", "list", "watch", "patch", "delete", "deletecollection")
+REQUIRED = (
+    ClusterPermission("list", "nodes", everywhere=True),
+    ClusterPermission("list", "pods", everywhere=True),
+    *(ClusterPermission(verb, "pods") for verb in _ON_PODS),
+    ClusterPermission("create", "pods/binding"),
+    ClusterPermission("create", "pods/eviction"),
+    ClusterPermission("list", "poddisruptionbudgets", group="policy"),
+    ClusterPermission("get", "pods/log"),
+    *(
+        ClusterPermission(verb, subresource)
+        for subresource in ("pods/exec", "pods/portforward")
+        for verb in ("create", "get")
+    ),
+    *(
+        ClusterPermission(verb, kind, group=api_group(kind))
+        for kind in ATTACHED
+        for verb in ("create", "list", "delete")
+    ),
+    ClusterPermission("get", CLAIMS),
+    *(ClusterPermission(verb, POLICIES, group=api_group(POLICIES)) for verb in ("get", "patch")),
+)
+_QUEUES_OF_VOLCANO = tuple(
+    ClusterPermission(verb, "queues", everywhere=True, group="scheduling.volcano.sh")
+    for verb in ("create", "get", "patch")
+)
+_JOBS_OF_VOLCANO = (
+    *(ClusterPermission(verb, "jobs", group="batch.volcano.sh") for verb in ("create", "list", "patch", "delete")),
+    ClusterPermission("create", "commands", group="bus.volcano.sh"),
+    ClusterPermission("list", "podgroups", group="scheduling.volcano.sh"),
+    ClusterPermission("list", "events"),
+)
+REQUIRED_WITH_VOLCANO = (*REQUIRED, *_QUEUES_OF_VOLCANO, *_JOBS_OF_VOLCANO)
+_ON_EXTERNAL_PODS = (
+    ("list", "pods"),
+    ("watch", "pods"),
+    ("create", "pods/binding"),
+    ("create", "pods/eviction"),
+    ("patch", "pods/status"),
+)
+_VOLCANO = "scheduling.volcano.sh"
+_ON_GROUPS = (("list", "podgroups"), ("patch", "podgroups"))
+REQUIRED_FOR_QUEUES = (
+    *(
+        ClusterPermission(verb, "queues", everywhere=True, group=_VOLCANO)
+        for verb in ("create", "list", "patch", "delete")
+    ),
+    ClusterPermission("patch", "queues/status", everywhere=True, group=_VOLCANO),
+)
+"""To display our queues in the cluster, as `deploy/kubernetes/rights-adopted-queues.yaml` grants it."""
+
+_FOR_PRIORITIES = tuple(
+    ClusterPermission(verb, "priorityclasses", everywhere=True, group="scheduling.k8s.io") for verb in ("create", "get")
+)
+
+_FOR_PORTS = (ClusterPermission("create", INGRESSES, group=api_group(INGRESSES)),)
+
+
+def permissions_for_external_pods(namespace: str, *, has_groups: bool) -> list[ClusterPermission]:
+    """To place external pods in this namespace, as `deploy/kubernetes/rights-adopted.yaml` grants it.
+
+    `has_groups`: the cluster has Volcano's PodGroups.
+    """
+    found = [ClusterPermission(verb, resource, namespace=namespace) for verb, resource in _ON_EXTERNAL_PODS]
+    if has_groups:
+        found += [
+            ClusterPermission(verb, resource, namespace=namespace, group=_VOLCANO) for verb, resource in _ON_GROUPS
+        ]
+    return found
+
+
+def required_permissions(config: KubernetesConfig) -> tuple[ClusterPermission, ...]:
+    """All that a cluster with this configuration needs, beside what we grant to ourselves."""
+    if config.scheduler == "volcano":
+        return REQUIRED_WITH_VOLCANO
+    more = () if config.namespaces == "shared" else _for_tenants(config.tenant_role)
+    priorities = _FOR_PRIORITIES if config.priority_classes else ()
+    return (*REQUIRED, *more, *priorities, *(_FOR_PORTS if config.ingress else ()))
+
+
+def _for_tenants(role: str) -> Iterator[ClusterPermission]:
+    yield ClusterPermission("watch", "pods", everywhere=True)
+    for verb in ("create", "get", "list"):
+        yield ClusterPermission(verb, "namespaces", everywhere=True)
+    yield ClusterPermission("create", "rolebindings", everywhere=True, group=_RBAC)
+    yield ClusterPermission("bind", "clusterroles", everywhere=True, group=_RBAC, name=role)

@@ -1,0 +1,134 @@
+"""Starting a pod: create it, then what belongs to it, then bind it. A start that was cut off is continued."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+
+from hekla.backends.base import BackendError, PodKey, PodOrder, StartRefused
+from hekla.backends.kubernetes import volumes
+from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, FORBIDDEN, INVALID, NOT_FOUND, ApiError, Json
+from hekla.backends.kubernetes.async_client import AsyncClient
+from hekla.backends.kubernetes.ingresses import Ingresses
+from hekla.backends.kubernetes.layout import PodLocator
+from hekla.backends.kubernetes.manifests import Manifests
+from hekla.backends.kubernetes.pod_cache import PodCache
+from hekla.backends.kubernetes.pod_state import PodState
+from hekla.backends.kubernetes.priority_classes import PodPriorityClasses
+from hekla.backends.kubernetes.resource_paths import CLAIMS, resource_path
+from hekla.backends.kubernetes.tenant_namespaces import TenantNamespaces, is_over_quota
+
+
+class PodCreation:
+    """In one cluster. `has_run`: whether this order's pod is over and was recorded."""
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        cache: PodCache,
+        manifests: Manifests,
+        locator: PodLocator,
+        namespaces: TenantNamespaces,
+        priority_classes: PodPriorityClasses,
+        ingresses: Ingresses,
+        has_run: Callable[[PodOrder], bool],
+    ) -> None:
+        self._client, self._cache, self._manifests, self._locator = client, cache, manifests, locator
+        self._namespaces, self._priority_classes, self._ingresses, self._has_run = (
+            namespaces,
+            priority_classes,
+            ingresses,
+            has_run,
+        )
+        self._created: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        self._locks: dict[tuple[str, str, str], asyncio.Lock] = {}
+
+    async def start(self, order: PodOrder) -> None:
+        """Create the pod and what belongs to it, and bind it, as far as this is not done.
+
+        Raises StartRefused, StartDelayed, BackendError.
+        """
+        if self._has_run(order):
+            return
+        async with self._namespaces.provisioned(order.key.tenant):
+            pod = await self._create_pod(order)
+        if pod is None:
+            raise BackendError("Somebody deleted the pod before it was bound")
+        if pod.is_bound or pod.observation.phase.is_final:
+            return
+        for kind, manifest in self._manifests.files(order, pod.uid):
+            await self._client.create_once(f"{self._locator.namespace_path(order.key)}/{kind}", manifest)
+        await self._client.checkpoint()  # it may have been over, and deleted, before we made it anew
+        await self._bind(pod, order.node)
+
+    def forget_job(self, job: str) -> None:
+        """The job's shared objects were deleted: a pod of it that starts now needs them again."""
+        self._created.pop(job, None)
+        self._ingresses.forget(job)
+
+    async def _create_pod(self, order: PodOrder) -> PodState | None:
+        """The pod, created now or before. None: it is gone. Raises StartRefused if the server accepts no such pod."""
+        priority_class = await self._priority_classes.class_for(order.priority)
+        manifest = self._manifests.pod(order, priority_class=priority_class)
+        for claim in volumes.existing_claims(order):
+            await self._require_claim(order.key, claim)
+        try:
+            for kind, shared in self._manifests.shared(order):
+                await self._create_shared(order.key, kind, shared)
+            await self._ingresses.ensure(order, self._locator.namespace_path(order.key))
+            made = await self._priority_classes.create_with(
+                priority_class,
+                lambda: self._client.create_once(f"{self._locator.namespace_path(order.key)}/pods", manifest),
+            )
+        except ApiError as error:
+            if error.status in (FORBIDDEN, NOT_FOUND) and not is_over_quota(error):  # what it needs may be gone
+                self.forget_job(order.key.job)
+                self._priority_classes.forget(order.priority)
+            if error.status in (INVALID, BAD_REQUEST):
+                raise StartRefused(f"Kubernetes does not take this pod, or what its job has: {error}") from error
+            raise
+        return self._cache.put(made) if made else await self._read_pod(order.key)
+
+    async def _bind(self, pod: PodState, node: str) -> None:
+        try:
+            await self._client.create(f"{pod.path}/binding", self._manifests.binding(pod, node))
+        except ApiError as error:
+            if error.status not in (NOT_FOUND, CONFLICT):
+                raise
+            await self._check_refused_binding(pod, node, error)
+
+    async def _check_refused_binding(self, pod: PodState, node: str, refusal: ApiError) -> None:
+        """Unless it is bound there already, or no longer to be bound, raises BackendError."""
+        found = await self._read_pod(pod.key)
+        if found is None or found.uid != pod.uid or found.node == node:
+            return
+        if found.is_bound:
+            raise BackendError(f"The pod is bound to {found.node} already") from refusal
+        if not found.observation.phase.is_final:
+            raise refusal
+
+    async def _create_shared(self, key: PodKey, kind: str, manifest: Json) -> None:
+        """An object that all pods of the job share. Other starts wait until it is created."""
+        shared = kind, str(manifest["metadata"]["name"])
+        if shared in self._created[key.job]:
+            return
+        lock_key = (key.job, *shared)
+        async with self._locks.setdefault(lock_key, asyncio.Lock()):
+            if shared not in self._created[key.job]:
+                await self._client.create_once(resource_path(self._locator.namespace_path(key), kind), manifest)
+                self._created[key.job].add(shared)
+        self._locks.pop(lock_key, None)
+
+    async def _require_claim(self, key: PodKey, claim: str) -> None:
+        """Once per job, since a pod would wait for a missing claim for ever. Raises StartRefused."""
+        found = CLAIMS, claim
+        if found in self._created[key.job]:
+            return
+        namespace = self._locator.namespace_path(key)
+        is_there = await self._client.find(f"{namespace}/{CLAIMS}/{claim}")
+        if not is_there and not await self._read_pod(key):
+            raise StartRefused(f"There is no claim “{claim}” in the namespace {namespace.rpartition('/')[2]}.")
+        self._created[key.job].add(found)
+
+    async def _read_pod(self, key: PodKey) -> PodState | None:
+        found = await self._client.find(self._locator.pod_path(key))
+        return self._cache.put(found) if found else None

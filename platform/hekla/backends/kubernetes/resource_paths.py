@@ -1,0 +1,16 @@
+"""The kinds of objects that belong to a job beside its pods, and where the API has them."""
+
+SERVICES, POLICIES, CLAIMS, INGRESSES = "services", "networkpolicies", "persistentvolumeclaims", "ingresses"
+ATTACHED = (SERVICES, POLICIES, CLAIMS, "configmaps", "secrets")
+_CORE = "/api/v1"
+_GROUPS = dict.fromkeys((POLICIES, INGRESSES), "/apis/networking.k8s.io/v1")
+
+
+def resource_path(place: str, kind: str) -> str:
+    """Objects of that kind in a namespace, whose own path is `place`."""
+    return f"{_GROUPS.get(kind, _CORE)}{place.removeprefix(_CORE)}/{kind}"
+
+
+def api_group(kind: str) -> str:
+    """Of the API, as rights name it."""
+    return _GROUPS[kind].split("/")[2] if kind in _GROUPS else ""

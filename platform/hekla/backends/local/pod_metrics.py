@@ -1,0 +1,196 @@
+"""What running pods use: CPU time, memory, and GPUs if there are any.
+
+It is read from a pod's control group, if it has one, else from its processes: those below the shim, found in one pass
+over /proc for all pods together, so that the cost grows with the machine's processes and not with pods times processes.
+
+CPU time is that of living processes and, as parents account for their children, of those that ended. A child that is
+never waited for is not counted. The figure never falls.
+
+Memory is what each process holds for itself, plus once the largest part that one of them shares (files, shared memory).
+Pages that a forked child still has in common with its parent count for both.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+import pynvml
+
+from hekla.backends.base import PodKey, PodMetrics
+from hekla.backends.local import machine
+from hekla.backends.local.pod_folder import PodFolder
+
+GPU_WINDOW_SECONDS = 10.0
+"""Over how long a GPU's work is averaged."""
+
+
+class _Process(NamedTuple):
+    """CPU in ticks, memory in pages. `gathered`: of children that have ended and were waited for."""
+
+    pid: int
+    parent: int
+    own: int
+    gathered: int
+    resident: int
+    shared: int
+
+
+@dataclass
+class _Figures:
+    """Figures of one pod."""
+
+    cpu_seconds: float
+    memory_bytes: int
+    pids: frozenset[int]
+
+
+def can_measure() -> bool:
+    """Whether this system shows its processes, as Linux does in /proc."""
+    return os.path.exists("/proc/self/stat")
+
+
+def measure_pods(pods: Mapping[PodKey, PodFolder], *, at: datetime) -> list[PodMetrics]:
+    """What these pods use. Pods without a shim are left out."""
+    table = _Table(_processes())
+    gpus: Mapping[int, _OnGpu] = _gpu_metrics(at) if machine.gpu_ids() else {}
+    found = ((key, _measure_pod(folder, table)) for key, folder in pods.items())
+    return [_metrics(key, pod, gpus, at) for key, pod in found if pod]
+
+
+def _measure_pod(folder: PodFolder, table: "_Table") -> _Figures | None:
+    shim = folder.holder()
+    found = table.below(shim) if shim is not None else None
+    order = folder.order()
+    if found and order and order["cgroup"]:
+        _read_group(order["cgroup"], found)
+    return found
+
+
+def _metrics(key: PodKey, pod: _Figures, gpus: "Mapping[int, _OnGpu]", at: datetime) -> PodMetrics:
+    on_gpus = [gpus[pid] for pid in pod.pids if pid in gpus]
+    if not on_gpus:
+        return PodMetrics(key, at, pod.cpu_seconds, pod.memory_bytes)
+    busy = [gpu.busy for gpu in on_gpus if gpu.busy is not None]
+    memory = sum(one.memory_bytes for one in on_gpus)
+    return PodMetrics(key, at, pod.cpu_seconds, pod.memory_bytes, sum(busy) if busy else None, memory)
+
+
+# Processes
+
+
+class _Table:
+    """The machine's processes at one moment."""
+
+    def __init__(self, processes: Iterable[_Process]) -> None:
+        self._by_pid = {process.pid: process for process in processes}
+        self._children: dict[int, list[_Process]] = {}
+        for process in self._by_pid.values():
+            self._children.setdefault(process.parent, []).append(process)
+
+    def below(self, shim: int) -> _Figures | None:
+        """What the descendants of this process use, itself left out; None where it is gone."""
+        root = self._by_pid.get(shim)
+        if root is None:
+            return None
+        family = list(self._descendants(shim))
+        ticks = root.gathered + sum(process.own + process.gathered for process in family)
+        pages = sum(max(0, process.resident - process.shared) for process in family)
+        pages += max((process.shared for process in family), default=0)
+        return _Figures(
+            cpu_seconds=ticks / os.sysconf("SC_CLK_TCK"),
+            memory_bytes=pages * os.sysconf("SC_PAGE_SIZE"),
+            pids=frozenset(process.pid for process in family),
+        )
+
+    def _descendants(self, pid: int) -> Iterator[_Process]:
+        ahead = [pid]
+        while ahead:
+            for child in self._children.get(ahead.pop(), ()):
+                yield child
+                ahead.append(child.pid)
+
+
+def _processes() -> Iterator[_Process]:
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (process := _read(int(name))):
+            yield process
+
+
+def _read(pid: int) -> _Process | None:
+    """None where it has ended meanwhile. One that waits to be reaped still has its CPU time."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            stat = file.read().rpartition(")")[2].split()
+        with open(f"/proc/{pid}/statm", encoding="utf-8") as file:
+            resident, shared = (int(part) for part in file.read().split()[1:3])
+    except (OSError, ValueError):
+        return None
+    own, gathered = int(stat[11]) + int(stat[12]), int(stat[13]) + int(stat[14])
+    return _Process(pid, int(stat[1]), own, gathered, resident, shared)
+
+
+# Control groups
+
+
+def _read_group(group: str, found: _Figures) -> None:
+    """The kernel's own figures in place of ours, if the group has them."""
+    with contextlib.suppress(OSError, KeyError, ValueError):
+        found.cpu_seconds = int(_pairs(f"{group}/cpu.stat")["usage_usec"]) / 1e6
+    with contextlib.suppress(OSError, KeyError, ValueError), open(f"{group}/memory.current", encoding="utf-8") as file:
+        cache = int(_pairs(f"{group}/memory.stat")["inactive_file"])  # the kernel frees it on demand
+        found.memory_bytes = max(0, int(file.read()) - cache)
+
+
+def _pairs(path: str) -> dict[str, str]:
+    with open(path, encoding="utf-8") as file:
+        return {name: value for name, _, value in (line.strip().partition(" ") for line in file)}
+
+
+# GPUs
+
+
+@dataclass
+class _OnGpu:
+    """What one process does on GPUs. `busy` is None if the driver does not report it."""
+
+    busy: float | None = None
+    memory_bytes: int = 0
+
+
+def _gpu_metrics(at: datetime) -> dict[int, _OnGpu]:
+    """Each process that computes on a GPU: how many it keeps busy, and the bytes that it holds there."""
+    found: dict[int, _OnGpu] = {}
+    with contextlib.suppress(pynvml.NVMLError):
+        pynvml.nvmlInit()
+        try:
+            for number in range(pynvml.nvmlDeviceGetCount()):
+                _read_gpu(pynvml.nvmlDeviceGetHandleByIndex(number), at, found)
+        finally:
+            pynvml.nvmlShutdown()
+    return found
+
+
+def _read_gpu(device: object, at: datetime, found: dict[int, _OnGpu]) -> None:
+    parts = _utilization(device, at)
+    for process in pynvml.nvmlDeviceGetComputeRunningProcesses(device):
+        usage = found.setdefault(process.pid, _OnGpu())
+        usage.memory_bytes += process.usedGpuMemory or 0
+        if parts is not None:
+            usage.busy = (usage.busy or 0.0) + parts.get(process.pid, 0.0)
+
+
+def _utilization(device: object, at: datetime) -> dict[int, float] | None:
+    """The part of this GPU's time that each process used lately; None if the driver does not report it."""
+    since = int((at.timestamp() - GPU_WINDOW_SECONDS) * 1e6)
+    shares: dict[int, list[float]] = {}
+    try:
+        for sample in pynvml.nvmlDeviceGetProcessUtilization(device, since):
+            shares.setdefault(sample.pid, []).append(sample.smUtil / 100)
+    except pynvml.NVMLError_NotFound:
+        return {}
+    except pynvml.NVMLError:
+        return None
+    return {pid: sum(some) / len(some) for pid, some in shares.items()}

@@ -1,0 +1,46 @@
+"""Connections to servers in pods of this machine."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from hekla.backends.base import BackendError
+
+_CHUNK_BYTES = 64 * 1024
+
+
+class SocketStream:
+    """Implements `streams.Stream`."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def receive(self) -> bytes:
+        """The next bytes, as soon as there are any."""
+        try:
+            return await self._reader.read(_CHUNK_BYTES)
+        except OSError as error:
+            raise BackendError(f"The line to the pod broke: {error.strerror}") from error
+
+    async def send(self, data: bytes) -> None:
+        """Waits while the other side is slow."""
+        try:
+            self._writer.write(data)
+            await self._writer.drain()
+        except OSError as error:
+            raise BackendError(f"The line to the pod broke: {error.strerror}") from error
+
+
+@contextlib.asynccontextmanager
+async def open_socket(host: str, port: int) -> AsyncIterator[SocketStream]:
+    """Connect, and close at the end. Raises BackendError if no server listens there."""
+    try:
+        reader, writer = await asyncio.open_connection(host, port)
+    except OSError as error:
+        raise BackendError(f"The port cannot be reached: {error.strerror}") from error
+    try:
+        yield SocketStream(reader, writer)
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()

@@ -1,0 +1,108 @@
+"""One imagined pod. All that will happen to it is known when it starts, so its state is a function of the time.
+
+Instants are seconds of the epoch, on the clock of the people who watch; `speed` is already worked in.
+"""
+
+import random
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from hekla.backends.base import Observation, PodKey, PodOrder, StartRefused
+from hekla.backends.simulated.config import SimulatedConfig
+from hekla.domain.phases import PodPhase
+
+SECONDS, EXIT = "HEKLA_SIM_SECONDS", "HEKLA_SIM_EXIT"
+MAX_SECONDS = 1e9
+STOPPED_EXIT = 143
+_LOG_STEPS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PodPlan:
+    """A pod's course. `stopped_for` is set where it ends because it was asked to, before `planned_end_at`."""
+
+    key: PodKey
+    node: str
+    address: str
+    grace_seconds: float
+    started_at: float
+    runs_at: float
+    ends_at: float
+    planned_end_at: float
+    exit_code: int
+    stopped_for: str | None = None
+
+    def phase(self, at: float) -> PodPhase:
+        """Where it stands at this instant."""
+        if at >= self.ends_at:
+            return PodPhase.SUCCEEDED if self.exit_code == 0 and self.stopped_for is None else PodPhase.FAILED
+        return PodPhase.RUNNING if at >= self.runs_at else PodPhase.PREPARING
+
+    def observe(self, at: float) -> Observation:
+        """What a backend tells of it at this instant."""
+        phase = self.phase(at)
+        since = {PodPhase.PREPARING: self.started_at, PodPhase.RUNNING: self.runs_at}.get(phase, self.ends_at)
+        instant = datetime.fromtimestamp(since, tz=UTC)
+        if not phase.is_final:
+            return Observation(self.key, phase, instant)
+        return Observation(self.key, phase, instant, self._reason(), self._message(), self.exit_code)
+
+    def log(self, at: float) -> str:
+        """What it would have written until this instant; it says that nothing ran."""
+        lines = [(self.started_at, f"This pod is simulated: nothing runs on {self.node or 'any node'}.")]
+        step = (self.planned_end_at - self.runs_at) / _LOG_STEPS
+        progress = [(self.runs_at + n * step, f"{n * 100 // _LOG_STEPS} % done") for n in range(1, _LOG_STEPS)]
+        lines += [line for line in progress if line[0] < self.ends_at]
+        lines += [(self.ends_at, self._message() or "Ended well")]
+        return "".join(f"[simulated] {text}\n" for when, text in lines if when <= at)
+
+    def stopped(self, at: float, delay_seconds: float, reason: str) -> "PodPlan":
+        """The course after it was asked to end; unchanged where it ends by itself until then."""
+        end = at + min(delay_seconds, self.grace_seconds)
+        if self.stopped_for is not None or end >= self.ends_at:
+            return self
+        return replace(self, ends_at=end, exit_code=STOPPED_EXIT, stopped_for=reason)
+
+    def _reason(self) -> str:
+        if self.stopped_for is not None:
+            return "Stopped"
+        return "Error" if self.exit_code else ""
+
+    def _message(self) -> str:
+        if self.stopped_for is not None:
+            return self.stopped_for
+        return f"Its simulated process ended with exit code {self.exit_code}" if self.exit_code else ""
+
+
+def plan_pod(order: PodOrder, config: SimulatedConfig, at: float) -> PodPlan:
+    """The course of a pod that starts now: as its environment says, else drawn from the seed and its name alone.
+
+    Raises StartRefused.
+    """
+    drawn = random.Random(f"{config.seed}/{order.key.job}/{order.key.name}")  # noqa: S311  (no secret)
+    prepare = drawn.uniform(config.prepare_seconds.min, config.prepare_seconds.max)
+    run = drawn.uniform(config.run_seconds.min, config.run_seconds.max)
+    fails = drawn.random() < config.failure_rate
+    run = _number(order, SECONDS, run, MAX_SECONDS)
+    exit_code = int(_number(order, EXIT, 1 if fails else 0, 255))
+    runs_at = at + prepare / config.speed
+    ends_at = runs_at + run / config.speed
+    return PodPlan(order.key, order.node, order.address, order.grace_seconds, at, runs_at, ends_at, ends_at, exit_code)
+
+
+def plan_tombstone(key: PodKey, at: float, reason: str) -> PodPlan:
+    """A pod that was stopped before it was started, and so never will."""
+    return PodPlan(key, "", "", 0.0, at, at, at, at, STOPPED_EXIT, reason)
+
+
+def _number(order: PodOrder, name: str, otherwise: float, most: float) -> float:
+    text = order.env.get(name)
+    if text is None:
+        return otherwise
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= most:
+        raise StartRefused(f"{name}=“{text[:40]}” is not a number from 0 to {most:g}")
+    return number

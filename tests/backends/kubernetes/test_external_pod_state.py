@@ -1,0 +1,86 @@
+"""What is known of a pod that somebody else made."""
+
+from typing import Any
+
+import pytest
+
+from hekla.backends.kubernetes.external_pod_state import parse_external_pod, parse_pod_group
+from hekla.domain.external_pods import GroupKind
+from hekla.domain.phases import PodPhase
+
+MADE = "2026-01-01T00:00:00Z"
+MAKER = {"kind": "Job", "name": "nightly", "uid": "9", "controller": True}
+
+
+def pod(status: dict[str, Any] | None = None, *, meta: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    containers = [{"name": "a", "image": "x", "resources": {"requests": {"cpu": "500m"}}}]
+    whole = {"name": "p", "namespace": "team-a", "uid": "1", "creationTimestamp": MADE, **(meta or {})}
+    return {"metadata": whole, "spec": {"containers": containers, **spec}, "status": status or {}}
+
+
+GROUPS: list[tuple[dict[str, Any], GroupKind, str]] = [
+    ({"annotations": {"scheduling.k8s.io/group-name": "g"}, "ownerReferences": [MAKER]}, GroupKind.POD_GROUP, "g"),
+    ({"labels": {"scheduling.x-k8s.io/pod-group": "g"}}, GroupKind.POD_GROUP, "g"),
+    ({"labels": {"training.kubeflow.org/job-name": "t"}, "ownerReferences": [MAKER]}, GroupKind.JOB_NAME, "t"),
+    ({"ownerReferences": [{**MAKER, "controller": False}, MAKER]}, GroupKind.OWNER, "nightly"),
+    ({"ownerReferences": [{**MAKER, "controller": False}]}, GroupKind.POD, "p"),
+    ({}, GroupKind.POD, "p"),
+]
+
+
+@pytest.mark.parametrize(("meta", "kind", "name"), GROUPS)
+def test_pods_belong_together_by_what_they_say_else_by_their_maker(meta, kind, name) -> None:
+    group = parse_external_pod(pod(meta=meta)).group
+    assert (group.namespace, group.kind, group.name) == ("team-a", kind, name)
+
+
+def ended(code: int) -> dict[str, Any]:
+    end = {"terminated": {"exitCode": code, "reason": "Error" if code else "Completed", "finishedAt": MADE}}
+    return {"phase": "Failed" if code else "Succeeded", "containerStatuses": [{"name": "a", "state": end}]}
+
+
+STANDINGS: list[tuple[dict[str, Any], str, PodPhase, int | None]] = [
+    ({}, "", PodPhase.PENDING, None),
+    ({"phase": "Pending"}, "n1", PodPhase.PREPARING, None),
+    ({"phase": "Running"}, "n1", PodPhase.RUNNING, None),
+    (ended(0), "n1", PodPhase.SUCCEEDED, 0),
+    (ended(3), "n1", PodPhase.FAILED, 3),
+    ({"phase": "Failed", "reason": "Evicted"}, "n1", PodPhase.FAILED, None),
+]
+
+
+@pytest.mark.parametrize(("status", "node", "phase", "code"), STANDINGS)
+def test_its_phase_is_what_the_cluster_says(status, node, phase, code) -> None:
+    found = parse_external_pod(pod(status, nodeName=node))
+    assert (found.phase, found.exit_code) == (phase, code)
+
+
+OBSTACLES: list[dict[str, Any]] = [
+    {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}},
+    {"schedulingGates": [{"name": "quota"}]},
+    {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]},
+    {"resourceClaims": [{"name": "gpu"}]},
+    {"containers": [{"name": "a", "ports": [{"containerPort": 80, "hostPort": 80}]}]},
+]
+
+
+@pytest.mark.parametrize("spec", OBSTACLES)
+def test_what_the_engine_is_not_told_of_stands_in_its_way(spec) -> None:
+    assert parse_external_pod(pod(**spec)).obstacle
+
+
+def test_what_is_only_preferred_does_not_stand_in_its_way() -> None:
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}}
+    spread = [{"whenUnsatisfiable": "ScheduleAnyway"}]
+    assert not parse_external_pod(pod(affinity=affinity, topologySpreadConstraints=spread)).obstacle
+
+
+def test_what_it_asks_for_and_its_priority_are_read() -> None:
+    found = parse_external_pod(pod(priority=7, preemptionPolicy="Never", nodeSelector={"zone": "a"}))
+    assert (found.request, found.priority, found.never_preempts) == ({"cpu": "500m"}, 7, True)
+    assert found.node_selector == {"zone": "a"}
+
+
+def test_a_group_without_a_minimum_is_one_of_one() -> None:
+    found = parse_pod_group({"metadata": {"name": "g", "namespace": "team-a"}, "spec": {}})
+    assert (found.minimum, found.phase, found.is_new) == (1, "", True)

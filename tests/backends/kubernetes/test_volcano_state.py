@@ -1,0 +1,275 @@
+"""What the console makes of the objects of Volcano, and what it sends there."""
+
+from typing import Any
+
+import pytest
+
+from hekla.backends.base import BackendError, StartRefused
+from hekla.backends.delegated import ActionUnsupported, DelegatedJobSize, QueueOrder
+from hekla.backends.kind import BackendContext
+from hekla.backends.kubernetes import names, volcano_state
+from hekla.backends.kubernetes.api import ApiError
+from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.volcano import VolcanoBackend
+from hekla.backends.kubernetes.volcano_manifests import VolcanoManifests, queue_manifest
+from hekla.backends.kubernetes.volcano_state import (
+    job_report,
+    lacks_group,
+    last_messages,
+    merge_patch,
+    needs_message,
+    new_pod,
+    size_of,
+    with_message,
+)
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import GangPhase, JobPhase
+from hekla.domain.policies import LifecycleAction
+from hekla.lib.clock import now
+
+UID = "0123456789abcdef0123456789abcdef"
+UNSCHEDULABLE = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": "2/2 in gang"}
+
+
+def job(phase: str, **status: Any) -> dict[str, Any]:
+    return {"metadata": {"uid": "j"}, "status": {"state": {"phase": phase}, **status}}
+
+
+def group(phase: str, *conditions: dict[str, str]) -> dict[str, Any]:
+    return {"metadata": {"uid": "g"}, "status": {"phase": phase, "conditions": list(conditions)}}
+
+
+def event(uid: str, message: str, at: str) -> dict[str, Any]:
+    return {"involvedObject": {"uid": uid}, "message": message, "lastTimestamp": at, "metadata": {}}
+
+
+def spec(**task: Any) -> JobSpec:
+    fields = {
+        name: task.pop(name) for name in ("files", "plugins", "name", "ttl_seconds_after_finished") if name in task
+    }
+    return JobSpec.parse({"name": "job", "tasks": [{"name": "main", "command": ["x"], **task}], **fields})
+
+
+def sent(job_spec: JobSpec, **config: Any) -> dict[str, Any]:
+    return VolcanoManifests("c1", KubernetesConfig(**config)).job(UID, job_spec)[0]
+
+
+def test_a_job_that_no_controller_has_seen_waits() -> None:
+    assert job_report({"metadata": {}}, None).phase is JobPhase.PENDING
+
+
+@pytest.mark.parametrize("phase", ["Restarting", "Pending"])
+def test_a_job_that_begins_again_without_a_group_is_looked_after(phase: str) -> None:
+    assert lacks_group(job(phase, version=1), None)
+    assert not lacks_group(job(phase, version=1), group("Pending"))
+    assert not lacks_group(job(phase), None), "Volcano has not begun with it yet"
+
+
+@pytest.mark.parametrize("phase", ["Running", "Aborted", "Completed", "Failed"])
+def test_a_job_that_has_no_need_of_a_group_is_left_alone(phase: str) -> None:
+    assert not lacks_group(job(phase, version=1), None)
+
+
+def test_a_job_is_as_large_there_as_it_was_sent_and_as_it_was_changed() -> None:
+    first, then = spec(replicas=3), spec(replicas=4, min_available=2)
+    there = {**sent(first), "metadata": {"uid": "u", "resourceVersion": "1"}}
+    assert size_of(there) == DelegatedJobSize.of(first)
+    change = VolcanoManifests("c1", KubernetesConfig()).resized(there, DelegatedJobSize.of(then))
+    changed = {"spec": {**there["spec"], **change["spec"]}}
+    assert size_of(changed) == DelegatedJobSize.of(then)
+    assert change["metadata"] == there["metadata"], "not of a job that somebody else changed meanwhile"
+    (old,), (new,) = there["spec"]["tasks"], changed["spec"]["tasks"]
+    assert {name for name in new if new[name] != old.get(name)} == {"replicas", "minAvailable"}
+
+
+def test_a_waiting_job_says_what_its_group_says() -> None:
+    report = job_report(job("Pending"), group("Pending", UNSCHEDULABLE))
+    assert (report.gang_phase, report.waits) == (GangPhase.PENDING, "2/2 in gang")
+    assert job_report(job("Running"), group("Running", UNSCHEDULABLE)).waits == ""
+
+
+def test_where_the_group_says_nothing_the_newest_event_does() -> None:
+    said = last_messages([event("g", "new", "2026-01-02T00:00:00Z"), event("g", "old", "2026-01-01T00:00:00Z")])
+    report = job_report(job("Pending"), group("Pending"))
+    assert with_message(report, said, job("Pending"), group("Pending")).waits == "new"
+    assert with_message(report, {"j": "about the job"}, job("Pending"), None).waits == "about the job"
+    assert with_message(report, {"other": "not ours"}, job("Pending"), None).waits == ""
+
+
+def test_why_a_gang_is_not_let_in_is_said_rather_than_that_it_has_no_pods() -> None:
+    refused = {**event("g", "quota insufficient", "2026-01-01T00:00:00Z"), "type": "Normal", "reason": "Unschedulable"}
+    said = last_messages([refused, event("g", "0/0 tasks in gang", "2026-01-02T00:00:00Z")])
+    report = job_report(job("Pending"), group("Pending", UNSCHEDULABLE))
+    assert needs_message(report)
+    assert with_message(report, said, job("Pending"), group("Pending")).waits == "quota insufficient"
+    assert not needs_message(job_report(job("Pending"), group("Inqueue", UNSCHEDULABLE)))
+
+
+def test_a_pod_is_a_replica_by_its_name() -> None:
+    meta = {"name": "job-01234567-main-12", "uid": "u", "labels": {names.JOB: UID, names.TASK: "main"}}
+    found = new_pod({"metadata": meta})
+    assert found
+    assert (found.job, found.task, found.index) == (UID, "main", 12)
+    assert new_pod({"metadata": {**meta, "labels": {names.JOB: UID}}}) is None
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "change"),
+    [
+        ({"weight": 1}, {"weight": 1}, {}),
+        ({"weight": 1}, {"weight": 2}, {"weight": 2}),
+        ({}, {"priority": 0, "capability": None}, {}),
+        ({}, {"reclaimable": False}, {"reclaimable": False}),
+        ({"capability": {"cpu": "1"}}, {"capability": None}, {"capability": None}),
+        (
+            {"capability": {"cpu": "1"}},
+            {"capability": {"memory": "1Gi"}},
+            {"capability": {"cpu": None, "memory": "1Gi"}},
+        ),
+        ({"theirs": 1}, {"weight": 1}, {"weight": 1}),
+    ],
+)
+def test_a_queue_is_changed_only_where_it_differs(there, wanted, change) -> None:
+    assert merge_patch(there, wanted) == change
+
+
+def test_what_is_not_bounded_any_more_is_taken_away() -> None:
+    order = QueueOrder("q", weight=1, priority=0, reclaimable=True)
+    manifest = queue_manifest(order, "c1", "scheduling.volcano.sh/v1beta1")
+    assert volcano_state.merge_patch({"weight": 1, "reclaimable": True, "parent": "root", "deserved": {"cpu": "1"}},
+                                      manifest["spec"]) == {"deserved": None}  # fmt: skip
+
+
+def test_a_job_is_sent_whole_as_volcanos_webhooks_would_make_it() -> None:
+    manifest = sent(spec(replicas=3, ttl_seconds_after_finished=5), image="busybox", node_labels={"ours": "yes"})
+    assert manifest["metadata"]["name"] == "job-01234567"
+    assert manifest["spec"]["minAvailable"] == 3
+    assert "ttlSecondsAfterFinished" not in manifest["spec"]
+    template = manifest["spec"]["tasks"][0]["template"]
+    assert template["metadata"]["labels"] == {names.CLUSTER: "c1", names.JOB: UID, names.TASK: "main"}
+    assert template["spec"]["containers"][0]["image"] == "busybox"
+    assert template["spec"]["nodeSelector"] == {"ours": "yes"}
+
+
+def test_words_with_dollars_arrive_as_they_were_written() -> None:
+    task = sent(spec(command=["echo", "$(HOME) $$"], env={"A": "$(B)"}))["spec"]["tasks"][0]
+    container = task["template"]["spec"]["containers"][0]
+    assert container["command"] == ["echo", "$$(HOME) $$$$"]
+    assert container["env"] == [{"name": "A", "value": "$$(B)"}]
+
+
+def test_files_of_two_jobs_of_one_name_do_not_meet() -> None:
+    made = [
+        VolcanoManifests("c1", KubernetesConfig()).job(uid, spec(files={"a.py": "1"}))[1] for uid in (UID, "f" * 32)
+    ]
+    assert len({files["metadata"]["name"] for companions in made for _, files in companions}) == 2
+
+
+def test_volumes_are_those_of_its_templates_and_claims_are_made_beside_it() -> None:
+    claim = {"name": "out", "volume_claim": {"storage": "5Gi"}}
+    mounts = [{"name": "out", "mount_path": "/out"}, {"name": "data", "mount_path": "/data", "read_only": True}]
+    task = {"name": "main", "command": ["x"], "volume_mounts": mounts}
+    volumes = [claim, {"name": "data", "volume_claim_name": "data-sets"}]
+    asked = JobSpec.parse({"name": "job", "tasks": [task], "volumes": volumes})
+    manifest, companions = VolcanoManifests("c1", KubernetesConfig(claims=("data-sets",))).job(UID, asked)
+    pod = manifest["spec"]["tasks"][0]["template"]["spec"]
+    assert pod["volumes"] == [
+        {"name": "data", "persistentVolumeClaim": {"claimName": "data-sets"}},
+        {"name": "out", "persistentVolumeClaim": {"claimName": "job-01234567-out"}},
+    ]
+    assert [one["mountPath"] for one in pod["containers"][0]["volumeMounts"]] == ["/out", "/data"]
+    ((kind, made),) = companions
+    assert (kind, made["metadata"]["name"]) == ("persistentvolumeclaims", "job-01234567-out")
+    assert made["metadata"]["labels"] == {names.CLUSTER: "c1", names.JOB: UID}
+    with pytest.raises(StartRefused, match="“data-sets” is not for jobs of this cluster"):
+        VolcanoManifests("c1", KubernetesConfig()).job(UID, asked)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"plugins": {"indexed": []}}, "no job plugin “indexed”"),
+        ({"environment": "torch"}, "name an image instead"),
+    ],
+)
+def test_what_cannot_run_there_is_refused_with_the_reason(fields, words) -> None:
+    with pytest.raises(StartRefused, match=words):
+        sent(spec(**fields))
+
+
+def test_a_name_that_would_be_too_long_for_a_host_is_refused() -> None:
+    long = JobSpec.parse({"name": "a", "tasks": [{"name": "t" * 58, "command": ["x"]}]})
+    with pytest.raises(StartRefused, match="Shorten the names of its tasks"):
+        sent(long)
+
+
+class Told:
+    """An API server that says this of a group."""
+
+    def __init__(self, *versions: str) -> None:
+        self.versions = versions
+
+    def get(self, path: str) -> dict[str, Any]:
+        group = path.removeprefix("/apis/")
+        if not self.versions:
+            raise ApiError(404, "NotFound", "")
+        served = [{"groupVersion": f"{group}/{version}"} for version in self.versions]
+        return {"versions": served, "preferredVersion": served[0]}
+
+
+@pytest.mark.parametrize(
+    ("served", "used"),
+    [(("v1alpha1",), "v1alpha1"), (("v1", "v1alpha1"), "v1alpha1"), (("v2", "v1"), "v2")],
+)
+def test_versions_are_those_that_the_server_has_and_ours_among_them_if_it_can_be(served, used, tmp_path) -> None:
+    backend = VolcanoBackend(KubernetesConfig(scheduler="volcano"), BackendContext("c1", tmp_path, now))
+    vars(backend.parts)["api"] = Told(*served)
+    assert backend.delegated._version_of("batch.volcano.sh") == f"batch.volcano.sh/{used}"
+
+
+def test_a_cluster_without_volcano_is_said_to_be_one(tmp_path) -> None:
+    backend = VolcanoBackend(KubernetesConfig(scheduler="volcano"), BackendContext("c1", tmp_path, now))
+    vars(backend.parts)["api"] = Told()
+    with pytest.raises(BackendError, match="Volcano is not installed there"):
+        backend.delegated._version_of("batch.volcano.sh")
+
+
+class Partly:
+    """An API server that has these groups of Volcano and no others, with one job; it takes nothing new."""
+
+    def __init__(self, *groups: str) -> None:
+        self.groups = groups
+
+    def get(self, path: str) -> dict[str, Any]:
+        group = path.removeprefix("/apis/")
+        if group not in self.groups:
+            raise ApiError(404, "NotFound", "")
+        return Told("v1alpha1").get(path)
+
+    def pages(self, path: str, **_parameters: str) -> list[dict[str, Any]]:
+        labels = {names.JOB: UID}
+        meta = {"name": "job", "uid": "j", "resourceVersion": "1", "labels": labels}
+        return [{"items": [{**job("Running"), "metadata": meta}]}] if path.endswith("/jobs") else [{"items": []}]
+
+    def create(self, path: str, _manifest: dict[str, Any]) -> dict[str, Any]:
+        raise ApiError(404, "NotFound", "the server could not find the requested resource")
+
+
+_LEAST = ("batch.volcano.sh", "scheduling.volcano.sh")
+
+
+@pytest.mark.parametrize("groups", [_LEAST, (*_LEAST, "bus.volcano.sh")], ids=["no group", "no kind"])
+def test_jobs_are_followed_where_there_are_no_commands_and_to_ask_for_something_is_refused(groups, tmp_path) -> None:
+    """Kinds of flows and all others are never asked for."""
+    backend = VolcanoBackend(KubernetesConfig(scheduler="volcano"), BackendContext("c1", tmp_path, now))
+    vars(backend.parts)["api"] = Partly(*groups)
+    assert backend.delegated.list_jobs()[UID].phase is JobPhase.RUNNING
+    with pytest.raises(ActionUnsupported, match="does not know the Commands of Volcano"):
+        backend.delegated.request(UID, LifecycleAction.ABORT_JOB, restarts=0, heartbeat=lambda: None)
+
+
+def test_nothing_is_asked_of_a_job_that_restarted_since_it_was_looked_at(tmp_path) -> None:
+    backend = VolcanoBackend(KubernetesConfig(scheduler="volcano"), BackendContext("c1", tmp_path, now))
+    vars(backend.parts)["api"] = Partly(*_LEAST)
+    # it would be refused here
+    backend.delegated.request(UID, LifecycleAction.RESTART_JOB, restarts=1, heartbeat=lambda: None)
