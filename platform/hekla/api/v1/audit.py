@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import View, person, told
+from hekla.api.views import View, person, respond
 from hekla.apps.tenancy import audit
 
 _MOST = 200
@@ -38,4 +38,4 @@ class Audit(View):
         query = request.query_params.dict()
         limit = query.get("limit", "")
         most = min(max(int(limit), 1), _MOST) if limit.isdecimal() and len(limit) < len("1000000") else audit.PAGE
-        return told(ActSerializer(audit.acts(person(request), audit.asked_by(query), most=most), many=True))
+        return respond(ActSerializer(audit.acts(person(request), audit.asked_by(query), most=most), many=True))

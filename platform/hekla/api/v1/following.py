@@ -17,7 +17,7 @@ from hekla.api.v1.serializers import (
     LogSerializer,
     SampleSerializer,
 )
-from hekla.api.views import View, person, told
+from hekla.api.views import View, person, respond
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.event_log.models import Event
@@ -74,7 +74,7 @@ class Events(View):
         query.is_valid(raise_exception=True)
         after = query.validated_data["after"]
         events = _await(selectors.get(uid, person(request)), after, query.validated_data["wait"])
-        return told(EventsSerializer({"events": events, "next_after": events[-1].pk if events else after}))
+        return respond(EventsSerializer({"events": events, "next_after": events[-1].pk if events else after}))
 
 
 class Attempts(View):
@@ -84,7 +84,7 @@ class Attempts(View):
         attempts = selectors.attempts(selectors.get(uid, person(request)), [(task, index)])
         if not attempts:
             raise NotFound(_("There is no such pod, or it was not created yet."))
-        return told(AttemptSerializer(attempts, many=True))
+        return respond(AttemptSerializer(attempts, many=True))
 
 
 class Use(View):
@@ -97,7 +97,7 @@ class Use(View):
         query = _UseQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         pod = _pod(uid, person(request), task, index, query.validated_data.get("attempt"))
-        return told(SampleSerializer(usage.samples(pod), many=True))
+        return respond(SampleSerializer(usage.samples(pod), many=True))
 
 
 class LogSearch(View):
@@ -130,7 +130,7 @@ class LogSearch(View):
             most=asked["limit"],
             ended=pod.is_final,
         )
-        return told(FoundSerializer(found))
+        return respond(FoundSerializer(found))
 
 
 class Log(View):
@@ -150,7 +150,7 @@ class Log(View):
         pod = _pod(uid, person(request), task, index, asked.get("attempt"))
         key = PodKey(uid.hex, task, index, pod.attempt, tenant=pod.job.tenant.slug)
         backend = _backend(pod.job)
-        return told(
+        return respond(
             LogSerializer(read_text(backend, key, offset=asked["offset"], limit=asked["limit"], ended=pod.is_final))
         )
 

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from hekla.api.parsers import BoundedJSON, Table, TableBytes
 from hekla.api.v1.asked import is_dry_run
-from hekla.api.views import View, checked, person, told
+from hekla.api.views import View, person, respond, validated
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.invitations import importing, table
 from hekla.apps.invitations.issuing import issue
@@ -69,7 +69,7 @@ class PeopleImport(View):
         rows = table.read(_text(request)).rows
         act = importing.preview if is_dry_run(request) else importing.carry_out
         outcomes = act(rows, into=into, by=user, now=clock.now())
-        return told(ImportedSerializer(issue(outcomes, request.build_absolute_uri), many=True))
+        return respond(ImportedSerializer(issue(outcomes, request.build_absolute_uri), many=True))
 
 
 def _into(request: Request) -> Tenant | None:
@@ -80,5 +80,5 @@ def _into(request: Request) -> Tenant | None:
 def _text(request: Request) -> str:
     if isinstance(request.data, TableBytes):
         return table.decoded(request.data["text"])
-    text: str = checked(TableSerializer(data=request.data))["text"]
+    text: str = validated(TableSerializer(data=request.data))["text"]
     return text

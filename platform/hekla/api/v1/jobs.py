@@ -28,7 +28,7 @@ from hekla.api.v1.serializers import (
     ScaledSerializer,
     SubmittedSerializer,
 )
-from hekla.api.views import Paging, View, checked, person, told
+from hekla.api.views import Paging, View, person, respond, validated
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.jobs import filters, selectors, services
 from hekla.apps.jobs.copies import copy_of
@@ -125,13 +125,13 @@ class Jobs(View, ListAPIView[Job]):
         choice = choice_of(request)
         if is_dry_run(request):
             services.try_out(spec=spec, tenant=tenant, user=user, now=clock.now(), secrets=values)
-            return told(CheckedSerializer({"spec": spec.document(), "warnings": warnings}))
+            return respond(CheckedSerializer({"spec": spec.document(), "warnings": warnings}))
         now = clock.now()
         job = submitting.submit(
             spec=spec, tenant=tenant, user=user, now=now, key=key_of(request), secrets=values, choice=choice
         )
         status = 201 if job.submitted_at == now else 200
-        return told(SubmittedSerializer({"job": job, "warnings": warnings}), status)
+        return respond(SubmittedSerializer({"job": job, "warnings": warnings}), status)
 
 
 class OneJob(View):
@@ -140,7 +140,7 @@ class OneJob(View):
     @extend_schema(responses=JobDetailSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
         """One job: what was asked for, why it waits, its pods."""
-        return told(JobDetailSerializer(selectors.get(uid, person(request))))
+        return respond(JobDetailSerializer(selectors.get(uid, person(request))))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, uid: UUID) -> Response:
@@ -158,7 +158,7 @@ class Copied(View):
     def get(self, request: Request, uid: UUID) -> Response:
         """What to send to run the job again: its JobSpec under a name that is free, and the secrets to give with it."""
         job = selectors.get(uid, person(request))
-        return told(CopySerializer(copy_of(job, job.tenant)))
+        return respond(CopySerializer(copy_of(job, job.tenant)))
 
 
 class Actions(View):
@@ -168,9 +168,9 @@ class Actions(View):
     def post(self, request: Request, uid: UUID) -> Response:
         """Abort, resume, restart or end a job, or restart a part of it."""
         user = person(request)
-        job, asked = selectors.get(uid, user), checked(JobActionSerializer(data=request.data))
+        job, asked = selectors.get(uid, user), validated(JobActionSerializer(data=request.data))
         action, part = LifecycleAction(asked["action"]), {"task": asked["task"], "index": asked["index"]}
-        return told(JobDetailSerializer(services.command(job, action, **part, user=user, now=clock.now())))
+        return respond(JobDetailSerializer(services.command(job, action, **part, user=user, now=clock.now())))
 
 
 class Scale(View):
@@ -191,7 +191,7 @@ class Scale(View):
         job, size = selectors.get(uid, user), JobScale.parse(cast("Mapping[str, Any]", request.data))
         seen = query.validated_data.get("revision")
         job = services.scale(job, size, user=user, now=clock.now(), seen=seen)
-        return told(ScaledSerializer({"job": job, "warnings": services.scaling_remarks(job)}))
+        return respond(ScaledSerializer({"job": job, "warnings": services.scaling_remarks(job)}))
 
 
 class Priority(View):
@@ -201,9 +201,9 @@ class Priority(View):
     def patch(self, request: Request, uid: UUID) -> Response:
         """Change a job's priority; the scheduler goes by it from its next cycle on."""
         user = person(request)
-        job, asked = selectors.get(uid, user), checked(PrioritySerializer(data=request.data))
+        job, asked = selectors.get(uid, user), validated(PrioritySerializer(data=request.data))
         priority, seen = asked["priority"], asked.get("revision")
-        return told(JobDetailSerializer(services.set_priority(job, priority, user=user, now=clock.now(), seen=seen)))
+        return respond(JobDetailSerializer(services.set_priority(job, priority, user=user, now=clock.now(), seen=seen)))
 
 
 def jobs_asked_for(request: Request) -> QuerySet[Job]:

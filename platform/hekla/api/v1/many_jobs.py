@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.v1.jobs import FILTERS, jobs_asked_for
-from hekla.api.views import View, checked, person, told
+from hekla.api.views import View, person, respond, validated
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.jobs import filters, groups, services
 from hekla.apps.jobs.models import Job
@@ -74,7 +74,7 @@ class Bulk(View):
         The jobs are named by their uids, by the filters of the list in the address, or by both. An address that narrows
         nothing, or by what is not known, is refused: it never means all jobs.
         """
-        asked = checked(BulkSerializer(data=request.data))
+        asked = validated(BulkSerializer(data=request.data))
         services.require_priority(asked["action"], asked["priority"])
         found, left = _meant(request, asked["uids"])
         if asked["dry_run"]:
@@ -84,7 +84,7 @@ class Bulk(View):
             done = services.act_on_all(found, **act, user=person(request), now=clock.now())
             outcomes = [_outcome(each.job, done=each.is_done, why=each.why) for each in done]
         missing = [_missing(uid) for uid in sorted(set(asked["uids"]) - {job.uid for job in found})]
-        return told(OutcomesSerializer({"outcomes": [*outcomes, *missing], "left": left}))
+        return respond(OutcomesSerializer({"outcomes": [*outcomes, *missing], "left": left}))
 
 
 class Groups(View):
@@ -99,7 +99,7 @@ class Groups(View):
             sentence = _("Jobs are counted by one of: %(names)s.") % {"names": ", ".join(groups.LABELS)}
             raise Invalid([Problem("by", sentence)])
         counted = groups.of(jobs_asked_for(request), by, QueryDict())
-        return told(GroupsSerializer({"by": by, "groups": counted}))
+        return respond(GroupsSerializer({"by": by, "groups": counted}))
 
 
 def _meant(request: Request, uids: Sequence[UUID]) -> tuple[list[Job], bool]:

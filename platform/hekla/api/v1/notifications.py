@@ -10,7 +10,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import Paging, View, checked, person, told
+from hekla.api.views import Paging, View, person, respond, validated
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.notifications import labels, selectors, services
 from hekla.apps.notifications.choices import MOMENT_LABELS, Way
@@ -124,7 +124,7 @@ class Notifications(View, ListAPIView[Notification]):
     @extend_schema(request=_ReadSerializer, responses={204: None})
     def post(self, request: Request) -> Response:
         """You have read what came up to a number."""
-        asked = checked(_ReadSerializer(data=request.data))
+        asked = validated(_ReadSerializer(data=request.data))
         services.mark_read(person(request), up_to=asked["up_to"], now=clock.now())
         return Response(status=204)
 
@@ -133,14 +133,14 @@ class Preferences(View):
     @extend_schema(responses=PreferenceSerializer)
     def get(self, request: Request) -> Response:
         """What holds for all of your jobs."""
-        return told(PreferenceSerializer(selectors.preference(person(request))))
+        return respond(PreferenceSerializer(selectors.preference(person(request))))
 
     @extend_schema(request=PreferenceSerializer, responses=ChosenSerializer)
     def put(self, request: Request) -> Response:
         """Choose it; what is left out stays as it is."""
         user = person(request)
         kept = PreferenceSerializer(selectors.preference(user)).data
-        secret = services.choose(user, _listed({**kept, **checked(PreferenceSerializer(data=request.data))}))
+        secret = services.choose(user, _listed({**kept, **validated(PreferenceSerializer(data=request.data))}))
         return Response({**PreferenceSerializer(selectors.preference(user)).data, "secret": secret})
 
 
@@ -151,14 +151,14 @@ class JobNotifications(View):
         user = person(request)
         job = jobs.get(uid, user)
         own = selectors.job_choice(user, job) or (selectors.preference(user) if job.owner_id == user.pk else None)
-        return told(ChoiceSerializer(own or {"moments": [], "ways": [], "long_wait_minutes": 30}))
+        return respond(ChoiceSerializer(own or {"moments": [], "ways": [], "long_wait_minutes": 30}))
 
     @extend_schema(request=ChoiceSerializer, responses=ChoiceSerializer)
     def put(self, request: Request, uid: UUID) -> Response:
         """Choose it for this job alone."""
         user = person(request)
-        job, asked = jobs.get(uid, user), checked(ChoiceSerializer(data=request.data))
-        return told(ChoiceSerializer(services.choose_for_job(user, job, _listed(asked))))
+        job, asked = jobs.get(uid, user), validated(ChoiceSerializer(data=request.data))
+        return respond(ChoiceSerializer(services.choose_for_job(user, job, _listed(asked))))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, uid: UUID) -> Response:

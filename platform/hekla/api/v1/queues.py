@@ -18,7 +18,7 @@ from hekla.api.v1.queue_serializers import (
     QueueSerializer,
     StandingSerializer,
 )
-from hekla.api.views import View, checked, person, told
+from hekla.api.views import View, person, respond, validated
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
@@ -44,7 +44,7 @@ class Queues(View):
     @extend_schema(responses=QueueSerializer(many=True))
     def get(self, request: Request) -> Response:
         """The queues that one of your tenants may submit to."""
-        return told(_serialized(selectors.visible_to(person(request)).prefetch_related("tenants"), person(request)))
+        return respond(_serialized(selectors.visible_to(person(request)).prefetch_related("tenants"), person(request)))
 
     @extend_schema(
         request={"application/json": QueueSerializer, "application/yaml": OpenApiTypes.STR},
@@ -56,7 +56,7 @@ class Queues(View):
         require(user, Permission.MANAGE_QUEUES)
         body: Any = request.data
         if not isinstance(body, ManifestText):
-            return told(MadeQueueSerializer(_made(body, user)), status=201)
+            return respond(MadeQueueSerializer(_made(body, user)), status=201)
         loaded = formats.load_queue(body["text"])
         document = loaded.placed([cluster.name for cluster in clusters.all_clusters()])
         try:
@@ -65,7 +65,7 @@ class Queues(View):
             raise loaded.findings.translate_paths(Invalid(flattened(error))) from error
         except HeklaError as error:
             raise loaded.findings.translate_paths(error) from error
-        return told(MadeQueueSerializer(queue, context={"warnings": loaded.warnings}), status=201)
+        return respond(MadeQueueSerializer(queue, context={"warnings": loaded.warnings}), status=201)
 
 
 class OneQueue(View):
@@ -74,7 +74,7 @@ class OneQueue(View):
     @extend_schema(responses=QueueDetailSerializer)
     def get(self, request: Request, name: str) -> Response:
         """One queue, also as a manifest."""
-        return told(_serialized(selectors.get(name, person(request)), person(request)))
+        return respond(_serialized(selectors.get(name, person(request)), person(request)))
 
     @extend_schema(request=QueueDetailSerializer(partial=True), responses=QueueDetailSerializer)
     def patch(self, request: Request, name: str) -> Response:
@@ -82,12 +82,12 @@ class OneQueue(View):
         user = person(request)
         queue = selectors.get(name, user)
         require(user, Permission.MANAGE_QUEUES)
-        values = checked(QueueDetailSerializer(queue, data=request.data, partial=True))
+        values = validated(QueueDetailSerializer(queue, data=request.data, partial=True))
         state, tenants = values.pop("state", queue.state), values.pop("tenants", None)
         if values or tenants is not None:
             services.change(queue, values, tenants=tenants, by=user, actor=actor_of(user), now=clock.now())
         services.set_state(queue, state, by=user, actor=actor_of(user), now=clock.now())
-        return told(QueueDetailSerializer(queue))
+        return respond(QueueDetailSerializer(queue))
 
 
 class QueueStanding(View):
@@ -101,7 +101,7 @@ class QueueStanding(View):
         facts = {"name": queue.name, "state": queue.state, "waiting": found.waiting, "inside": found.inside}
         in_line = [{"uid": here.snapshot.jobs[str(pk)].uid, "name": here.snapshot.jobs[str(pk)].name, "place": place}
                    for pk, place in found.places.items()]  # fmt: skip
-        return told(StandingSerializer({**facts, "in_line": in_line, "shares": here.standings.get(queue.name)}))
+        return respond(StandingSerializer({**facts, "in_line": in_line, "shares": here.standings.get(queue.name)}))
 
 
 class QueuePreview(View):
@@ -111,15 +111,15 @@ class QueuePreview(View):
         user = person(request)
         queue = selectors.get(name, user)
         require(user, Permission.MANAGE_QUEUES)
-        values = checked(QueueDetailSerializer(queue, data=request.data, partial=True))
+        values = validated(QueueDetailSerializer(queue, data=request.data, partial=True))
         for field in values.keys() - {"tenants", "cluster", "name", "state"}:
             setattr(queue, field, values[field])
         checks.require(queue)
-        return told(ForecastSerializer(queue_shares.forecast(queue)))
+        return respond(ForecastSerializer(queue_shares.forecast(queue)))
 
 
 def _made(document: dict[str, Any], user: User) -> Queue:
-    values = checked(QueueSerializer(data=document))
+    values = validated(QueueSerializer(data=document))
     return services.create(
         cluster=values.pop("cluster"),
         name=values.pop("name"),

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.v1.queue_serializers import Amounts
-from hekla.api.views import View, checked, person, told
+from hekla.api.views import View, person, respond, validated
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.quotas import services
 from hekla.apps.quotas.models import Quota
@@ -58,17 +58,17 @@ class Quotas(View):
     def get(self, request: Request, slug: str) -> Response:
         """What the tenant and its members may have, and have; of other members only who sets quotas is told."""
         tenant = tenancy.get(slug, person(request))
-        return told(QuotaRowSerializer(quota_usage.seen_by(person(request), tenant, clock.now()), many=True))
+        return respond(QuotaRowSerializer(quota_usage.seen_by(person(request), tenant, clock.now()), many=True))
 
     @extend_schema(request=QuotaSerializer, responses=QuotaRowSerializer(many=True))
     def put(self, request: Request, slug: str) -> Response:
         """Set a quota: the tenant's as an operator or platform admin, those of members as an admin of the tenant."""
         user = person(request)
-        tenant, values = tenancy.get(slug, user), checked(QuotaSerializer(data=request.data))
+        tenant, values = tenancy.get(slug, user), validated(QuotaSerializer(data=request.data))
         name, of = values.pop("username"), Quota.Of(values.pop("of"))
         one = next((m.user for m in tenancy.members(tenant) if m.user.username == name), None)
         if (of is Quota.Of.ONE) is not (one is not None):
             raise Invalid([Problem("username", "Name a member of the tenant for “one”, and nobody otherwise.")])
         now = clock.now()
         services.set_quota(tenant=tenant, of=of, user=one, bounds=values, by=user, actor=actor_of(user), now=now)
-        return told(QuotaRowSerializer(quota_usage.seen_by(user, tenant, now), many=True))
+        return respond(QuotaRowSerializer(quota_usage.seen_by(user, tenant, now), many=True))

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from hekla.api.throttles import PerPerson, WhatIfs
 from hekla.api.v1.what_if import OthersSerializer, told_of
-from hekla.api.views import View, person, told
+from hekla.api.views import View, person, respond
 from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.forecasts.selectors import Accuracy
 from hekla.apps.jobs import selectors
@@ -47,7 +47,7 @@ class Start(View):
         user = person(request)
         job = selectors.get(uid, user)
         answer = Answer(Verdict.NOW) if job.is_final else what_if.about_job(job, user=user, with_offers=False)
-        return told(StartSerializer(_document(job, answer)))
+        return respond(StartSerializer(_document(job, answer)))
 
 
 def _document(job: Job, answer: Answer) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """The addresses of version 1."""
 
-from django.urls import path
+from typing import Any
+
+from django.urls import URLPattern, path
 
 from hekla.api.v1 import (
     audit,
@@ -30,6 +32,20 @@ from hekla.api.v1 import (
     what_if,
 )
 from hekla.api.v1.schema import Schema
+from hekla.api.views import ResourceViewSet
+
+_LIST = {"get": "list", "post": "create"}
+_ONE = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
+
+
+def resource(address: str, key: str, views: type[ResourceViewSet[Any]], *, name: str) -> list[URLPattern]:
+    """The addresses of a list and of one resource in it, for the actions that `views` has."""
+    lists, one = ({verb: action for verb, action in verbs.items() if hasattr(views, action)} for verbs in (_LIST, _ONE))
+    return [
+        path(address, views.as_view(lists), name=address.replace("-", "_")),
+        path(f"{address}/{key}", views.as_view(one), name=name),
+    ]
+
 
 app_name = "v1"
 urlpatterns = [
@@ -70,29 +86,22 @@ urlpatterns = [
     path("jobs/<uuid:uid>/notifications", notifications.JobNotifications.as_view(), name="job_notifications"),
     path("notifications", notifications.Notifications.as_view(), name="notifications"),
     path("notifications/settings", notifications.Preferences.as_view(), name="notification_settings"),
-    path("flows", flows.Flows.as_view(), name="flows"),
-    path("flows/<uuid:uid>", flows.OneFlow.as_view(), name="flow"),
+    *resource("flows", "<uuid:uid>", flows.FlowViewSet, name="flow"),
     path("flows/<uuid:uid>/stop", flows.StopFlow.as_view(), name="flow_stop"),
-    path("templates", flows.Templates.as_view(), name="templates"),
-    path("templates/<uuid:uid>", flows.OneTemplate.as_view(), name="template"),
-    path("gallery", gallery.Gallery.as_view(), name="gallery"),
-    path("gallery/<uuid:uid>", gallery.OneCard.as_view(), name="gallery_card"),
-    path("gallery/<uuid:uid>/jobs", gallery.Begin.as_view(), name="gallery_begin"),
-    path("presets", presets.Presets.as_view(), name="presets"),
-    path("presets/<uuid:uid>", presets.OnePreset.as_view(), name="preset"),
-    path("presets/<uuid:uid>/copy", presets.Begun.as_view(), name="preset_copy"),
-    path("batches", batches.Batches.as_view(), name="batches"),
-    path("batches/<uuid:uid>", batches.OneBatch.as_view(), name="batch"),
+    *resource("templates", "<uuid:uid>", flows.TemplateViewSet, name="template"),
+    *resource("gallery", "<uuid:uid>", gallery.GalleryViewSet, name="gallery_card"),
+    path("gallery/<uuid:uid>/jobs", gallery.GalleryViewSet.as_view({"post": "begin"}), name="gallery_begin"),
+    *resource("presets", "<uuid:uid>", presets.PresetViewSet, name="preset"),
+    path("presets/<uuid:uid>/copy", presets.PresetViewSet.as_view({"get": "copy"}), name="preset_copy"),
+    *resource("batches", "<uuid:uid>", batches.BatchViewSet, name="batch"),
     path("batches/<uuid:uid>/actions", batches.BatchActions.as_view(), name="batch_actions"),
-    path("schedules", schedules.Schedules.as_view(), name="schedules"),
-    path("schedules/<uuid:uid>", schedules.OneSchedule.as_view(), name="schedule"),
+    *resource("schedules", "<uuid:uid>", schedules.ScheduleViewSet, name="schedule"),
     path("schedules/<uuid:uid>/actions", schedules.ScheduleActions.as_view(), name="schedule_actions"),
     path("queues", queues.Queues.as_view(), name="queues"),
     path("queues/<slug:name>", queues.OneQueue.as_view(), name="queue"),
     path("queues/<slug:name>/standing", queues.QueueStanding.as_view(), name="queue_standing"),
     path("queues/<slug:name>/preview", queues.QueuePreview.as_view(), name="queue_preview"),
-    path("spans", spans.Spans.as_view(), name="spans"),
-    path("spans/<slug:name>", spans.OneSpan.as_view(), name="span"),
+    *resource("spans", "<slug:name>", spans.SpanViewSet, name="span"),
     path("clusters", clusters.Clusters.as_view(), name="clusters"),
     path("clusters/<slug:name>", clusters.OneCluster.as_view(), name="cluster"),
     path("clusters/<slug:name>/try", clusters.TryCluster.as_view(), name="cluster_try"),
@@ -101,6 +110,5 @@ urlpatterns = [
     path("clusters/<slug:name>/policy/trial", policies.TryPolicy.as_view(), name="policy_trial"),
     path("nodes", places.Nodes.as_view(), name="nodes"),
     path("environments", places.Environments.as_view(), name="environments"),
-    path("priority-classes", priorities.PriorityClasses.as_view(), name="priority_classes"),
-    path("priority-classes/<slug:name>", priorities.OnePriorityClass.as_view(), name="priority_class"),
+    *resource("priority-classes", "<slug:name>", priorities.PriorityClassViewSet, name="priority_class"),
 ]

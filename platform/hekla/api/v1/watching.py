@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.v1.watching_serializers import ExposureSerializer, ReceiptsSerializer, RibbonSerializer
-from hekla.api.views import View, person, told
+from hekla.api.views import View, person, respond
 from hekla.apps.job_history import receipts, ribbon
 from hekla.apps.jobs import selectors
 from hekla.lib import clock
@@ -19,7 +19,7 @@ class Waits(View):
     def get(self, request: Request, uid: UUID) -> Response:
         """Why a job waited, stretch by stretch, and what is so now."""
         job = selectors.get(uid, person(request))
-        return told(RibbonSerializer(ribbon.of(job, selectors.course(job), now=clock.now())))
+        return respond(RibbonSerializer(ribbon.of(job, selectors.course(job), now=clock.now())))
 
 
 class Receipts(View):
@@ -29,7 +29,7 @@ class Receipts(View):
         job = selectors.get(uid, person(request))
         given = receipts.given(job)
         found = {"given": given, "gained": receipts.gained(job), "standing": receipts.standing(job, given)}
-        return told(ReceiptsSerializer(found))
+        return respond(ReceiptsSerializer(found))
 
 
 class Exposed(View):
@@ -37,4 +37,4 @@ class Exposed(View):
     def get(self, request: Request, uid: UUID) -> Response:
         """How many of a job's pods hold what its queue has borrowed, and who may take that back."""
         user = person(request)
-        return told(ExposureSerializer(reclaim_risk.seen_by(user, selectors.get(uid, user), now=clock.now())))
+        return respond(ExposureSerializer(reclaim_risk.seen_by(user, selectors.get(uid, user), now=clock.now())))

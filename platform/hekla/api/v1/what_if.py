@@ -15,7 +15,7 @@ from hekla.api.v1.asked import tenant_of
 from hekla.api.v1.jobs import asked_for
 from hekla.api.v1.schema import JOB_SPEC
 from hekla.api.v1.serializers import ProspectSerializer, asked_of
-from hekla.api.views import View, person, told
+from hekla.api.views import View, person, respond
 from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.forecasts.selectors import Accuracy
 from hekla.apps.jobs import services as jobs
@@ -84,7 +84,7 @@ class WhatIf(View):
         answer = what_if.about_draft(spec, tenant=tenant, user=user, queue=way.queue, with_eta=with_eta)
         accuracy = forecasts.accuracy(way.queue.pk)
         sentences = [wording.head(answer), *wording.sentences(answer), *_when(answer, accuracy, is_asked=with_eta)]
-        return told(WhatIfSerializer(_document(spec, answer, sentences) | _where(way)))
+        return respond(WhatIfSerializer(_document(spec, answer, sentences) | _where(way)))
 
 
 def _where(way: Way) -> dict[str, Any]:
