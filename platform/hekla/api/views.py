@@ -58,7 +58,7 @@ class View(APIView):
 
     writes: ClassVar[Scope] = Scope.ADMIN
     permission: ClassVar[Permission | None] = None
-    permission_classes = (IsAuthenticated, TokenScope, PlatformRole)
+    permission_classes: tuple[type[BasePermission], ...] = (IsAuthenticated, TokenScope, PlatformRole)
     parser_classes = (BoundedJSON,)
     throttle_classes: tuple[type[BaseThrottle], ...] = (PerPerson,)
 

@@ -101,7 +101,6 @@ class PresetViewSet(DeletableViewSet[Preset]):
     def copy(self, request: Request, uid: UUID) -> Response:  # noqa: ARG002
         """What to send to begin a job with it: its JobSpec under a name that is free."""
         preset = self.get_object()
-        is_own = preset.tenant and not request.query_params.get("tenant")
-        return respond(
-            CopySerializer(begun_with(selectors.spec_of(preset), preset.tenant if is_own else tenant_of(request)))
-        )
+        is_own = not request.query_params.get("tenant")
+        tenant = preset.tenant if preset.tenant and is_own else tenant_of(request)
+        return respond(CopySerializer(begun_with(selectors.spec_of(preset), tenant)))

@@ -40,7 +40,8 @@ _ONE = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
 
 def resource(address: str, key: str, views: type[ResourceViewSet[Any]], *, name: str) -> list[URLPattern]:
     """The addresses of a list and of one resource in it, for the actions that `views` has."""
-    lists, one = ({verb: action for verb, action in verbs.items() if hasattr(views, action)} for verbs in (_LIST, _ONE))
+    lists: dict[str, Any] = {verb: action for verb, action in _LIST.items() if hasattr(views, action)}
+    one: dict[str, Any] = {verb: action for verb, action in _ONE.items() if hasattr(views, action)}
     return [
         path(address, views.as_view(lists), name=address.replace("-", "_")),
         path(f"{address}/{key}", views.as_view(one), name=name),
