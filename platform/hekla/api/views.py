@@ -27,7 +27,7 @@ from hekla.domain.errors import NotFound
 M = TypeVar("M", bound=Model)
 
 
-class TokenScope(BasePermission):
+class HasTokenScope(BasePermission):
     """A token must have the scope `read` to look and the scope `writes` of the view to change something."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
@@ -38,7 +38,7 @@ class TokenScope(BasePermission):
         return True
 
 
-class PlatformRole(BasePermission):
+class HasPlatformPermission(BasePermission):
     """To change something, a person's platform role must give the permission that the view names."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
@@ -58,7 +58,7 @@ class View(APIView):
 
     writes: ClassVar[Scope] = Scope.ADMIN
     permission: ClassVar[Permission | None] = None
-    permission_classes: tuple[type[BasePermission], ...] = (IsAuthenticated, TokenScope, PlatformRole)
+    permission_classes: tuple[type[BasePermission], ...] = (IsAuthenticated, HasTokenScope, HasPlatformPermission)
     parser_classes = (BoundedJSON,)
     throttle_classes: tuple[type[BaseThrottle], ...] = (PerPerson,)
 
