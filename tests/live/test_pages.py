@@ -110,7 +110,7 @@ async def test_what_concerns_others_is_not_sent(open_page: Open) -> None:
 
 
 async def test_a_rendering_that_fails_is_tried_again_though_nothing_else_happens(open_page: Open, monkeypatch) -> None:
-    monkeypatch.setattr("hekla.live.renderings._AFTER_A_FAULT_SECONDS", 0.1)
+    monkeypatch.setattr("hekla.live.renderings._RETRY_AFTER_ERROR_SECONDS", 0.1)
     fails = iter([True])
 
     def sometimes(user: User, params: registry.Params) -> str:

@@ -16,8 +16,8 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
 from hekla.api import etags
-from hekla.api.parsers import BoundedJSON
-from hekla.api.throttles import PerPerson
+from hekla.api.parsers import BoundedJSONParser
+from hekla.api.throttles import PerPersonThrottle
 from hekla.apps.accounts.models import ApiToken, User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import MissingScope, Scope
@@ -49,7 +49,7 @@ class HasPlatformPermission(BasePermission):
         return True
 
 
-class View(APIView):
+class ApiView(APIView):
     """An address of the API: signed in, counted, JSON.
 
     `writes`: the scope that a token must have to change something here; the widest unless a view names another.
@@ -59,8 +59,8 @@ class View(APIView):
     writes: ClassVar[Scope] = Scope.ADMIN
     permission: ClassVar[Permission | None] = None
     permission_classes: tuple[type[BasePermission], ...] = (IsAuthenticated, HasTokenScope, HasPlatformPermission)
-    parser_classes = (BoundedJSON,)
-    throttle_classes: tuple[type[BaseThrottle], ...] = (PerPerson,)
+    parser_classes = (BoundedJSONParser,)
+    throttle_classes: tuple[type[BaseThrottle], ...] = (PerPersonThrottle,)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         """Who asks, how much, and that what stands in the address is text."""
@@ -79,7 +79,7 @@ class View(APIView):
         return look(request, *args, **kwargs).data
 
 
-class ResourceViewSet(View, ListModelMixin, RetrieveModelMixin, GenericViewSet[M]):
+class ResourceViewSet(ApiView, ListModelMixin, RetrieveModelMixin, GenericViewSet[M]):
     """A list of resources and each of them; subclasses say how one is found, and add what can be done with it."""
 
     list_serializer_class: ClassVar[type[BaseSerializer[Any]]]
@@ -99,7 +99,7 @@ class DeletableViewSet(ResourceViewSet[M], DestroyModelMixin):
     """Resources that can be deleted; `perform_destroy` says how."""
 
 
-class Nothing(View):
+class UnknownAddressView(ApiView):
     """Addresses that do not exist answer as problems too."""
 
     schema = None
@@ -111,7 +111,7 @@ class Nothing(View):
         raise NotFound(_("There is nothing at this address; the addresses are listed at /api/v1/schema."))
 
 
-class Paging(CursorPagination):
+class CursorPages(CursorPagination):
     """Pages by cursor: `limit`, `cursor`; the answer's `next` is the address of the next page."""
 
     page_size = 50

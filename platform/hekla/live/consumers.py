@@ -16,17 +16,17 @@ from hekla.apps.event_log import selectors as event_log
 from hekla.apps.impersonation import selectors as acting
 from hekla.apps.tenancy.selectors import Standing
 from hekla.domain.errors import NotFound
-from hekla.live import logs, sights
+from hekla.live import logs, subscriptions
 from hekla.live.guard import Visitor, guard
 from hekla.live.hub import hub
 from hekla.live.instruments import OPEN_SOCKETS
-from hekla.live.renderings import Shown, renderings
-from hekla.live.sights import Asked, Sight
+from hekla.live.renderings import Subscription, subscription_registry
+from hekla.live.subscriptions import LiveQuery, SubscriptionKey
 from hekla.live.threads import in_thread, per_loop
 
 log = logging.getLogger(__name__)
 UNKNOWN, NOT_SIGNED_IN, TRY_AGAIN = 4404, 4401, 1013
-_doors = per_loop(partial(asyncio.Semaphore, 2))
+_lookup_slots = per_loop(partial(asyncio.Semaphore, 2))
 """However many come at once, so many of them are looked up; those who are inside go on being shown what changes."""
 
 
@@ -46,7 +46,7 @@ class GuardedConsumer(AsyncJsonWebsocketConsumer):
         """Check the person, then let the socket do what it is for."""
         self.params = dict(parse_qsl(self.scope["query_string"].decode(errors="replace")))
         await self.accept()
-        visitor = await _visitor(self.scope)
+        visitor = await _visitor_of(self.scope)
         if visitor is None:
             await self._close(NOT_SIGNED_IN)
             return
@@ -113,18 +113,18 @@ class PageConsumer(GuardedConsumer):
     which nothing is missing from it.
     """
 
-    shown: Sequence[Shown] = ()
+    shown: Sequence[Subscription] = ()
     _sender: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
         """Check the view, then follow it."""
-        self._newest: dict[Sight, bytes] = {}
-        self.asked = Asked.by(self.params, self.scope.get("cookies", {}).get("django_language", "en"))
+        self._newest: dict[SubscriptionKey, bytes] = {}
+        self.asked = LiveQuery.by(self.params, self.scope.get("cookies", {}).get("django_language", "en"))
         shown = await self._join(await self._seen())
-        since = _whole(self.params.get("since", ""))
+        since = _parse_number(self.params.get("since", ""))
         own = [one for one in shown if not one.sight.is_aside]
         topics = frozenset[str]().union(*(one.topics for one in own))
-        async with _doors():
+        async with _lookup_slots():
             missed = await in_thread(partial(event_log.count_after, since, topics))
         if missed:
             await self.send_json({"type": "behind", "events": missed, "parts": len(own)})
@@ -151,7 +151,7 @@ class PageConsumer(GuardedConsumer):
                 await self.send_json({"type": "gone"})
         await super().end()
 
-    def show(self, sight: Sight, message: bytes) -> None:
+    def show(self, sight: SubscriptionKey, message: bytes) -> None:
         """Send this, or something newer, as soon as the line is free: a slow line is told less often."""
         self._newest[sight] = message
         if self._sender is None:
@@ -164,14 +164,14 @@ class PageConsumer(GuardedConsumer):
                 await self.send(bytes_data=message)
         self._sender = None
 
-    async def _seen(self) -> Sequence[Sight]:
-        async with _doors():
-            self.standing, found = await in_thread(partial(sights.seen, self.visitor, self.asked))
+    async def _seen(self) -> Sequence[SubscriptionKey]:
+        async with _lookup_slots():
+            self.standing, found = await in_thread(partial(subscriptions.resolve, self.visitor, self.asked))
         return found
 
-    async def _join(self, found: Sequence[Sight]) -> Sequence[Shown]:
+    async def _join(self, found: Sequence[SubscriptionKey]) -> Sequence[Subscription]:
         self._leave()
-        self.shown = [renderings().join(sight, self) for sight in found]
+        self.shown = [subscription_registry().join(sight, self) for sight in found]
         await hub().ready()
         if self.is_over:  # the browser left meanwhile
             self._leave()
@@ -183,7 +183,7 @@ class PageConsumer(GuardedConsumer):
 
     def _leave(self) -> None:
         for shown in self.shown:
-            renderings().leave(shown, self)
+            subscription_registry().leave(shown, self)
         self.shown = ()
 
 
@@ -197,7 +197,7 @@ class LogConsumer(GuardedConsumer):
         """Check the person, then follow."""
         self.pod_id = int(self.scope["url_route"]["kwargs"]["pod_id"])
         await self.refresh()
-        self._follower = asyncio.create_task(self._follow(_whole(self.params.get("offset", ""))))
+        self._follower = asyncio.create_task(self._follow(_parse_number(self.params.get("offset", ""))))
 
     async def disconnect(self, code: int) -> None:
         """Stop following."""
@@ -206,8 +206,8 @@ class LogConsumer(GuardedConsumer):
 
     async def refresh(self) -> None:
         """Whether they may see the pod is asked at each reading, as whom they are now."""
-        async with _doors():
-            self.standing, self.user = await in_thread(partial(sights.who, self.visitor))
+        async with _lookup_slots():
+            self.standing, self.user = await in_thread(partial(subscriptions.authorize, self.visitor))
 
     async def end(self) -> None:
         """Read nothing more."""
@@ -245,7 +245,7 @@ class LogConsumer(GuardedConsumer):
             await asyncio.sleep(0 if chunk.is_full else logs.LOOK_EVERY_SECONDS)
 
 
-async def _visitor(scope: Mapping[str, Any]) -> Visitor | None:
+async def _visitor_of(scope: Mapping[str, Any]) -> Visitor | None:
     """Who is signed in. Their rights are asked anew each time: they may be taken while the socket is open."""
     user, session = scope["user"], scope.get("session")
     if user is None or not user.is_authenticated:
@@ -255,5 +255,5 @@ async def _visitor(scope: Mapping[str, Any]) -> Visitor | None:
     return Visitor(user.pk, session.session_key, await session.aget(acting.KEY))
 
 
-def _whole(text: str) -> int:
+def _parse_number(text: str) -> int:
     return int(text) if text.isdigit() and len(text) < 19 else 0  # noqa: PLR2004

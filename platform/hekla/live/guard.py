@@ -20,11 +20,11 @@ from hekla.apps.login_sessions import selectors as visits
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Standing
 from hekla.lib import clock
-from hekla.live.threads import in_thread, per_loop, rest
+from hekla.live.threads import in_thread, per_loop, release_threads
 
 log = logging.getLogger(__name__)
 EVERY_SECONDS = 2.0
-HURRYING = frozenset({
+RIGHTS_EVENTS = frozenset({
     *("MemberAdded", "MemberRemoved", "MemberRoleChanged", "TenantChanged", "DepartmentChanged"),
     *("UserChanged", "OtherSessionsRevoked"),
 })  # fmt: skip
@@ -81,7 +81,7 @@ class Guard:
         if self._task is not None:
             self._task.cancel()
             self._task = None
-        rest()
+        release_threads()
 
     def hurry(self) -> None:
         """Look at once."""

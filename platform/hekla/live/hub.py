@@ -20,7 +20,7 @@ from redis.exceptions import RedisError
 
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import Event
-from hekla.live.guard import HURRYING, guard
+from hekla.live.guard import RIGHTS_EVENTS, guard
 from hekla.live.threads import in_thread, per_loop
 from hekla.live.wake import CHANNEL
 
@@ -99,7 +99,7 @@ class Hub:
 
     def _tell(self, events: Sequence[Event]) -> None:
         self._tell_of({topic for event in events for topic in event.topics})
-        if any(event.kind in HURRYING for event in events):
+        if any(event.kind in RIGHTS_EVENTS for event in events):
             guard().hurry()
 
     def _tell_of(self, topics: set[str]) -> None:

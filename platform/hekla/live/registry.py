@@ -15,7 +15,7 @@ from hekla.domain.errors import NotFound
 Params = Mapping[str, str]
 
 
-def alone(user: User, _params: Params) -> Hashable:
+def private_audience(user: User, _params: Params) -> Hashable:
     """An audience of one: nobody else is shown what this person sees."""
     return user.pk
 
@@ -33,11 +33,11 @@ class LiveView:
 
     topics: Callable[[User, Params], frozenset[str]]
     render: Callable[[User, Params], str]
-    audience: Callable[[User, Params], Hashable] = alone
+    audience: Callable[[User, Params], Hashable] = private_audience
     anew: frozenset[str] = frozenset()
 
 
-ASIDE = "bell"
+SIDE_VIEW = "bell"
 """The view that stands on every page, beside what the page itself shows. It has no number: the newest holds."""
 _views: dict[str, tuple[LiveView, ...]] = {}
 

@@ -20,16 +20,16 @@ from hekla.domain.errors import NotFound
 from hekla.live.guard import Visitor, guard
 from hekla.live.hub import hub
 from hekla.live.instruments import RENDERING_SECONDS
-from hekla.live.sights import Moved, Sight, render, view_of
+from hekla.live.subscriptions import ScopeChanged, SubscriptionKey, render, view_of
 from hekla.live.threads import in_thread, per_loop
 
 log = logging.getLogger(__name__)
-_GATHER_SECONDS = 0.05
-_AGAIN_SECONDS, _AFTER_A_FAULT_SECONDS = 1.0, 10.0
-_RESTS = 5
+_BATCH_SECONDS = 0.05
+_RETRY_SECONDS, _RETRY_AFTER_ERROR_SECONDS = 1.0, 10.0
+_IDLE_RATIO = 5
 """So many times as long as a rendering took, nothing of that sight is rendered: it takes a sixth of a core at most."""
 _SLOW_SECONDS = 0.1
-_LEVEL = 4
+_COMPRESSION_LEVEL = 4
 
 
 class Viewer(Protocol):
@@ -38,7 +38,7 @@ class Viewer(Protocol):
     visitor: Visitor
     standing: Standing | None
 
-    def show(self, sight: Sight, message: bytes) -> None:
+    def show(self, sight: SubscriptionKey, message: bytes) -> None:
         """Send this of that part of the page, or something newer, as soon as the line is free."""
 
     async def look_again(self) -> None:
@@ -48,31 +48,31 @@ class Viewer(Protocol):
         """There is nothing to be seen any more."""
 
 
-class Lines:
+class RenderQueues:
     """Where renderings wait for their turn: by what those of the same view took the last time."""
 
     def __init__(self) -> None:
         self._quick, self._slow = asyncio.Semaphore(2), asyncio.Semaphore(1)
         self._took: dict[tuple[str, int], float] = {}
 
-    def note(self, sight: Sight, seconds: float) -> None:
+    def note(self, sight: SubscriptionKey, seconds: float) -> None:
         """So much of a processor it took."""
         self._took[sight.asked.view, sight.part] = seconds
         RENDERING_SECONDS.labels(sight.asked.view).observe(seconds)
 
-    def took(self, sight: Sight) -> float:
+    def took(self, sight: SubscriptionKey) -> float:
         """How much it takes, as far as anybody knows."""
         return self._took.get((sight.asked.view, sight.part), 0.0)
 
-    def of(self, sight: Sight) -> asyncio.Semaphore:
+    def of(self, sight: SubscriptionKey) -> asyncio.Semaphore:
         """The line for it."""
         return self._slow if self.took(sight) > _SLOW_SECONDS else self._quick
 
 
-class Shown:
+class Subscription:
     """A sight, and those who see it."""
 
-    def __init__(self, sight: Sight, lines: Lines) -> None:
+    def __init__(self, sight: SubscriptionKey, lines: RenderQueues) -> None:
         self.sight, self.topics = sight, sight.topics
         self._anew = view_of(sight).anew
         self.viewers: set[Viewer] = set()
@@ -116,7 +116,7 @@ class Shown:
             one = next(iter(due))
             try:
                 seconds, message = await in_thread(partial(_message, self.sight, one.visitor))
-            except Moved:
+            except ScopeChanged:
                 due.discard(one)
                 await one.look_again()
             except NotFound:
@@ -124,17 +124,17 @@ class Shown:
             except DatabaseError as error:
                 log.warning("cannot render %s now: %s", self.sight.asked.view, error)
                 self._due |= due
-                return _AGAIN_SECONDS
+                return _RETRY_SECONDS
             except Exception:
                 log.exception("cannot render %s", self.sight.asked.view)
                 self._due |= due
-                return _AFTER_A_FAULT_SECONDS
+                return _RETRY_AFTER_ERROR_SECONDS
             else:
                 self._lines.note(self.sight, seconds)
                 for viewer in due & self.viewers:
                     viewer.show(self.sight, message)
                 break
-        return max(_GATHER_SECONDS, _RESTS * self._lines.took(self.sight))
+        return max(_BATCH_SECONDS, _IDLE_RATIO * self._lines.took(self.sight))
 
     async def _ended(self, one: Viewer) -> set[Viewer]:
         """Those who see no more what this one does not: all of its standing, as the guard knows it now."""
@@ -144,32 +144,32 @@ class Shown:
         return alike
 
 
-def _message(sight: Sight, visitor: Visitor) -> tuple[float, bytes]:
+def _message(sight: SubscriptionKey, visitor: Visitor) -> tuple[float, bytes]:
     """Compressed once for all who are sent it; and what that took of this thread's processor."""
     began = time.thread_time()
     number, html = render(sight, visitor)
     told = {"type": "aside"} if sight.is_aside else {"type": "fragments", "part": sight.part, "seq": number}
-    data = gzip.compress(json.dumps(told | {"html": html}).encode(), _LEVEL, mtime=0)
+    data = gzip.compress(json.dumps(told | {"html": html}).encode(), _COMPRESSION_LEVEL, mtime=0)
     return time.thread_time() - began, data
 
 
-class Renderings:
+class SubscriptionRegistry:
     """All sights that are seen in this process."""
 
     def __init__(self) -> None:
-        self._shown: dict[Sight, Shown] = {}
-        self._lines = Lines()
+        self._shown: dict[SubscriptionKey, Subscription] = {}
+        self._lines = RenderQueues()
 
-    def join(self, sight: Sight, viewer: Viewer) -> Shown:
+    def join(self, sight: SubscriptionKey, viewer: Viewer) -> Subscription:
         """From now on this viewer is shown what changes."""
         shown = self._shown.get(sight)
         if shown is None:
-            shown = self._shown[sight] = Shown(sight, self._lines)
+            shown = self._shown[sight] = Subscription(sight, self._lines)
             hub().join(shown)
         shown.viewers.add(viewer)
         return shown
 
-    def leave(self, shown: Shown, viewer: Viewer) -> None:
+    def leave(self, shown: Subscription, viewer: Viewer) -> None:
         """It is not shown it any more."""
         shown.viewers.discard(viewer)
         if not shown.viewers and self._shown.get(shown.sight) is shown:
@@ -177,4 +177,4 @@ class Renderings:
             hub().leave(shown)
 
 
-renderings = per_loop(Renderings)
+subscription_registry = per_loop(SubscriptionRegistry)

@@ -12,7 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 T = TypeVar("T")
 U = TypeVar("U")
-_MOST = 6
+_MAX_THREADS = 6
 
 
 class _Threads:
@@ -20,7 +20,7 @@ class _Threads:
 
     def __init__(self) -> None:
         self._opened: list[BaseDatabaseWrapper] = []
-        self.pool = ThreadPoolExecutor(_MOST, thread_name_prefix="live", initializer=self._begin)
+        self.pool = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="live", initializer=self._begin)
 
     def _begin(self) -> None:
         connection = connections["default"]
@@ -44,7 +44,7 @@ async def in_thread(work: Callable[[], T]) -> T:
     return await database_sync_to_async(work, thread_sensitive=False, executor=_threads[0].pool)()
 
 
-def rest() -> None:
+def release_threads() -> None:
     """No page is open: whoever opens the next one gets threads of their own."""
     while _threads:
         Thread(target=_threads.pop().end, name="live-end").start()

@@ -27,16 +27,16 @@ def _valkey() -> Redis:
 @receiver(recorded)
 def after_commit(**_kwargs: Any) -> None:  # noqa: ANN401
     """Say that the log has grown. Whoever misses it looks within a second anyway."""
-    _say("")
+    _publish("")
 
 
 @receiver(counted)
-def after_counting(person: int, **_kwargs: Any) -> None:  # noqa: ANN401
+def after_count_change(person: int, **_kwargs: Any) -> None:  # noqa: ANN401
     """Say that somebody's bell shows another number. Whoever misses it asks within a minute."""
-    _say(f"bell:{person}")
+    _publish(f"bell:{person}")
 
 
-def _say(word: str) -> None:
+def _publish(word: str) -> None:
     try:
         _valkey().publish(CHANNEL, word)
     except (RedisError, OSError) as error:

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import View, person, respond
+from hekla.api.views import ApiView, person, respond
 from hekla.apps.tenancy import audit
 
 _MOST = 200
@@ -31,7 +31,7 @@ class ActSerializer(serializers.Serializer[Any]):
     facts = serializers.DictField(source="event.payload")
 
 
-class Audit(View):
+class AuditView(ApiView):
     @extend_schema(parameters=_ASKED, responses=ActSerializer(many=True))
     def get(self, request: Request) -> Response:
         """What people did, newest first: in your tenants for their admins, everywhere for operators and admins."""

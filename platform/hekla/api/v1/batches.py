@@ -19,10 +19,10 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
-from hekla.api.v1.asked import NameAndTenant, is_dry_run, tenant_of
+from hekla.api.parsers import BoundedJSONParser, ManifestParser, ManifestText
+from hekla.api.v1.parameters import NameAndTenant, is_dry_run, tenant_of
 from hekla.api.v1.schema import SWEEP_SPEC
-from hekla.api.views import Paging, ResourceViewSet, View, person, respond, validated
+from hekla.api.views import ApiView, CursorPages, ResourceViewSet, person, respond, validated
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.batches import selectors, services
@@ -113,10 +113,10 @@ class BatchActionSerializer(serializers.Serializer[Any]):
 class BatchViewSet(ResourceViewSet[Batch]):
     writes = Scope.JOBS
 
-    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
     list_serializer_class = BatchSerializer
     serializer_class = BatchDetailSerializer
-    pagination_class = Paging
+    pagination_class = CursorPages
     queryset = Batch.objects.none()  # tells the schema which filters there are
     filter_backends = (DjangoFilterBackend,)
     filterset_class = NameAndTenant
@@ -148,7 +148,7 @@ class BatchViewSet(ResourceViewSet[Batch]):
         return _sweep(request, tenant, user, is_dry=is_dry)
 
 
-class BatchActions(View):
+class BatchActionsView(ApiView):
     writes = Scope.JOBS
 
     @extend_schema(request=BatchActionSerializer, responses=BatchDetailSerializer)

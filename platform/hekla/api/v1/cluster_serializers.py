@@ -85,7 +85,7 @@ def _secret(most: int, **more: Any) -> serializers.CharField:  # noqa: ANN401
     return serializers.CharField(max_length=most, write_only=True, required=False, trim_whitespace=False, **more)
 
 
-class WishSerializer(serializers.Serializer[Any]):
+class ClusterChangeSerializer(serializers.Serializer[Any]):
     """A cluster that exists, changed. A key is a kubeconfig, or a token with its server; it is never told again."""
 
     config = serializers.DictField(required=False, help_text="what its backend needs to know")
@@ -106,7 +106,7 @@ class WishSerializer(serializers.Serializer[Any]):
         return attrs
 
 
-class NewWishSerializer(WishSerializer):
+class NewClusterSerializer(ClusterChangeSerializer):
     """A new cluster."""
 
     name = serializers.RegexField(

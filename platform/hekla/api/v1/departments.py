@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import View, person, respond, validated
+from hekla.api.views import ApiView, person, respond, validated
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.accounts.services import actor_of, require
@@ -45,7 +45,7 @@ class DepartmentDetailSerializer(serializers.Serializer[Any]):
     together = TenantUseSerializer()
 
 
-class DepartmentWishSerializer(serializers.Serializer[Any]):
+class DepartmentChangeSerializer(serializers.Serializer[Any]):
     """`heads` and `tenants`: all of them, by user name and by short name."""
 
     name = serializers.CharField(max_length=120)
@@ -56,7 +56,7 @@ class DepartmentWishSerializer(serializers.Serializer[Any]):
     tenants = serializers.SlugRelatedField(slug_field="slug", queryset=Tenant.objects.all(), many=True, required=False)
 
 
-class NewDepartmentSerializer(DepartmentWishSerializer):
+class NewDepartmentSerializer(DepartmentChangeSerializer):
     slug = serializers.SlugField(max_length=40)
 
     def validate_slug(self, slug: str) -> str:
@@ -66,7 +66,7 @@ class NewDepartmentSerializer(DepartmentWishSerializer):
         return slug
 
 
-class Departments(View):
+class DepartmentListView(ApiView):
     writes = Scope.MANAGE
 
     @extend_schema(responses=DepartmentSerializer(many=True))
@@ -84,7 +84,7 @@ class Departments(View):
         return respond(_detail(made), 201)
 
 
-class OneDepartment(View):
+class DepartmentView(ApiView):
     writes = Scope.MANAGE
 
     @extend_schema(responses=DepartmentDetailSerializer)
@@ -92,13 +92,13 @@ class OneDepartment(View):
         """A department, its tenants, and what they hold now, each and together."""
         return respond(_detail(selectors.department(slug, person(request))))
 
-    @extend_schema(request=DepartmentWishSerializer, responses=DepartmentDetailSerializer)
+    @extend_schema(request=DepartmentChangeSerializer, responses=DepartmentDetailSerializer)
     def patch(self, request: Request, slug: str) -> Response:
         """Change it; `heads` and `tenants` replace those that there are (admins of the platform)."""
         user = person(request)
         department = selectors.department(slug, user)
         require(user, Permission.MANAGE_TENANTS)
-        wish = validated(DepartmentWishSerializer(data=request.data, partial=True))
+        wish = validated(DepartmentChangeSerializer(data=request.data, partial=True))
         sets = {name: wish.pop(name, None) for name in ("heads", "tenants")}
         departments.change(department, wish, **sets, actor=actor_of(user), now=clock.now())
         return respond(_detail(selectors.department(slug, user)))

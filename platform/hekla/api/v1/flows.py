@@ -17,20 +17,20 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
-from hekla.api.v1.asked import NameAndTenant, is_dry_run, key_of, tenant_of
+from hekla.api.parsers import BoundedJSONParser, ManifestParser, ManifestText
 from hekla.api.v1.flow_serializers import (
     CheckedFlowSerializer,
     FlowDetailSerializer,
     FlowSerializer,
-    KeptSerializer,
+    SavedTemplatesSerializer,
     StartedSerializer,
     TemplateDetailSerializer,
     TemplateSerializer,
 )
 from hekla.api.v1.jobs import SUBMISSION
+from hekla.api.v1.parameters import NameAndTenant, idempotency_key, is_dry_run, tenant_of
 from hekla.api.v1.schema import FLOW_SPEC, JOB_SPEC
-from hekla.api.views import DeletableViewSet, Paging, View, person, respond
+from hekla.api.views import ApiView, CursorPages, DeletableViewSet, person, respond
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.flows import selectors, services
 from hekla.apps.flows.models import Flow, JobTemplate
@@ -44,11 +44,11 @@ from hekla.domain.phases import FlowPhase
 from hekla.lib import clock
 
 
-class NewestFlows(Paging):
+class NewestFlowsFirst(CursorPages):
     ordering = ("-started_at", "-id")
 
 
-class ByName(Paging):
+class FlowsByName(CursorPages):
     ordering = ("name", "id")
 
 
@@ -63,10 +63,10 @@ class ByName(Paging):
 class FlowViewSet(DeletableViewSet[Flow]):
     writes = Scope.JOBS
 
-    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
     list_serializer_class = FlowSerializer
     serializer_class = FlowDetailSerializer
-    pagination_class = NewestFlows
+    pagination_class = NewestFlowsFirst
     queryset = Flow.objects.none()  # tells the schema which filters there are
     filter_backends = (DjangoFilterBackend,)
     filterset_class = NameAndTenant
@@ -106,7 +106,7 @@ class FlowViewSet(DeletableViewSet[Flow]):
                 return respond(CheckedFlowSerializer({"jobs": jobs, "warnings": loaded.warnings + found.warnings}))
             now = clock.now()
             applied = services.apply(
-                templates=loaded.templates, flow=loaded.flow, now=now, key=key_of(request), **asked
+                templates=loaded.templates, flow=loaded.flow, now=now, key=idempotency_key(request), **asked
             )
         except HeklaError as error:
             raise loaded.translate_paths(error) from error
@@ -118,7 +118,7 @@ class FlowViewSet(DeletableViewSet[Flow]):
         services.delete(flow, user=person(self.request), now=clock.now())
 
 
-class StopFlow(View):
+class StopFlowView(ApiView):
     writes = Scope.JOBS
 
     @extend_schema(request=None, responses=FlowDetailSerializer)
@@ -136,10 +136,10 @@ class StopFlow(View):
 class TemplateViewSet(DeletableViewSet[JobTemplate]):
     writes = Scope.JOBS
 
-    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
     list_serializer_class = TemplateSerializer
     serializer_class = TemplateDetailSerializer
-    pagination_class = ByName
+    pagination_class = FlowsByName
     queryset = JobTemplate.objects.none()  # tells the schema which filters there are
     filter_backends = (DjangoFilterBackend,)
     filterset_class = NameAndTenant
@@ -153,14 +153,14 @@ class TemplateViewSet(DeletableViewSet[JobTemplate]):
     @extend_schema(
         parameters=SUBMISSION[:1],
         request={"application/json": OpenApiRequest(JOB_SPEC), "application/yaml": OpenApiRequest(OpenApiTypes.STR)},
-        responses={201: KeptSerializer},
+        responses={201: SavedTemplatesSerializer},
     )
     def create(self, request: Request) -> Response:
         """Save a JobSpec document, or Volcano's JobTemplates in YAML. They replace the templates of their names."""
         specs, warnings = _templates_in(request.data)
         tenant, user = tenant_of(request), person(request)
         applied = services.apply(templates=specs, flow=None, tenant=tenant, user=user, now=clock.now())
-        return respond(KeptSerializer({"templates": applied.templates, "warnings": warnings}), 201)
+        return respond(SavedTemplatesSerializer({"templates": applied.templates, "warnings": warnings}), 201)
 
     def perform_destroy(self, template: JobTemplate) -> None:
         services.delete_template(template, user=person(self.request), now=clock.now())

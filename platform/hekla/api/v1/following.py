@@ -17,7 +17,7 @@ from hekla.api.v1.serializers import (
     LogSerializer,
     SampleSerializer,
 )
-from hekla.api.views import View, person, respond
+from hekla.api.views import ApiView, person, respond
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.event_log.models import Event
@@ -60,7 +60,7 @@ class _SearchQuery(_UseQuery):
     limit = serializers.IntegerField(min_value=1, max_value=MOST_HITS, default=100)
 
 
-class Events(View):
+class JobEventsView(ApiView):
     @extend_schema(
         parameters=[
             OpenApiParameter("after", int, description="only events with a higher number"),
@@ -77,7 +77,7 @@ class Events(View):
         return respond(EventsSerializer({"events": events, "next_after": events[-1].pk if events else after}))
 
 
-class Attempts(View):
+class PodAttemptsView(ApiView):
     @extend_schema(responses=AttemptSerializer(many=True))
     def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
         """Every attempt of a replica, the first first: its times, where it ran, how it ended and what to try."""
@@ -87,7 +87,7 @@ class Attempts(View):
         return respond(AttemptSerializer(attempts, many=True))
 
 
-class Use(View):
+class PodUsageView(ApiView):
     @extend_schema(
         parameters=[OpenApiParameter("attempt", int, description="without it the last")],
         responses=SampleSerializer(many=True),
@@ -100,7 +100,7 @@ class Use(View):
         return respond(SampleSerializer(usage.samples(pod), many=True))
 
 
-class LogSearch(View):
+class PodLogSearchView(ApiView):
     @extend_schema(
         parameters=[
             OpenApiParameter("q", str, required=True, description="plain text, in one line"),
@@ -133,7 +133,7 @@ class LogSearch(View):
         return respond(FoundSerializer(found))
 
 
-class Log(View):
+class PodLogView(ApiView):
     @extend_schema(
         parameters=[
             OpenApiParameter("offset", int, description="the first byte"),

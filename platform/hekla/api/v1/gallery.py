@@ -9,10 +9,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.v1.asked import tenant_of
 from hekla.api.v1.jobs import SUBMISSION
+from hekla.api.v1.parameters import tenant_of
 from hekla.api.v1.serializers import SubmittedSerializer
-from hekla.api.views import DeletableViewSet, Paging, person, respond, validated
+from hekla.api.views import CursorPages, DeletableViewSet, person, respond, validated
 from hekla.apps.gallery import selectors, services
 from hekla.apps.gallery.models import Template
 from hekla.apps.jobs.facts import spec_of
@@ -76,7 +76,7 @@ class BeginSerializer(serializers.Serializer[Any]):
     )
 
 
-class ByTitle(Paging):
+class TemplatesByTitle(CursorPages):
     ordering = ("title", "id")
 
 
@@ -88,7 +88,7 @@ class ByTitle(Paging):
 class GalleryViewSet(DeletableViewSet[Template]):
     list_serializer_class = CardSerializer
     serializer_class = CardDetailSerializer
-    pagination_class = ByTitle
+    pagination_class = TemplatesByTitle
 
     def get_queryset(self) -> QuerySet[Template]:
         return selectors.visible_to(person(self.request))

@@ -9,9 +9,9 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.parsers import BoundedJSON, Table, TableBytes
-from hekla.api.v1.asked import is_dry_run
-from hekla.api.views import View, person, respond, validated
+from hekla.api.parsers import BoundedJSONParser, TableBytes, TableParser
+from hekla.api.v1.parameters import is_dry_run
+from hekla.api.views import ApiView, person, respond, validated
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.invitations import importing, table
 from hekla.apps.invitations.issuing import issue
@@ -47,9 +47,9 @@ class ImportedSerializer(serializers.Serializer[Any]):
     sent = serializers.BooleanField()
 
 
-class PeopleImport(View):
+class PeopleImportView(ApiView):
     writes = Scope.ADMIN
-    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Table)  # type: ignore[assignment]
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, TableParser)  # type: ignore[assignment]
 
     @extend_schema(
         parameters=_PARAMETERS,

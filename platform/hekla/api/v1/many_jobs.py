@@ -11,8 +11,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.v1.jobs import FILTERS, jobs_asked_for
-from hekla.api.views import View, person, respond, validated
+from hekla.api.v1.jobs import FILTERS, filtered_jobs
+from hekla.api.views import ApiView, person, respond, validated
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.jobs import filters, groups, services
 from hekla.apps.jobs.models import Job
@@ -64,7 +64,7 @@ class GroupsSerializer(serializers.Serializer[Any]):
     groups = GroupSerializer(many=True)
 
 
-class Bulk(View):
+class BulkActionView(ApiView):
     writes = Scope.JOBS
 
     @extend_schema(parameters=_NARROWING, request=BulkSerializer, responses=OutcomesSerializer)
@@ -87,7 +87,7 @@ class Bulk(View):
         return respond(OutcomesSerializer({"outcomes": [*outcomes, *missing], "left": left}))
 
 
-class Groups(View):
+class JobGroupsView(ApiView):
     @extend_schema(
         parameters=[OpenApiParameter("by", str, required=True, enum=[*groups.LABELS]), *FILTERS],
         responses=GroupsSerializer,
@@ -98,7 +98,7 @@ class Groups(View):
         if by not in groups.LABELS:
             sentence = _("Jobs are counted by one of: %(names)s.") % {"names": ", ".join(groups.LABELS)}
             raise Invalid([Problem("by", sentence)])
-        counted = groups.of(jobs_asked_for(request), by, QueryDict())
+        counted = groups.of(filtered_jobs(request), by, QueryDict())
         return respond(GroupsSerializer({"by": by, "groups": counted}))
 
 
@@ -106,7 +106,7 @@ def _meant(request: Request, uids: Sequence[UUID]) -> tuple[list[Job], bool]:
     """The jobs that are meant, and whether there are more of them. Raises Invalid."""
     asked, most = request.query_params, services.MOST_AT_ONCE
     _require_narrow(asked, is_named=bool(uids))
-    found = filters.order(asked).of(jobs_asked_for(request))
+    found = filters.order(asked).of(filtered_jobs(request))
     jobs = list((found.filter(uid__in=uids) if uids else found)[: most + 1])
     return jobs[:most], len(jobs) > most
 

@@ -10,7 +10,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import Paging, View, person, respond, validated
+from hekla.api.views import ApiView, CursorPages, person, respond, validated
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.notifications import labels, selectors, services
 from hekla.apps.notifications.choices import MOMENT_LABELS, Way
@@ -68,7 +68,7 @@ CHOICE = [
 ]
 
 
-class _AskedSerializer(serializers.Serializer[Any]):
+class _QuerySerializer(serializers.Serializer[Any]):
     notify = serializers.MultipleChoiceField(choices=[*_MOMENTS, (_NOTHING, _NOTHING)])
     notify_by = serializers.MultipleChoiceField(choices=_WAYS)
     notify_after = serializers.IntegerField(min_value=1, max_value=MOST_MINUTES, required=False)
@@ -76,7 +76,7 @@ class _AskedSerializer(serializers.Serializer[Any]):
 
 def choice_of(request: Request) -> dict[str, Any] | None:
     """What is to be told of the job that is sent; None where its address says nothing of it."""
-    serializer = _AskedSerializer(data=request.query_params)
+    serializer = _QuerySerializer(data=request.query_params)
     serializer.is_valid(raise_exception=True)
     asked, usual = serializer.validated_data, selectors.preference(person(request))
     if not any(asked.values()):
@@ -104,11 +104,11 @@ class _ReadSerializer(serializers.Serializer[Any]):
     up_to = serializers.IntegerField(min_value=0, max_value=2**62, help_text="the number of the newest that you saw")
 
 
-class _Pages(Paging):
+class _Pages(CursorPages):
     ordering = ("-id",)
 
 
-class Notifications(View, ListAPIView[Notification]):
+class NotificationListView(ApiView, ListAPIView[Notification]):
     serializer_class = NotificationSerializer
     pagination_class = _Pages
 
@@ -129,7 +129,7 @@ class Notifications(View, ListAPIView[Notification]):
         return Response(status=204)
 
 
-class Preferences(View):
+class NotificationPreferencesView(ApiView):
     @extend_schema(responses=PreferenceSerializer)
     def get(self, request: Request) -> Response:
         """What holds for all of your jobs."""
@@ -144,7 +144,7 @@ class Preferences(View):
         return Response({**PreferenceSerializer(selectors.preference(user)).data, "secret": secret})
 
 
-class JobNotifications(View):
+class JobNotificationsView(ApiView):
     @extend_schema(responses=ChoiceSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
         """What you hear of this job; no moments: nothing."""

@@ -16,7 +16,7 @@ from hekla.api.v1.serializers import (
     TenantSerializer,
     TokenSerializer,
 )
-from hekla.api.views import View, person, respond, validated
+from hekla.api.views import ApiView, person, respond, validated
 from hekla.apps.accounts import selectors, services
 from hekla.apps.accounts.models import ApiToken
 from hekla.apps.accounts.roles import Permission
@@ -29,7 +29,7 @@ from hekla.domain.errors import NotFound
 from hekla.lib import clock
 
 
-class Me(View):
+class MeView(ApiView):
     @extend_schema(responses=PersonSerializer)
     def get(self, request: Request) -> Response:
         """Who the token or the session stands for."""
@@ -42,14 +42,14 @@ def _scopes(request: Request) -> list[str]:
     return request.auth.scopes if isinstance(request.auth, ApiToken) else []
 
 
-class Tenants(View):
+class TenantsView(ApiView):
     @extend_schema(responses=TenantSerializer(many=True))
     def get(self, request: Request) -> Response:
         """The tenants that you may see."""
         return respond(TenantSerializer(tenancy.visible_to(person(request)), many=True))
 
 
-class Roles(View):
+class RolesView(ApiView):
     @extend_schema(responses=RoleSerializer(many=True))
     def get(self, request: Request) -> Response:
         """What each role may do, for those who give roles."""
@@ -62,7 +62,7 @@ class Roles(View):
         return respond(RoleSerializer(roles, many=True))
 
 
-class Retention(View):
+class RetentionView(ApiView):
     writes = Scope.MANAGE
 
     @extend_schema(responses=RetentionSerializer)
@@ -82,7 +82,7 @@ class Retention(View):
         return respond(RetentionSerializer(tenancy.get(slug, user)))
 
 
-class OtherFactor(View):
+class SecondFactorView(ApiView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, username: str) -> Response:
         """Turn off the second factor of somebody who lost it: app, keys and recovery codes (platform admins)."""
@@ -94,7 +94,7 @@ class OtherFactor(View):
         return Response(status=204)
 
 
-class Tokens(View):
+class TokenListView(ApiView):
     @extend_schema(responses=TokenSerializer(many=True))
     def get(self, request: Request) -> Response:
         """Your tokens; of each only its beginning is known."""
@@ -112,7 +112,7 @@ class Tokens(View):
         return Response({"token": secret}, status=201)
 
 
-class Token(View):
+class TokenView(ApiView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, token_id: int) -> Response:
         """Revoke one of your tokens, at once."""

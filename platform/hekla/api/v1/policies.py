@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import View, person, respond, validated
+from hekla.api.views import ApiView, person, respond, validated
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of, require
 from hekla.apps.clusters import selectors, services
@@ -70,7 +70,7 @@ class TrialSerializer(serializers.Serializer[Any]):
     faults = FaultSerializer(many=True)
 
 
-class Policy(View):
+class PolicyView(ApiView):
     @extend_schema(responses=ClusterPolicySerializer)
     def get(self, request: Request, name: str) -> Response:
         """The policy in force (operators and platform admins)."""
@@ -89,7 +89,7 @@ class Policy(View):
         return respond(ClusterPolicySerializer(_in_force(cluster)))
 
 
-class TryPolicy(View):
+class PolicyTrialView(ApiView):
     @extend_schema(request=TextSerializer, responses=TrialSerializer)
     def post(self, request: Request, name: str) -> Response:
         """What the next cycle would do by another policy, beside what it does by the one in force. Nothing is saved."""

@@ -9,9 +9,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.v1.asked import tenant_of
+from hekla.api.v1.parameters import tenant_of
 from hekla.api.v1.serializers import CopySerializer
-from hekla.api.views import DeletableViewSet, Paging, person, respond, validated
+from hekla.api.views import CursorPages, DeletableViewSet, person, respond, validated
 from hekla.apps.jobs.copies import begun_with
 from hekla.apps.presets import selectors, services
 from hekla.apps.presets.models import MAX_NAME, Preset
@@ -51,7 +51,7 @@ class PresetChangeSerializer(serializers.Serializer[Any]):
     is_default = serializers.BooleanField(required=False)
 
 
-class ByName(Paging):
+class PresetsByName(CursorPages):
     ordering = ("name", "id")
 
 
@@ -63,7 +63,7 @@ class ByName(Paging):
 class PresetViewSet(DeletableViewSet[Preset]):
     list_serializer_class = PresetSerializer
     serializer_class = PresetDetailSerializer
-    pagination_class = ByName
+    pagination_class = PresetsByName
 
     def get_queryset(self) -> QuerySet[Preset]:
         return selectors.visible_to(person(self.request)).defer("spec")

@@ -18,7 +18,7 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.lib import clock
 
 
-class ToldClassSerializer(serializers.ModelSerializer[PriorityClass]):
+class PriorityClassSummarySerializer(serializers.ModelSerializer[PriorityClass]):
     class Meta:
         model = PriorityClass
         fields = ["name", "value", "description", "is_default", "never_preempts", "is_offered"]
@@ -59,7 +59,7 @@ class NewPriorityClassSerializer(PriorityClassSerializer):
 class PriorityClassViewSet(DeletableViewSet[PriorityClass]):
     writes = Scope.MANAGE
     permission = Permission.MANAGE_PRIORITY_CLASSES
-    list_serializer_class = serializer_class = ToldClassSerializer
+    list_serializer_class = serializer_class = PriorityClassSummarySerializer
 
     def get_queryset(self) -> QuerySet[PriorityClass]:
         return selectors.visible_to(person(self.request))

@@ -9,7 +9,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
+from hekla.api.parsers import BoundedJSONParser, ManifestParser, ManifestText
 from hekla.api.problems import flattened
 from hekla.api.v1.queue_serializers import (
     ForecastSerializer,
@@ -18,7 +18,7 @@ from hekla.api.v1.queue_serializers import (
     QueueSerializer,
     StandingSerializer,
 )
-from hekla.api.views import View, person, respond, validated
+from hekla.api.views import ApiView, person, respond, validated
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
@@ -36,10 +36,10 @@ from hekla.simulation import queue_shares
 from hekla.simulation.queue_order import line
 
 
-class Queues(View):
+class QueueListView(ApiView):
     writes = Scope.MANAGE
 
-    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
 
     @extend_schema(responses=QueueSerializer(many=True))
     def get(self, request: Request) -> Response:
@@ -68,7 +68,7 @@ class Queues(View):
         return respond(MadeQueueSerializer(queue, context={"warnings": loaded.warnings}), status=201)
 
 
-class OneQueue(View):
+class QueueView(ApiView):
     writes = Scope.MANAGE
 
     @extend_schema(responses=QueueDetailSerializer)
@@ -90,7 +90,7 @@ class OneQueue(View):
         return respond(QueueDetailSerializer(queue))
 
 
-class QueueStanding(View):
+class QueueSharesView(ApiView):
     @extend_schema(responses=StandingSerializer)
     def get(self, request: Request, name: str) -> Response:
         """What a queue holds, deserves, borrows and lends now, and the jobs that wait in it, as far as you see them."""
@@ -104,7 +104,7 @@ class QueueStanding(View):
         return respond(StandingSerializer({**facts, "in_line": in_line, "shares": here.standings.get(queue.name)}))
 
 
-class QueuePreview(View):
+class QueuePreviewView(ApiView):
     @extend_schema(request=QueueDetailSerializer(partial=True), responses=ForecastSerializer)
     def post(self, request: Request, name: str) -> Response:
         """What a change would do to every queue's share, and who would lose pods. Nothing is saved."""

@@ -7,8 +7,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.v1.queue_serializers import Amounts
-from hekla.api.views import View, person, respond, validated
+from hekla.api.v1.queue_serializers import AmountsField
+from hekla.api.views import ApiView, person, respond, validated
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.quotas import services
 from hekla.apps.quotas.models import Quota
@@ -32,7 +32,7 @@ class QuotaRowSerializer(serializers.Serializer[Any]):
     gpu_hours = serializers.FloatField(help_text="this month, by UTC")
     most_gpu_hours = serializers.IntegerField(source="quota.gpu_hours", default=None, allow_null=True)
     resources = serializers.SerializerMethodField(help_text="held at once, by cluster; where some are bounded")
-    most_resources = Amounts(source="quota.resources", default=dict, help_text="at once in each cluster")
+    most_resources = AmountsField(source="quota.resources", default=dict, help_text="at once in each cluster")
 
     def get_resources(self, row: Row) -> dict[str, dict[str, str]]:
         """Kubernetes quantities."""
@@ -49,11 +49,11 @@ class QuotaSerializer(serializers.Serializer[dict[str, Any]]):
     username = serializers.CharField(required=False, default="", max_length=150)
     jobs = serializers.IntegerField(required=False, min_value=0, max_value=_MOST, allow_null=True)
     sessions = serializers.IntegerField(required=False, min_value=0, max_value=_MOST, allow_null=True)
-    resources = Amounts(required=False, help_text="at once in each cluster; {}: no bound")
+    resources = AmountsField(required=False, help_text="at once in each cluster; {}: no bound")
     gpu_hours = serializers.IntegerField(required=False, min_value=0, max_value=_MOST, allow_null=True)
 
 
-class Quotas(View):
+class QuotasView(ApiView):
     @extend_schema(responses=QuotaRowSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """What the tenant and its members may have, and have; of other members only who sets quotas is told."""

@@ -18,10 +18,10 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
-from hekla.api.v1.asked import NameAndTenant, tenant_of
+from hekla.api.parsers import BoundedJSONParser, ManifestParser, ManifestText
+from hekla.api.v1.parameters import NameAndTenant, tenant_of
 from hekla.api.v1.schema import SCHEDULE_SPEC
-from hekla.api.views import DeletableViewSet, Paging, View, person, respond, validated
+from hekla.api.views import ApiView, CursorPages, DeletableViewSet, person, respond, validated
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.schedules import overview, selectors, services
 from hekla.apps.schedules.models import Run, Schedule
@@ -33,7 +33,7 @@ _NEXT = 5
 _ACTIONS = ("run", "suspend", "resume")
 
 
-class _ByName(Paging):
+class _ByName(CursorPages):
     ordering = ("name", "id")
 
 
@@ -88,7 +88,7 @@ class ScheduleDetailSerializer(ScheduleSerializer):
         return RunSerializer(selectors.runs(schedule)[: overview.MOST_RUNS], many=True).data
 
 
-class MadeSerializer(serializers.Serializer[Any]):
+class MadeScheduleSerializer(serializers.Serializer[Any]):
     schedule = ScheduleDetailSerializer()
     warnings = serializers.ListField(child=serializers.CharField())
 
@@ -107,7 +107,7 @@ class ScheduleActionSerializer(serializers.Serializer[Any]):
 class ScheduleViewSet(DeletableViewSet[Schedule]):
     writes = Scope.JOBS
 
-    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
     list_serializer_class = ScheduleSerializer
     serializer_class = ScheduleDetailSerializer
     pagination_class = _ByName
@@ -127,14 +127,14 @@ class ScheduleViewSet(DeletableViewSet[Schedule]):
             "application/json": OpenApiRequest(SCHEDULE_SPEC),
             "application/yaml": OpenApiRequest(OpenApiTypes.STR),
         },
-        responses={201: MadeSerializer},
+        responses={201: MadeScheduleSerializer},
     )
     def create(self, request: Request) -> Response:
         """Make a schedule: a ScheduleSpec document, or a CronJob of Volcano in YAML."""
         tenant = tenant_of(request)
         spec, warnings = _spec_in(request.data)
         schedule = services.create(spec=spec, tenant=tenant, user=person(request), now=clock.now())
-        return respond(MadeSerializer({"schedule": schedule, "warnings": warnings}), 201)
+        return respond(MadeScheduleSerializer({"schedule": schedule, "warnings": warnings}), 201)
 
     @extend_schema(request={"application/json": OpenApiRequest(SCHEDULE_SPEC)}, responses=ScheduleDetailSerializer)
     def partial_update(self, request: Request, uid: UUID) -> Response:  # noqa: ARG002
@@ -148,7 +148,7 @@ class ScheduleViewSet(DeletableViewSet[Schedule]):
         services.delete(schedule, user=person(self.request), now=clock.now())
 
 
-class ScheduleActions(View):
+class ScheduleActionsView(ApiView):
     """Apart from the schedule itself: it takes no manifests."""
 
     writes = Scope.JOBS

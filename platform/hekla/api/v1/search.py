@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import View, person, respond
+from hekla.api.views import ApiView, person, respond
 from hekla.apps.search import registry, selectors
 from hekla.apps.search.registry import Hit
 
@@ -30,7 +30,7 @@ class FoundThingSerializer(serializers.Serializer[Any]):
         return registry.get(hit.kind).icon
 
 
-class Search(View):
+class SearchView(ApiView):
     @extend_schema(
         parameters=[OpenApiParameter("q", str, required=True, description="two letters or more")],
         responses=FoundThingSerializer(many=True),

@@ -204,10 +204,10 @@ class PlacementSerializer(serializers.Serializer[dict[str, Any]]):
 def placement_of(found: Placement) -> dict[str, Any]:
     """Its document."""
     span = found.span.name if found.span else None
-    return {"span": span, "at": found.at, "moves": found.moves, "asked": asked_of(found.asked, found.at)}
+    return {"span": span, "at": found.at, "moves": found.moves, "asked": pending_changes(found.asked, found.at)}
 
 
-def asked_of(asked: Sequence[dict[str, Any]], at: datetime) -> list[dict[str, Any]]:
+def pending_changes(asked: Sequence[dict[str, Any]], at: datetime) -> list[dict[str, Any]]:
     """What clusters said at that time, each with a sentence."""
     times = ("earliest_at", "latest_at")
     moments = [{name: one[name] and datetime.fromisoformat(one[name]) for name in times} for one in asked]

@@ -29,7 +29,7 @@ class MemberQueueSerializer(serializers.Serializer[dict[str, Any]]):
     is_open = serializers.BooleanField()
 
 
-class SpanWishSerializer(serializers.ModelSerializer[Span]):
+class SpanChangeSerializer(serializers.ModelSerializer[Span]):
     """What of it can be changed."""
 
     members = serializers.SlugRelatedField(
@@ -44,7 +44,7 @@ class SpanWishSerializer(serializers.ModelSerializer[Span]):
         fields = ["description", "members", "tenants"]
 
 
-class NewSpanSerializer(SpanWishSerializer):
+class NewSpanSerializer(SpanChangeSerializer):
     """A new one. That a name is taken is for the service to say."""
 
     name = serializers.RegexField(
@@ -53,8 +53,8 @@ class NewSpanSerializer(SpanWishSerializer):
         error_messages={"invalid": _("Use small letters a–z, digits and hyphens, no hyphen at either end.")},
     )
 
-    class Meta(SpanWishSerializer.Meta):
-        fields = ["name", *SpanWishSerializer.Meta.fields]
+    class Meta(SpanChangeSerializer.Meta):
+        fields = ["name", *SpanChangeSerializer.Meta.fields]
 
     def validate_name(self, name: str) -> str:
         """A name that addresses do not use otherwise."""
@@ -118,11 +118,11 @@ class SpanViewSet(DeletableViewSet[Span]):
         values = validated(NewSpanSerializer(data=request.data))
         return self.respond(services.create_span(**values, actor=actor_of(person(request)), now=clock.now()), 201)
 
-    @extend_schema(request=SpanWishSerializer(partial=True), responses=SpanSerializer)
+    @extend_schema(request=SpanChangeSerializer(partial=True), responses=SpanSerializer)
     def partial_update(self, request: Request, name: str) -> Response:  # noqa: ARG002
         """Change what is sent of it (platform admins and operators)."""
         user, span = person(request), self.get_object()
-        values = validated(SpanWishSerializer(span, data=request.data, partial=True))
+        values = validated(SpanChangeSerializer(span, data=request.data, partial=True))
         services.change_span(span, **values, by=user, actor=actor_of(user), now=clock.now())
         return self.respond(self.get_object())
 

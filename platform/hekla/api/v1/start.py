@@ -8,9 +8,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.throttles import PerPerson, WhatIfs
-from hekla.api.v1.what_if import OthersSerializer, told_of
-from hekla.api.views import View, person, respond
+from hekla.api.throttles import PerPersonThrottle, WhatIfThrottle
+from hekla.api.v1.what_if import OthersSerializer, describe_others
+from hekla.api.views import ApiView, person, respond
 from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.forecasts.selectors import Accuracy
 from hekla.apps.jobs import selectors
@@ -38,8 +38,8 @@ class StartSerializer(serializers.Serializer[dict[str, Any]]):
     accuracy = AccuracySerializer(allow_null=True, help_text="null where too few such times were told")
 
 
-class Start(View):
-    throttle_classes = (PerPerson, WhatIfs)
+class JobStartView(ApiView):
+    throttle_classes = (PerPersonThrottle, WhatIfThrottle)
 
     @extend_schema(responses=StartSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
@@ -59,7 +59,7 @@ def _document(job: Job, answer: Answer) -> dict[str, Any]:
         "line": answer.line,
         "earliest_at": answer.eta.earliest if answer.eta else None,
         "latest_at": answer.eta.latest if answer.eta else None,
-        "after": told_of(answer.after),
+        "after": describe_others(answer.after),
         "accuracy": accuracy,
     }
 

@@ -24,11 +24,11 @@ from hekla.live import registry
 from hekla.live.guard import Visitor
 from hekla.live.registry import LiveView
 
-_NOT_SHOWN = ("view", "since")
+_CONTROL_PARAMETERS = ("view", "since")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LiveQuery:
     """What a page asks to follow."""
 
     view: str
@@ -36,17 +36,17 @@ class Asked:
     language: str
 
     @staticmethod
-    def by(query: Mapping[str, str], language: str) -> "Asked":
+    def by(query: Mapping[str, str], language: str) -> "LiveQuery":
         """As the query of its address says it."""
-        rest = frozenset((name, value) for name, value in query.items() if name not in _NOT_SHOWN)
-        return Asked(query.get("view", ""), rest, language)
+        rest = frozenset((name, value) for name, value in query.items() if name not in _CONTROL_PARAMETERS)
+        return LiveQuery(query.get("view", ""), rest, language)
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class SubscriptionKey:
     """What is asked for, which part of it, of whom, and what it listens to."""
 
-    asked: Asked
+    asked: LiveQuery
     part: int
     audience: Hashable
     topics: frozenset[str]
@@ -54,62 +54,62 @@ class Sight:
     @property
     def is_aside(self) -> bool:
         """Whether it stands beside what the page itself shows."""
-        return self.asked.view == registry.ASIDE
+        return self.asked.view == registry.SIDE_VIEW
 
 
-class Moved(Exception):
+class ScopeChanged(Exception):
     """Its person sees something else now."""
 
 
-def seen(visitor: Visitor, asked: Asked) -> tuple[Standing, list[Sight]]:
+def resolve(visitor: Visitor, asked: LiveQuery) -> tuple[Standing, list[SubscriptionKey]]:
     """All parts that this visitor sees now, the one beside them last, and by which standing. Raises NotFound."""
     with _snapshot():
-        standing, user = _present(visitor)
-        beside = _sight(user, Asked(registry.ASIDE, frozenset(), asked.language), 0)
-        return standing, [*(_sight(user, asked, part) for part in range(len(registry.find(asked.view)))), beside]
+        standing, user = _roles_and_user(visitor)
+        beside = _key_for(user, LiveQuery(registry.SIDE_VIEW, frozenset(), asked.language), 0)
+        return standing, [*(_key_for(user, asked, part) for part in range(len(registry.find(asked.view)))), beside]
 
 
-def who(visitor: Visitor) -> tuple[Standing, User]:
+def authorize(visitor: Visitor) -> tuple[Standing, User]:
     """The visitor as they are now. Raises NotFound as soon as they may not look on any more."""
     with _snapshot():
-        return _present(visitor)
+        return _roles_and_user(visitor)
 
 
-def render(sight: Sight, visitor: Visitor) -> tuple[int, str]:
+def render(sight: SubscriptionKey, visitor: Visitor) -> tuple[int, str]:
     """The live parts as they are at a number of the log, by the rights of one of those who see it.
 
     Raises Moved where that visitor sees something else by now, and NotFound where they see nothing.
     """
     with _snapshot():
-        number, user = event_log.last_number(), _seen_as(visitor)
-        if _sight(user, sight.asked, sight.part) != sight:
-            raise Moved
+        number, user = event_log.last_number(), _effective_user(visitor)
+        if _key_for(user, sight.asked, sight.part) != sight:
+            raise ScopeChanged
         with translation.override(sight.asked.language):
             return number, view_of(sight).render(user, dict(sight.asked.params))
 
 
-def _present(visitor: Visitor) -> tuple[Standing, User]:
+def _roles_and_user(visitor: Visitor) -> tuple[Standing, User]:
     if visitor.session is not None:
         carried = visits.carried(visitor.session, accounts.active(visitor.person), now=clock.now())
         if carried is None or carried.get(acting.KEY) != visitor.acting:
             raise NotFound("This session is over.")
-    user = _seen_as(visitor)
+    user = _effective_user(visitor)
     return tenancy.standings([user.pk])[user.pk], user
 
 
-def _seen_as(visitor: Visitor) -> User:
+def _effective_user(visitor: Visitor) -> User:
     """As whom the visitor looks on: themselves, or the person they act for. Raises NotFound."""
     return acting.present(accounts.active(visitor.person), visitor.acting, now=clock.now())
 
 
-def view_of(sight: Sight) -> LiveView:
+def view_of(sight: SubscriptionKey) -> LiveView:
     """What renders it."""
     return registry.find(sight.asked.view)[sight.part]
 
 
-def _sight(user: User, asked: Asked, part: int) -> Sight:
+def _key_for(user: User, asked: LiveQuery, part: int) -> SubscriptionKey:
     view, params = registry.find(asked.view)[part], dict(asked.params)
-    return Sight(asked, part, view.audience(user, params), view.topics(user, params))
+    return SubscriptionKey(asked, part, view.audience(user, params), view.topics(user, params))
 
 
 @contextmanager

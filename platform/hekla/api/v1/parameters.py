@@ -21,7 +21,7 @@ def tenant_of(request: Request) -> Tenant:
     return tenant
 
 
-def key_of(request: Request) -> str:
+def idempotency_key(request: Request) -> str:
     """The idempotency key, empty without one. Raises Invalid."""
     key = request.headers.get("Idempotency-Key", "")
     if len(key) > _MAX_KEY:

@@ -94,7 +94,7 @@ def _totals(job: Job) -> Shape:
     }
 
 
-class Attempts:
+class AttemptHistory:
     """A job with all its pods: an attempt there is what the pods of one version of the job make."""
 
     def __init__(self, job: Job) -> None:
