@@ -144,7 +144,7 @@ async def test_the_hub_survives_a_valkey_that_drops_every_connection(open_page: 
 class _Listener:
     topics = frozenset({"job:7"})
 
-    def hear(self, topics: Collection[str]) -> None:
+    def notify(self, topics: Collection[str]) -> None:
         """Nothing is done about it."""
 
 

@@ -172,7 +172,9 @@ async def test_an_audience_that_may_have_changed_is_asked_anew_before_anything_i
     def render(user: User, params: registry.Params) -> str:
         return "the queue" if is_seen(user, params) else "nothing"
 
-    view = LiveView(lambda _user, _params: frozenset({"queues"}), render, is_seen, anew=frozenset({"queues"}))
+    view = LiveView(
+        lambda _user, _params: frozenset({"queues"}), render, is_seen, audience_topics=frozenset({"queues"})
+    )
     monkeypatch.setitem(registry._views, "queue?", (view,))
     pages = {name: await open_page("queue?", people[name]) for name in ("alice", "bob")}
     see_it.remove("bob")

@@ -369,7 +369,7 @@ def test_renderings_are_measured_by_what_they_show() -> None:
         return REGISTRY.get_sample_value("hekla_live_rendering_cpu_seconds_count", {"view": "home"}) or 0
 
     before = made()
-    RenderQueues().note(SubscriptionKey(LiveQuery.by({"view": "home"}, "en"), 0, None, frozenset()), 0.01)
+    RenderQueues().record(SubscriptionKey(LiveQuery.parse({"view": "home"}, "en"), 0, None, frozenset()), 0.01)
     assert made() == before + 1
 
 

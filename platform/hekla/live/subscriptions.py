@@ -1,7 +1,7 @@
-"""What a socket shows: its view and all that the rendering depends on. Those of one sight are shown the same.
+"""What a socket subscribes to: a view, and everything that its rendering depends on. Equal keys get equal renderings.
 
-Everything about a sight is read from one snapshot of the database: whether its person may look on, what they may see,
-and what they are shown. So nothing is ever rendered by other rights than those of the sight that it is sent to.
+One snapshot of the database answers whether a person may look on, what they may see, and what they are shown. So
+nothing is ever rendered with other rights than those of the subscribers that receive it.
 """
 
 from collections.abc import Hashable, Iterator, Mapping
@@ -29,63 +29,63 @@ _CONTROL_PARAMETERS = ("view", "since")
 
 @dataclass(frozen=True, slots=True)
 class LiveQuery:
-    """What a page asks to follow."""
+    """What a page subscribes to."""
 
     view: str
     params: frozenset[tuple[str, str]]
     language: str
 
     @staticmethod
-    def by(query: Mapping[str, str], language: str) -> "LiveQuery":
-        """As the query of its address says it."""
-        rest = frozenset((name, value) for name, value in query.items() if name not in _CONTROL_PARAMETERS)
-        return LiveQuery(query.get("view", ""), rest, language)
+    def parse(parameters: Mapping[str, str], language: str) -> "LiveQuery":
+        """Read it from the parameters of the socket's address."""
+        rest = frozenset((name, value) for name, value in parameters.items() if name not in _CONTROL_PARAMETERS)
+        return LiveQuery(parameters.get("view", ""), rest, language)
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionKey:
-    """What is asked for, which part of it, of whom, and what it listens to."""
+    """The query, which part of its page, who sees it (`audience`), and the topics that change it."""
 
-    asked: LiveQuery
+    query: LiveQuery
     part: int
     audience: Hashable
     topics: frozenset[str]
 
     @property
-    def is_aside(self) -> bool:
-        """Whether it stands beside what the page itself shows."""
-        return self.asked.view == registry.SIDE_VIEW
+    def is_side_view(self) -> bool:
+        """Whether it is on every page, beside what the page itself shows."""
+        return self.query.view == registry.SIDE_VIEW
 
 
 class ScopeChanged(Exception):
-    """Its person sees something else now."""
+    """The person may see something else now."""
 
 
-def resolve(visitor: Visitor, asked: LiveQuery) -> tuple[Standing, list[SubscriptionKey]]:
-    """All parts that this visitor sees now, the one beside them last, and by which standing. Raises NotFound."""
+def resolve(visitor: Visitor, query: LiveQuery) -> tuple[Standing, list[SubscriptionKey]]:
+    """The visitor's roles, and a key for each part of the page, the side view last. Raises NotFound."""
     with _snapshot():
-        standing, user = _roles_and_user(visitor)
-        beside = _key_for(user, LiveQuery(registry.SIDE_VIEW, frozenset(), asked.language), 0)
-        return standing, [*(_key_for(user, asked, part) for part in range(len(registry.find(asked.view)))), beside]
+        roles, user = _roles_and_user(visitor)
+        side = _key_for(user, LiveQuery(registry.SIDE_VIEW, frozenset(), query.language), 0)
+        return roles, [*(_key_for(user, query, part) for part in range(len(registry.find(query.view)))), side]
 
 
 def authorize(visitor: Visitor) -> tuple[Standing, User]:
-    """The visitor as they are now. Raises NotFound as soon as they may not look on any more."""
+    """The visitor's roles and effective user now. Raises NotFound if they may not look on any more."""
     with _snapshot():
         return _roles_and_user(visitor)
 
 
-def render(sight: SubscriptionKey, visitor: Visitor) -> tuple[int, str]:
-    """The live parts as they are at a number of the log, by the rights of one of those who see it.
+def render(key: SubscriptionKey, visitor: Visitor) -> tuple[int, str]:
+    """The HTML for one subscriber, and the number of the last event that it includes.
 
-    Raises Moved where that visitor sees something else by now, and NotFound where they see nothing.
+    Raises ScopeChanged if the visitor may see something else by now, and NotFound if they may see nothing.
     """
     with _snapshot():
         number, user = event_log.last_number(), _effective_user(visitor)
-        if _key_for(user, sight.asked, sight.part) != sight:
+        if _key_for(user, key.query, key.part) != key:
             raise ScopeChanged
-        with translation.override(sight.asked.language):
-            return number, view_of(sight).render(user, dict(sight.asked.params))
+        with translation.override(key.query.language):
+            return number, view_of(key).render(user, dict(key.query.params))
 
 
 def _roles_and_user(visitor: Visitor) -> tuple[Standing, User]:
@@ -98,23 +98,23 @@ def _roles_and_user(visitor: Visitor) -> tuple[Standing, User]:
 
 
 def _effective_user(visitor: Visitor) -> User:
-    """As whom the visitor looks on: themselves, or the person they act for. Raises NotFound."""
+    """The visitor, or the person whom they impersonate. Raises NotFound."""
     return acting.present(accounts.active(visitor.person), visitor.acting, now=clock.now())
 
 
-def view_of(sight: SubscriptionKey) -> LiveView:
-    """What renders it."""
-    return registry.find(sight.asked.view)[sight.part]
+def view_of(key: SubscriptionKey) -> LiveView:
+    """The live view that renders it."""
+    return registry.find(key.query.view)[key.part]
 
 
-def _key_for(user: User, asked: LiveQuery, part: int) -> SubscriptionKey:
-    view, params = registry.find(asked.view)[part], dict(asked.params)
-    return SubscriptionKey(asked, part, view.audience(user, params), view.topics(user, params))
+def _key_for(user: User, query: LiveQuery, part: int) -> SubscriptionKey:
+    view, params = registry.find(query.view)[part], dict(query.params)
+    return SubscriptionKey(query, part, view.audience(user, params), view.topics(user, params))
 
 
 @contextmanager
 def _snapshot() -> Iterator[None]:
-    """Everything that is read within is of one instant; nothing can be written."""
+    """Read within one snapshot of the database, and write nothing."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         yield
