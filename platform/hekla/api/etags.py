@@ -37,7 +37,7 @@ class ETagMiddleware(ConditionalGetMiddleware):
 
 
 def require_unchanged(wanted: str, data: Any) -> None:  # noqa: ANN401  (whatever an address answers)
-    """Refuse where what the address answers (`data`) is none of what `If-Match` names. Raises ChangedMeanwhile.
+    """Refuse where what the address answers (`data`) is none of what `If-Match` names. Raises PreconditionFailed.
 
     An answer that was compressed on its way had its mark made a weak one; it is of the same answer.
     """

@@ -38,11 +38,11 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     if answer is None:
         return None
     code, detail, problems = _describe(error)
-    told = _problem_response(context, answer.status_code, code, detail, problems)
+    response = _problem_response(context, answer.status_code, code, detail, problems)
     for name in ("WWW-Authenticate", "Retry-After", "Allow"):
         if name in answer.headers:
-            told[name] = answer.headers[name]
-    return told
+            response[name] = answer.headers[name]
+    return response
 
 
 def _problem_response(

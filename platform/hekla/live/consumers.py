@@ -246,7 +246,7 @@ class LogConsumer(GuardedConsumer):
 
 
 async def _visitor_of(scope: Mapping[str, Any]) -> Visitor | None:
-    """Who is signed in. Their rights are asked anew each time: they may be taken while the socket is open."""
+    """The person who is signed in. Their rights may change while the socket is open, and are looked up each time."""
     user, session = scope["user"], scope.get("session")
     if user is None or not user.is_authenticated:
         return None

@@ -94,7 +94,7 @@ class Guard:
             standings, self._proofs = await in_thread(partial(_look_up, visitors, self._proofs))
         actions = (action for visitor in visitors for action in self._actions(visitor, standings.get(visitor)))
         for failed in filter(None, await asyncio.gather(*actions, return_exceptions=True)):
-            log.error("a page could not be told what it may show", exc_info=failed)
+            log.error("a page could not be ended or reauthorized", exc_info=failed)
 
     def _actions(self, visitor: Visitor, standing: Standing | None) -> Iterator[Coroutine[Any, Any, None]]:
         for socket in tuple(self._sockets.get(visitor, ())):

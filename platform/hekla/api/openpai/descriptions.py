@@ -1,4 +1,4 @@
-"""What is told of jobs, their attempts and their tasks, in OpenPAI's shapes. Instants are milliseconds."""
+"""Jobs, attempts and tasks in OpenPAI's shapes. Times are in milliseconds."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -151,7 +151,7 @@ class AttemptHistory:
         }
 
     def task_head(self, task: TaskSpec, index: int, pods: Sequence[Pod]) -> Shape:
-        """What is told of a task as a whole."""
+        """A task as a whole."""
         first, last = (pods[0], pods[-1]) if pods else (None, None)
         return {
             "taskIndex": index,
@@ -165,7 +165,7 @@ class AttemptHistory:
         }
 
     def pod(self, number: int, task: TaskSpec, index: int, pod: Pod | None, attempt: int) -> Shape:
-        """What is told of one attempt of a task."""
+        """One attempt of a task."""
         state, role = states.pod_state(pod), self.roles[task.name]
         ports = ports_of(role, pod.address) if pod else {}
         return {
@@ -186,7 +186,7 @@ class AttemptHistory:
         }
 
     def log_address(self, number: int, task: TaskSpec, index: int, attempt: int) -> str:
-        """Where the log of an attempt of a task is told about."""
+        """The address of the logs of an attempt of a task."""
         place = f"attempts/{number}/taskRoles/{self.roles[task.name].name}/taskIndex/{index}/attempts/{attempt}/logs"
         return f"{ROOT}/{framework_name(self.job)}/{place}"
 

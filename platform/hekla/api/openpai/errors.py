@@ -64,13 +64,13 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     answer = exception_handler(error, context)
     if answer is None:
         return None
-    told = _error_response(
+    response = _error_response(
         context, answer.status_code, _BY_STATUS.get(HTTPStatus(answer.status_code), "UnknownError"), _describe(error)
     )
     for name in ("WWW-Authenticate", "Retry-After", "Allow"):
         if name in answer.headers:
-            told[name] = answer.headers[name]
-    return told
+            response[name] = answer.headers[name]
+    return response
 
 
 def _error_response(context: dict[str, Any], status: int, code: str, message: str) -> Response:

@@ -47,7 +47,7 @@ class AttemptView(OpenpaiView):
 
 
 class AttemptsHealthView(OpenpaiView):
-    """Whether attempts can be asked for."""
+    """Whether attempts are available."""
 
     def get(self, request: Request, **where: str) -> Response:
         """They can."""
@@ -135,7 +135,7 @@ def _event(job: Job, event: Event) -> dict[str, Any]:
 def _task_at(
     request: Request, attempt: int, role: str, index: int, where: dict[str, str]
 ) -> tuple[AttemptHistory, TaskSpec]:
-    """Raises DoorError."""
+    """Raises OpenpaiError."""
     attempts = AttemptHistory(job_at(request, where))
     task = attempts.task_called(role)
     if task is None or index >= task.replicas:
@@ -148,7 +148,7 @@ def _task_at(
 def _pod_at(
     request: Request, attempt: int, role: str, index: int, task_attempt: int, where: dict[str, str]
 ) -> tuple[Job, Pod]:
-    """Raises DoorError."""
+    """Raises OpenpaiError."""
     attempts, task = _task_at(request, attempt, role, index, where)
     pods = attempts.pods_of(attempt, task, index)
     if task_attempt >= len(pods):

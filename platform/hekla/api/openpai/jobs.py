@@ -48,14 +48,14 @@ class OpenpaiJobListView(OpenpaiView):
 
     def get(self, request: Request, user: str = "") -> Response:
         """The jobs that one may see, narrowed and ordered by the address."""
-        asked = request.query_params
+        query = request.query_params
         found = _filtered(
-            selectors.visible_to(person(request)), {**asked.dict(), **({"username": user} if user else {})}
+            selectors.visible_to(person(request)), {**query.dict(), **({"username": user} if user else {})}
         )
-        start = _number(asked.get("offset"), "offset", 0, _MAX_OFFSET)
-        end = start + _number(asked.get("limit"), "limit", MOST, MOST)
+        start = _number(query.get("offset"), "offset", 0, _MAX_OFFSET)
+        end = start + _number(query.get("limit"), "limit", MOST, MOST)
         rows = [descriptions.summary(job) for job in found[start:end]]
-        if asked.get("withTotalCount") == "true":
+        if query.get("withTotalCount") == "true":
             return Response({"totalCount": found.count(), "data": rows})
         return Response(rows)
 
@@ -158,7 +158,7 @@ class TagView(OpenpaiView):
 
 
 def attempt_number(attempts: descriptions.AttemptHistory, number: int | None) -> int:
-    """The attempt that was asked for; without a number the last. Raises DoorError."""
+    """The requested attempt; the last without a number. Raises OpenpaiError."""
     if number is None:
         return attempts.last
     if number > attempts.last:
@@ -214,22 +214,22 @@ def _tenant(user: User, slug: str, queue: str) -> Tenant:
     return tenant
 
 
-def _filtered(jobs: QuerySet[Job], asked: dict[str, str]) -> QuerySet[Job]:
+def _filtered(jobs: QuerySet[Job], query: dict[str, str]) -> QuerySet[Job]:
     for name, field in (("username", "owner__username__in"), ("vc", "queue__name__in")):
-        if asked.get(name):
-            jobs = jobs.filter(**{field: asked[name].split(",")})
-    if asked.get("state"):
-        jobs = jobs.filter(states.matching(asked["state"].split(",")))
-    if word := asked.get("keyword"):
+        if query.get(name):
+            jobs = jobs.filter(**{field: query[name].split(",")})
+    if query.get("state"):
+        jobs = jobs.filter(states.matching(query["state"].split(",")))
+    if word := query.get("keyword"):
         among = Q(openpai_name__contains=word) | Q(queue__name__contains=word)
         jobs = jobs.filter(among | Q(owner__username__contains=word))
     for name, is_wanted in (("tagsContain", True), ("tagsNotContain", False)):
-        if asked.get(name):
-            query = Q()
-            for tag in asked[name].split(","):
-                query |= Q(jobconfig__tags__contains=[tag])
-            jobs = jobs.filter(query) if is_wanted else jobs.filter(~query | Q(jobconfig__isnull=True))
-    return jobs.order_by(*_order(asked.get("order", "")))
+        if query.get(name):
+            tagged = Q()
+            for tag in query[name].split(","):
+                tagged |= Q(jobconfig__tags__contains=[tag])
+            jobs = jobs.filter(tagged) if is_wanted else jobs.filter(~tagged | Q(jobconfig__isnull=True))
+    return jobs.order_by(*_order(query.get("order", "")))
 
 
 def _order(text: str) -> list[OrderBy]:

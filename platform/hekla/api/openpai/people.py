@@ -62,7 +62,7 @@ class LoginView(PublicOpenpaiView):
     throttle_classes = (SignInThrottle,)
 
     def post(self, request: Request) -> Response:
-        """The token, which lives as long as was asked for: from a minute to a week, without a wish a day."""
+        """A token for the requested time: a minute to a week, by default a day."""
         fields = request_body(request)
         username, password = (str(fields.get(name, "")) for name in ("username", "password"))
         lifetime = _lifetime(fields.get("expiration"))
@@ -147,11 +147,13 @@ def _lifetime(wish: object) -> timedelta:
 
 
 def _authenticate(request: Request, username: str, password: str) -> User:
-    """The person. Raises DoorError; whether it is the name or the password that is wrong is told to nobody."""
-    asked = request._request
-    user = authenticate(asked, username=username, password=password) if "\0" not in username + password else None
-    if getattr(asked, "axes_locked_out", False):
-        asked.axes_locked_out = False  # type: ignore[attr-defined]  # or its page would be the answer
+    """The person. Raises OpenpaiError, which does not say whether the name or the password is wrong."""
+    django_request = request._request
+    user = (
+        authenticate(django_request, username=username, password=password) if "\0" not in username + password else None
+    )
+    if getattr(django_request, "axes_locked_out", False):
+        django_request.axes_locked_out = False  # type: ignore[attr-defined]  # or its page would be the answer
         message = _("Too many wrong passwords. Wait a quarter of an hour, then try again.")
         raise OpenpaiError(HTTPStatus.TOO_MANY_REQUESTS, "TooManyRequestsError", message)
     if not isinstance(user, User):

@@ -9,7 +9,7 @@ app_name = "openpai"
 
 
 def _job(prefix: str, suffix: str = "", *, is_version_1: bool = False) -> list[URLPattern]:
-    """What can be asked about one job."""
+    """The addresses of one job."""
     view = jobs.OpenpaiJobV1View if is_version_1 else jobs.OpenpaiJobView
     config = jobs.JobConfigView.as_view(is_version_1=is_version_1)
     return [

@@ -67,7 +67,7 @@ def split_job_name(user: User, where: dict[str, str]) -> tuple[str, str]:
 
 
 def job_at(request: Request, where: dict[str, str]) -> Job:
-    """The job of the address. Raises DoorError."""
+    """The job of the address. Raises OpenpaiError."""
     user = person(request)
     owner, name = split_job_name(user, where)
     try:

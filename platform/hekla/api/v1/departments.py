@@ -28,7 +28,7 @@ class DepartmentSerializer(serializers.ModelSerializer[Department]):
 
 
 class TenantUseSerializer(serializers.Serializer[Any]):
-    """`held`: what its running pods asked for, as Kubernetes quantities. Simulated machines do not count."""
+    """`held`: what its running pods request, as Kubernetes quantities. Simulated machines do not count."""
 
     slug = serializers.CharField()
     running = serializers.IntegerField()

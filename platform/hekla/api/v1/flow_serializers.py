@@ -1,4 +1,4 @@
-"""What is told of templates and flows. They are sent as documents, which `domain` judges."""
+"""Serializers of templates and flows. They are sent as documents, which `domain` validates."""
 
 from typing import Any
 

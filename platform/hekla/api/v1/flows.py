@@ -97,20 +97,20 @@ class FlowViewSet(DeletableViewSet[Flow]):
         200 for `dry_run`, and for a key that was sent before; 201 for a new flow.
         """
         tenant, loaded = tenant_of(request), _flow_in(request.data)
-        asked: dict[str, Any] = {"tenant": tenant, "user": person(request)}
+        owner: dict[str, Any] = {"tenant": tenant, "user": person(request)}
         assert loaded.flow is not None  # noqa: S101  (`_flow_in` sees to it)
         try:
             if is_dry_run(request):
-                found = services.check(spec=loaded.flow, more=loaded.templates, **asked)
+                found = services.check(spec=loaded.flow, more=loaded.templates, **owner)
                 jobs = [{"step": step, "spec": spec.document()} for step, spec in found.jobs.items()]
                 return respond(CheckedFlowSerializer({"jobs": jobs, "warnings": loaded.warnings + found.warnings}))
             now = clock.now()
             applied = services.apply(
-                templates=loaded.templates, flow=loaded.flow, now=now, key=idempotency_key(request), **asked
+                templates=loaded.templates, flow=loaded.flow, now=now, key=idempotency_key(request), **owner
             )
         except HeklaError as error:
             raise loaded.translate_paths(error) from error
-        assert applied.flow is not None  # noqa: S101  (it was asked for)
+        assert applied.flow is not None  # noqa: S101  (a flow was passed)
         answer = {"flow": applied.flow, "warnings": loaded.warnings + applied.warnings}
         return respond(StartedSerializer(answer), 201 if applied.flow.started_at == now else 200)
 

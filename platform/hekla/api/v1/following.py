@@ -117,17 +117,17 @@ class PodLogSearchView(ApiView):
         selectors.get(uid, person(request))
         query = _SearchQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        asked = query.validated_data
-        pod = _pod(uid, person(request), task, index, asked.get("attempt"))
+        values = query.validated_data
+        pod = _pod(uid, person(request), task, index, values.get("attempt"))
         key = PodKey(uid.hex, task, index, pod.attempt, tenant=pod.job.tenant.slug)
-        needle = Needle(asked["q"], ignore_case=asked["ignore_case"])
+        needle = Needle(values["q"], ignore_case=values["ignore_case"])
         found = search(
             _backend(pod.job),
             key,
             needle,
-            offset=asked["offset"],
-            line=asked["line"],
-            most=asked["limit"],
+            offset=values["offset"],
+            line=values["line"],
+            most=values["limit"],
             ended=pod.is_final,
         )
         return respond(FoundSerializer(found))
@@ -146,12 +146,12 @@ class PodLogView(ApiView):
         """A piece of what a pod wrote to its standard output and error."""
         query = _LogQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        asked = query.validated_data
-        pod = _pod(uid, person(request), task, index, asked.get("attempt"))
+        values = query.validated_data
+        pod = _pod(uid, person(request), task, index, values.get("attempt"))
         key = PodKey(uid.hex, task, index, pod.attempt, tenant=pod.job.tenant.slug)
         backend = _backend(pod.job)
         return respond(
-            LogSerializer(read_text(backend, key, offset=asked["offset"], limit=asked["limit"], ended=pod.is_final))
+            LogSerializer(read_text(backend, key, offset=values["offset"], limit=values["limit"], ended=pod.is_final))
         )
 
 

@@ -36,7 +36,7 @@ class WrongCellSerializer(serializers.Serializer[Any]):
 
 
 class ImportedSerializer(serializers.Serializer[Any]):
-    """A row and what became of it. The only time that the link is told; `sent`: it is mailed too, within minutes."""
+    """A row and what became of it. The link is shown only here; `sent`: it is mailed too, within minutes."""
 
     line = serializers.IntegerField(source="outcome.row.line")
     row = serializers.DictField(source="outcome.row.cells", child=serializers.CharField())

@@ -44,7 +44,7 @@ class NewInvitationSerializer(serializers.Serializer[Any]):
 
 
 class IssuedInvitationSerializer(InvitationSerializer):
-    """The only time that the link is told; `sent`: a letter with it is on its way too."""
+    """The link, shown only here; `sent`: it is mailed too."""
 
     link = serializers.URLField()
     sent = serializers.BooleanField()

@@ -134,12 +134,12 @@ class JobListView(ApiView, ListAPIView[Job]):
         return respond(SubmittedSerializer({"job": job, "warnings": warnings}), status)
 
 
-class JobView(ApiView):
+class JobDetailView(ApiView):
     writes = Scope.JOBS
 
     @extend_schema(responses=JobDetailSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
-        """One job: what was asked for, why it waits, its pods."""
+        """One job: its spec, why it waits, its pods."""
         return respond(JobDetailSerializer(selectors.get(uid, person(request))))
 
     @extend_schema(responses={204: None})
@@ -168,8 +168,8 @@ class JobActionsView(ApiView):
     def post(self, request: Request, uid: UUID) -> Response:
         """Abort, resume, restart or end a job, or restart a part of it."""
         user = person(request)
-        job, asked = selectors.get(uid, user), validated(JobActionSerializer(data=request.data))
-        action, part = LifecycleAction(asked["action"]), {"task": asked["task"], "index": asked["index"]}
+        job, values = selectors.get(uid, user), validated(JobActionSerializer(data=request.data))
+        action, part = LifecycleAction(values["action"]), {"task": values["task"], "index": values["index"]}
         return respond(JobDetailSerializer(services.command(job, action, **part, user=user, now=clock.now())))
 
 
@@ -201,19 +201,19 @@ class JobPriorityView(ApiView):
     def patch(self, request: Request, uid: UUID) -> Response:
         """Change a job's priority; the scheduler goes by it from its next cycle on."""
         user = person(request)
-        job, asked = selectors.get(uid, user), validated(PrioritySerializer(data=request.data))
-        priority, seen = asked["priority"], asked.get("revision")
+        job, values = selectors.get(uid, user), validated(PrioritySerializer(data=request.data))
+        priority, seen = values["priority"], values.get("revision")
         return respond(JobDetailSerializer(services.set_priority(job, priority, user=user, now=clock.now(), seen=seen)))
 
 
 def filtered_jobs(request: Request) -> QuerySet[Job]:
     """The jobs that the address asks for, by `FILTERS`, of those that the person may see. Raises Invalid."""
-    user, asked = person(request), request.query_params.copy()
-    of_deleted = asked.get("deleted") in {"1", "true"}
-    if asked.get("mine") in {"1", "true"}:
-        asked["whose"] = "mine"
+    user, query = person(request), request.query_params.copy()
+    of_deleted = query.get("deleted") in {"1", "true"}
+    if query.get("mine") in {"1", "true"}:
+        query["whose"] = "mine"
     jobs = selectors.deleted_for(user) if of_deleted else selectors.visible_to(user)
-    return filters.narrowed(jobs, asked, user)
+    return filters.narrowed(jobs, query, user)
 
 
 def parse_submission(body: Any) -> tuple[JobSpec, tuple[str, ...], Mapping[str, str]]:  # noqa: ANN401  (what a parser made of it)

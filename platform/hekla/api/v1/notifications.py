@@ -1,4 +1,4 @@
-"""What you were told of jobs, and what you want to be told."""
+"""Notifications about jobs, and the settings for them."""
 
 from typing import Any
 from uuid import UUID
@@ -30,7 +30,7 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
 
 
 class NotificationSerializer(serializers.ModelSerializer[Notification]):
-    """A moment of a job of which you were told."""
+    """A notification about a moment of a job."""
 
     number = serializers.IntegerField(source="pk")
     moment = serializers.CharField()
@@ -42,9 +42,9 @@ class NotificationSerializer(serializers.ModelSerializer[Notification]):
         model = Notification
         fields = ["number", "at", "moment", "job_uid", "job_name", "sentence", "facts", "read_at", "deliveries"]
 
-    def get_sentence(self, told: Notification) -> str:
+    def get_sentence(self, notification: Notification) -> str:
         """What happened."""
-        return labels.sentence(told)
+        return labels.sentence(notification)
 
 
 class ChoiceSerializer(serializers.Serializer[Any]):
@@ -61,7 +61,7 @@ CHOICE = [
         str,
         many=True,
         enum=[*MOMENT_LABELS, "nothing"],
-        description="of what you are told, in place of your settings",
+        description="of this job, instead of your settings",
     ),
     OpenApiParameter("notify_by", str, many=True, enum=[*Way], description="how; without it as your settings say"),
     OpenApiParameter("notify_after", int, description="after how many minutes a wait is long"),
@@ -75,21 +75,21 @@ class _QuerySerializer(serializers.Serializer[Any]):
 
 
 def choice_of(request: Request) -> dict[str, Any] | None:
-    """What is to be told of the job that is sent; None where its address says nothing of it."""
+    """The notification settings in the address of a submission; None if there are none."""
     serializer = _QuerySerializer(data=request.query_params)
     serializer.is_valid(raise_exception=True)
-    asked, usual = serializer.validated_data, selectors.preference(person(request))
-    if not any(asked.values()):
+    values, usual = serializer.validated_data, selectors.preference(person(request))
+    if not any(values.values()):
         return None
     return {
-        "moments": sorted(set(asked["notify"] or usual.moments) - {_NOTHING}),
-        "ways": sorted(asked["notify_by"] or usual.ways),
-        "long_wait_minutes": asked.get("notify_after", usual.long_wait_minutes),
+        "moments": sorted(set(values["notify"] or usual.moments) - {_NOTHING}),
+        "ways": sorted(values["notify_by"] or usual.ways),
+        "long_wait_minutes": values.get("notify_after", usual.long_wait_minutes),
     }
 
 
 class PreferenceSerializer(ChoiceSerializer):
-    """What holds for all of your jobs, and where you are reached. The webhook's secret is told when it is made."""
+    """Settings for all of your jobs, and how to reach you. The secret of the webhook is shown once, when it is made."""
 
     mail = serializers.EmailField(allow_blank=True, required=False)
     is_digest = serializers.BooleanField(required=False)
@@ -118,14 +118,14 @@ class NotificationListView(ApiView, ListAPIView[Notification]):
 
     @extend_schema(parameters=[OpenApiParameter("unread", bool, description="only what you have not read")])
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
-        """What you were told, newest first."""
+        """Your notifications, newest first."""
         return super().get(request, *args, **kwargs)
 
     @extend_schema(request=_ReadSerializer, responses={204: None})
     def post(self, request: Request) -> Response:
         """You have read what came up to a number."""
-        asked = validated(_ReadSerializer(data=request.data))
-        services.mark_read(person(request), up_to=asked["up_to"], now=clock.now())
+        values = validated(_ReadSerializer(data=request.data))
+        services.mark_read(person(request), up_to=values["up_to"], now=clock.now())
         return Response(status=204)
 
 
@@ -157,8 +157,8 @@ class JobNotificationsView(ApiView):
     def put(self, request: Request, uid: UUID) -> Response:
         """Choose it for this job alone."""
         user = person(request)
-        job, asked = jobs.get(uid, user), validated(ChoiceSerializer(data=request.data))
-        return respond(ChoiceSerializer(services.choose_for_job(user, job, _listed(asked))))
+        job, values = jobs.get(uid, user), validated(ChoiceSerializer(data=request.data))
+        return respond(ChoiceSerializer(services.choose_for_job(user, job, _listed(values))))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, uid: UUID) -> Response:

@@ -102,7 +102,7 @@ class TokenListView(ApiView):
 
     @extend_schema(request=NewTokenSerializer, responses={201: IssuedTokenSerializer})
     def post(self, request: Request) -> Response:
-        """Make a token. It is told this once. Without `scopes` it reads, submits jobs and acts on them."""
+        """Make a token. It is shown only once. Without `scopes` it reads, submits jobs and acts on them."""
         wish = validated(NewTokenSerializer(data=request.data))
         lifetime = timedelta(days=wish["days"])
         scopes = {Scope(name) for name in wish["scopes"]}

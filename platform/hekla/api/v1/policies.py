@@ -82,10 +82,10 @@ class PolicyView(ApiView):
         """Put another policy in force, from the next cycle on; it is checked first."""
         user = person(request)
         require(user, Permission.MANAGE_CLUSTERS)
-        cluster, asked = _cluster(name), validated(ClusterPolicySerializer(data=request.data))
-        policy.parse(asked["text"])
-        note = asked.get("note", "")
-        services.set_policy(cluster, asked["text"], note=note, by=user, actor=actor_of(user), now=clock.now())
+        cluster, values = _cluster(name), validated(ClusterPolicySerializer(data=request.data))
+        policy.parse(values["text"])
+        note = values.get("note", "")
+        services.set_policy(cluster, values["text"], note=note, by=user, actor=actor_of(user), now=clock.now())
         return respond(ClusterPolicySerializer(_in_force(cluster)))
 
 
@@ -94,8 +94,8 @@ class PolicyTrialView(ApiView):
     def post(self, request: Request, name: str) -> Response:
         """What the next cycle would do by another policy, beside what it does by the one in force. Nothing is saved."""
         require(person(request), Permission.MANAGE_CLUSTERS)
-        cluster, asked = _cluster(name), validated(TextSerializer(data=request.data))
-        wanted = policy.parse(asked["text"])
+        cluster, values = _cluster(name), validated(TextSerializer(data=request.data))
+        wanted = policy.parse(values["text"])
         trial = try_policy(cluster, policies.in_force(cluster), wanted, now=clock.now())
         return respond(TrialSerializer(trial))
 

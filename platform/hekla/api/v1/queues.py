@@ -68,7 +68,7 @@ class QueueListView(ApiView):
         return respond(MadeQueueSerializer(queue, context={"warnings": loaded.warnings}), status=201)
 
 
-class QueueView(ApiView):
+class QueueDetailView(ApiView):
     writes = Scope.MANAGE
 
     @extend_schema(responses=QueueDetailSerializer)
@@ -131,7 +131,7 @@ def _made(document: dict[str, Any], user: User) -> Queue:
 
 
 def _serialized(queues: Any, user: User) -> QueueSerializer:  # noqa: ANN401  (one queue, or many)
-    """Which tenants may use a queue, and what it is a part of, is told to those who manage queues.
+    """Its tenants and federated queues are shown to people who manage queues.
 
     To others, other tenants and their queues do not exist.
     """

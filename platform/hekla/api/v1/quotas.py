@@ -56,7 +56,7 @@ class QuotaSerializer(serializers.Serializer[dict[str, Any]]):
 class QuotasView(ApiView):
     @extend_schema(responses=QuotaRowSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
-        """What the tenant and its members may have, and have; of other members only who sets quotas is told."""
+        """Quotas and use of the tenant and its members. Only people who set quotas see other members."""
         tenant = tenancy.get(slug, person(request))
         return respond(QuotaRowSerializer(quota_usage.seen_by(person(request), tenant, clock.now()), many=True))
 

@@ -68,7 +68,7 @@ class ScheduleSerializer(serializers.ModelSerializer[Schedule]):
 
 
 class ScheduleDetailSerializer(ScheduleSerializer):
-    """A schedule with what was asked for, the next times, and what came of the last ones."""
+    """A schedule with its spec, the next times, and what came of the last ones."""
 
     spec = serializers.JSONField()
     next_times = serializers.SerializerMethodField()
@@ -99,9 +99,7 @@ class ScheduleActionSerializer(serializers.Serializer[Any]):
 
 @extend_schema_view(
     list=extend_schema(description="The schedules that you may see, by name."),
-    retrieve=extend_schema(
-        description="One schedule: what was asked for, when it comes next, and what came of the last times."
-    ),
+    retrieve=extend_schema(description="One schedule: its spec, when it runs next, and what came of the last times."),
     destroy=extend_schema(description="Delete a schedule; jobs that it started stay."),
 )
 class ScheduleViewSet(DeletableViewSet[Schedule]):

@@ -64,7 +64,7 @@ class NewSpanSerializer(SpanChangeSerializer):
 
 
 class SpanSerializer(serializers.ModelSerializer[Span]):
-    """One, as far as the reader may know of its queues. Which tenants may use it is told to those who manage queues."""
+    """One, as far as the reader may know of its queues. Its tenants are shown to people who manage queues."""
 
     members = serializers.SerializerMethodField(help_text="names of its queues")
     queues = serializers.SerializerMethodField(help_text="the same, each with its cluster")

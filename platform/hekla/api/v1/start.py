@@ -1,4 +1,4 @@
-"""When a job that waits will start: asked of the engine, as the page of the job does."""
+"""When a waiting job will start, as the engine forecasts it."""
 
 from typing import Any
 from uuid import UUID
@@ -35,7 +35,7 @@ class StartSerializer(serializers.Serializer[dict[str, Any]]):
     earliest_at = serializers.DateTimeField(allow_null=True, help_text="null where nobody can tell")
     latest_at = serializers.DateTimeField(allow_null=True)
     after = OthersSerializer(help_text="the jobs for whose end it waits")
-    accuracy = AccuracySerializer(allow_null=True, help_text="null where too few such times were told")
+    accuracy = AccuracySerializer(allow_null=True, help_text="null if there are too few forecasts to judge by")
 
 
 class JobStartView(ApiView):
